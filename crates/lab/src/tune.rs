@@ -12,6 +12,7 @@
 //! A simulated machine behind the same seam is in `tests/machines`.
 
 pub mod again;
+mod estimate;
 mod field;
 pub mod hardware;
 mod hints;

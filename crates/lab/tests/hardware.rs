@@ -86,13 +86,7 @@ fn layouts_bystanders_threads_scripts_and_the_library_itself() {
         };
         hardware.follow(&OPERATIONS.map(decide), &[]).expect("followed");
         let moved = Cell::new(Operation::Move, 3000, Destination::Cached);
-        for layout in [
-            Layout::Aligned,
-            Layout::Misaligned,
-            Layout::Aliased,
-            Layout::OverlapUp,
-            Layout::OverlapDown,
-        ] {
+        for layout in Layout::ALL {
             for arm in [Arm::LIBC, Arm::Kernel(1), Arm::Library] {
                 let visit = hardware.visit(&ask(Cell { layout, ..moved }, arm)).expect("a visit");
                 assert!(!visit.samples.is_empty());

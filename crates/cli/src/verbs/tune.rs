@@ -13,7 +13,6 @@ use cachewise_lab::distributions::Distribution;
 use cachewise_lab::recorder::Progress as _;
 use cachewise_lab::tune::again::{self, decide_again, facts};
 use cachewise_lab::tune::hardware::{Hardware, Setup};
-use cachewise_lab::tune::nearest::name_nearest;
 use cachewise_lab::tune::rounds::Evidence;
 use cachewise_lab::tune::seam::{Machine as _, Stage};
 use cachewise_lab::tune::tuning::{Settings, Tuning};
@@ -106,7 +105,7 @@ pub fn run(args: &Tune) -> anyhow::Result<u8> {
         let writer = Writer::create(&record_path)?;
         output::write_record(writer, record, verdicts, verdicts.is_empty())
     };
-    let mut tuning = match outcome {
+    let tuning = match outcome {
         Ok(tuning) => tuning,
         Err(error) => {
             let kept = keep(&record, &[]);
@@ -122,7 +121,6 @@ pub fn run(args: &Tune) -> anyhow::Result<u8> {
             return Ok(status::INTERRUPTED);
         }
     };
-    name_nearest(&mut tuning);
     record.decisions = recording::decisions(&tuning);
     let (libc, llc) = (libc(&hardware.machine), llc(&tuning));
     let tuned = Tuned { llc: llc.as_deref(), ..Tuned::of(&record, &libc) };
@@ -177,9 +175,8 @@ fn nothing_seen() -> u8 {
 fn again(path: &Path, args: &Tune) -> anyhow::Result<u8> {
     let read = redraw::Loaded::read(path)?.record;
     let previous = again::previous(&read.header);
-    let mut tuning = decide_again(&read.rows, facts(&read.header), &previous)
+    let tuning = decide_again(&read.rows, facts(&read.header), &previous)
         .with_context(|| path.display().to_string())?;
-    name_nearest(&mut tuning);
     let machine = &read.header.machine;
     let mut profile = profile_of(&tuning, machine, &read.header.started, 0.0);
     profile.notes = vec!["decided again from its record".to_owned()];

@@ -1,16 +1,16 @@
 //! Rounds as rows of a record, and back: a record can be decided again by the rules of today.
 
-use super::field::{Field, robust_mean, scatter};
+use super::estimate::Estimate;
+use super::field::Field;
 use super::hints;
 use super::never;
 use super::plan;
 use super::ranges::ranges;
 use super::rounds::{Evidence, Log, Purpose};
 use super::seam::{
-    After, Cell, Class, Competitor, Contents, Destination, Facts, Layout, Sample, Script, Threads,
+    After, Cell, Competitor, Contents, Destination, Facts, Layout, Sample, Script, Threads,
 };
-use super::threads;
-use super::tuner::{all_decisions, chosen, entries, shown};
+use super::tuner::{Decided, chosen, decided, entries};
 use super::tuning::Tuning;
 use crate::LabError;
 use cachewise::profile::{Decision, FIRST_SIZE, OPERATIONS, Supply};
@@ -63,14 +63,10 @@ pub fn settings(
 #[must_use]
 pub fn previous(header: &Header) -> Vec<Decision> {
     let of = |line: &serde_json::Value| {
-        Some(Decision {
-            operation: Operation::from_name(line.get(0)?.as_str()?)?,
-            reuse: Reuse::Unknown,
-            from: line.get(1)?.as_u64()?,
-            to: line.get(2)?.as_u64()?,
-            kernel: line.get(3)?.as_str()?.to_owned(),
-            nearest: None,
-        })
+        let line = serde_json::from_value(line.clone()).ok()?;
+        let (operation, from, to, kernel): (String, u64, u64, String) = line;
+        let operation = Operation::from_name(&operation)?;
+        Some(Decision { operation, reuse: Reuse::Unknown, from, to, kernel, nearest: None })
     };
     let lines = header.settings.get(PREVIOUS).and_then(|lines| lines.as_array());
     lines.into_iter().flatten().filter_map(of).collect()
@@ -79,15 +75,11 @@ pub fn previous(header: &Header) -> Vec<Decision> {
 /// An axis of a cell's key.
 const UNEQUAL: &str = "unequal";
 
-const LAYOUTS: [Layout; 5] =
-    [Layout::Aligned, Layout::Misaligned, Layout::Aliased, Layout::OverlapUp, Layout::OverlapDown];
-
 fn key(purpose: Purpose, cell: &Cell) -> CellKey {
     let state = match (purpose, cell.script) {
         (_, Some(script)) if script.hot => "script-hot",
         (_, Some(_)) => "script-cold",
         (Purpose::Threads, None) => cell.threads.supply.name(),
-        _ if cell.layout == Layout::Aliased => State::Aliased.as_str(),
         _ => cell.layout.name(),
     };
     let mut key = CellKey::new(cell.operation.name(), cell.size, State::from(state));
@@ -124,8 +116,7 @@ fn cell(purpose: Purpose, key: &CellKey) -> Option<Cell> {
         supply if purpose == Purpose::Threads => {
             cell.threads = Threads { count: 1, supply: Supply::from_name(supply)? };
         }
-        _ if key.state == State::Aliased => cell.layout = Layout::Aliased,
-        name => cell.layout = LAYOUTS.into_iter().find(|layout| layout.name() == name)?,
+        name => cell.layout = Layout::ALL.into_iter().find(|layout| layout.name() == name)?,
     }
     Some(cell)
 }
@@ -141,7 +132,7 @@ fn old_cells(key: &CellKey) -> Vec<Cell> {
     let plain = Cell::new(operation, size, Destination::Cached);
     let lying = |layout| Cell { layout, after: plan::after(operation), ..plain };
     match &key.state {
-        State::Warm => vec![Cell { after: plan::after(operation), ..plain }],
+        State::Warm => vec![lying(Layout::Aligned)],
         State::Misaligned => vec![lying(Layout::Misaligned)],
         State::Aliased => vec![lying(Layout::Aliased)],
         State::Overlap => vec![lying(Layout::OverlapUp), lying(Layout::OverlapDown)],
@@ -158,15 +149,17 @@ impl Evidence {
     #[must_use]
     pub fn rows(&self) -> Vec<Row> {
         let mut rows = Vec::new();
-        for ((purpose, cell), log) in &self.logs {
-            let name = NAMES.iter().find(|(of, _)| of == purpose).map_or("", |(_, name)| name);
-            let reference = if *purpose == Purpose::Threads { "1" } else { crate::routines::LIBC };
+        let cells = NAMES.iter().flat_map(|(purpose, name)| {
+            self.of(*purpose).map(move |(cell, log)| (*purpose, *name, cell, log))
+        });
+        for (purpose, name, cell, log) in cells {
+            let reference = if purpose == Purpose::Threads { "1" } else { crate::routines::LIBC };
             let times = |samples: &[Option<Sample>], of: fn(&Sample) -> f64| -> Vec<f64> {
                 samples.iter().map(|sample| sample.as_ref().map_or(f64::NAN, of)).collect()
             };
             let row = |candidate: &str, samples: &[Option<Sample>]| {
                 let operation = times(samples, |sample| sample.operation);
-                let mut row = Row::new(name, key(*purpose, cell), candidate, reference, operation);
+                let mut row = Row::new(name, key(purpose, cell), candidate, reference, operation);
                 match cell.after {
                     After::Nothing => {}
                     After::Reader => row.reader_ns = times(samples, |sample| sample.reader),
@@ -184,8 +177,7 @@ impl Evidence {
                 if cell.after != After::Nothing {
                     row.total_ratio = Some(PairedRatio::exact(&row.total_ns(), &first.total_ns()));
                 }
-                row = row.with_ratio(operations);
-                row
+                row.with_ratio(operations)
             });
             let others: Vec<Row> = of_log.collect();
             rows.push(first.with_ratio(PairedRatio {
@@ -223,11 +215,12 @@ impl Evidence {
                     (After::Bystander(_), Purpose::Race) => Purpose::Hints,
                     (_, purpose) => purpose,
                 };
-                let log = evidence.logs.entry((purpose, cell)).or_default();
-                add(log, row);
+                add(evidence.logs.entry(purpose).or_default().entry(cell).or_default(), row);
             }
         }
-        evidence.logs.retain(|_, log| !log.reference.is_empty());
+        for logs in evidence.logs.values_mut() {
+            logs.retain(|_, log| !log.reference.is_empty());
+        }
         (evidence, today)
     }
 }
@@ -293,31 +286,17 @@ pub fn decide_again(rows: &[Row], facts: Facts, previous: &[Decision]) -> Result
     entries.iter_mut().for_each(|(_, name)| *name = entry::now_called(name).to_owned());
     for operation in OPERATIONS {
         let mut field = field(operation, &evidence, &facts, previous, today);
-        if let Some((_, name)) = entries.iter().find(|(of, _)| *of == operation) {
-            field.has_entry(name);
-        }
+        field.have_entries(&entries);
         field.remember(&evidence);
         refuse(&mut field, &evidence);
         let chosen = chosen(&field, &facts);
-        let extends = plan::extends(&facts, field.sizes.last().copied().unwrap_or(0));
+        let extends = plan::extends(&facts, &field.sizes);
         let never = hints::never(&field, &evidence);
         let never = never.and_then(|from| never::again(&field, &evidence, from));
         let unknown = ranges(&field.sizes, &chosen, &[], extends);
-        fields.push((field, unknown, never));
+        fields.push(Decided { field, unknown, never });
     }
-    let fields: Vec<_> =
-        fields.iter().map(|(field, ranges, never)| (field, ranges.clone(), *never)).collect();
-    let seen = fields.iter().flat_map(|(field, ..)| shown(field)).collect();
-    Ok(Tuning {
-        decisions: all_decisions(&fields),
-        parallel: threads::paying(&evidence),
-        entries,
-        shown: seen,
-        refereed: Vec::new(),
-        repairs: Vec::new(),
-        facts,
-        seconds: 0.0,
-    })
+    Ok(decided(&fields, entries, &evidence, facts))
 }
 
 /// An operation's race as a record has it; of one that it has none of, libc alone.
@@ -331,15 +310,16 @@ fn field(
     let logs: Vec<(&Cell, &Log)> =
         evidence.of(Purpose::Race).filter(|(cell, _)| cell.operation == operation).collect();
     let took_part = |name: &str| logs.iter().any(|(_, log)| log.others.contains_key(name));
-    let libc = Competitor { name: crate::routines::LIBC.to_owned(), class: Class::Libc };
     let kernels = TABLE.iter().filter(|kernel| took_part(kernel.name)).map(Competitor::of);
-    let arms: Vec<Competitor> = std::iter::once(libc).chain(kernels).collect();
+    let arms: Vec<Competitor> = std::iter::once(Competitor::libc()).chain(kernels).collect();
     let top = logs.iter().map(|(cell, _)| cell.size).max().unwrap_or(FIRST_SIZE as usize);
-    let mut field = Field::new(operation, arms, facts, top, previous);
     // States that no round of it is of were not measured then; the first release's grid were octaves,
     // and all rounds of a cell one epoch.
-    let seen = |view: &plan::View| logs.iter().any(|(cell, _)| view.holds(cell));
-    field.only(|size| today || size.is_power_of_two(), seen);
+    let mut sizes = plan::grid(top);
+    sizes.retain(|size| today || size.is_power_of_two());
+    let mut views = plan::views(operation, facts);
+    views.retain(|view| logs.iter().any(|(cell, _)| view.holds(cell)));
+    let mut field = Field::new(operation, arms, (sizes, views), facts, previous);
     if !today {
         field.floor = 0.012;
     }
@@ -354,16 +334,12 @@ fn refuse(field: &mut Field, evidence: &Evidence) {
         }
         for name in log.others.keys() {
             let Some(arm) = field.arms.iter().position(|arm| arm.name == *name) else { continue };
-            let pairs = log.pairs(name).map(|(ours, libc)| (ours.total() / libc.total()).ln());
-            let ratios: Vec<f64> = pairs.collect();
-            let mean = robust_mean(&ratios);
-            let off: Vec<f64> = ratios.iter().map(|ratio| ratio - mean).collect();
-            let error = scatter(&off) / (ratios.len() as f64).sqrt();
+            let Estimate { mean, error, rounds } = Estimate::of(&log.log_ratios(name), 0.0);
             let near = |size: &usize| (*size as f64 / cell.size as f64).ln().abs();
             let nearest = (0..field.sizes.len())
                 .min_by(|a, b| near(&field.sizes[*a]).total_cmp(&near(&field.sizes[*b])));
             let Some(nearest) = nearest else { continue };
-            if ratios.len() >= 3 && mean - error > field.guard(nearest) {
+            if rounds >= 3 && mean - error > field.guard(nearest) {
                 field.refused[arm][nearest] = true;
             }
         }

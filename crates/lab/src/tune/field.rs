@@ -1,23 +1,18 @@
 //! One operation's race as it stands: who is still in it at which size, the rounds so far, and what
 //! they show. Pure.
 
+use super::estimate::{Estimate, FLOOR, GUARD, NEW, always, deviation, has_plenty, is_plenty, off};
 use super::plan::{self, View};
-use super::ranges::{LIBC, Range, choose};
+use super::ranges::{LIBC, choose};
 use super::rounds::{Evidence, Purpose};
 use super::seam::{Cell, Class, Competitor, Destination, Facts, Layout, Sample};
 use cachewise::profile::Decision;
 use cachewise_kernels::Operation;
 use cachewise_measure::stats::median;
+use std::cell::OnceCell;
 
 #[cfg(test)]
 pub(super) mod tests;
-
-/// An arm may be slower than libc by this much in no state, as a logarithm: 2 %, of which 1 % is left
-/// for what a minute cannot see until the promise of 3 % is broken.
-pub(super) const GUARD: f64 = 0.02;
-
-/// What no number of rounds removes: layouts and launches differ by this much (simulation page).
-pub(super) const FLOOR: f64 = 0.004;
 
 /// Rounds of libc as the library calls it that are taken at a size at most: twice what is plenty on a calm
 /// machine. On a loud one they would take the time of the kernels.
@@ -33,10 +28,6 @@ const LEAST_ROUNDS: usize = 3;
 /// three on, the simulated machine of 2 GB/s gained 5.1 % over libc, from six on 7.4 %.
 const LAYOUT_ROUNDS: usize = 2 * LEAST_ROUNDS;
 
-/// Standard errors by which an arm keeps the guard, or is shown to break it; with one it would be in one tuning
-/// and out in the next too often. One that is in use is out only where it is shown to break it.
-const NEW: f64 = 1.6;
-
 /// An arm of the previous profile counts as this much better than it is shown.
 const LOYALTY: f64 = 0.05;
 
@@ -51,76 +42,6 @@ const UNKNOWN: f64 = 0.05;
 /// what few rounds have in common by luck would count for more than it is.
 const OWN: usize = 40;
 
-/// An estimate of a logarithm of time over libc's.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Estimate {
-    pub mean: f64,
-    pub error: f64,
-    pub rounds: usize,
-}
-
-impl Estimate {
-    pub(super) const LIBC: Estimate = Estimate { mean: 0.0, error: 0.0, rounds: usize::MAX };
-    const NOTHING: Estimate = Estimate { mean: 9.0, error: 9.0, rounds: 0 };
-
-    /// What is held against the guard in a view: where nothing need be proven, the other end of the interval.
-    pub(super) fn judged(self, view: &View) -> Estimate {
-        let less = if view.proven { 0.0 } else { 2.0 * NEW * self.error };
-        Estimate { mean: self.mean - less, ..self }
-    }
-}
-
-/// How wide an interval is, in standard errors, that holds at every moment of a growing number of
-/// rounds at once (a normal mixture's confidence sequence at 5 %).
-pub(super) fn always(rounds: usize) -> f64 {
-    let n = rounds.max(1) as f64;
-    (2.0 * (1.0 + 1.0 / n) * ((n + 1.0).sqrt() / 0.05).ln()).sqrt()
-}
-
-/// Whether rounds have shown what they can: any number of further ones would take off a fifth of the
-/// error at most, the rest being the floor. How many that needs is for the scatter to say, which is the
-/// machine's.
-pub(super) fn is_plenty(rounds: usize, error: f64, floor: f64) -> bool {
-    // Their scatter is known.
-    const ENOUGH: usize = 8;
-    rounds >= ENOUGH && 0.8 * error <= floor
-}
-
-/// The same of a comparison of its own: its rounds as logarithms.
-pub(super) fn has_plenty(log_ratios: &[f64]) -> bool {
-    if log_ratios.is_empty() {
-        return false;
-    }
-    let off = off_their_median(log_ratios);
-    let error = (scatter(&off).powi(2) / log_ratios.len() as f64 + FLOOR.powi(2)).sqrt();
-    is_plenty(log_ratios.len(), error, FLOOR)
-}
-
-/// Of values whose middle is known: how far they lie from it, as a standard deviation.
-pub(super) fn scatter(deviations: &[f64]) -> f64 {
-    let absolute: Vec<f64> = deviations.iter().map(|value| value.abs()).collect();
-    // 1.48 is a normal's; medians of few values fall short of it by some 15 %.
-    1.48 * 1.15 * median(&absolute)
-}
-
-/// How far values lie from their median.
-fn off_their_median(values: &[f64]) -> Vec<f64> {
-    let middle = median(values);
-    values.iter().map(|value| value - middle).collect()
-}
-
-/// The mean of values, those far from the median moved nearer.
-pub(super) fn robust_mean(values: &[f64]) -> f64 {
-    let middle = median(values);
-    if values.len() < 5 {
-        return middle;
-    }
-    let deviations: Vec<f64> = values.iter().map(|value| (value - middle).abs()).collect();
-    let most = (2.0 * 1.48 * median(&deviations)).max(0.01);
-    let sum: f64 = values.iter().map(|v| v.clamp(middle - most, middle + most)).sum();
-    sum / values.len() as f64
-}
-
 /// One operation's race.
 pub(super) struct Field {
     pub operation: Operation,
@@ -130,7 +51,11 @@ pub(super) struct Field {
     /// Rounds by arm, view and size: logarithms of time over libc's, between operands on lines' starts
     /// and between those at odd offsets.
     rounds: Vec<Vec<Vec<[Vec<f64>; 2]>>>,
-    /// By size: the same of libc as the library calls it again and again on the same operands.
+    /// By view and size, until other rounds come: how far those of all arms lie from each one's median.
+    off: Vec<Vec<OnceCell<Vec<f64>>>>,
+    /// The same: what they show, by arm.
+    seen: Vec<Vec<OnceCell<Vec<Seen>>>>,
+    /// By size: the rounds of libc as the library calls it again and again on the same operands.
     handed_over: Vec<Vec<f64>>,
     /// The largest size where that is measured.
     handed_over_to: usize,
@@ -145,60 +70,55 @@ pub(super) struct Field {
     /// What no number of rounds removes.
     pub floor: f64,
     /// From how many rounds on an arm's scatter is its own.
-    own: usize,
+    own: Option<usize>,
 }
 
-/// What the rounds of a field show.
-pub(super) struct Shows {
-    /// By arm, view and size.
-    pub views: Vec<Vec<Vec<Estimate>>>,
-    /// By arm and size: the weighted mean over views.
-    pub value: Vec<Vec<Estimate>>,
-    /// By arm and size: the view with the largest loss, as estimated, or one of its layouts alone.
-    pub worst: Vec<Vec<Estimate>>,
+/// What an arm's rounds show in a view at a size.
+#[derive(Clone, Copy)]
+struct Seen {
+    whole: Estimate,
+    /// What is held against the guard: all of them, or those of one layout.
+    worst: Estimate,
 }
 
 impl Field {
+    /// A race at these sizes, in these views.
     pub(super) fn new(
         operation: Operation,
         arms: Vec<Competitor>,
+        (sizes, views): (Vec<usize>, Vec<View>),
         facts: &Facts,
-        top: usize,
         previous: &[Decision],
     ) -> Field {
-        let sizes = plan::grid(top);
-        let views = plan::views(operation, facts);
         let below_libc = facts.below_libc[cachewise::entry::place(operation)];
-        let table = |value: bool| vec![vec![value; sizes.len()]; arms.len()];
-        let mut live = table(true);
-        for (arm, live) in arms.iter().zip(&mut live).skip(1) {
-            for (size, live) in sizes.iter().zip(live) {
-                *live =
-                    arm.class != Class::NonTemporal || plan::beyond_llc(operation, *size, facts);
-            }
-        }
-        let previous = sizes
+        let competes = |arm: &Competitor, size: usize| {
+            arm.class != Class::NonTemporal || plan::beyond_llc(operation, size, facts)
+        };
+        let live = arms
             .iter()
-            .map(|&size| {
-                let of_it = |d: &&Decision| {
-                    d.operation == operation
-                        && d.reuse == cachewise::Reuse::Unknown
-                        && (d.from..=d.to).contains(&(size as u64))
-                };
-                let kernel = &previous.iter().find(of_it)?.kernel;
-                arms.iter().position(|arm| arm.name == *kernel)
-            })
+            .map(|arm| sizes.iter().map(|size| competes(arm, *size)).collect())
             .collect();
+        let previous = sizes.iter().map(|&size| {
+            let of_it = |d: &&Decision| {
+                d.operation == operation
+                    && d.reuse == cachewise::Reuse::Unknown
+                    && (d.from..=d.to).contains(&(size as u64))
+            };
+            let kernel = &previous.iter().find(of_it)?.kernel;
+            arms.iter().position(|arm| arm.name == *kernel)
+        });
         Field {
             rounds: vec![vec![vec![Default::default(); sizes.len()]; views.len()]; arms.len()],
+            off: vec![vec![OnceCell::new(); sizes.len()]; views.len()],
+            seen: vec![vec![OnceCell::new(); sizes.len()]; views.len()],
             handed_over: vec![Vec::new(); sizes.len()],
             handed_over_to: facts.l1,
             below_libc: arms.iter().position(|arm| below_libc == Some(&*arm.name)),
-            refused: table(false),
+            refused: vec![vec![false; sizes.len()]; arms.len()],
             floor: FLOOR,
-            own: if facts.hosts > 1 { OWN } else { usize::MAX },
+            own: (facts.hosts > 1).then_some(OWN),
             live,
-            previous,
+            previous: previous.collect(),
             operation,
             arms,
             sizes,
@@ -206,30 +126,13 @@ impl Field {
         }
     }
 
-    /// Told the entry stub that will be in use: what stands for libc at small sizes is its loop.
-    pub(super) fn has_entry(&mut self, name: &str) {
-        if self.below_libc.is_some() {
+    /// Told the entry stubs that will be in use: what stands for libc at small sizes is the loop of its own.
+    pub(super) fn have_entries(&mut self, entries: &[(Operation, String)]) {
+        let mine = entries.iter().find(|(operation, _)| *operation == self.operation);
+        if let (Some(_), Some((_, name))) = (self.below_libc, mine) {
             let own = cachewise::entry::continued_by(self.operation, name);
             self.below_libc = self.arms.iter().position(|arm| own == Some(&*arm.name));
         }
-    }
-
-    /// Before the first round: these sizes and views alone.
-    pub(super) fn only(&mut self, size: impl Fn(usize) -> bool, view: impl Fn(&View) -> bool) {
-        let keep: Vec<bool> = self.sizes.iter().map(|at| size(*at)).collect();
-        fn retain<T>(values: &mut Vec<T>, keep: &[bool]) {
-            let mut keep = keep.iter();
-            values.retain(|_| *keep.next().unwrap_or(&false));
-        }
-        retain(&mut self.sizes, &keep);
-        retain(&mut self.previous, &keep);
-        self.live.iter_mut().chain(&mut self.refused).for_each(|of_arm| retain(of_arm, &keep));
-        self.views.retain(view);
-        self.rounds = vec![
-            vec![vec![Default::default(); self.sizes.len()]; self.views.len()];
-            self.arms.len()
-        ];
-        self.handed_over = vec![Vec::new(); self.sizes.len()];
     }
 
     /// The same with the rounds that a record has.
@@ -249,11 +152,37 @@ impl Field {
         }
     }
 
+    /// The position of a size of the grid.
+    pub(super) fn at(&self, size: usize) -> Option<usize> {
+        self.sizes.iter().position(|other| *other == size)
+    }
+
     /// Adds a round of libc as the library calls it.
     pub(super) fn add_handed_over(&mut self, cell: &Cell, ours: &Sample, libc: &Sample) {
-        let Some(size) = self.sizes.iter().position(|size| *size == cell.size) else { return };
+        let Some(size) = self.at(cell.size) else { return };
         let log = (ours.total() / libc.total()).ln();
         self.handed_over[size].extend(Some(log).filter(|log| log.is_finite()));
+    }
+
+    /// Adds an arm's round of a cell.
+    pub(super) fn add(&mut self, arm: usize, cell: &Cell, ours: &Sample, libc: &Sample) {
+        let Some(size) = self.at(cell.size) else { return };
+        let lying = usize::from(cell.layout == Layout::Misaligned);
+        for nth in 0..self.views.len() {
+            let view = &self.views[nth];
+            let ratio = match view {
+                view if view.holds(cell) => ours.total() / libc.total(),
+                view if view.is_call_of(cell) => ours.operation / libc.operation,
+                _ => continue,
+            };
+            self.rounds[arm][nth][size][lying].extend(Some(ratio.ln()).filter(|l| l.is_finite()));
+            self.off[nth][size].take();
+            for other in 0..self.sizes.len() {
+                if !view.proven || self.is_near(other, size) {
+                    self.seen[nth][other].take();
+                }
+            }
+        }
     }
 
     /// Whether a round of a view at a size has libc in it as the library calls it: of calls on the same
@@ -269,19 +198,15 @@ impl Field {
     }
 
     fn of_handed_over(&self, size: usize) -> Estimate {
-        let enough = |rounds: &[f64]| rounds.len() >= LEAST_ROUNDS;
-        let near = (0..self.sizes.len()).filter(|other| self.is_near(*other, size));
-        let near = near.map(|other| &*self.handed_over[other]).filter(|rounds| enough(rounds));
-        let off: Vec<f64> = near.flat_map(off_their_median).collect();
-        let pooled = if off.len() >= TOLD { scatter(&off) } else { UNKNOWN };
-        estimate(&self.handed_over[size], pooled, self.floor)
+        let near = self.near(size).flat_map(|other| off_median(&self.handed_over[other]));
+        let pooled = pooled(&near.collect::<Vec<_>>(), TOLD).unwrap_or(UNKNOWN);
+        Estimate::pooled(&self.handed_over[size], pooled, self.floor)
     }
 
     /// What a decision for libc is shown to cost at a size, as a logarithm over a direct call: the library's
     /// way to it. 0 where that is within the guard.
     pub(super) fn handed_over(&self, size: usize) -> f64 {
-        let rounds = &self.handed_over[size];
-        if rounds.len() < LEAST_ROUNDS {
+        if self.handed_over[size].len() < LEAST_ROUNDS {
             return 0.0;
         }
         let Estimate { mean, error, rounds } = self.of_handed_over(size);
@@ -305,30 +230,14 @@ impl Field {
     }
 
     /// What an arm is shown to lose at the least in one of the views where it counts.
-    fn proven_loss(&self, shows: &Shows, arm: usize, size: usize) -> f64 {
-        let views = shows.views[arm].iter().zip(&self.views);
-        let proven = views.filter(|(_, view)| view.proven && view.covers(self.sizes[size]));
-        proven.map(|(found, _)| found[size].mean - NEW * found[size].error).fold(0.0, f64::max)
+    fn proven_loss(&self, arm: usize, size: usize) -> f64 {
+        self.proven(arm, size).map(|e| e.mean - NEW * e.error).fold(0.0, f64::max)
     }
 
     /// What an arm may lose in a state at a size: the guard, or what libc itself loses there when the library
     /// calls it, since then no decision keeps the guard.
     pub(super) fn guard(&self, size: usize) -> f64 {
         GUARD.max(self.handed_over(size))
-    }
-
-    /// Adds an arm's round of a cell.
-    pub(super) fn add(&mut self, arm: usize, cell: &Cell, ours: &Sample, libc: &Sample) {
-        let Some(size) = self.sizes.iter().position(|size| *size == cell.size) else { return };
-        let lying = usize::from(cell.layout == Layout::Misaligned);
-        for (view, rounds) in self.views.iter().zip(&mut self.rounds[arm]) {
-            let ratio = match view {
-                view if view.holds(cell) => ours.total() / libc.total(),
-                view if view.is_call_of(cell) => ours.operation / libc.operation,
-                _ => continue,
-            };
-            rounds[size][lying].extend(Some(ratio.ln()).filter(|log| log.is_finite()));
-        }
     }
 
     /// Whether a view's next turn at a size is of operands at odd offsets: every other one.
@@ -348,94 +257,94 @@ impl Field {
         (1..self.arms.len()).filter(|arm| self.live[*arm][size]).collect()
     }
 
-    pub(super) fn shows(&self) -> Shows {
-        self.shows_at(&|_| true)
-    }
-
-    /// What the rounds show at sizes that `wanted` names; at others nothing.
-    fn shows_at(&self, wanted: &dyn Fn(usize) -> bool) -> Shows {
-        let (arms, sizes) = (self.arms.len(), self.sizes.len());
-        let mut views = vec![vec![vec![Estimate::NOTHING; sizes]; self.views.len()]; arms];
-        views[LIBC].fill(vec![Estimate::LIBC; sizes]);
-        let mut worst =
-            vec![vec![Estimate { mean: f64::NEG_INFINITY, ..Estimate::LIBC }; sizes]; arms];
-        worst[LIBC].fill(Estimate::LIBC);
-        let bound = |e: &Estimate| e.mean + e.error;
-        for view in 0..self.views.len() {
-            let deviations: Vec<Vec<Vec<f64>>> =
-                (0..sizes).map(|size| self.deviations(view, size)).collect();
-            for size in (0..sizes).filter(|size| wanted(self.sizes[*size])) {
-                // Where the size has no part in it, what is seen at all smaller ones counts, too.
-                let visited = |at: &usize| self.views[view].is_visited(self.sizes[*at]);
-                let seen: Vec<usize> = match self.views[view].proven {
-                    true => vec![size],
-                    false => (0..=size).filter(visited).collect(),
-                };
-                let at = seen.last().copied().unwrap_or(size);
-                let of_all = self.scatter_near(&deviations, at, 0..arms, TOLD);
-                for (arm, estimates) in views.iter_mut().enumerate().skip(1) {
-                    let rounds = [0, 1].map(|lying| {
-                        let of = seen.iter().flat_map(|at| &self.rounds[arm][view][*at][lying]);
-                        of.copied().collect::<Vec<f64>>()
-                    });
-                    let own = self.scatter_near(&deviations, at, arm..arm + 1, self.own);
-                    let pooled = own.or(of_all).unwrap_or(UNKNOWN);
-                    let whole = estimate(&rounds.concat(), pooled, self.floor);
-                    estimates[view][size] = whole;
-                    if !self.views[view].covers(self.sizes[size]) {
-                        continue;
-                    }
-                    let layouts = rounds.iter().filter(|rounds| rounds.len() >= LAYOUT_ROUNDS);
-                    let layouts = layouts.map(|rounds| estimate(rounds, pooled, self.floor));
-                    let worst = &mut worst[arm][size];
-                    *worst = layouts
-                        .chain([whole])
-                        .map(|estimate| estimate.judged(&self.views[view]))
-                        .fold(*worst, |a, b| if bound(&b) >= bound(&a) { b } else { a });
+    /// What the rounds of each arm show in a view at a size.
+    fn seen(&self, view: usize, size: usize) -> &[Seen] {
+        self.seen[view][size].get_or_init(|| {
+            let of = &self.views[view];
+            // Where the size has no part in it, what is seen at all smaller ones counts, too.
+            let visited = |at: &usize| of.is_visited(self.sizes[*at]);
+            let from: Vec<usize> = match of.proven {
+                true => vec![size],
+                false => (0..=size).filter(visited).collect(),
+            };
+            let at = from.last().copied().unwrap_or(size);
+            let near = || self.near(at);
+            let of_all: Vec<f64> = near().flat_map(|size| self.off(view, size)).copied().collect();
+            let of_all = pooled(&of_all, TOLD).unwrap_or(UNKNOWN);
+            let of_arm = |(arm, rounds): (usize, &Vec<Vec<[Vec<f64>; 2]>>)| {
+                if arm == LIBC {
+                    return Seen { whole: Estimate::LIBC, worst: Estimate::LIBC };
                 }
-            }
-        }
-        let at = |arm: usize, size: usize| {
-            let views = views[arm].iter().zip(&self.views);
-            views.filter(move |(_, v)| v.covers(self.sizes[size])).map(move |(e, v)| (e[size], v))
-        };
-        let value = |arm: usize, size: usize| {
-            if arm == LIBC {
-                return Estimate::LIBC;
-            }
-            let weight: f64 = at(arm, size).map(|(_, view)| view.weight).sum();
-            let mean: f64 = at(arm, size).map(|(e, view)| e.mean * view.weight).sum();
-            let variance: f64 =
-                at(arm, size).map(|(e, view)| (e.error * view.weight).powi(2)).sum();
-            let rounds = at(arm, size).map(|(e, _)| e.rounds).min().unwrap_or(0);
-            Estimate { mean: mean / weight, error: variance.sqrt() / weight, rounds }
-        };
-        let of_arm = |arm| (0..sizes).map(|size| value(arm, size)).collect();
-        let value = (0..arms).map(of_arm).collect();
-        Shows { views, value, worst }
+                let own = self.own.and_then(|least| {
+                    let off = near().flat_map(|size| off_median(&rounds[view][size].concat()));
+                    pooled(&off.collect::<Vec<_>>(), least)
+                });
+                let estimate =
+                    |rounds: &[f64]| Estimate::pooled(rounds, own.unwrap_or(of_all), self.floor);
+                let layouts = [0, 1].map(|lying| {
+                    let rounds = from.iter().flat_map(|at| &rounds[view][*at][lying]);
+                    rounds.copied().collect::<Vec<f64>>()
+                });
+                let whole = estimate(&layouts.concat());
+                let enough = layouts.iter().filter(|rounds| rounds.len() >= LAYOUT_ROUNDS);
+                let worst = enough.map(|rounds| estimate(rounds).judged(of));
+                Seen {
+                    whole,
+                    worst: worst.chain([whole.judged(of)]).fold(NO_LOSS, Estimate::worse),
+                }
+            };
+            self.rounds.iter().enumerate().map(of_arm).collect()
+        })
     }
 
-    /// How far the rounds of each arm lie from their own median, in a view at a size.
-    fn deviations(&self, view: usize, size: usize) -> Vec<Vec<f64>> {
-        let of_arm = |views: &Vec<Vec<[Vec<f64>; 2]>>| {
-            let rounds = views[view][size].concat();
-            if rounds.len() < LEAST_ROUNDS { Vec::new() } else { off_their_median(&rounds) }
-        };
-        self.rounds.iter().map(of_arm).collect()
+    /// How far the rounds of all arms lie from each one's own median, in a view at a size.
+    fn off(&self, view: usize, size: usize) -> &[f64] {
+        self.off[view][size].get_or_init(|| {
+            self.rounds.iter().flat_map(|of_arm| off_median(&of_arm[view][size].concat())).collect()
+        })
     }
 
-    /// How far rounds of these arms scatter over the sizes up to an octave away, where they are enough to tell.
-    fn scatter_near(
-        &self,
-        deviations: &[Vec<Vec<f64>>],
-        size: usize,
-        arms: std::ops::Range<usize>,
-        least: usize,
-    ) -> Option<f64> {
-        let of_sizes =
-            deviations.iter().enumerate().filter(|(other, _)| self.is_near(*other, size));
-        let near: Vec<f64> = of_sizes.flat_map(|(_, of)| of[arms.clone()].concat()).collect();
-        (near.len() >= least).then(|| scatter(&near))
+    /// The views in which an arm is weighed at a size, and what it shows there.
+    fn covering(&self, arm: usize, size: usize) -> impl Iterator<Item = (&View, Seen)> {
+        let views = self.views.iter().enumerate();
+        let views = views.filter(move |(_, view)| view.covers(self.sizes[size]));
+        views.map(move |(nth, view)| (view, self.seen(nth, size)[arm]))
+    }
+
+    /// Of whole states in which it must be shown to keep the guard.
+    fn proven(&self, arm: usize, size: usize) -> impl Iterator<Item = Estimate> {
+        self.covering(arm, size).filter(|(view, _)| view.proven).map(|(_, seen)| seen.whole)
+    }
+
+    /// The weighted mean over views.
+    pub(super) fn value(&self, arm: usize, size: usize) -> Estimate {
+        let views = || self.covering(arm, size);
+        let weight: f64 = views().map(|(view, _)| view.weight).sum();
+        let mean: f64 = views().map(|(view, seen)| seen.whole.mean * view.weight).sum();
+        let variance: f64 =
+            views().map(|(view, seen)| (seen.whole.error * view.weight).powi(2)).sum();
+        let rounds = views().map(|(_, seen)| seen.whole.rounds).min().unwrap_or(0);
+        Estimate { mean: mean / weight, error: variance.sqrt() / weight, rounds }
+    }
+
+    /// The view with the largest loss, as estimated, or one of its layouts alone.
+    pub(super) fn worst(&self, arm: usize, size: usize) -> Estimate {
+        self.covering(arm, size).map(|(_, seen)| seen.worst).fold(NO_LOSS, Estimate::worse)
+    }
+
+    /// What an arm shows where a view is visited: view, size and estimate.
+    pub(super) fn visited(&self, arm: usize) -> impl Iterator<Item = (&View, usize, Estimate)> {
+        let views = self.views.iter().enumerate();
+        views.flat_map(move |(nth, view)| {
+            let sizes = self.sizes.iter().enumerate();
+            let sizes = sizes.filter(|(_, size)| view.is_visited(**size));
+            sizes.map(move |(at, size)| (view, *size, self.seen(nth, at)[arm].whole))
+        })
+    }
+
+    /// The sizes of the grid at most an octave away.
+    fn near(&self, size: usize) -> impl Iterator<Item = usize> {
+        (0..self.sizes.len()).filter(move |other| self.is_near(*other, size))
     }
 
     /// Whether two sizes are at most an octave apart.
@@ -445,16 +354,12 @@ impl Field {
     }
 
     /// Whether no further round can change anything at a size.
-    fn settled(&self, shows: &Shows, size: usize) -> bool {
+    fn settled(&self, size: usize) -> bool {
         self.live(size).iter().all(|arm| {
             // Of whole states: a layout alone, with half of the rounds, would ask for twice as many.
-            let covering = shows.views[*arm].iter().zip(&self.views);
-            let worst = covering
-                .filter(|(_, view)| view.proven && view.covers(self.sizes[size]))
-                .map(|(estimates, _)| estimates[size])
-                .max_by(|a, b| (a.mean + a.error).total_cmp(&(b.mean + b.error)));
+            let worst = self.proven(*arm, size).reduce(Estimate::worse);
             worst.is_none_or(|worst| {
-                is_plenty(shows.value[*arm][size].rounds, worst.error, self.floor)
+                is_plenty(self.value(*arm, size).rounds, worst.error, self.floor)
             })
         })
     }
@@ -467,128 +372,92 @@ impl Field {
         const CLASS: f64 = 0.015;
         // One round shows this much.
         const HOPELESS: f64 = 0.4;
-        let shows = self.shows_at(at);
-        for size in (0..self.sizes.len()).filter(|size| at(self.sizes[*size])) {
-            let (guard, libc) = (self.guard(size), self.handed_over(size));
+        let sizes: Vec<usize> = (0..self.sizes.len()).filter(|at_| at(self.sizes[*at_])).collect();
+        for &size in &sizes {
+            let libc = self.handed_over(size);
+            let guard = GUARD.max(libc);
             let bound = |arm: usize| {
-                let (value, worst) = (shows.value[arm][size], shows.worst[arm][size]);
+                let (value, worst) = (self.value(arm, size), self.worst(arm, size));
                 let z = always(value.rounds);
                 let safe = worst.rounds >= LEAST_ROUNDS && worst.mean + z * worst.error <= guard;
                 if safe { value.mean + z * value.error } else { libc }
             };
             let best = (1..self.arms.len()).map(bound).fold(libc, f64::min);
-            let bytes = self.sizes[size];
-            let compete = |arm: &usize| !self.is_default(*arm, bytes);
-            for arm in self.live(size).into_iter().filter(compete).collect::<Vec<_>>() {
-                let (value, worst) = (shows.value[arm][size], shows.worst[arm][size]);
-                let out = if value.rounds >= LEAST_ROUNDS {
+            let out = |arm: &usize| {
+                let (value, worst) = (self.value(*arm, size), self.worst(*arm, size));
+                if self.is_default(*arm, self.sizes[size]) {
+                    false
+                } else if value.rounds >= LEAST_ROUNDS {
                     value.mean - always(value.rounds) * value.error > best + CLASS
                         || worst.mean - always(worst.rounds) * worst.error > guard
                 } else {
                     value.rounds > 0 && value.mean > HOPELESS
-                };
-                self.live[arm][size] &= !out;
+                }
+            };
+            for arm in self.live(size).into_iter().filter(out).collect::<Vec<_>>() {
+                self.live[arm][size] = false;
             }
         }
-        (0..self.sizes.len())
-            .filter(|size| at(self.sizes[*size]))
-            .filter(|size| !self.live(*size).is_empty() && !self.settled(&shows, *size))
-            .collect()
+        let open = |size: &usize| !self.live(*size).is_empty() && !self.settled(*size);
+        sizes.into_iter().filter(open).collect()
     }
 
-    /// What each arm costs at each size, where it is admissible: shown, and within the guard in every
+    /// What an arm costs at a size, where it is admissible: shown, and within the guard in every
     /// state by so many standard errors; or, where libc is shown to break it when the library calls it,
     /// not shown to be worse than that. In the order of preference among what is level.
-    pub(super) fn costs(
-        &self,
-        shows: &Shows,
-        class: &dyn Fn(Class) -> bool,
-    ) -> Vec<Vec<Option<f64>>> {
+    pub(super) fn cost(&self, arm: usize, size: usize) -> Option<f64> {
         const PREFERENCE: f64 = 0.001;
-        let handed_over: Vec<f64> =
-            (0..self.sizes.len()).map(|size| self.handed_over(size)).collect();
-        // Of two that are in use neither need be shown to be worse.
-        let libc = |size: usize| match self.below_libc {
-            Some(arm) if self.is_default(arm, self.sizes[size]) => {
-                let known = self.handed_over[size].len() >= LEAST_ROUNDS;
-                if known { self.of_handed_over(size).mean.max(0.0) } else { 0.0 }
-            }
-            _ => handed_over[size],
+        let bytes = self.sizes[size];
+        let libc = self.handed_over(size);
+        if self.is_libc(arm, bytes) {
+            // Of two that are in use neither need be shown to be worse.
+            let default = self.below_libc.is_some_and(|arm| self.is_default(arm, bytes));
+            return Some(match default {
+                true if self.handed_over[size].len() < LEAST_ROUNDS => 0.0,
+                true => self.of_handed_over(size).mean.max(0.0),
+                false => libc,
+            });
+        }
+        let (value, worst) = (self.value(arm, size), self.worst(arm, size));
+        let default = self.is_default(arm, bytes);
+        let in_use = default || self.is_previous(arm, size);
+        let guarded = worst.mean + NEW * worst.error <= GUARD
+            || libc > 0.0 && worst.mean - worst.error <= libc
+            || in_use && self.proven_loss(arm, size) <= GUARD.max(libc);
+        let loyalty = match self.previous[size] {
+            Some(LIBC) => LOYALTY,
+            Some(previous) if previous == arm => -LOYALTY,
+            _ => 0.0,
         };
-        let cost = |arm: usize, size: usize| {
-            if self.is_libc(arm, self.sizes[size]) {
-                return Some(libc(size));
-            }
-            let (value, worst) = (shows.value[arm][size], shows.worst[arm][size]);
-            let libc = handed_over[size];
-            let default = self.is_default(arm, self.sizes[size]);
-            let in_use = default || self.is_previous(arm, size);
-            let guarded = worst.mean + NEW * worst.error <= GUARD
-                || libc > 0.0 && worst.mean - worst.error <= libc
-                || in_use && self.proven_loss(shows, arm, size) <= GUARD.max(libc);
-            let admissible = class(self.arms[arm].class)
-                && value.rounds >= LEAST_ROUNDS
-                && guarded
-                && !self.refused[arm][size];
-            let loyalty = match self.previous[size] {
-                Some(LIBC) => LOYALTY,
-                Some(previous) if previous == arm => -LOYALTY,
-                _ => 0.0,
-            };
-            let error = if default { 0.0 } else { value.error };
-            admissible.then_some(value.mean + error + loyalty + PREFERENCE * arm as f64)
-        };
-        let of_arm = |arm| (0..self.sizes.len()).map(|size| cost(arm, size)).collect();
-        (0..self.arms.len()).map(of_arm).collect()
+        let error = if default { 0.0 } else { value.error };
+        (value.rounds >= LEAST_ROUNDS && guarded && !self.refused[arm][size])
+            .then_some(value.mean + error + loyalty + PREFERENCE * arm as f64)
     }
 
-    /// The temporal kernel that loses least to libc over a range, where every size of it was measured.
-    pub(super) fn nearest(&self, range: &Range) -> Option<String> {
-        let sizes = || {
-            let inside =
-                |size: &usize| (range.from..=range.to).contains(&(self.sizes[*size] as u64));
-            (0..self.sizes.len()).filter(inside)
+    /// That of each arm at each size; of temporal ones alone, or of all.
+    pub(super) fn costs(&self, all: bool) -> Vec<Vec<Option<f64>>> {
+        let of_arm = |(arm, competitor): (usize, &Competitor)| {
+            let takes_part = all || competitor.class != Class::NonTemporal;
+            (0..self.sizes.len()).map(|size| self.cost(arm, size).filter(|_| takes_part)).collect()
         };
-        let loss = |arm: &usize| -> f64 {
-            let of = |(view, size): (usize, usize)| match self.rounds[*arm][view][size]
-                .concat()
-                .as_slice()
-            {
-                [] => f64::INFINITY,
-                rounds => median(rounds).max(0.0),
-            };
-            let views = |size: usize| {
-                let covers = move |view: &usize| self.views[*view].covers(self.sizes[size]);
-                (0..self.views.len()).filter(covers).map(move |view| (view, size))
-            };
-            sizes().flat_map(views).map(of).sum()
-        };
-        sizes().next()?;
-        (1..self.arms.len())
-            .filter(|arm| self.arms[*arm].class != Class::NonTemporal)
-            .map(|arm| (loss(&arm), arm))
-            .filter(|(loss, _)| loss.is_finite())
-            .min_by(|a, b| a.0.total_cmp(&b.0))
-            .map(|(_, arm)| self.arms[arm].name.clone())
+        self.arms.iter().enumerate().map(of_arm).collect()
     }
 
     /// The temporal arm per size, in at most so many ranges.
-    pub(super) fn temporal(&self, shows: &Shows, most: usize) -> Vec<usize> {
-        let costs = self.costs(shows, &|class| class != Class::NonTemporal);
-        choose(&costs, self.below_libc, &self.sizes, most)
+    pub(super) fn temporal(&self, most: usize) -> Vec<usize> {
+        choose(&self.costs(false), self.below_libc, &self.sizes, most)
     }
 }
 
-fn estimate(rounds: &[f64], pooled: f64, floor: f64) -> Estimate {
-    let n = rounds.len();
-    if n == 0 {
-        return Estimate::NOTHING;
-    }
-    let variance = if n >= 4 {
-        0.6 * pooled.powi(2) + 0.4 * scatter(&off_their_median(rounds)).powi(2)
-    } else {
-        pooled.powi(2)
-    };
-    let error = (variance / n as f64 + floor.powi(2)).sqrt();
-    Estimate { mean: robust_mean(rounds), error, rounds: n }
+/// Less than any.
+const NO_LOSS: Estimate = Estimate { mean: f64::NEG_INFINITY, ..Estimate::LIBC };
+
+/// How far rounds lie from their median, where they are enough to have one.
+fn off_median(rounds: &[f64]) -> Vec<f64> {
+    if rounds.len() < LEAST_ROUNDS { Vec::new() } else { off(rounds, median(rounds)) }
+}
+
+/// The scatter of what lies so far off, where it is enough to tell.
+fn pooled(off: &[f64], least: usize) -> Option<f64> {
+    (off.len() >= least).then(|| deviation(off))
 }

@@ -17,8 +17,7 @@ mod operands;
 mod sample;
 
 use super::seam::{
-    After, Arm, Ask, Cell, Class, Competitor, Contents, Destination, Facts, Sample, Script, Stage,
-    Visit,
+    After, Arm, Ask, Cell, Competitor, Contents, Destination, Facts, Sample, Script, Stage, Visit,
 };
 use crate::LabError;
 use crate::callee::Callee;
@@ -30,6 +29,7 @@ use crate::select::candidates;
 use cachewise::entry::{self, Entry};
 use cachewise::profile::{Decision, OPERATIONS, Parallel, Profile};
 use cachewise_kernels::{Features, Kernel, Operation};
+use cachewise_measure::clock::thread_cpu_ns;
 use cachewise_measure::{
     Arena, Bystander, Clock, Header, LINE, Latencies, Machine, MemoryBudget, NoiseSnapshot,
     PagePolicy, Place, Warning, warnings,
@@ -51,12 +51,6 @@ const WATCHED_NS: f64 = 20_000.0;
 /// A sample is disturbed when the thread did not run for more than this part of it.
 const STOLEN: f64 = 0.05;
 
-/// Asked between samples whether to stop.
-pub type Stop<'h> = &'h dyn Fn() -> bool;
-
-/// Told what is being done, and the seconds that are expected to be left.
-pub type Progress<'h> = &'h mut dyn FnMut(Stage, f64);
-
 /// How a tuning meets the machine.
 pub struct Setup<'h> {
     /// When the tuning began: what the user has waited since.
@@ -67,10 +61,10 @@ pub struct Setup<'h> {
     pub budget: f64,
     /// The sizes of small calls, instead of the plain mixture.
     pub distribution: Option<Distribution>,
-    /// Asked between samples.
-    pub stop: Stop<'h>,
-    /// Told of progress.
-    pub progress: Progress<'h>,
+    /// Asked between samples whether to stop.
+    pub stop: &'h dyn Fn() -> bool,
+    /// Told what is being done, and the seconds that are expected to be left.
+    pub progress: &'h mut dyn FnMut(Stage, f64),
 }
 
 /// The machine that this process runs on.
@@ -239,9 +233,9 @@ impl<'h> Hardware<'h> {
         if !watched {
             return Some(body());
         }
-        let (wall, own) = (clock.now(), thread_ns());
+        let (wall, own) = (clock.now(), thread_cpu_ns());
         let parts = body();
-        let (own, wall) = (thread_ns() - own, clock.elapsed_ns(wall, clock.now()));
+        let (own, wall) = (thread_cpu_ns() - own, clock.elapsed_ns(wall, clock.now()));
         // The thread's clock counts in steps of its own, and stands still in a hypervisor's debt only
         // where the kernel is told.
         (wall - own <= STOLEN * wall + 2_000.0).then_some(parts)
@@ -422,9 +416,10 @@ impl super::seam::Machine for Hardware<'_> {
     }
 
     fn arms(&self, operation: Operation) -> Vec<Competitor> {
-        let libc = Competitor { name: cachewise::profile::LIBC.to_owned(), class: Class::Libc };
         let kernels = self.kernels.get(&operation).into_iter().flatten();
-        std::iter::once(libc).chain(kernels.map(|kernel| Competitor::of(kernel))).collect()
+        std::iter::once(Competitor::libc())
+            .chain(kernels.map(|kernel| Competitor::of(kernel)))
+            .collect()
     }
 
     fn entries(&self, operation: Operation) -> Vec<String> {
@@ -486,12 +481,6 @@ fn preferred(operation: Operation, features: Features) -> Vec<&'static Kernel> {
         )
     });
     kernels
-}
-
-/// Nanoseconds that this thread ran.
-fn thread_ns() -> f64 {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
-    time.tv_sec as f64 * 1e9 + time.tv_nsec as f64
 }
 
 fn hash(cell: &Cell) -> u64 {

@@ -4,7 +4,8 @@
 //! over the time of libc's operation: a ratio would have a denominator that a bystander's noise can
 //! bring near 0.
 
-use super::field::{Estimate, Field, GUARD, Shows, robust_mean, scatter};
+use super::estimate::{Estimate, FLOOR, GUARD};
+use super::field::Field;
 use super::plan::{self, weights};
 use super::ranges::Range;
 use super::rounds::{Evidence, Purpose};
@@ -45,38 +46,21 @@ pub(super) fn cell(operation: Operation, size: usize, facts: &Facts, odd: bool) 
     Cell { after, ..Cell::new(operation, size, destination) }
 }
 
-/// Of one size: total of the arm less another's, over libc's operation.
-struct Difference {
-    to_temporal: Estimate,
-    to_libc: Estimate,
-}
-
-pub(super) fn estimate(values: &[f64]) -> Estimate {
-    let mean = robust_mean(values);
-    let deviations: Vec<f64> = values.iter().map(|value| value - mean).collect();
-    let error = (scatter(&deviations).powi(2) / values.len() as f64 + 0.004f64.powi(2)).sqrt();
-    Estimate { mean, error, rounds: values.len() }
-}
-
-/// The rounds of an arm beside a bystander at a size: over the best temporal one that took part, and over
-/// libc.
+/// The rounds of an arm beside a bystander at a size: its total less that of the best temporal one that took part,
+/// and less libc's, over libc's operation.
 fn rounds(field: &Field, evidence: &Evidence, size: usize, arm: usize) -> (Vec<f64>, Vec<f64>) {
     let (mut to_temporal, mut to_libc) = (Vec::new(), Vec::new());
     for (cell, log) in evidence.of(Purpose::Hints) {
         if cell.operation != field.operation || cell.size != size {
             continue;
         }
-        let temporal: Vec<&String> = field
-            .arms
-            .iter()
-            .filter(|arm| !matches!(arm.class, Class::Libc | Class::NonTemporal))
-            .map(|arm| &arm.name)
-            .collect();
-        for (round, libc) in log.reference.iter().enumerate() {
-            let at = |name: &String| log.others.get(name)?.get(round).copied().flatten();
-            let Some(ours) = at(&field.arms[arm].name) else { continue };
-            let totals = temporal.iter().filter_map(|name| Some(at(name)?.total()));
-            let theirs = totals.fold(libc.total(), f64::min);
+        let Some(ours) = log.others.get(&field.arms[arm].name) else { continue };
+        let temporal = field.arms.iter().filter(|arm| arm.class != Class::NonTemporal);
+        let temporal: Vec<_> = temporal.filter_map(|arm| log.others.get(&arm.name)).collect();
+        for (round, (ours, libc)) in ours.iter().zip(&log.reference).enumerate() {
+            let Some(ours) = ours else { continue };
+            let theirs = temporal.iter().filter_map(|other| other.get(round).copied().flatten());
+            let theirs = theirs.map(|other| other.total()).fold(libc.total(), f64::min);
             to_libc.push((ours.total() - libc.total()) / libc.operation);
             to_temporal.push((ours.total() - theirs) / libc.operation);
         }
@@ -85,10 +69,9 @@ fn rounds(field: &Field, evidence: &Evidence, size: usize, arm: usize) -> (Vec<f
 }
 
 /// What they say; `None` for too few.
-fn beside(field: &Field, evidence: &Evidence, size: usize, arm: usize) -> Option<Difference> {
-    let (to_temporal, to_libc) = rounds(field, evidence, size, arm);
-    (to_temporal.len() >= LEAST_ROUNDS)
-        .then(|| Difference { to_temporal: estimate(&to_temporal), to_libc: estimate(&to_libc) })
+fn beside(field: &Field, evidence: &Evidence, size: usize, arm: usize) -> Option<[Estimate; 2]> {
+    let rounds: [Vec<f64>; 2] = rounds(field, evidence, size, arm).into();
+    (rounds[0].len() >= LEAST_ROUNDS).then(|| rounds.map(|values| Estimate::of(&values, FLOOR)))
 }
 
 /// The cut with the least sum of gains above it: a non-temporal arm and the first size from which on it is
@@ -116,26 +99,25 @@ fn cut(
 }
 
 /// Under `soon`, and where nothing is known: operation and reader, in the race's own cells.
-pub(super) fn soon(field: &Field, shows: &Shows, temporal: &[usize]) -> Option<From> {
-    let costs = field.costs(shows, &|class| class == Class::NonTemporal);
+pub(super) fn soon(field: &Field, temporal: &[usize]) -> Option<From> {
     cut(&non_temporal(field), &field.sizes, |arm, size| {
-        let size = field.sizes.iter().position(|other| *other == size)?;
-        let temporal = shows.value[temporal[size]][size].mean;
-        costs[arm][size].map(|cost| cost - temporal)
+        let size = field.at(size)?;
+        field.cost(arm, size).map(|cost| cost - field.value(temporal[size], size).mean)
     })
 }
 
 /// Under `never`: operation and bystander.
 pub(super) fn never(field: &Field, evidence: &Evidence) -> Option<From> {
     cut(&non_temporal(field), &sizes(field), |arm, size| {
-        let Difference { to_temporal, to_libc } = beside(field, evidence, size, arm)?;
+        let [to_temporal, to_libc] = beside(field, evidence, size, arm)?;
         (to_libc.mean + to_libc.error <= GUARD)
             .then_some(to_temporal.mean + 2.0 * to_temporal.error)
     })
 }
 
-/// The ranges up to a size, and one arm from there on.
-pub(super) fn with_tail(below: &[Range], from: From) -> Vec<Range> {
+/// The ranges up to a size, and one arm from there on, where there is one.
+pub(super) fn with_tail(below: &[Range], from: Option<From>) -> Vec<Range> {
+    let Some(from) = from else { return below.to_vec() };
     let size = from.size as u64;
     let mut ranges: Vec<Range> = below.iter().copied().filter(|range| range.from < size).collect();
     if let Some(last) = ranges.last_mut() {
@@ -167,7 +149,7 @@ pub(super) fn next(field: &Field, evidence: &Evidence) -> Option<(usize, Vec<usi
         },
     };
     for &size in sizes.iter().rev() {
-        let Some(Difference { to_temporal, to_libc }) = beside(field, evidence, size, best) else {
+        let Some([to_temporal, to_libc]) = beside(field, evidence, size, best) else {
             return Some((size, vec![best]));
         };
         let worse = to_temporal.mean - 2.0 * to_temporal.error > 0.0

@@ -32,3 +32,52 @@ pub fn name_nearest(tuning: &mut Tuning) {
         decision.nearest = best.map(|(name, _)| (*name).to_owned());
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tune::field::tests::{decision, facts};
+    use crate::tune::seam::{Cell, Destination};
+    use cachewise_kernels::Operation;
+
+    #[test]
+    fn beside_libc_is_the_fastest_kernel_that_is_level_over_the_whole_range() {
+        let shown = |size, name: &str, ratio, low| Shown {
+            cell: Cell::new(Operation::Zero, size, Destination::Cached),
+            name: name.to_owned(),
+            ratio,
+            low,
+            high: 2.0,
+            rounds: 9,
+        };
+        let at = |size| {
+            let level = [shown(size, "zero.level", 1.02, 1.0), shown(size, "zero.slow", 1.2, 1.03)];
+            level.into_iter().chain([shown(size, "zero.shown", 0.9 + size as f64 / 2e4, 1.04)])
+        };
+        let (facts, kernel) = (facts(), decision("zero.first", 1024, 2047));
+        let mut tuning = Tuning {
+            decisions: vec![
+                decision("libc", 256, 1023),
+                kernel,
+                decision("libc", 2048, 4096),
+                decision("libc", 4097, 9999),
+            ],
+            parallel: Vec::new(),
+            entries: Vec::new(),
+            shown: [300, 2048, 4096].into_iter().flat_map(at).collect(),
+            refereed: Vec::new(),
+            repairs: Vec::new(),
+            facts,
+            seconds: 0.0,
+        };
+        // The fastest anywhere, but not measured over a whole range.
+        tuning.shown.push(shown(4096, "zero.once", 0.5, 0.4));
+        name_nearest(&mut tuning);
+        let named: Vec<_> = tuning.decisions.iter().map(|d| d.nearest.as_deref()).collect();
+        assert_eq!(named, [Some("zero.level"), None, Some("zero.level"), None]);
+        // None is level.
+        tuning.shown.iter_mut().for_each(|shown| shown.low = 1.04);
+        name_nearest(&mut tuning);
+        assert!(tuning.decisions.iter().all(|decision| decision.nearest.is_none()));
+    }
+}

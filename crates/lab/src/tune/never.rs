@@ -1,23 +1,22 @@
 //! The referee of the hint `never`: the library with the numbers that [`hints`] found, against libc
 //! beside a bystander. A number only rises: to the least size from which on the library lost nowhere.
 
-use super::field::{Estimate, Field, GUARD};
-use super::hints::{self, From, estimate};
+use super::estimate::{Estimate, FLOOR, GUARD};
+use super::field::Field;
+use super::hints::{self, From};
 use super::plan;
-use super::referee::{Referee, Trial, decisions};
+use super::referee::{Referee, Trial, decisions, rule};
 use super::rounds::{Evidence, Purpose};
-use super::seam::{Arm, Stage};
+use super::seam::{Arm, Cell, Stage};
 use super::tuning::{Refereed, Repair, Ruling};
-use super::visits::Candidate;
 use crate::LabError;
 use cachewise::Reuse;
 
 #[cfg(test)]
 mod tests;
 
-/// Rounds of a size under the referee, in both states of the destination together.
+/// Rounds of a size under the referee at least, in both states of the destination together.
 const LEAST_ROUNDS: usize = 4;
-const MOST_ROUNDS: usize = 12;
 
 /// The sizes at which the referee looks at a number: the first, one in every octave that was not
 /// measured before, and the largest.
@@ -33,14 +32,12 @@ fn points(field: &Field, from: From, random: &mut fastrand::Rng) -> Vec<usize> {
 
 /// What the referee's rounds at a size come to: the library's total less libc's over libc's operation.
 fn seen(field: &Field, evidence: &Evidence, size: usize, arm: usize) -> Option<Estimate> {
-    let mut values = Vec::new();
-    for (cell, log) in evidence.of(Purpose::Never) {
-        if cell.operation == field.operation && cell.size == size {
-            let pairs = log.pairs(&field.arms[arm].name);
-            values.extend(pairs.map(|(ours, libc)| (ours.total() - libc.total()) / libc.operation));
-        }
-    }
-    (values.len() >= LEAST_ROUNDS).then(|| estimate(&values))
+    let here = |cell: &Cell| cell.operation == field.operation && cell.size == size;
+    let logs = evidence.of(Purpose::Never).filter(|(cell, _)| here(cell));
+    let pairs = logs.flat_map(|(_, log)| log.pairs(&field.arms[arm].name));
+    let values: Vec<f64> =
+        pairs.map(|(ours, libc)| (ours.total() - libc.total()) / libc.operation).collect();
+    (values.len() >= LEAST_ROUNDS).then(|| Estimate::of(&values, FLOOR))
 }
 
 /// What that means; `None` for too few rounds, or where more may tell, unless this is the `last` look.
@@ -51,16 +48,7 @@ fn ruling(
     arm: usize,
     last: bool,
 ) -> Option<Ruling> {
-    let Estimate { mean, error, rounds } = seen(field, evidence, size, arm)?;
-    if mean + 2.5 * error <= GUARD {
-        Some(Ruling::Kept)
-    } else if mean - 2.0 * error > GUARD {
-        Some(Ruling::Lost)
-    } else if last || rounds >= MOST_ROUNDS {
-        Some(if mean + error <= GUARD { Ruling::Kept } else { Ruling::Lost })
-    } else {
-        None
-    }
+    rule(seen(field, evidence, size, arm)?, GUARD, 2.0, 1.0, last)
 }
 
 /// The number that is left of one: the least of its points from which on the library lost at none.
@@ -69,11 +57,12 @@ fn upheld(from: From, points: &[usize], kept: impl Fn(usize) -> bool) -> Option<
     passed.last().map(|&size| From { size, ..from })
 }
 
-/// The sizes of a field that the referee's rounds are there for, in ascending order.
-fn seen_sizes(field: &Field, evidence: &Evidence) -> Vec<usize> {
-    let mine = evidence.of(Purpose::Never).filter(|(cell, _)| cell.operation == field.operation);
-    let sizes: std::collections::BTreeSet<usize> = mine.map(|(cell, _)| cell.size).collect();
-    sizes.into_iter().collect()
+/// A cell for each size that the referee's rounds are there for, in ascending order.
+fn looked_at(field: &Field, evidence: &Evidence) -> Vec<Cell> {
+    let cells = evidence.of(Purpose::Never).map(|(cell, _)| *cell);
+    let mut cells: Vec<Cell> = cells.filter(|cell| cell.operation == field.operation).collect();
+    cells.dedup_by_key(|cell| cell.size);
+    cells
 }
 
 /// What the referee saw of a number, for the record and the report: one entry a size, since both states
@@ -84,40 +73,31 @@ fn refereed(
     proposed: From,
     upheld: Option<From>,
 ) -> Vec<Refereed> {
-    let mut found = Vec::new();
-    for (cell, _) in evidence.of(Purpose::Never) {
-        let Some(Estimate { mean, error, rounds }) = (cell.operation == field.operation)
-            .then(|| seen(field, evidence, cell.size, proposed.arm))
-            .flatten()
-        else {
-            continue;
-        };
-        if found.iter().any(|seen: &Refereed| seen.cell.size == cell.size) {
-            continue;
-        }
+    let one = |cell: Cell| {
+        let Estimate { mean, error, rounds } = seen(field, evidence, cell.size, proposed.arm)?;
         let verdict = ruling(field, evidence, cell.size, proposed.arm, true);
-        found.push(Refereed {
-            cell: *cell,
+        Some(Refereed {
+            cell,
             name: field.arms[proposed.arm].name.clone(),
             ratio: 1.0 + mean,
             error,
             rounds,
             verdict: verdict.unwrap_or(Ruling::Undecided),
             in_use: upheld.is_some_and(|from| cell.size >= from.size),
-        });
-    }
-    found
+        })
+    };
+    looked_at(field, evidence).into_iter().filter_map(one).collect()
 }
 
 /// What a record's referee left of a number that is found again: a size that it did not look at is not
 /// refused.
 pub(super) fn again(field: &Field, evidence: &Evidence, from: From) -> Option<From> {
-    let looked_at = seen_sizes(field, evidence);
-    let above = looked_at.iter().copied().filter(|size| *size > from.size);
+    let seen: Vec<usize> = looked_at(field, evidence).iter().map(|cell| cell.size).collect();
+    let above = seen.iter().copied().filter(|size| *size > from.size);
     let sizes: Vec<usize> = std::iter::once(from.size).chain(above).collect();
     upheld(from, &sizes, |size| {
         let kept = ruling(field, evidence, size, from.arm, true) == Some(Ruling::Kept);
-        kept || !looked_at.contains(&size)
+        kept || !seen.contains(&size)
     })
 }
 
@@ -137,8 +117,7 @@ impl Referee<'_, '_> {
         let mut all = Vec::new();
         let mut looked_at = Vec::new();
         for (trial, from) in trials.iter().zip(&proposed) {
-            let unknown = trial.ranges();
-            let ranges = from.map_or(unknown.clone(), |from| hints::with_tail(&unknown, from));
+            let ranges = hints::with_tail(&trial.ranges(), *from);
             // The plain call is what follows `unknown`.
             all.extend(decisions(&trial.field, &ranges, Reuse::Unknown));
             let random = &mut self.visits.random;
@@ -165,15 +144,11 @@ impl Referee<'_, '_> {
                 self.visits.machine.progress(Stage::Referee, left.min(stop - now));
                 let (field, odd) = (&trials[nth].field, self.visits.random.bool());
                 let cell = hints::cell(field.operation, size, &self.facts, odd);
-                let candidate = |arm, name: &str| Candidate { cell, arm, name: name.to_owned() };
-                let libc = candidate(Arm::LIBC, crate::routines::LIBC);
-                let library = candidate(Arm::Library, &field.arms[arm].name);
-                let Some(round) =
-                    self.visits.round(&libc, std::slice::from_ref(&library), 1, stop)?
-                else {
+                let library = [(cell, Arm::Library)];
+                let Some(round) = self.visits.round((cell, Arm::LIBC), &library, 1, stop)? else {
                     continue;
                 };
-                let ours = round.others[0].map(|sample| (library.name, sample));
+                let ours = round.others[0].map(|sample| (&*field.arms[arm].name, sample));
                 bought |= ours.is_some();
                 self.evidence.push(Purpose::Never, cell, round.reference, ours);
             }
@@ -181,8 +156,7 @@ impl Referee<'_, '_> {
                 break;
             }
         }
-        let mut left = Vec::new();
-        let mut refereed_all = Vec::new();
+        let (mut left, mut refereed_all) = (Vec::new(), Vec::new());
         for ((trial, from), points) in trials.iter().zip(&proposed).zip(&looked_at) {
             let field = &trial.field;
             let still = from.and_then(|from| {

@@ -171,10 +171,11 @@ pub(super) fn top(facts: &Facts, budget: f64) -> usize {
     wanted.min(facts.largest).clamp(FIRST_SIZE as usize, MOST)
 }
 
-/// Whether what was decided at `top` holds for every larger size: memory did not limit what was measured,
+/// Whether what was decided at the largest size holds for every larger one: memory did not limit what was measured,
 /// and the destination alone was more than all caches, of others too. libc changes its ways at parts of the
 /// LLC that the CPU says it has.
-pub(super) fn extends(facts: &Facts, top: usize) -> bool {
+pub(super) fn extends(facts: &Facts, sizes: &[usize]) -> bool {
+    let top = sizes.last().copied().unwrap_or(0);
     top >= TOP && top as f64 >= 1.25 * facts.llc.max(facts.cache()) as f64
 }
 

@@ -5,12 +5,13 @@
 //! has been through all its cells in random order, that was an epoch: arms that are shown to be out
 //! are dropped, cells where nothing is left to learn rest, and the next order is drawn.
 
-use super::field::{Field, HANDED_OVER, has_plenty};
+use super::estimate::has_plenty;
+use super::field::{Field, HANDED_OVER};
 use super::hints;
 use super::plan;
 use super::rounds::{Evidence, Purpose};
-use super::seam::{Arm, Cell, Class, Contents, Destination, Facts, Script, Stage};
-use super::threads::{Crew, crews};
+use super::seam::{Arm, Cell, Class, Contents, Destination, Facts, Sample, Script, Stage};
+use super::threads;
 use super::visits::{Candidate, Visits};
 use crate::LabError;
 use cachewise_kernels::Operation;
@@ -21,8 +22,8 @@ use std::ops::Range;
 enum Item {
     Kernels { field: usize, view: usize, size: usize },
     Bystander { field: usize, size: usize, arms: Vec<usize> },
-    Threads(Crew),
-    Entries { field: usize, cell: Cell },
+    Threads(Cell),
+    Entries(Cell),
 }
 
 struct Lane {
@@ -51,21 +52,21 @@ pub(super) struct Race<'r, 'm> {
     lanes: Vec<Lane>,
 }
 
-/// Bytes that the calls of a script are spread over: well inside L1, and far beyond L2.
-fn span(facts: &Facts, hot: bool) -> usize {
-    if hot { facts.l1 / 2 } else { (64 << 20).min(facts.largest) }
-}
-
-/// The cells of an operation's scripts: hot and cold; of comparisons with operands that are equal, and
-/// with such that differ.
+/// The cells of an operation's scripts: hot and cold, their calls spread over bytes well inside L1 and far
+/// beyond L2; of comparisons with operands that are equal, and with such that differ.
 pub(super) fn scripts(operation: Operation, facts: &Facts) -> Vec<Cell> {
     let contents = [Contents::Equal, Contents::Unequal];
     let contents = if plan::stores(operation) { &contents[..1] } else { &contents };
-    let cell = |hot: bool, contents: Contents| {
-        let cell = Cell::new(operation, span(facts, hot), Destination::Cached);
-        Cell { contents, script: Some(Script { hot }), ..cell }
-    };
-    [true, false].iter().flat_map(|hot| contents.iter().map(|of| cell(*hot, *of))).collect()
+    let spans = [(true, facts.l1 / 2), (false, (64 << 20).min(facts.largest))];
+    let cells = spans.into_iter().flat_map(|(hot, span)| {
+        let cell = Cell::new(operation, span, Destination::Cached);
+        contents.iter().map(move |&contents| Cell {
+            contents,
+            script: Some(Script { hot }),
+            ..cell
+        })
+    });
+    cells.collect()
 }
 
 impl<'r, 'm> Race<'r, 'm> {
@@ -162,19 +163,16 @@ impl<'r, 'm> Race<'r, 'm> {
             }
             What::Threads => {
                 let top = self.fields.iter().flat_map(|f| f.sizes.last()).max();
-                let top = top.copied().unwrap_or(0);
-                let open = |crew: &Crew| {
-                    self.is_open(Purpose::Threads, crew.candidates(self.facts.cpus).0.cell)
-                };
-                let crews = crews(self.facts.cpus, top).into_iter().filter(open);
-                items.extend(crews.map(Item::Threads));
+                let cells = threads::cells(self.facts.cpus, top.copied().unwrap_or(0));
+                let open = cells.into_iter().filter(|cell| self.is_open(Purpose::Threads, *cell));
+                items.extend(open.map(Item::Threads));
             }
             What::Entries => {
-                for (field, f) in self.fields.iter().enumerate() {
-                    if self.visits.machine.entries(f.operation).len() > 1 {
-                        let cells = scripts(f.operation, &self.facts).into_iter();
+                for field in &self.fields {
+                    if self.visits.machine.entries(field.operation).len() > 1 {
+                        let cells = scripts(field.operation, &self.facts).into_iter();
                         let open = cells.filter(|cell| self.is_open(Purpose::Entries, *cell));
-                        items.extend(open.map(|cell| Item::Entries { field, cell }));
+                        items.extend(open.map(Item::Entries));
                     }
                 }
             }
@@ -192,8 +190,8 @@ impl<'r, 'm> Race<'r, 'm> {
 
     /// Whether something is left to learn of a cell whose candidates are compared with the reference.
     fn is_open(&self, purpose: Purpose, cell: Cell) -> bool {
-        let Some(log) = self.evidence.logs.get(&(purpose, cell)) else { return true };
-        !log.others.keys().all(|name| has_plenty(&log.log_ratios(name)))
+        let log = self.evidence.of(purpose).find(|(other, _)| **other == cell);
+        log.is_none_or(|(_, log)| !log.others.keys().all(|name| has_plenty(&log.log_ratios(name))))
     }
 
     fn item(&mut self, item: Item, first: bool, stop: f64) -> Result<bool, LabError> {
@@ -202,45 +200,39 @@ impl<'r, 'm> Race<'r, 'm> {
             Item::Bystander { field, size, arms } => {
                 let odd = self.visits.random.bool();
                 let cell = hints::cell(self.fields[field].operation, size, &self.facts, odd);
-                let others: Vec<Candidate> =
-                    arms.into_iter().map(|arm| self.candidate(field, cell, arm)).collect();
-                let libc = self.candidate(field, cell, 0);
-                self.bought(Purpose::Hints, &libc, &others, 1, stop)
+                let name = |arm: usize| self.fields[field].arms[arm].name.clone();
+                let others = arms.into_iter().map(|arm| (name(arm), (cell, Arm::Kernel(arm))));
+                let others = others.collect();
+                self.bought(Purpose::Hints, (cell, Arm::LIBC), others, 1, stop)
             }
-            Item::Threads(crew) => {
-                let (reference, others) = crew.candidates(self.facts.cpus);
-                self.bought(Purpose::Threads, &reference, &others, 1, stop)
+            Item::Threads(cell) => {
+                let others = threads::candidates(cell, self.facts.cpus);
+                self.bought(Purpose::Threads, (cell, Arm::Library), others, 1, stop)
             }
-            Item::Entries { field, cell } => {
+            Item::Entries(cell) => {
                 let entries = self.visits.machine.entries(cell.operation).into_iter().enumerate();
-                let candidates: Vec<Candidate> = entries
-                    .map(|(nth, name)| Candidate { cell, arm: Arm::Entry(nth), name })
-                    .collect();
-                let libc = self.candidate(field, cell, 0);
-                self.bought(Purpose::Entries, &libc, &candidates, 3, stop)
+                let others = entries.map(|(nth, name)| (name, (cell, Arm::Entry(nth)))).collect();
+                self.bought(Purpose::Entries, (cell, Arm::LIBC), others, 3, stop)
             }
         }
-    }
-
-    fn candidate(&self, field: usize, cell: Cell, arm: usize) -> Candidate {
-        Candidate { cell, arm: Arm::Kernel(arm), name: self.fields[field].arms[arm].name.clone() }
     }
 
     /// A round that is kept as it is.
     fn bought(
         &mut self,
         purpose: Purpose,
-        reference: &Candidate,
-        others: &[Candidate],
+        reference: Candidate,
+        others: Vec<(String, Candidate)>,
         samples: usize,
         stop: f64,
     ) -> Result<bool, LabError> {
-        let Some(round) = self.visits.round(reference, others, samples, stop)? else {
+        let (names, others): (Vec<String>, Vec<Candidate>) = others.into_iter().unzip();
+        let Some(round) = self.visits.round(reference, &others, samples, stop)? else {
             return Ok(false);
         };
-        let seen = others.iter().zip(&round.others);
-        let seen = seen.filter_map(|(other, sample)| Some((other.name.clone(), (*sample)?)));
-        self.evidence.push(purpose, reference.cell, round.reference, seen);
+        let seen = names.iter().zip(round.others);
+        let seen = seen.filter_map(|(name, sample)| Some((&**name, sample?)));
+        self.evidence.push(purpose, reference.0, round.reference, seen);
         Ok(true)
     }
 
@@ -259,29 +251,32 @@ impl<'r, 'm> Race<'r, 'm> {
         let samples = plan::samples(&cell, first);
         let (non_temporal, temporal): (Vec<usize>, Vec<usize>) =
             f.live(size).into_iter().partition(|arm| f.arms[*arm].class == Class::NonTemporal);
-        let libc = self.candidate(field, cell, 0);
+        let handed_over = f.wants_handed_over(view, size);
         let mut bought = false;
         for arms in [temporal, non_temporal] {
             if arms.is_empty() {
                 continue;
             }
-            let mut others: Vec<Candidate> =
-                arms.iter().map(|arm| self.candidate(field, cell, *arm)).collect();
-            if self.fields[field].wants_handed_over(view, size) {
-                others.push(Candidate { cell, arm: Arm::HandedOver, name: HANDED_OVER.to_owned() });
-            }
-            let Some(round) = self.visits.round(&libc, &others, samples, stop)? else { continue };
+            let mut arms: Vec<Arm> = arms.into_iter().map(Arm::Kernel).collect();
+            arms.extend(handed_over.then_some(Arm::HandedOver));
+            let others: Vec<Candidate> = arms.iter().map(|arm| (cell, *arm)).collect();
+            let libc = (cell, Arm::LIBC);
+            let Some(round) = self.visits.round(libc, &others, samples, stop)? else { continue };
             bought = true;
-            let mut seen = Vec::new();
-            for (nth, (other, sample)) in others.iter().zip(&round.others).enumerate() {
-                let Some(sample) = *sample else { continue };
-                match arms.get(nth) {
-                    Some(arm) => self.fields[field].add(*arm, &cell, &sample, &round.reference),
-                    None => self.fields[field].add_handed_over(&cell, &sample, &round.reference),
+            let field = &mut self.fields[field];
+            let seen = arms.into_iter().zip(round.others);
+            let seen: Vec<(Arm, Sample)> = seen.filter_map(|(arm, s)| Some((arm, s?))).collect();
+            for (arm, sample) in &seen {
+                match arm {
+                    Arm::Kernel(arm) => field.add(*arm, &cell, sample, &round.reference),
+                    _ => field.add_handed_over(&cell, sample, &round.reference),
                 }
-                seen.push((other.name.clone(), sample));
             }
-            self.evidence.push(Purpose::Race, cell, round.reference, seen);
+            let named = seen.into_iter().map(|(arm, sample)| match arm {
+                Arm::Kernel(arm) => (&*field.arms[arm].name, sample),
+                _ => (HANDED_OVER, sample),
+            });
+            self.evidence.push(Purpose::Race, cell, round.reference, named);
         }
         Ok(bought)
     }
@@ -289,8 +284,8 @@ impl<'r, 'm> Race<'r, 'm> {
 
 /// The best admissible temporal arm at a size, so far.
 fn best_temporal(field: &Field, size: usize) -> Option<usize> {
-    let at = field.sizes.iter().position(|other| *other == size)?;
-    let costs = field.costs(&field.shows(), &|class| class != Class::NonTemporal);
-    let here = (1..field.arms.len()).filter_map(|arm| Some((costs[arm][at]?, arm)));
+    let at = field.at(size)?;
+    let temporal = (1..field.arms.len()).filter(|arm| field.arms[*arm].class != Class::NonTemporal);
+    let here = temporal.filter_map(|arm| Some((field.cost(arm, at)?, arm)));
     here.min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, arm)| arm)
 }

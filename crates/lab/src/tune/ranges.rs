@@ -8,6 +8,11 @@ pub(super) const LIBC: usize = 0;
 /// Ranges that an operation under `unknown` may have.
 pub(super) const MOST_RANGES: usize = 6;
 
+/// The same of a grid above which comes one range more, unless its last arm goes on.
+pub(super) fn most_ranges(extends: bool) -> usize {
+    MOST_RANGES - usize::from(!extends)
+}
+
 /// What a change of arm has to gain: a logarithm of cost times octaves, so 6 % over one octave.
 const SWITCH: f64 = 0.06;
 

@@ -5,49 +5,43 @@ use super::tuning::{Ruling, Tuning};
 use cachewise::Reuse;
 use cachewise::profile::{LIBC, MAX_SIZE};
 use cachewise_measure::record::{Decision, Decisions, ThreadDecision};
-use cachewise_measure::{Figure, FigureKind, PairedRatio};
+use cachewise_measure::stats::geometric_mean;
+use cachewise_measure::{Figure, PairedRatio};
+use std::collections::BTreeSet;
 
 /// What was decided, for the record's line of decisions.
 #[must_use]
 pub fn decisions(tuning: &Tuning) -> Decisions {
     let kernels = tuning.decisions.iter().map(|decision| {
+        let inside = |size: usize| (decision.from..=decision.to).contains(&(size as u64));
         let seen = tuning.refereed.iter().filter(|seen| {
-            let size = seen.cell.size as u64;
             let beside = matches!(seen.cell.after, After::Bystander(_));
             seen.in_use
                 && (!beside || decision.reuse == Reuse::Never)
                 && seen.cell.operation == decision.operation
-                && (decision.from..=decision.to).contains(&size)
+                && inside(seen.cell.size)
                 && seen.name == decision.kernel
+                && seen.verdict == Ruling::Kept
         });
-        let seen: Vec<f64> =
-            seen.filter(|seen| seen.verdict == Ruling::Kept).map(|seen| seen.ratio).collect();
-        let (cells, worst) = (seen.len(), seen.iter().copied().fold(0.0, f64::max));
-        let best = seen.iter().copied().fold(f64::INFINITY, f64::min);
-        let mean = cachewise_measure::stats::geometric_mean(&seen);
+        let seen: Vec<f64> = seen.map(|seen| seen.ratio).collect();
         let why = if decision.kernel == LIBC {
-            let nearest = decision.nearest.as_ref();
-            let nearest = nearest.map(|name| format!("; the nearest is {name}"));
-            let nearest = nearest.unwrap_or_default();
-            let mut taken: Vec<&str> = Vec::new();
-            for repair in &tuning.repairs {
-                let inside = (decision.from..=decision.to).contains(&(repair.size as u64));
-                let hint = [Reuse::Unknown, decision.reuse].contains(&repair.reuse);
-                if repair.operation == decision.operation && hint && inside {
-                    taken.push(&repair.kernel);
-                }
+            let taken = tuning.repairs.iter().filter(|repair| {
+                repair.operation == decision.operation
+                    && [Reuse::Unknown, decision.reuse].contains(&repair.reuse)
+                    && inside(repair.size)
+            });
+            let taken: BTreeSet<&str> = taken.map(|repair| &*repair.kernel).collect();
+            let mut why = "no kernel was shown to be faster and to lose nowhere".to_owned();
+            if !taken.is_empty() {
+                let taken: Vec<&str> = taken.into_iter().collect();
+                why += &format!("; not confirmed beside libc: {}", taken.join(", "));
             }
-            taken.sort_unstable();
-            taken.dedup();
-            let failed = match &taken[..] {
-                [] => String::new(),
-                some => format!("; not confirmed beside libc: {}", some.join(", ")),
-            };
-            Some(format!("no kernel was shown to be faster and to lose nowhere{failed}{nearest}"))
-        } else if cells > 0 {
-            Some(format!("checked in {cells} cells"))
+            if let Some(nearest) = &decision.nearest {
+                why += &format!("; the nearest is {nearest}");
+            }
+            Some(why)
         } else {
-            None
+            (!seen.is_empty()).then(|| format!("checked in {} cells", seen.len()))
         };
         Decision {
             operation: decision.operation.name().to_owned(),
@@ -55,11 +49,11 @@ pub fn decisions(tuning: &Tuning) -> Decisions {
             from: decision.from,
             to: (decision.to != MAX_SIZE).then_some(decision.to),
             kernel: decision.kernel.clone(),
-            ratio: (cells > 0).then_some(PairedRatio {
-                median: mean,
-                low: best,
-                high: worst,
-                rounds: cells,
+            ratio: (!seen.is_empty()).then(|| PairedRatio {
+                median: geometric_mean(&seen),
+                low: seen.iter().copied().fold(f64::INFINITY, f64::min),
+                high: seen.iter().copied().fold(0.0, f64::max),
+                rounds: seen.len(),
             }),
             why,
         }
@@ -76,15 +70,6 @@ pub fn decisions(tuning: &Tuning) -> Decisions {
 /// How a tuning's rows are drawn.
 #[must_use]
 pub fn figures() -> Vec<Figure> {
-    let figure = |title: &str, value: &str, state: &str| Figure {
-        title: title.to_owned(),
-        kind: FigureKind::Curve,
-        x: "size".to_owned(),
-        y: None,
-        value: value.to_owned(),
-        panels: Vec::new(),
-        candidates: Vec::new(),
-        states: state.to_owned(),
-    };
-    vec![figure("Operation and reader over libc's, operands on lines", "total_ratio", "aligned")]
+    let title = "Operation and reader over libc's, operands on lines";
+    vec![Figure::curve(title, "size", "total_ratio").of("aligned")]
 }

@@ -2,14 +2,15 @@
 //! every range, in every state, on operands on lines and at odd offsets. What fails is taken back and the rest
 //! decided again, three times at most; what is undecided at the end is taken back too.
 
-use super::field::{Estimate, FLOOR, Field, GUARD, robust_mean, scatter};
+use super::estimate::{Estimate, FLOOR, GUARD, deviation, off, robust_mean, scatter};
+use super::field::Field;
 use super::plan::{self, View};
 use super::race::scripts;
-use super::ranges::{Border, LIBC, MOST_RANGES, Range, choose, ranges, settle};
+use super::ranges::{Border, LIBC, MOST_RANGES, Range, choose, most_ranges, ranges, settle};
 use super::rounds::{Evidence, Purpose, between};
 use super::seam::{Arm, Cell, Facts, Layout, Stage};
 use super::tuning::{Refereed, Repair, Ruling};
-use super::visits::{Candidate, Visits};
+use super::visits::Visits;
 use crate::LabError;
 use cachewise::Reuse;
 use cachewise::profile::{Decision, OPERATIONS};
@@ -22,11 +23,31 @@ mod tests;
 /// Repairs that may bring new places to look at.
 const REPAIRS: usize = 3;
 
-/// Rounds of a cell at most.
-const MOST_ROUNDS: usize = 12;
+/// Rounds of a cell.
 const LEAST_ROUNDS: usize = 3;
-/// Somebody else's burst spans some rounds: what looks lost is looked at again before it is.
-const SURE_ROUNDS: usize = 4;
+const MOST_ROUNDS: usize = 12;
+
+/// What an estimate means beside a guard: kept, or lost by `sure` standard errors; `None` where more rounds may
+/// tell. Where none come, `last` or because there were enough, it counts as so many standard errors slower.
+pub(super) fn rule(
+    Estimate { mean, error, rounds }: Estimate,
+    guard: f64,
+    sure: f64,
+    slower: f64,
+    last: bool,
+) -> Option<Ruling> {
+    // Somebody else's burst spans some rounds: what looks lost is looked at again before it is.
+    const SURE_ROUNDS: usize = 4;
+    if mean + 2.5 * error <= guard {
+        Some(Ruling::Kept)
+    } else if rounds >= SURE_ROUNDS && mean - sure * error > guard {
+        Some(Ruling::Lost)
+    } else if last || rounds >= MOST_ROUNDS {
+        Some(if mean + slower * error <= guard { Ruling::Kept } else { Ruling::Lost })
+    } else {
+        None
+    }
+}
 
 /// One arm at one size that it is decided for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -61,7 +82,7 @@ pub(super) fn decisions(field: &Field, ranges: &[Range], reuse: Reuse) -> Vec<De
         from: range.from,
         to: range.to,
         kernel: field.arms[range.arm].name.clone(),
-        nearest: (range.arm == LIBC).then(|| field.nearest(range)).flatten(),
+        nearest: None,
     };
     ranges.iter().map(decision).collect()
 }
@@ -73,17 +94,14 @@ impl Trial {
         facts: &Facts,
         random: &mut fastrand::Rng,
     ) -> Trial {
-        let gaps = field.sizes.iter().map(|_| 0.25 + 0.5 * random.f64()).collect();
-        let extends = plan::extends(facts, field.sizes.last().copied().unwrap_or(0));
-        let borders = vec![Border::Middle; field.sizes.len()];
         Trial {
-            field,
             chosen,
-            borders,
-            gaps,
+            borders: vec![Border::Middle; field.sizes.len()],
+            gaps: field.sizes.iter().map(|_| 0.25 + 0.5 * random.f64()).collect(),
             lying: random.u64(..),
-            extends,
+            extends: plan::extends(facts, &field.sizes),
             seen: BTreeMap::new(),
+            field,
         }
     }
 
@@ -196,49 +214,35 @@ impl Trial {
     fn ruling_of(&self, point: &Point, cell: &Cell, last: bool) -> Option<Ruling> {
         let rounds = self.seen.get(&(*point, *cell)).map_or(&[][..], Vec::as_slice);
         let view = self.field.views.iter().find(|view| view.holds(cell))?;
-        if rounds.len() < LEAST_ROUNDS {
+        if !is_enough(rounds) {
             return (last && !view.proven).then_some(Ruling::Kept);
         }
-        let Estimate { mean, error, .. } = self.estimate(cell, rounds);
+        let default = self.field.is_default(point.arm, point.size);
         let ends = point.size == self.end(point.grid);
-        let least = if ends && !self.field.is_default(point.arm, point.size) { 0.0 } else { GUARD };
+        let least = if ends && !default { 0.0 } else { GUARD };
         let guard = self.field.handed_over(point.grid).max(least);
         // A kernel that is in use was refereed before, at other times: it is out where it is shown to lose.
         let known = self.field.is_previous(point.arm, point.grid);
         let sure = if known { 3.0 } else { 2.0 };
-        if mean + 2.5 * error <= guard {
-            Some(Ruling::Kept)
-        } else if rounds.len() >= SURE_ROUNDS && mean - sure * error > guard {
-            Some(Ruling::Lost)
-        } else if last || rounds.len() >= MOST_ROUNDS {
-            let default = self.field.is_default(point.arm, point.size);
-            let proven = view.proven && guard <= GUARD && !default && !known;
-            let error = if proven { error } else { -error };
-            Some(if mean + error <= guard { Ruling::Kept } else { Ruling::Lost })
-        } else {
-            None
-        }
+        let proven = view.proven && guard <= GUARD && !default && !known;
+        let slower = if proven { 1.0 } else { -1.0 };
+        rule(self.estimate(cell, rounds), guard, sure, slower, last)
     }
 
     /// With the scatter of the cells in the same state up to an octave away beside its own.
     fn estimate(&self, cell: &Cell, rounds: &[f64]) -> Estimate {
-        let middle = robust_mean(rounds);
-        let own: Vec<f64> = rounds.iter().map(|value| value - middle).collect();
+        let mean = robust_mean(rounds);
         let near = |other: &Cell| {
             other.destination == cell.destination
                 && other.size <= 2 * cell.size
                 && cell.size <= 2 * other.size
         };
-        let enough = |rounds: &&Vec<f64>| rounds.len() >= LEAST_ROUNDS;
-        let all = self.seen.iter().filter(|((_, other), _)| near(other)).map(|(_, r)| r);
-        let all = all.filter(enough).flat_map(|rounds| {
-            let middle = robust_mean(rounds);
-            rounds.iter().map(move |value| value - middle)
-        });
-        let pooled = scatter(&all.collect::<Vec<_>>());
-        let variance = 0.6 * pooled.powi(2) + 0.4 * scatter(&own).powi(2);
+        let all = self.seen.iter().filter(|((_, other), all)| near(other) && is_enough(all));
+        let all = all.flat_map(|(_, all)| off(all, robust_mean(all)));
+        let pooled = deviation(&all.collect::<Vec<_>>());
+        let variance = 0.6 * pooled.powi(2) + 0.4 * scatter(rounds, mean).powi(2);
         let error = (variance / rounds.len() as f64 + FLOOR.powi(2)).sqrt();
-        Estimate { mean: middle, error, rounds: rounds.len() }
+        Estimate { mean, error, rounds: rounds.len() }
     }
 
     /// Takes back what failed or was never decided; whether there was any. Borders move where that `may` be
@@ -271,8 +275,7 @@ impl Trial {
 
     /// Decides again among the arms that are decided for at a size or next to it, and libc.
     fn repair(&mut self) {
-        let shows = self.field.shows();
-        let mut costs = self.field.costs(&shows, &|_| true);
+        let mut costs = self.field.costs(true);
         for (arm, costs) in costs.iter_mut().enumerate().filter(|(arm, _)| *arm != LIBC) {
             for (size, cost) in costs.iter_mut().enumerate() {
                 let near = size.saturating_sub(1)..=(size + 1).min(self.chosen.len() - 1);
@@ -281,8 +284,7 @@ impl Trial {
                 }
             }
         }
-        // Above the grid may come one range more.
-        let most = MOST_RANGES - usize::from(!self.extends);
+        let most = most_ranges(self.extends);
         self.chosen = choose(&costs, self.field.below_libc, &self.field.sizes, most);
     }
 
@@ -296,18 +298,10 @@ impl Trial {
         }
         settle(&mut self.chosen);
         while self.ranges().len() > MOST_RANGES {
-            let mut runs: Vec<std::ops::Range<usize>> = Vec::new();
-            for size in 0..self.chosen.len() {
-                match runs.last_mut() {
-                    Some(run) if self.chosen[run.start] == self.chosen[size] => run.end += 1,
-                    _ => runs.push(size..size + 1),
-                }
-            }
-            runs.retain(|run| self.chosen[run.start] != LIBC);
-            let Some(shortest) = runs.into_iter().min_by_key(ExactSizeIterator::len) else {
-                return;
-            };
-            self.chosen[shortest].fill(LIBC);
+            let runs = self.chosen.chunk_by_mut(|arm, next| arm == next);
+            let kernels = runs.filter(|run| run[0] != LIBC);
+            let Some(shortest) = kernels.min_by_key(|run| run.len()) else { return };
+            shortest.fill(LIBC);
         }
     }
 
@@ -319,25 +313,23 @@ impl Trial {
         };
         for ((point, cell), rounds) in self.seen.iter().filter(|((_, cell), _)| visited(cell)) {
             let Estimate { mean, error, rounds } = self.estimate(cell, rounds);
-            let ruling = self.ruling(point, cell, true);
-            let verdict = match ruling {
-                Some(ruling) => ruling,
-                None => Ruling::Undecided,
-            };
-            let name = self.field.arms[point.arm].name.clone();
-            let in_use = in_use.contains(point);
             found.push(Refereed {
                 cell: *cell,
-                name,
+                name: self.field.arms[point.arm].name.clone(),
                 ratio: mean.exp(),
                 error,
                 rounds,
-                verdict,
-                in_use,
+                verdict: self.ruling(point, cell, true).unwrap_or(Ruling::Undecided),
+                in_use: in_use.contains(point),
             });
         }
         found
     }
+}
+
+/// Fewer rounds show nothing.
+fn is_enough(rounds: &[f64]) -> bool {
+    rounds.len() >= LEAST_ROUNDS
 }
 
 /// The referee of all operations.
@@ -440,12 +432,9 @@ impl Referee<'_, '_> {
         cell: Cell,
         stop: f64,
     ) -> Result<bool, LabError> {
-        let libc = Candidate { cell, arm: Arm::LIBC, name: "libc".to_owned() };
-        let name = trial.field.arms[point.arm].name.clone();
-        let library = Candidate { cell, arm: Arm::Library, name: name.clone() };
         let samples = plan::samples(&cell, cell.size >= 1 << 20);
-        let twice = [library.clone(), library];
-        let Some(round) = self.visits.round(&libc, &twice, samples, stop)? else {
+        let twice = [(cell, Arm::Library); 2];
+        let Some(round) = self.visits.round((cell, Arm::LIBC), &twice, samples, stop)? else {
             return Ok(false);
         };
         let library = round.others.into_iter().flatten().reduce(between);
@@ -457,7 +446,7 @@ impl Referee<'_, '_> {
                 trial.seen.entry((point, call)).or_default().push(seen);
             }
         }
-        let others = library.map(|library| (name, library));
+        let others = library.map(|library| (&*trial.field.arms[point.arm].name, library));
         self.evidence.push(Purpose::Referee, cell, round.reference, others);
         Ok(true)
     }
@@ -478,30 +467,28 @@ impl Referee<'_, '_> {
             let entry = chosen.and_then(|(_, name)| known.iter().position(|known| known == name));
             let arm = entry.map_or(Arm::Library, Arm::Entry);
             for cell in scripts(operation, &self.facts) {
-                let candidate = |arm, name: &str| Candidate { cell, arm, name: name.to_owned() };
-                let libc = candidate(Arm::LIBC, "libc");
-                let library = [candidate(arm, "library")];
+                const LIBRARY: &str = "library";
+                let libc = (cell, Arm::LIBC);
                 let mut ratios = Vec::new();
                 for _ in 0..5 {
-                    let Some(round) = self.visits.round(&libc, &library, 3, stop)? else { break };
+                    let Some(round) = self.visits.round(libc, &[(cell, arm)], 3, stop)? else {
+                        break;
+                    };
                     let Some(ours) = round.others[0] else { continue };
                     ratios.push((ours.total() / round.reference.total()).ln());
-                    let others = [("library".to_owned(), ours)];
-                    self.evidence.push(Purpose::Referee, cell, round.reference, others);
+                    self.evidence.push(Purpose::Referee, cell, round.reference, [(LIBRARY, ours)]);
                 }
-                if ratios.len() < LEAST_ROUNDS {
+                if !is_enough(&ratios) {
                     continue;
                 }
-                let mean = robust_mean(&ratios);
-                let off: Vec<f64> = ratios.iter().map(|ratio| ratio - mean).collect();
-                let error = scatter(&off) / (ratios.len() as f64).sqrt();
+                let Estimate { mean, error, rounds } = Estimate::of(&ratios, 0.0);
                 let kept = mean + error <= GUARD;
                 found.push(Refereed {
                     cell,
-                    name: "library".to_owned(),
+                    name: LIBRARY.to_owned(),
                     ratio: mean.exp(),
                     error,
-                    rounds: ratios.len(),
+                    rounds,
                     verdict: if kept { Ruling::Kept } else { Ruling::Lost },
                     in_use: true,
                 });

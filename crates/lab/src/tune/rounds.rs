@@ -25,7 +25,7 @@ pub enum Purpose {
 /// Everything seen.
 #[derive(Clone, Debug, Default)]
 pub struct Evidence {
-    pub(super) logs: BTreeMap<(Purpose, Cell), Log>,
+    pub(super) logs: BTreeMap<Purpose, BTreeMap<Cell, Log>>,
 }
 
 /// One cell's rounds. In every round the reference was there; others took part in some.
@@ -38,16 +38,6 @@ pub struct Log {
 }
 
 impl Log {
-    fn push(&mut self, reference: Sample, others: impl IntoIterator<Item = (String, Sample)>) {
-        let round = self.reference.len();
-        self.reference.push(reference);
-        for (name, sample) in others {
-            let times = self.others.entry(name).or_default();
-            times.resize(round, None);
-            times.push(Some(sample));
-        }
-    }
-
     /// The rounds of one of the others with the reference's.
     pub fn pairs(&self, name: &str) -> impl Iterator<Item = (Sample, Sample)> {
         let times = self.others.get(name).into_iter().flatten();
@@ -56,34 +46,51 @@ impl Log {
 
     /// Logarithms of one of the others' totals over the reference's, where both are.
     pub(super) fn log_ratios(&self, name: &str) -> Vec<f64> {
-        let ratios =
-            self.pairs(name).map(|(ours, reference)| (ours.total() / reference.total()).ln());
-        ratios.filter(|ratio| ratio.is_finite()).collect()
+        logarithms(self.pairs(name))
     }
+
+    /// The same over another one's.
+    pub(super) fn log_ratios_over(&self, name: &str, other: &str) -> Vec<f64> {
+        let [ours, theirs] = [name, other].map(|name| self.others.get(name).into_iter().flatten());
+        logarithms(ours.zip(theirs).filter_map(|(ours, theirs)| ours.zip(*theirs)))
+    }
+}
+
+fn logarithms(rounds: impl Iterator<Item = (Sample, Sample)>) -> Vec<f64> {
+    let ratios = rounds.map(|(ours, theirs)| (ours.total() / theirs.total()).ln());
+    ratios.filter(|ratio| ratio.is_finite()).collect()
 }
 
 impl Evidence {
     /// Adds one round of a cell.
-    pub(super) fn push(
+    pub(super) fn push<'n>(
         &mut self,
         purpose: Purpose,
         cell: Cell,
         reference: Sample,
-        others: impl IntoIterator<Item = (String, Sample)>,
+        others: impl IntoIterator<Item = (&'n str, Sample)>,
     ) {
-        self.logs.entry((purpose, cell)).or_default().push(reference, others);
+        let log = self.logs.entry(purpose).or_default().entry(cell).or_default();
+        for (name, sample) in others {
+            let times = match log.others.get_mut(name) {
+                Some(times) => times,
+                None => log.others.entry(name.to_owned()).or_default(),
+            };
+            times.resize(log.reference.len(), None);
+            times.push(Some(sample));
+        }
+        log.reference.push(reference);
     }
 
     /// Rounds of all cells.
     #[must_use]
     pub fn rounds(&self) -> usize {
-        self.logs.values().map(|log| log.reference.len()).sum()
+        self.logs.values().flat_map(BTreeMap::values).map(|log| log.reference.len()).sum()
     }
 
     /// The cells that were visited for a purpose.
     pub fn of(&self, purpose: Purpose) -> impl Iterator<Item = (&Cell, &Log)> {
-        let logs = self.logs.iter().filter(move |((of, _), _)| *of == purpose);
-        logs.map(|((_, cell), log)| (cell, log))
+        self.logs.get(&purpose).into_iter().flatten()
     }
 }
 

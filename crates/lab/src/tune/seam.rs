@@ -35,10 +35,7 @@ pub trait Machine {
 
     /// The entry stubs that compete for an operation's small calls, in order of preference; asked for
     /// with [`Arm::Entry`] in cells that have a [`Cell::script`]. None where there is nothing to choose.
-    fn entries(&self, operation: Operation) -> Vec<String> {
-        let _ = operation;
-        Vec::new()
-    }
+    fn entries(&self, operation: Operation) -> Vec<String>;
 
     /// Seconds since the tuning began, calibration included.
     fn now(&self) -> f64;
@@ -57,9 +54,7 @@ pub trait Machine {
 
     /// Told what is being done, and the seconds that the tuning is expected to take from now on; for a
     /// line of progress.
-    fn progress(&mut self, stage: Stage, left: f64) {
-        let _ = (stage, left);
-    }
+    fn progress(&mut self, stage: Stage, left: f64);
 }
 
 /// What a tuning does one after the other.
@@ -67,8 +62,6 @@ pub trait Machine {
 pub enum Stage {
     /// Every kernel against libc, in epochs.
     Race,
-    /// From what size on non-temporal stores pay under the hints.
-    Hints,
     /// The library with these decisions against libc.
     Referee,
 }
@@ -79,7 +72,6 @@ impl Stage {
     pub const fn name(self) -> &'static str {
         match self {
             Stage::Race => "kernels against libc",
-            Stage::Hints => "non-temporal stores",
             Stage::Referee => "checking the decisions",
         }
     }
@@ -137,6 +129,12 @@ pub struct Competitor {
 }
 
 impl Competitor {
+    /// The process's own libc.
+    #[must_use]
+    pub fn libc() -> Competitor {
+        Competitor { name: cachewise::profile::LIBC.to_owned(), class: Class::Libc }
+    }
+
     /// A kernel of the table.
     #[must_use]
     pub fn of(kernel: &Kernel) -> Competitor {
@@ -279,13 +277,22 @@ pub enum Layout {
 }
 
 impl Layout {
+    /// All of them.
+    pub const ALL: [Layout; 5] = [
+        Layout::Aligned,
+        Layout::Misaligned,
+        Layout::Aliased,
+        Layout::OverlapUp,
+        Layout::OverlapDown,
+    ];
+
     /// The word in records.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Layout::Aligned => "aligned",
             Layout::Misaligned => "misaligned",
-            Layout::Aliased => "aliased",
+            Layout::Aliased => "4K-aliased",
             Layout::OverlapUp => "overlap-up",
             Layout::OverlapDown => "overlap-down",
         }
@@ -326,17 +333,6 @@ pub enum Contents {
     /// Operands differ, for each sample at another place: its logarithm is uniform between the first
     /// byte and the last, so that half of the differences lie in the first square root of the size.
     Unequal,
-}
-
-impl Contents {
-    /// The word in records.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Contents::Equal => "equal",
-            Contents::Unequal => "unequal",
-        }
-    }
 }
 
 /// Calls as programs make them: sizes, overlaps and alignments are drawn from what `distributions` has

@@ -1,10 +1,12 @@
 //! The tuner from beginning to end: race, decide, referee, and only then a result.
 
-use super::field::{Estimate, Field, GUARD, always};
+use super::estimate::{Estimate, FLOOR, GUARD, always};
+use super::field::Field;
 use super::hints::{self, From};
+use super::nearest::name_nearest;
 use super::plan;
 use super::race::Race;
-use super::ranges::{LIBC, MOST_RANGES, Range, ranges};
+use super::ranges::{MOST_RANGES, Range, most_ranges, ranges};
 use super::referee::{Referee, Trial, decisions};
 use super::rounds::{Evidence, Log, Purpose};
 use super::seam::{Facts, Machine, Stage};
@@ -43,8 +45,8 @@ pub fn run(
     let fields: Vec<Field> = OPERATIONS
         .iter()
         .map(|&operation| {
-            let arms = machine.arms(operation);
-            Field::new(operation, arms, &facts, top, &settings.previous)
+            let cells = (plan::grid(top), plan::views(operation, &facts));
+            Field::new(operation, machine.arms(operation), cells, &facts, &settings.previous)
         })
         .collect();
     let budget = settings.budget;
@@ -52,16 +54,12 @@ pub fn run(
     let mut race = Race::new(&mut visits, evidence, facts, fields);
     let (takes, after) = (REFEREE_TAKES * budget, NEVER_TAKES * budget);
     race.run(RACE_UNTIL * budget, takes + after)?;
-    let mut fields = race.fields;
+    let fields = race.fields;
     let entries = entries(race.evidence, &facts);
-    for (operation, name) in &entries {
-        for field in fields.iter_mut().filter(|field| field.operation == *operation) {
-            field.has_entry(name);
-        }
-    }
     let mut trials: Vec<Trial> = fields
         .into_iter()
-        .map(|field| {
+        .map(|mut field| {
+            field.have_entries(&entries);
             let chosen = chosen(&field, &facts);
             Trial::new(field, chosen, &facts, &mut visits.random)
         })
@@ -72,36 +70,51 @@ pub fn run(
     let (never, of_never) = referee.never(&trials, NEVER_UNTIL * budget, &mut repairs)?;
     let scripts = referee.scripts(&entries, SCRIPTS_UNTIL * budget)?;
     let seconds = visits.machine.now();
-    let mut refereed: Vec<_> = trials.iter().flat_map(Trial::refereed).collect();
-    refereed.extend(of_never);
-    refereed.extend(scripts);
-    let fields: Vec<_> = trials
-        .iter()
+    let refereed = trials.iter().flat_map(Trial::refereed).chain(of_never).chain(scripts).collect();
+    let fields: Vec<Decided> = trials
+        .into_iter()
         .zip(never)
-        .map(|(trial, never)| (&trial.field, trial.ranges(), never))
+        .map(|(trial, never)| Decided { unknown: trial.ranges(), never, field: trial.field })
         .collect();
-    Ok(Tuning {
-        decisions: all_decisions(&fields),
+    Ok(Tuning { refereed, repairs, seconds, ..decided(&fields, entries, evidence, facts) })
+}
+
+/// A field with its ranges where nothing is known, and what pays under `never`.
+pub(super) struct Decided {
+    pub field: Field,
+    pub unknown: Vec<Range>,
+    pub never: Option<From>,
+}
+
+/// What that comes to; without a referee.
+pub(super) fn decided(
+    fields: &[Decided],
+    entries: Vec<(Operation, String)>,
+    evidence: &Evidence,
+    facts: Facts,
+) -> Tuning {
+    let mut tuning = Tuning {
+        decisions: all_decisions(fields),
         parallel: threads::paying(evidence),
         entries,
-        shown: trials.iter().flat_map(|trial| shown(&trial.field)).collect(),
-        refereed,
-        repairs,
+        shown: fields.iter().flat_map(|of| shown(&of.field)).collect(),
+        refereed: Vec::new(),
+        repairs: Vec::new(),
         facts,
-        seconds,
-    })
+        seconds: 0.0,
+    };
+    name_nearest(&mut tuning);
+    tuning
 }
 
 /// The arm per size where nothing is known about reuse: temporal ranges, and one non-temporal arm from
 /// some size on where that is shown to pay.
 pub(super) fn chosen(field: &Field, facts: &Facts) -> Vec<usize> {
-    let shows = field.shows();
-    let extends = plan::extends(facts, field.sizes.last().copied().unwrap_or(0));
-    // Above the grid may come one range more.
-    let mut most = MOST_RANGES - usize::from(!extends);
+    let extends = plan::extends(facts, &field.sizes);
+    let mut most = most_ranges(extends);
     loop {
-        let mut chosen = field.temporal(&shows, most);
-        if let Some(from) = hints::soon(field, &shows, &chosen) {
+        let mut chosen = field.temporal(most);
+        if let Some(from) = hints::soon(field, &chosen) {
             for (arm, size) in chosen.iter_mut().zip(&field.sizes) {
                 if *size >= from.size {
                     *arm = from.arm;
@@ -115,33 +128,27 @@ pub(super) fn chosen(field: &Field, facts: &Facts) -> Vec<usize> {
     }
 }
 
-/// Every operation under every hint, of fields with their ranges where nothing is known and what pays
-/// under `never`.
-pub(super) fn all_decisions(fields: &[(&Field, Vec<Range>, Option<From>)]) -> Vec<Decision> {
-    let copies = fields.iter().find(|(field, ..)| field.operation == Operation::Copy);
-    let of_copies = copies.and_then(|(field, _, from)| {
-        let from = (*from)?;
-        Some((from.size, field.arms[from.arm].name.clone()))
+/// Every operation under every hint.
+fn all_decisions(fields: &[Decided]) -> Vec<Decision> {
+    let copies = fields.iter().find(|of| of.field.operation == Operation::Copy);
+    let of_copies = copies.and_then(|of| {
+        let from = of.never?;
+        Some((from.size, of.field.arms[from.arm].name.replacen("copy.", "move.", 1)))
     });
     let mut all = Vec::new();
-    for (field, unknown, from) in fields {
+    for Decided { field, unknown, never } in fields {
         for &reuse in cachewise::profile::hints(field.operation) {
             let from = match (reuse, field.operation) {
                 // `unknown` supposes a reader already, so `soon` has nothing to add.
                 (Reuse::Unknown | Reuse::Soon, _) => None,
                 // A move of what does not overlap is the copy's loop.
-                (Reuse::Never, Operation::Move) => of_copies.as_ref().and_then(|(size, name)| {
-                    let twin = name.replacen("copy.", "move.", 1);
-                    let arm = field.arms.iter().position(|arm| arm.name == twin)?;
+                (Reuse::Never, Operation::Move) => of_copies.as_ref().and_then(|(size, twin)| {
+                    let arm = field.arms.iter().position(|arm| arm.name == *twin)?;
                     Some(From { size: *size, arm })
                 }),
-                (Reuse::Never, _) => *from,
+                (Reuse::Never, _) => *never,
             };
-            let ranges = match from {
-                Some(from) => hints::with_tail(unknown, from),
-                None => unknown.clone(),
-            };
-            all.extend(decisions(field, &ranges, reuse));
+            all.extend(decisions(field, &hints::with_tail(unknown, from), reuse));
         }
     }
     all
@@ -170,7 +177,7 @@ pub(super) fn entries(evidence: &Evidence, facts: &Facts) -> Vec<(Operation, Str
                 if ratios.len() < 3 {
                     return None;
                 }
-                let Estimate { mean, error, .. } = hints::estimate(&ratios);
+                let Estimate { mean, error, .. } = Estimate::of(&ratios, FLOOR);
                 // What it is shown to lose in one script is a loss that nothing makes up for; and what only
                 // seems to be lost counts for more than what seems to be gained.
                 let shown = mean - error > GUARD;
@@ -192,16 +199,11 @@ pub(super) fn entries(evidence: &Evidence, facts: &Facts) -> Vec<(Operation, Str
 fn is_better(logs: &[&Log], stub: &str, other: &str) -> bool {
     let (mut mean, mut variance) = (0.0, 0.0);
     for log in logs {
-        let [Some(ours), Some(theirs)] = [stub, other].map(|name| log.others.get(name)) else {
-            return false;
-        };
-        let both = ours.iter().zip(theirs).filter_map(|(ours, theirs)| ours.zip(*theirs));
-        let ratios: Vec<f64> =
-            both.map(|(ours, theirs)| (ours.total() / theirs.total()).ln()).collect();
+        let ratios = log.log_ratios_over(stub, other);
         if ratios.len() < 3 {
             return false;
         }
-        let of_log = hints::estimate(&ratios);
+        let of_log = Estimate::of(&ratios, FLOOR);
         mean += of_log.mean / logs.len() as f64;
         variance += (of_log.error / logs.len() as f64).powi(2);
     }
@@ -209,24 +211,15 @@ fn is_better(logs: &[&Log], stub: &str, other: &str) -> bool {
 }
 
 /// Who was shown to be what.
-pub(super) fn shown(field: &Field) -> Vec<Shown> {
-    let shows = field.shows();
+fn shown(field: &Field) -> Vec<Shown> {
     let mut found = Vec::new();
-    for (arm, competitor) in field.arms.iter().enumerate().filter(|(arm, _)| *arm != LIBC) {
-        for (view, estimates) in field.views.iter().zip(&shows.views[arm]) {
-            for (&size, estimate) in field.sizes.iter().zip(estimates) {
-                if estimate.rounds == 0 || !view.is_visited(size) {
-                    continue;
-                }
-                let reach = always(estimate.rounds) * estimate.error;
-                found.push(Shown {
-                    cell: view.cell(field.operation, size, false),
-                    name: competitor.name.clone(),
-                    ratio: estimate.mean.exp(),
-                    low: (estimate.mean - reach).exp(),
-                    high: (estimate.mean + reach).exp(),
-                    rounds: estimate.rounds,
-                });
+    for (arm, competitor) in field.arms.iter().enumerate().skip(1) {
+        for (view, size, Estimate { mean, error, rounds }) in field.visited(arm) {
+            let reach = always(rounds) * error;
+            let [ratio, low, high] = [mean, mean - reach, mean + reach].map(f64::exp);
+            let (cell, name) = (view.cell(field.operation, size, false), competitor.name.clone());
+            if rounds > 0 {
+                found.push(Shown { cell, name, ratio, low, high, rounds });
             }
         }
     }

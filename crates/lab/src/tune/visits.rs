@@ -9,12 +9,7 @@ use fastrand::Rng;
 use std::collections::BTreeMap;
 
 /// One who takes part in a round.
-#[derive(Clone, Debug)]
-pub(super) struct Candidate {
-    pub cell: Cell,
-    pub arm: Arm,
-    pub name: String,
-}
+pub(super) type Candidate = (Cell, Arm);
 
 /// One round: the reference before and after, the others in between.
 pub(super) struct Round {
@@ -74,26 +69,24 @@ impl<'m> Visits<'m> {
     /// first of its kind and size is a single sample.
     fn visit(
         &mut self,
-        candidate: &Candidate,
+        (cell, arm): Candidate,
         samples: usize,
         draw: u64,
         stop: f64,
     ) -> Result<Option<Sample>, LabError> {
-        let (price, known) = self.expected(&candidate.cell);
+        let (price, known) = self.expected(&cell);
         let samples = if known || price < SAMPLE { samples } else { 1 };
         let before = self.machine.now();
         if before + 2.0 * price * samples as f64 > stop {
             return Ok(None);
         }
-        let ask = Ask { cell: candidate.cell, arm: candidate.arm, samples, draw };
-        let visit = self.machine.visit(&ask)?;
+        let visit = self.machine.visit(&Ask { cell, arm, samples, draw })?;
         let seconds = (self.machine.now() - before) / samples as f64;
-        let price =
-            self.prices.entry((kind(&candidate.cell), candidate.cell.size)).or_insert(seconds);
+        let price = self.prices.entry((kind(&cell), cell.size)).or_insert(seconds);
         // Rises at once, falls slowly: arms differ.
         *price = if seconds > *price { seconds } else { 0.9 * *price + 0.1 * seconds };
-        if candidate.cell.size >= 1 << 18 {
-            self.per_byte = self.per_byte.max(seconds / (2 * candidate.cell.size) as f64);
+        if cell.size >= 1 << 18 {
+            self.per_byte = self.per_byte.max(seconds / (2 * cell.size) as f64);
         }
         Ok(middle(&visit.samples))
     }
@@ -101,13 +94,13 @@ impl<'m> Visits<'m> {
     /// One round: `None` where there was no time or no undisturbed reference.
     pub(super) fn round(
         &mut self,
-        reference: &Candidate,
+        reference: Candidate,
         others: &[Candidate],
         samples: usize,
         stop: f64,
     ) -> Result<Option<Round>, LabError> {
         let draw = self.random.u64(..);
-        let (price, _) = self.expected(&reference.cell);
+        let (price, _) = self.expected(&reference.0);
         let all = (others.len() + 2) as f64 * price;
         let left = stop - self.machine.now();
         if 1.2 * all > left {
@@ -119,11 +112,11 @@ impl<'m> Visits<'m> {
         self.random.shuffle(&mut order);
         let mut seen = vec![None; others.len()];
         for other in order {
-            seen[other] = self.visit(&others[other], samples, draw, stop)?;
+            seen[other] = self.visit(others[other], samples, draw, stop)?;
         }
         // A branch predictor remembers the calls of a script: played a second time they took libc 0.4
         // to 0.6 of the first time (Zen 5), and every candidate looked that much slower.
-        let again = if reference.cell.script.is_some() { !draw } else { draw };
+        let again = if reference.0.script.is_some() { !draw } else { draw };
         let after = self.visit(reference, samples, again, stop)?;
         let reference = match (before, after) {
             (Some(before), Some(after)) => between(before, after),

@@ -1,7 +1,6 @@
 //! What a tuning of a simulated machine came to, against the truth that only the simulation knows.
 
 use crate::simulated::{Kind, Simulated, arm_of};
-use crate::table::Table;
 use cachewise::Reuse;
 use cachewise::profile::{Decision, FIRST_SIZE, OPERATIONS, hints};
 use cachewise_kernels::Operation;
@@ -16,6 +15,8 @@ use cachewise_lab::tune::tuning::{Ruling, Settings, Tuning};
 pub struct Outcome {
     /// Seconds, the longest.
     pub seconds: f64,
+    /// How wrong the line of progress was, of the whole time.
+    pub time_left: f64,
     /// Median over tunings of the largest loss, and the largest.
     pub worst_median: f64,
     pub worst: f64,
@@ -95,40 +96,52 @@ fn quantile(values: &mut [f64], q: f64) -> f64 {
     values[((values.len() - 1) as f64 * q).round() as usize]
 }
 
-pub fn tune(kind: &Kind, seed: u64, previous: Vec<Decision>) -> (Tuning, Evidence) {
+/// Tunes, until the user stops it at a visit; and how wrong the time left was, at its worst, in parts of the
+/// whole time that the tuning took.
+fn run(
+    kind: &Kind,
+    seed: u64,
+    previous: Vec<Decision>,
+    stop_after: u64,
+) -> (Result<(Tuning, f64), LabError>, Evidence) {
     let mut machine = Simulated::new(kind.clone(), seed);
+    machine.stop_after = stop_after;
     let mut evidence = Evidence::default();
     let settings = Settings { budget: kind.budget, seed: seed ^ 0x5EED, previous };
-    let tuning = tuner::run(&mut machine, &settings, &mut evidence).expect("nothing stops it");
-    (tuning, evidence)
+    let tuned = tuner::run(&mut machine, &settings, &mut evidence).map(|tuning| {
+        let wrong = machine.told.iter().map(|(at, left)| (at + left - tuning.seconds).abs());
+        let wrong = wrong.fold(0.0, f64::max) / tuning.seconds;
+        (tuning, wrong)
+    });
+    (tuned, evidence)
 }
 
-/// How wrong the time left was, at its worst, in parts of the whole time that the tuning took.
-pub fn time_left(kind: &Kind, seed: u64) -> f64 {
-    let mut machine = Simulated::new(kind.clone(), seed);
-    let settings = Settings { budget: kind.budget, seed, previous: Vec::new() };
-    let mut evidence = Evidence::default();
-    let tuning = tuner::run(&mut machine, &settings, &mut evidence).expect("nothing stops it");
-    let wrong = machine.told.iter().map(|(at, left)| (at + left - tuning.seconds).abs());
-    wrong.fold(0.0, f64::max) / tuning.seconds
+pub fn tune(kind: &Kind, seed: u64, previous: Vec<Decision>) -> (Tuning, Evidence) {
+    let (tuned, evidence) = run(kind, seed, previous, u64::MAX);
+    (tuned.expect("nothing stops it").0, evidence)
 }
 
 /// A tuning that the user stops at that visit.
-pub fn interrupted(kind: Kind, visits: u64) -> (Result<Tuning, LabError>, Evidence) {
-    let settings = Settings { budget: kind.budget, seed: 3, previous: Vec::new() };
-    let mut machine = Simulated::new(kind, 4);
-    machine.stop_after = visits;
-    let mut evidence = Evidence::default();
-    (tuner::run(&mut machine, &settings, &mut evidence), evidence)
+pub fn interrupted(kind: &Kind, visits: u64) -> (LabError, Evidence) {
+    let (tuned, evidence) = run(kind, 4, Vec::new(), visits);
+    (tuned.map(|_| ()).expect_err("stopped"), evidence)
+}
+
+/// What is decided for an operation and hint, in the order of sizes.
+pub fn decided(
+    decisions: &[Decision],
+    operation: Operation,
+    reuse: Reuse,
+) -> impl Iterator<Item = &Decision> {
+    decisions.iter().filter(move |d| d.operation == operation && d.reuse == reuse)
 }
 
 /// Every operation and hint, contiguous from the first size to the last.
 pub fn assert_whole(decisions: &[Decision]) {
     for operation in OPERATIONS {
         for &reuse in hints(operation) {
-            let mine = |d: &&Decision| d.operation == operation && d.reuse == reuse;
             let mut next = FIRST_SIZE;
-            for decision in decisions.iter().filter(mine) {
+            for decision in decided(decisions, operation, reuse) {
                 assert_eq!(decision.from, next, "{decision:?}");
                 assert!(decision.to >= decision.from, "{decision:?}");
                 next = decision.to.wrapping_add(1);
@@ -153,12 +166,9 @@ pub fn agreement(kind: &Kind, one: &[Decision], other: &[Decision]) -> f64 {
     100.0 * same as f64 / all as f64
 }
 
-fn ranges(table: &Table, decisions: &[Decision]) -> usize {
-    let of = |operation: &Operation| {
-        let mine = |d: &&Decision| d.operation == *operation && d.reuse == Reuse::Unknown;
-        decisions.iter().filter(mine).count()
-    };
-    table.keys().map(of).max().unwrap_or(0)
+fn ranges(decisions: &[Decision]) -> usize {
+    let of = |operation| decided(decisions, operation, Reuse::Unknown).count();
+    OPERATIONS.map(of).into_iter().max().unwrap_or(0)
 }
 
 /// Tunes a machine with several seeds, each once more from the profile that it made.
@@ -169,13 +179,18 @@ pub fn check(kind: &Kind, seeds: u64) -> Outcome {
         (Vec::new(), Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let (mut libc, mut all, mut lossy) = (0u32, 0u32, 0usize);
     for seed in 0..seeds {
-        let (tuning, evidence) = tune(kind, 1000 + seed, Vec::new());
-        let (next, _) = tune(kind, 9000 + seed, tuning.decisions.clone());
-        again.push(agreement(kind, &tuning.decisions, &next.decisions));
+        let tune = |seed, previous| {
+            let (tuned, evidence) = run(kind, seed, previous, u64::MAX);
+            (tuned.expect("nothing stops it"), evidence)
+        };
+        let (tuned, evidence) = tune(1000 + seed, Vec::new());
+        let (next, _) = tune(9000 + seed, tuned.0.decisions.clone());
+        again.push(agreement(kind, &tuned.0.decisions, &next.0.decisions));
         let mut of_this = f64::MIN;
-        for tuning in [&tuning, &next] {
+        for (tuning, wrong) in [&tuned, &next] {
+            outcome.time_left = outcome.time_left.max(100.0 * wrong);
             outcome.seconds = outcome.seconds.max(tuning.seconds);
-            outcome.ranges = outcome.ranges.max(ranges(&kind.table, &tuning.decisions));
+            outcome.ranges = outcome.ranges.max(ranges(&tuning.decisions));
             for seen in tuning.refereed.iter().filter(|r| r.in_use && r.cell.script.is_none()) {
                 assert!(seen.verdict == Ruling::Kept, "{seen:?} is in use");
                 let arm = arm_of(kind, &tuning.decisions, &seen.cell);
@@ -205,7 +220,7 @@ pub fn check(kind: &Kind, seeds: u64) -> Outcome {
                     let guarded = |arm: &usize| {
                         cells.iter().all(|cell| percent(over_libc(kind, *arm, cell)) <= allowed)
                     };
-                    let best = (0..kind.costs(operation).arms.len())
+                    let best = (0..kind.costs(operation).len())
                         .filter(guarded)
                         .map(|arm| value(kind, arm, operation, size))
                         .fold(f64::MAX, f64::min);
@@ -213,6 +228,7 @@ pub fn check(kind: &Kind, seeds: u64) -> Outcome {
                 }
             }
         }
+        let tuning = tuned.0;
         outcome.rounds += evidence.rounds() as f64 / seeds as f64;
         outcome.repairs += tuning.repairs.len() as f64 / seeds as f64;
         worst.push(of_this);

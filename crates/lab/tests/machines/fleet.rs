@@ -4,17 +4,14 @@
 //! `CACHEWISE_FLEET=DIRECTORY` keeps them; `SEEDS=300` makes so many of each sound machine, and a
 //! tenth as many of each broken one.
 
+use crate::shipped::profile;
 use crate::simulated::Kind;
-use crate::table::{STEP, STEPS};
-use crate::{cascade_lake, change, check, plain, zen3, zen5};
-use cachewise::cpu::{Caches, Cpu, Signature, Text};
-use cachewise::profile::{Profile, Record, fnv1a64};
+use crate::table::STEP;
+use crate::{ahead, cascade_lake, change, check, newest_tuning, plain, seeds, zen3, zen5};
 use cachewise_lab::tune::again::facts;
-use cachewise_lab::tune::nearest::name_nearest;
 use cachewise_lab::tune::recording;
 use cachewise_lab::tune::seam::Facts;
 use cachewise_measure::{Header, Writer, record};
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 /// The CPUs by what their records are called.
@@ -37,8 +34,8 @@ fn kind(model: &str, condition: &str) -> Kind {
         "throttled" => {
             let names = sound.table.clone();
             let mut slow = sound;
-            change(&mut slow, |operation, arm, _, _, total| {
-                let vector = names[&operation].arms[arm].name.contains("avx");
+            change(&mut slow, |at, total| {
+                let vector = names[&at.operation][at.arm].arm.name.contains("avx");
                 if vector { total + 1.5f64.ln() } else { total }
             });
             slow
@@ -46,37 +43,20 @@ fn kind(model: &str, condition: &str) -> Kind {
         // Every size behaves as one of four times its size does elsewhere.
         "other" => {
             let mut other = sound;
-            let ahead = (2.0 / STEP) as usize;
-            for totals in other.table.values_mut().flat_map(|c| c.total.iter_mut().flatten()) {
-                let before = totals.clone();
-                for (step, total) in totals.iter_mut().enumerate() {
-                    let there = (step + ahead).min(STEPS - 1);
-                    *total = before[there] - 2f64.ln() * (there - step) as f64 * STEP;
-                }
-            }
+            ahead(&mut other, (2.0 / STEP) as usize);
             other
         }
         _ => sound,
     }
 }
 
-/// The machine's own description, from its CPU's tuning.
-fn header(model: &str) -> Header {
-    let mut text = String::new();
-    let file = std::fs::File::open(crate::newest_tuning(model)).expect("a record");
-    flate2::read::GzDecoder::new(file).read_to_string(&mut text).expect("gzip");
-    record::read_text(model, &text).expect("a record").header
-}
-
 /// Tunes one host; leaves its profile and its record.
 fn tune(directory: &Path, model: &str, condition: &str, seed: u64, header: &Header) -> PathBuf {
     let facts = facts(header);
     let kind = Kind { facts: Facts { largest: 1 << 30, ..facts }, ..kind(model, condition) };
-    let (mut tuning, evidence) = check::tune(&kind, seed, Vec::new());
-    name_nearest(&mut tuning);
+    let (tuning, evidence) = check::tune(&kind, seed, Vec::new());
     let stem = format!("{model}-{condition}-{seed}");
-    let named = format!("{stem}.record.jsonl");
-    let path = directory.join(&named);
+    let path = directory.join(format!("{stem}.record.jsonl"));
     let mut writer = Writer::create(&path).expect("a directory that is writable");
     writer
         .header(&Header { schema: record::SCHEMA_VERSION, seed, ..header.clone() })
@@ -86,29 +66,9 @@ fn tune(directory: &Path, model: &str, condition: &str, seed: u64, header: &Head
     }
     writer.decisions(&recording::decisions(&tuning)).expect("room");
     writer.finish(false).expect("room");
-    let cpu = &header.machine.cpu;
-    let profile = Profile {
-        cpu: Cpu {
-            signature: Signature::new(&cpu.vendor, cpu.family, cpu.model, cpu.stepping),
-            name: Text::new(&cpu.model_name),
-        },
-        caches: Caches {
-            l1d: facts.l1 as u64,
-            l2: facts.l2 as u64,
-            llc: facts.llc as u64,
-            clamped: false,
-        },
-        record: Some(Record {
-            name: named,
-            checksum: fnv1a64(&std::fs::read(&path).expect("the record")),
-        }),
-        written: format!("{} by cachewise {}", header.started, env!("CARGO_PKG_VERSION")),
-        decisions: tuning.decisions,
-        parallel: tuning.parallel,
-        entries: tuning.entries,
-        notes: vec![format!("a simulated machine, {condition}, seed {seed}")],
-    };
+    let note = format!("a simulated machine, {condition}, seed {seed}");
     let profile_path = directory.join(format!("{stem}.profile"));
+    let profile = profile(header, &path, tuning, note);
     profile.write_atomic(&profile_path).expect("a profile that is valid");
     path
 }
@@ -119,11 +79,12 @@ fn a_fleet_leaves_profiles_and_records() {
     let temporary = tempfile::tempdir().expect("a directory");
     let directory = kept.as_deref().unwrap_or(temporary.path());
     std::fs::create_dir_all(directory).expect("a directory");
-    let seeds = std::env::var("SEEDS").map_or(1, |text| text.parse::<u64>().expect("a number"));
+    let seeds = seeds(1);
     // Kept nowhere, one CPU is enough.
     let models = if kept.is_some() { &MODELS[..] } else { &MODELS[..1] };
     for model in models {
-        let header = header(model);
+        // The machine's own description, from its CPU's tuning.
+        let header = newest_tuning(model).header;
         for condition in CONDITIONS {
             let many = if condition == "sound" { seeds } else { seeds.div_ceil(10) };
             for seed in 0..many {

@@ -88,24 +88,24 @@ fn place(log2: f64, caches: &[f64; 3]) -> f64 {
 }
 
 /// Every size as the table has it elsewhere. Beyond the table a byte costs the same.
-fn warp(costs: &mut Costs, arm: usize, place: impl Fn(f64) -> f64) {
-    for state in 0..3 {
-        let (total, reader) = (costs.total[arm][state].clone(), costs.reader[arm][state].clone());
+fn warp(costs: &mut Costs, place: impl Fn(f64) -> f64) {
+    let Costs { total, reader, .. } = costs.clone();
+    for (state, (total, reader)) in total.iter().zip(&reader).enumerate() {
         for step in 0..STEPS {
             let at = (place(log2_of(step)) - FIRST) / STEP;
             let at = at.clamp(0.0, (STEPS - 1) as f64);
             let low = (at as usize).min(STEPS - 2);
             let part = at - low as f64;
             let between = |of: &[f64]| of[low] * (1.0 - part) + of[low + 1] * part;
-            costs.total[arm][state][step] = between(&total) + (step as f64 - at) * STEP * 2f64.ln();
-            costs.reader[arm][state][step] = between(&reader);
+            costs.total[state][step] = between(total) + (step as f64 - at) * STEP * 2f64.ln();
+            costs.reader[state][step] = between(reader);
         }
     }
 }
 
 /// Adds to an arm's logarithm of time, by state and size.
-fn add(costs: &mut Costs, arm: usize, by: impl Fn(usize, usize) -> f64) {
-    for (state, totals) in costs.total[arm].iter_mut().enumerate() {
+fn add(costs: &mut Costs, by: impl Fn(usize, usize) -> f64) {
+    for (state, totals) in costs.total.iter_mut().enumerate() {
         for (step, total) in totals.iter_mut().enumerate() {
             *total += by(state, step);
         }
@@ -124,34 +124,34 @@ fn own(state: usize, log2: f64, caches: &[f64; 3]) -> f64 {
 }
 
 /// What befalls one kernel: a start-up, a cliff, a state or a band in which it loses.
-fn bend_arm(random: &mut Rng, costs: &mut Costs, arm: usize, rough: f64, caches: &[f64; 3]) {
+fn bend_arm(random: &mut Rng, costs: &mut Costs, rough: f64, caches: &[f64; 3]) {
     let shift = around(random, 0.2);
-    warp(costs, arm, |log2| log2 + shift);
+    warp(costs, |log2| log2 + shift);
     let (smooth, fine) = (bend(random, 0.05, 2.0), bend(random, rough, 0.5));
     // Beside what is cached the other states have their own.
     let others = [0; 2].map(|_| bend(random, 0.04, 2.0));
-    add(costs, arm, |state, step| {
+    add(costs, |state, step| {
         let other = if state > 0 { others[state - 1][step] } else { 0.0 };
         smooth[step] + fine[step] + own(state, log2_of(step), caches) * other
     });
-    if costs.arms[arm].class == Class::Rep && chance(random, 0.5) {
+    if costs.arm.class == Class::Rep && chance(random, 0.5) {
         let start = log_between(random, 3.0, 100.0);
-        costs.total[arm].iter_mut().flatten().for_each(|total| *total = (total.exp() + start).ln());
+        costs.total.iter_mut().flatten().for_each(|total| *total = (total.exp() + start).ln());
     }
     if chance(random, 0.3) {
         let (at, octaves) = (between(random, 9.0, 25.0), log_between(random, 0.06, 2.0));
         let (below, above) = (between(random, -0.2, 0.0), log_between(random, 0.03, 0.7));
         let turned = chance(random, 0.3);
-        add(costs, arm, |_, step| {
+        add(costs, |_, step| {
             let there = rise(log2_of(step), at, octaves);
             let there = if turned { 1.0 - there } else { there };
             below + (above - below) * there
         });
     }
-    if arm > 0 && chance(random, 0.25) {
+    if costs.arm.class != Class::Libc && chance(random, 0.25) {
         let (lost, in_state) = (log_between(random, 0.02, 0.4), random.usize(..3));
         let (from, octaves) = (between(random, 7.0, 20.0), between(random, 2.0, 12.0));
-        add(costs, arm, |state, step| {
+        add(costs, |state, step| {
             let log2 = log2_of(step);
             let here = rise(log2, from, 1.0) - rise(log2, from + octaves, 1.0);
             if state == in_state { lost * here * own(state, log2, caches) } else { 0.0 }
@@ -167,37 +167,32 @@ fn table(random: &mut Rng, facts: &Facts) -> Table {
     let caches = [l1, l2, usable.max(l2 + 0.5)];
     let rough = log_between(random, 0.002, 0.02);
     for costs in table.values_mut() {
-        let keep: Vec<bool> =
-            (0..costs.arms.len()).map(|arm| arm < 2 || chance(random, 0.8)).collect();
         let mut nth = 0..;
-        costs.arms.retain(|_| keep[nth.next().unwrap_or(0)]);
-        let mut nth = 0..;
-        costs.total.retain(|_| keep[nth.next().unwrap_or(0)]);
-        let mut nth = 0..;
-        costs.reader.retain(|_| keep[nth.next().unwrap_or(0)]);
+        costs.retain(|_| nth.next() < Some(2) || chance(random, 0.8));
         // libc is better or worse than on the table's machine.
         let better = around(random, 0.1);
-        for arm in 0..costs.arms.len() {
-            warp(costs, arm, |log2| place(log2, &caches));
+        for arm in 0..costs.len() {
+            let (before, here) = costs.split_at_mut(arm);
+            let here = &mut here[0];
+            warp(here, |log2| place(log2, &caches));
             // The table's own states end where this machine's do.
-            let cached = costs.total[arm][0].clone();
-            for (step, evicted) in costs.total[arm][1].iter_mut().enumerate() {
+            let [cached, evicted, _] = &mut here.total;
+            for (step, evicted) in evicted.iter_mut().enumerate() {
                 *evicted =
                     cached[step] + (*evicted - cached[step]) * own(1, log2_of(step), &caches);
             }
-            bend_arm(random, costs, arm, rough, &caches);
+            bend_arm(random, here, rough, &caches);
             if arm > 0 {
-                add(costs, arm, |_, _| better);
+                add(here, |_, _| better);
             }
             // As good as equal to the one before, over some of the sizes.
             if arm > 1 && chance(random, 0.15) {
                 let (one, other) = (random.usize(..STEPS), random.usize(..STEPS));
                 let sizes = one.min(other)..one.max(other);
-                for of in [&mut costs.total, &mut costs.reader] {
-                    let before = of[arm - 1].clone();
-                    for (state, before) in before.iter().enumerate() {
-                        of[arm][state][sizes.clone()].copy_from_slice(&before[sizes.clone()]);
-                    }
+                let before = &before[arm - 1];
+                let totals = here.total.iter_mut().zip(&before.total);
+                for (here, before) in totals.chain(here.reader.iter_mut().zip(&before.reader)) {
+                    here[sizes.clone()].copy_from_slice(&before[sizes.clone()]);
                 }
             }
         }
@@ -218,7 +213,7 @@ pub fn machine(seed: u64) -> Kind {
             Operation::Move => &[Layout::Misaligned, Layout::OverlapUp, Layout::OverlapDown],
             _ => &[Layout::Misaligned],
         };
-        for arm in 1..costs.arms.len() {
+        for arm in 1..costs.len() {
             if chance(r, 0.2) {
                 let layout = layouts[r.usize(..layouts.len())];
                 lying.insert((*operation, arm, layout), around(r, 0.1));

@@ -5,7 +5,9 @@
 
 use crate::check::{allowed, cells, over_libc, percent, sizes, tune};
 use crate::simulated::{Kind, arm_of};
-use crate::{PROMISE, at, cascade_lake, plain, through_the_library, unpacked, zen3, zen4, zen5};
+use crate::{
+    PROMISE, at, cascade_lake, newest_tuning, plain, seeds, through_the_library, zen3, zen4, zen5,
+};
 use cachewise::Reuse;
 use cachewise::cpu::{Caches, Cpu, Signature, Text};
 use cachewise::entry;
@@ -13,6 +15,9 @@ use cachewise::profile::{Decision, FIRST_SIZE, Profile, Record, fnv1a64};
 use cachewise_lab::tune::again::{decide_again, facts};
 use cachewise_lab::tune::nearest::name_nearest;
 use cachewise_lab::tune::seam::{Cell, Facts};
+use cachewise_lab::tune::tuning::Tuning;
+use cachewise_measure::Header;
+use std::path::Path;
 
 /// The CPUs by what their records are called, with profile and table.
 const SHIPPED: [(&str, &str, &str); 4] = [
@@ -48,19 +53,37 @@ fn machine(cpu: &str) -> Kind {
 /// `aliasing` of Zen 3 and Zen 4; not on Zen 5). No table of costs has such places.
 fn without_strings(kind: &mut Kind) {
     for costs in kind.table.values_mut() {
-        while let Some(at) = costs.arms.iter().position(|arm| arm.name.contains("rep.movsb")) {
-            costs.arms.remove(at);
-            costs.total.remove(at);
-            costs.reader.remove(at);
-        }
+        costs.retain(|costs| !costs.arm.name.contains("rep.movsb"));
+    }
+}
+
+/// What a tuning of a machine of that description decided, as a profile that names its record.
+pub fn profile(header: &Header, record: &Path, tuning: Tuning, note: String) -> Profile {
+    let (cpu, facts) = (&header.machine.cpu, facts(header));
+    let signature = Signature::new(&cpu.vendor, cpu.family, cpu.model, cpu.stepping);
+    let checksum = fnv1a64(&std::fs::read(record).expect("the record"));
+    let name = record.file_name().expect("a file").to_string_lossy().into_owned();
+    Profile {
+        cpu: Cpu { signature, name: Text::new(&cpu.model_name) },
+        caches: Caches {
+            l1d: facts.l1 as u64,
+            l2: facts.l2 as u64,
+            llc: facts.llc as u64,
+            clamped: false,
+        },
+        record: Some(Record { name, checksum }),
+        written: format!("{} by cachewise {}", header.started, env!("CARGO_PKG_VERSION")),
+        decisions: tuning.decisions,
+        parallel: tuning.parallel,
+        entries: tuning.entries,
+        notes: vec![note],
     }
 }
 
 /// Who was measured, and which entries and threads paid, from the CPU's own tuning; the kernels
 /// from its table, in which every destination's state was restored.
 fn make(cpu: &str, table: &str) -> Profile {
-    let text = unpacked(&crate::newest_tuning(cpu));
-    let record = cachewise_measure::record::read_text(cpu, &text).expect("a record");
+    let record = newest_tuning(cpu);
     let facts = facts(&record.header);
     let again = decide_again(&record.rows, facts, &[]).expect("rows of a tuning");
     let mut kind = machine(cpu);
@@ -98,26 +121,10 @@ fn make(cpu: &str, table: &str) -> Profile {
             decisions.push(Decision { from, ..decision });
         }
     }
-    tuned.decisions = decisions;
+    (tuned.decisions, tuned.parallel, tuned.entries) = (decisions, again.parallel, again.entries);
     name_nearest(&mut tuned);
-    let checksum = fnv1a64(&std::fs::read(at("record").join(table)).expect("a table"));
-    let found = &record.header.machine.cpu;
-    let signature = Signature::new(&found.vendor, found.family, found.model, found.stepping);
-    Profile {
-        cpu: Cpu { signature, name: Text::new(&found.model_name) },
-        caches: Caches {
-            l1d: facts.l1 as u64,
-            l2: facts.l2 as u64,
-            llc: facts.llc as u64,
-            clamped: false,
-        },
-        record: Some(Record { name: table.to_owned(), checksum }),
-        written: format!("{} by cachewise {}", record.header.started, env!("CARGO_PKG_VERSION")),
-        decisions: tuned.decisions,
-        parallel: again.parallel,
-        entries: again.entries,
-        notes: vec!["decided by the tuner on the simulated machine of that table".to_owned()],
-    }
+    let note = "decided by the tuner on the simulated machine of that table".to_owned();
+    profile(&record.header, &at("record").join(table), tuned, note)
 }
 
 /// Where a profile's kernel takes over 3 % more than libc.
@@ -141,7 +148,7 @@ fn lost(kind: &Kind, decisions: &[Decision]) -> (Vec<Loss>, f64) {
                 all += 1;
                 gain -= log;
                 if percent(log) > allowed {
-                    let kernel = kind.costs(operation).arms[arm].name.clone();
+                    let kernel = kind.costs(operation)[arm].arm.name.clone();
                     lost.push(Loss { percent: percent(log), kernel, cell });
                 }
             }
@@ -176,7 +183,7 @@ fn a_first_tuning_begins_with_what_is_shipped() {
         let path = at("profiles").join(format!("{name}.profile"));
         Profile::read(&path).expect("a profile").decisions
     };
-    let seeds = std::env::var("SEEDS").map_or(1, |text| text.parse().expect("a number"));
+    let seeds = seeds(1);
     let (mut from_shipped, mut from_nothing) = (0.0, 0.0);
     for (nth, (cpu, name, _)) in SHIPPED.into_iter().enumerate() {
         let kind = Kind { noise: 1.0, ..machine(cpu) };

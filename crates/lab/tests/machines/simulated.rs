@@ -129,7 +129,7 @@ fn in_llc(log2: f64) -> f64 {
 }
 
 impl Kind {
-    pub fn costs(&self, operation: Operation) -> &Costs {
+    pub fn costs(&self, operation: Operation) -> &[Costs] {
         &self.table[&operation]
     }
 
@@ -138,7 +138,7 @@ impl Kind {
         let mut random = Rng::with_seed(7);
         let mut feels = BTreeMap::new();
         for (operation, costs) in &self.table {
-            for arm in 0..costs.arms.len() {
+            for arm in 0..costs.len() {
                 let one = (1.0 + 0.15 * normal(&mut random), 0.06 * normal(&mut random));
                 feels.insert((*operation, arm), one);
             }
@@ -148,14 +148,14 @@ impl Kind {
 
     /// Logarithm of the time over the aligned one of an arm between operands that lie otherwise.
     fn lying(&self, operation: Operation, arm: usize, layout: Layout) -> f64 {
-        let costs = self.costs(operation);
-        let by_string = costs.arms[arm].class == Class::Rep;
+        let competitor = &self.costs(operation)[arm].arm;
+        let by_string = competitor.class == Class::Rep;
         let factor: f64 = match layout {
             Layout::Aligned => 1.0,
             Layout::Misaligned if by_string => 1.12,
             Layout::Misaligned if arm > 0 => self.misaligned,
             Layout::Misaligned => 1.05,
-            Layout::Aliased if costs.arms[arm].name.contains("pages") => 1.5,
+            Layout::Aliased if competitor.name.contains("pages") => 1.5,
             Layout::Aliased => 1.1,
             Layout::OverlapUp if by_string => 1.4,
             Layout::OverlapUp => 1.05,
@@ -178,23 +178,24 @@ impl Kind {
 
     /// The logarithm of libc's time where the library calls it, of that where it is called directly.
     pub fn handed_over(&self, libc: f64, cell: &Cell) -> f64 {
-        let small = (cell.size as u64) < cachewise::profile::libc_from(cell.operation);
-        if small { libc } else { (libc.exp() + self.handing_over).ln() }
+        if is_small(cell) { libc } else { (libc.exp() + self.handing_over).ln() }
     }
 
     /// The arm that the library calls where its decision is that.
     pub fn called(&self, arm: usize, cell: &Cell) -> usize {
-        let small = (cell.size as u64) < cachewise::profile::libc_from(cell.operation);
         let name = self.facts.below_libc[cachewise::entry::place(cell.operation)];
-        let arms = &self.costs(cell.operation).arms;
-        let other = name.filter(|_| small && arm == 0);
-        other.and_then(|name| arms.iter().position(|arm| arm.name == name)).unwrap_or(arm)
+        let other = name.filter(|_| is_small(cell) && arm == 0);
+        other.and_then(|name| self.position(cell.operation, name)).unwrap_or(arm)
+    }
+
+    /// The arm of a name.
+    fn position(&self, operation: Operation, name: &str) -> Option<usize> {
+        self.costs(operation).iter().position(|costs| costs.arm.name == name)
     }
 
     fn quiet(&self, arm: usize, cell: &Cell) -> f64 {
-        let costs = self.costs(cell.operation);
         let log2 = (cell.size as f64).log2();
-        let at = &costs.total[arm][state(cell.destination)];
+        let at = &self.costs(cell.operation)[arm].total[state(cell.destination)];
         // Sizes above the table cost as much per byte.
         let beyond = ((log2 - FIRST) - STEP * (STEPS - 1) as f64).max(0.0) * 2f64.ln();
         let cost = beyond
@@ -211,6 +212,11 @@ impl Kind {
         let early = if reads_on { self.reads_on.ln() } else { 0.0 };
         cost + early + self.lying(cell.operation, arm, cell.layout)
     }
+}
+
+/// Whether libc leaves such calls to the library's own loops.
+fn is_small(cell: &Cell) -> bool {
+    (cell.size as u64) < cachewise::profile::libc_from(cell.operation)
 }
 
 impl Simulated {
@@ -234,7 +240,7 @@ impl Simulated {
         }
         let mut run = BTreeMap::new();
         for (operation, costs) in &kind.table {
-            for arm in 0..costs.arms.len() {
+            for arm in 0..costs.len() {
                 for state in 0..Destination::ALL.len() {
                     // Luck changes over an octave or so.
                     let knots: Vec<f64> = (0..20).map(|_| RUN * normal(r)).collect();
@@ -281,7 +287,7 @@ impl Simulated {
         if self.kind.restores {
             return 0.0;
         }
-        let class = self.kind.costs(cell.operation).arms[arm].class;
+        let class = self.kind.costs(cell.operation)[arm].arm.class;
         let log2 = (cell.size as f64).log2();
         let here = ((log2 - 13.5) * 2.0).clamp(0.0, 1.0) * ((20.5 - log2) * 2.0).clamp(0.0, 1.0);
         let before = self.evicted.entry((cell.operation, cell.size)).or_insert(false);
@@ -324,8 +330,7 @@ pub fn arm_of(kind: &Kind, decisions: &[Decision], cell: &Cell) -> usize {
             && (d.from..=d.to).contains(&size)
     });
     let name = decided.map_or("libc", |decision| &decision.kernel);
-    let arms = &kind.costs(cell.operation).arms;
-    arms.iter().position(|arm| arm.name == name).unwrap_or_else(|| panic!("no arm {name}"))
+    kind.position(cell.operation, name).unwrap_or_else(|| panic!("no arm {name}"))
 }
 
 impl Machine for Simulated {
@@ -334,7 +339,7 @@ impl Machine for Simulated {
     }
 
     fn arms(&self, operation: Operation) -> Vec<Competitor> {
-        self.kind.costs(operation).arms.clone()
+        self.kind.costs(operation).iter().map(|costs| costs.arm.clone()).collect()
     }
 
     fn entries(&self, operation: Operation) -> Vec<String> {
@@ -357,7 +362,7 @@ impl Machine for Simulated {
     }
 
     fn visit(&mut self, ask: &Ask) -> Result<Visit, LabError> {
-        let cell = ask.cell;
+        let mut cell = ask.cell;
         let log2 = (cell.size as f64).log2();
         let noise = self.kind.noise;
         self.stop_after -= 1;
@@ -387,14 +392,12 @@ impl Machine for Simulated {
         }
         let arm = self.arm(ask);
         // Nobody flushed what should be evicted.
-        let mut cell = cell;
         if !self.kind.restores && cell.destination == Destination::Evicted {
             cell.destination = Destination::Cached;
         }
         let place = state(cell.destination);
-        let costs = self.kind.costs(cell.operation);
-        let reader = costs.reader[arm][place][step(cell.size)];
-        let class = costs.arms[arm].class;
+        let costs = &self.kind.costs(cell.operation)[arm];
+        let (class, reader) = (costs.arm.class, costs.reader[place][step(cell.size)]);
         let mut truth = self.kind.quiet(arm, &cell);
         if arm == 0 && ask.arm != Arm::LIBC {
             truth = self.kind.handed_over(truth, &cell);

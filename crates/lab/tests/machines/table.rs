@@ -20,17 +20,18 @@ pub fn step(size: usize) -> usize {
     (((size as f64).log2() - FIRST) / STEP).round().clamp(0.0, (STEPS - 1) as f64) as usize
 }
 
-/// One operation: who there is, and what each costs at every step.
+/// What a kernel, or libc, costs at every step.
 #[derive(Clone)]
 pub struct Costs {
-    pub arms: Vec<Competitor>,
-    /// By arm and state (cached, evicted, repeated): logarithm of operation and reader together, in ns.
-    pub total: Vec<[Vec<f64>; 3]>,
+    pub arm: Competitor,
+    /// By state (cached, evicted, repeated): logarithm of operation and reader together, in ns.
+    pub total: [Vec<f64>; 3],
     /// The reader's part of that: nothing of what is repeated.
-    pub reader: Vec<[Vec<f64>; 3]>,
+    pub reader: [Vec<f64>; 3],
 }
 
-pub type Table = BTreeMap<Operation, Costs>;
+/// By operation, libc first.
+pub type Table = BTreeMap<Operation, Vec<Costs>>;
 
 /// Operation and reader, in ns.
 type Times = (f64, Option<f64>);
@@ -56,28 +57,26 @@ pub fn read(text: &str) -> Table {
     .map(needed);
     // A tuning's rows have the destination by itself, other layouts, and operands that differ.
     let (destination, axes) = (column(["destination"; 2]), column(["axes"; 2]));
-    let mut order: BTreeMap<Operation, Vec<String>> = BTreeMap::new();
-    let mut curves: BTreeMap<(Operation, String, &str), Curve> = BTreeMap::new();
+    let mut order: BTreeMap<Operation, Vec<&str>> = BTreeMap::new();
+    let mut curves: BTreeMap<(Operation, &str, &str), Curve> = BTreeMap::new();
     for line in lines {
         let fields: Vec<&str> = line.split(',').collect();
         let size: usize = fields[bytes].parse().expect(line);
         let other = destination.is_some()
             && (fields[state] != "aligned" || !size.is_power_of_two())
             || axes.is_some_and(|column| !fields[column].is_empty());
-        let state = match destination.map_or(fields[state], |column| fields[column]) {
-            "cached" => "cached",
-            "dst-evicted" | "evicted" => "evicted",
-            "repeated" => "repeated",
-            _ => "both",
-        };
         if other {
             continue;
         }
-        let operation = Operation::from_name(fields[operation]).expect(line);
-        let name = fields[kernel].to_owned();
+        let state = match destination.map_or(fields[state], |column| fields[column]) {
+            "dst-evicted" => "evicted",
+            state => state,
+        };
+        let (operation, name) =
+            (Operation::from_name(fields[operation]).expect(line), fields[kernel]);
         let names = order.entry(operation).or_default();
         if !names.contains(&name) {
-            names.push(name.clone());
+            names.push(name);
         }
         // Nobody reads what a comparison leaves; the record's reader read an operand of it.
         let is_read = !matches!(operation, Operation::Compare | Operation::Equal);
@@ -87,51 +86,36 @@ pub fn read(text: &str) -> Table {
         let times = (median, reader);
         curves.entry((operation, name, state)).or_default().insert(size.ilog2() as usize, times);
     }
-    let mut table = Table::new();
-    for (operation, mut names) in order {
-        names.sort_by_key(|name| name != "libc");
-        let arms: Vec<Competitor> = names
-            .iter()
-            .map(|name| Competitor { name: name.clone(), class: class(name) })
-            .collect();
-        let curve = |name: &str, state| curves.get(&(operation, name.to_owned(), state));
+    let costs = |operation: Operation, name: &str| {
+        let arm = Competitor { name: name.to_owned(), class: class(name) };
+        let curve = |name, state| curves.get(&(operation, name, state));
         let libc = |state| destination.and_then(|_| curve("libc", state));
-        let cached: Vec<Curve> = arms
-            .iter()
-            .map(|arm| {
-                let found = curve(&arm.name, "cached").expect(&arm.name);
-                above(arm, found, whole(found, curve("libc", "cached")), libc("cached"))
-            })
-            .collect();
-        let evicted: Vec<Curve> = arms
-            .iter()
-            .zip(&cached)
-            .map(|(arm, cached)| {
-                let mut found = curve(&arm.name, "both").cloned().unwrap_or_default();
-                found.extend(curve(&arm.name, "evicted").into_iter().flatten());
-                if found.is_empty() {
-                    return from_memory(arm, cached);
-                }
-                let evicted = above(arm, &found, whole(&found, libc("evicted")), libc("evicted"));
+        let found = curve(name, "cached").expect(name);
+        let cached = above(&arm, found, whole(found, curve("libc", "cached")), libc("cached"));
+        let mut found = curve(name, "both-evicted").cloned().unwrap_or_default();
+        found.extend(curve(name, "evicted").into_iter().flatten());
+        let evicted = match found.keys().last() {
+            None => from_memory(&arm, &cached),
+            Some(last) => {
+                let mut evicted =
+                    above(&arm, &found, whole(&found, libc("evicted")), libc("evicted"));
                 // Above the largest that a tuning has, nothing is cached in either state.
-                let last = *found.keys().last().expect("a size");
                 let beyond = cached.range(last + 1..).filter(|_| destination.is_some());
-                evicted.into_iter().chain(beyond.map(|(at, time)| (*at, *time))).collect()
-            })
-            .collect();
-        let mut costs = Costs { arms, total: Vec::new(), reader: Vec::new() };
-        for (nth, (cached, evicted)) in cached.iter().zip(&evicted).enumerate() {
-            // Where a record has no calls on the same operands: as a cached one, without a reader.
-            let mut alone: Curve =
-                cached.iter().map(|(at, (time, _))| (*at, (*time, None))).collect();
-            alone.extend(curve(&costs.arms[nth].name, "repeated").into_iter().flatten());
-            let states = [cached, evicted, &alone].map(fine);
-            costs.total.push(states.clone().map(|(total, _)| total));
-            costs.reader.push(states.map(|(_, reader)| reader));
-        }
-        table.insert(operation, costs);
-    }
-    table
+                evicted.extend(beyond);
+                evicted
+            }
+        };
+        // Where a record has no calls on the same operands: as a cached one, without a reader.
+        let mut alone: Curve = cached.iter().map(|(at, (time, _))| (*at, (*time, None))).collect();
+        alone.extend(curve(name, "repeated").into_iter().flatten());
+        let states = [&cached, &evicted, &alone].map(fine);
+        Costs { arm, total: states.clone().map(|s| s.0), reader: states.map(|s| s.1) }
+    };
+    let of_operation = |(operation, mut names): (Operation, Vec<&str>)| {
+        names.sort_by_key(|name| *name != "libc");
+        (operation, names.into_iter().map(|name| costs(operation, name)).collect())
+    };
+    order.into_iter().map(of_operation).collect()
 }
 
 /// A curve at every octave: where a size is missing, the nearest one's ratio to libc, or its own
@@ -206,9 +190,5 @@ pub fn class(name: &str) -> Class {
 }
 
 pub fn state(destination: Destination) -> usize {
-    match destination {
-        Destination::Cached => 0,
-        Destination::Evicted => 1,
-        Destination::Repeated => 2,
-    }
+    destination as usize
 }

@@ -35,7 +35,12 @@ pub(in crate::tune) fn arms() -> Vec<Competitor> {
 /// A race of `zero`, which has three views: the destination in the cache, not, and where calls just before
 /// left it.
 pub(in crate::tune) fn field(top: usize, previous: &[Decision]) -> Field {
-    Field::new(Operation::Zero, arms(), &facts(), top, previous)
+    field_of(Operation::Zero, &facts(), top, previous)
+}
+
+fn field_of(operation: Operation, facts: &Facts, top: usize, previous: &[Decision]) -> Field {
+    let cells = (plan::grid(top), plan::views(operation, facts));
+    Field::new(operation, arms(), cells, facts, previous)
 }
 
 pub(in crate::tune) fn decision(kernel: &str, from: u64, to: u64) -> Decision {
@@ -77,44 +82,6 @@ pub(in crate::tune) fn rounds(
             rounds_of(field, arm, [view, size], false, many, middle);
         }
     }
-}
-
-#[test]
-fn middles_and_scatter_are_those_of_most_values() {
-    let near =
-        |found: f64, wanted: f64| assert!((found - wanted).abs() < 1e-6, "{found}, {wanted}");
-    near(scatter(&[-1.0, 1.0, 3.0]), 1.702);
-    // Few are their median; of more, what is far counts as near.
-    near(robust_mean(&[0.0, 0.01, 5.0, 0.02]), 0.015);
-    near(robust_mean(&[0.0, 0.01, -0.01, 0.02, 5.0]), 0.01192);
-    near(robust_mean(&[1.0, 1.0, 1.0, 1.0, 2.0]), 1.002);
-    near(robust_mean(&[1.0, 1.0, 1.0, 1.0, -2.0]), 0.998);
-    assert!((always(1) - 3.6564).abs() < 1e-3 && (always(100) - 3.2731).abs() < 1e-3);
-    assert!((always(0) - always(1)).abs() < 1e-9);
-}
-
-#[test]
-fn eight_rounds_are_plenty_when_the_floor_is_most_of_their_error() {
-    assert!(is_plenty(8, 0.0049, 0.004) && is_plenty(9, 0.0, 0.004));
-    assert!(!is_plenty(8, 0.0051, 0.004) && !is_plenty(7, 0.0, 0.004));
-    assert!(has_plenty(&[0.1; 8]) && !has_plenty(&[0.1; 7]) && !has_plenty(&[]));
-    let apart = |by: f64| [0.1 - by, 0.1 + by].repeat(8);
-    assert!(has_plenty(&apart(0.006)) && !has_plenty(&apart(0.008)));
-    assert!(has_plenty(&apart(0.008).repeat(2)), "as many again halve its square");
-}
-
-#[test]
-fn an_estimate_leans_on_the_scatter_of_others_and_never_falls_below_the_floor() {
-    let near = |found: Estimate, mean: f64, variance: f64| {
-        assert!((found.mean - mean).abs() < 1e-9, "{found:?}");
-        assert!((found.error - variance.sqrt()).abs() < 1e-9, "{found:?}");
-    };
-    assert_eq!(estimate(&[], 0.1, 0.1).rounds, 0);
-    assert!(estimate(&[], 0.1, 0.1).mean > 1.0);
-    near(estimate(&[0.2; 3], 0.1, 0.03), 0.2, 0.01 / 3.0 + 0.0009);
-    near(estimate(&[0.2; 4], 0.1, 0.03), 0.2, 0.6 * 0.01 / 4.0 + 0.0009);
-    let own = 1.702 * 0.02;
-    near(estimate(&[0.18, 0.18, 0.22, 0.22], 0.1, 0.0), 0.2, (0.006 + 0.4 * own * own) / 4.0);
 }
 
 #[test]
@@ -190,7 +157,7 @@ fn an_arm_costs_something_where_it_is_shown_and_keeps_the_guard_in_every_view() 
         let at = field.sizes.len() - 1;
         rounds(&mut field, FIRST, at, many, views);
         field.refused[FIRST][at] = refused;
-        field.costs(&field.shows(), &|_| true)[FIRST][at]
+        field.cost(FIRST, at)
     };
     let known = decision("zero.first", 0, u64::MAX);
     assert!(costs(3, [-0.2, -0.2], &[], false).is_some());
@@ -221,11 +188,11 @@ fn an_arm_costs_something_where_it_is_shown_and_keeps_the_guard_in_every_view() 
     for arm in [FIRST, SECOND] {
         rounds(&mut field, arm, at, 9, [-0.2, -0.2]);
     }
-    let all = field.costs(&field.shows(), &|_| true);
-    let (first, second) = (all[FIRST][at].expect("shown"), all[SECOND][at].expect("shown"));
+    let [first, second] = [FIRST, SECOND].map(|arm| field.cost(arm, at).expect("shown"));
     assert!(((second - first) - 0.001).abs() < 1e-9);
-    let temporal = field.costs(&field.shows(), &|class| class == Class::Temporal);
-    assert!(temporal[FIRST][at].is_some() && temporal[SECOND][at].is_none());
+    rounds(&mut field, AROUND, at, 9, [-0.2, -0.2]);
+    let shown = [true, false].map(|all| field.costs(all)[AROUND][at].is_some());
+    assert_eq!(shown, [true, false]);
 }
 
 /// What libc costs through the library is weighed once it is shown to be beyond the guard; a kernel may then
@@ -245,8 +212,7 @@ fn libc_is_weighed_as_the_library_calls_it() {
             field.add_handed_over(&cell, &sample((libc + off).exp(), 0.0), &sample(1.0, 0.0));
         }
         assert!(!field.wants_handed_over(0, at), "with a reader behind");
-        let costs = field.costs(&field.shows(), &|_| true);
-        (costs[0][at].expect("libc"), costs[FIRST][at].is_some())
+        (field.cost(LIBC, at).expect("libc"), field.cost(FIRST, at).is_some())
     };
     assert_eq!(costs(2, 0.06, 0.03), (0.0, false), "too few");
     assert_eq!(costs(12, 0.02, 0.03), (0.0, false), "within the guard");
@@ -262,11 +228,11 @@ fn libc_is_weighed_as_the_library_calls_it() {
 fn what_stands_for_libc_at_small_sizes_costs_what_libc_does() {
     let mut facts = facts();
     facts.below_libc[cachewise::entry::place(Operation::Zero)] = Some("zero.first");
-    let mut field = Field::new(Operation::Zero, arms(), &facts, 4096, &[]);
+    let mut field = field_of(Operation::Zero, &facts, 4096, &[]);
     for size in 0..field.sizes.len() {
         rounds(&mut field, FIRST, size, 9, [0.2, 0.2]);
     }
-    let costs = field.costs(&field.shows(), &|_| true);
+    let costs = field.costs(true);
     for (size, cost) in field.sizes.iter().zip(&costs[FIRST]) {
         assert_eq!(*cost, (*size < 2048).then_some(0.0), "{size}");
     }
@@ -277,7 +243,7 @@ fn what_stands_for_libc_at_small_sizes_costs_what_libc_does() {
 fn of_many_hosts_an_arm_with_rounds_enough_has_its_own_scatter() {
     let error = |many: usize, hosts: usize| {
         let facts = Facts { hosts, ..facts() };
-        let mut field = Field::new(Operation::Zero, arms(), &facts, 4096, &[]);
+        let mut field = field_of(Operation::Zero, &facts, 4096, &[]);
         let at = field.sizes.len() - 1;
         for size in at - 2..=at {
             rounds(&mut field, FIRST, size, many, [-0.03, -0.03]);
@@ -285,7 +251,7 @@ fn of_many_hosts_an_arm_with_rounds_enough_has_its_own_scatter() {
                 rounds(&mut field, SECOND, size, 9, [off, off]);
             }
         }
-        field.shows().worst[FIRST][at].error
+        field.worst(FIRST, at).error
     };
     let found =
         [(OWN / 3 + 1, 6), (OWN / 3, 6), (OWN / 3 + 1, 1)].map(|(n, hosts)| error(n, hosts));
@@ -297,7 +263,7 @@ fn of_many_hosts_an_arm_with_rounds_enough_has_its_own_scatter() {
 #[test]
 fn a_comparison_that_reads_on_in_memory_is_out_at_every_size() {
     let costs = |loss: [f64; 2]| {
-        let mut field = Field::new(Operation::Compare, arms(), &facts(), 8192, &[]);
+        let mut field = field_of(Operation::Compare, &facts(), 8192, &[]);
         let (page, top) = (field.sizes.len() - 3, field.sizes.len() - 1);
         assert_eq!((field.sizes[page], field.sizes[top]), (4096, 8192));
         for size in [page, top] {
@@ -308,32 +274,11 @@ fn a_comparison_that_reads_on_in_memory_is_out_at_every_size() {
         let absent = field.views.iter().position(|view| !view.proven).expect("one");
         let turns = (0..20).map(|turn| loss[turn % 2]);
         field.rounds[FIRST][absent][page][0].extend(turns);
-        [page, top].map(|size| field.costs(&field.shows(), &|_| true)[FIRST][size].is_some())
+        [page, top].map(|size| field.cost(FIRST, size).is_some())
     };
     assert_eq!(costs([0.7, 0.7]), [false; 2], "shown to lose");
     assert_eq!(costs([-0.2, -0.2]), [true; 2]);
     assert_eq!(costs([-0.2, 0.25]), [true; 2], "by 2.5 %, give or take 7 %");
-}
-
-#[test]
-fn the_nearest_kernel_is_temporal_and_measured_at_every_size() {
-    let range = |field: &Field, from: usize| Range {
-        from: field.sizes[from] as u64,
-        to: u64::MAX,
-        arm: LIBC,
-    };
-    let mut field = field(4096, &[]);
-    let last = field.sizes.len() - 1;
-    assert_eq!(field.nearest(&range(&field, last)), None, "nobody was measured");
-    rounds(&mut field, FIRST, last, 3, [0.1, 0.1]);
-    rounds(&mut field, SECOND, last, 3, [0.3, -0.9]);
-    rounds(&mut field, AROUND, last, 3, [0.0, 0.0]);
-    // What is gained in one view makes up for nothing in the other.
-    assert_eq!(field.nearest(&range(&field, last)).as_deref(), Some("zero.first"));
-    rounds(&mut field, SECOND, last - 1, 3, [0.2, 0.2]);
-    assert_eq!(field.nearest(&range(&field, last - 1)).as_deref(), Some("zero.second"));
-    let above = Range { from: 5000, to: u64::MAX, arm: LIBC };
-    assert_eq!(field.nearest(&above), None, "no size in it");
 }
 
 #[test]
@@ -342,7 +287,7 @@ fn rounds_of_a_record_are_those_of_their_own_cells() {
     let mut seen = |operation, size, name: &str| {
         let cell = plan::views(operation, &facts())[1].cell(operation, size, true);
         assert_eq!(cell.destination, Destination::Evicted);
-        let ours = [(name.to_owned(), sample(50.0, 0.0))];
+        let ours = [(name, sample(50.0, 0.0))];
         evidence.push(Purpose::Race, cell, sample(100.0, 0.0), ours);
     };
     seen(Operation::Zero, 4096, "zero.first");
@@ -365,7 +310,7 @@ fn what_is_lost_between_operands_of_one_layout_is_lost() {
         let at = field.sizes.len() - 1;
         rounds(&mut field, FIRST, at, on_lines, [-0.2, -0.2]);
         rounds_of(&mut field, FIRST, [0, at], true, at_odd, odd);
-        let costs = field.costs(&field.shows(), &|_| true)[FIRST][at].is_some();
+        let costs = field.cost(FIRST, at).is_some();
         field.eliminate(&|size| size == 4096);
         (costs, field.live(at).contains(&FIRST))
     };
@@ -388,7 +333,7 @@ fn what_is_lost_on_the_same_operands_is_lost_and_nothing_is_gained_there() {
         for (view, middle) in [-0.2, -0.2, repeated].into_iter().enumerate() {
             rounds_of(&mut field, FIRST, [view, at], false, 40, middle);
         }
-        field.costs(&field.shows(), &|_| true)[FIRST][at]
+        field.cost(FIRST, at)
     };
     let level = seen(0.0).expect("shown");
     assert!((seen(-0.9).expect("shown") - level).abs() < 0.01);

@@ -303,14 +303,8 @@ mod tests {
     use cachewise_measure::{MemoryBudget, PagePolicy};
 
     fn cells() -> impl Iterator<Item = Cell> {
-        let layouts = [
-            Layout::Aligned,
-            Layout::Misaligned,
-            Layout::Aliased,
-            Layout::OverlapUp,
-            Layout::OverlapDown,
-        ];
-        let states = layouts.into_iter().flat_map(|layout| Destination::ALL.map(|at| (layout, at)));
+        let states =
+            Layout::ALL.into_iter().flat_map(|layout| Destination::ALL.map(|at| (layout, at)));
         states.flat_map(|(layout, destination)| {
             [300, 512, 5000, 100_000, 1 << 20].map(|size| {
                 let of = Cell::new(Operation::Move, size, destination);

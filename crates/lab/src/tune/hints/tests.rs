@@ -11,7 +11,7 @@ fn see(evidence: &mut Evidence, size: usize, ours: f64, temporal: f64, rounds: u
     for round in 0..rounds {
         let cell = cell(Operation::Zero, size, &facts(), round % 2 == 1);
         let others = [("zero.around", ours), ("zero.second", temporal)];
-        let others = others.map(|(name, over)| (name.to_owned(), total(over)));
+        let others = others.map(|(name, over)| (name, total(over)));
         evidence.push(Purpose::Hints, cell, total(0.0), others);
     }
 }
@@ -50,7 +50,7 @@ fn a_cut_gains_in_all_above_it_and_loses_nowhere() {
 fn a_tail_ends_what_is_below_it() {
     let range = |from, to, arm| Range { from, to, arm };
     let below = [range(256, 1023, 0), range(1024, 4095, 1), range(4096, u64::MAX, 2)];
-    let tail = |size| with_tail(&below, From { size, arm: 3 });
+    let tail = |size| with_tail(&below, Some(From { size, arm: 3 }));
     assert_eq!(tail(2048), [below[0], range(1024, 2047, 1), range(2048, u64::MAX, 3)]);
     assert_eq!(tail(1024), [below[0], range(1024, u64::MAX, 3)]);
     assert_eq!(tail(256), [range(256, u64::MAX, 3)]);
@@ -113,9 +113,7 @@ fn soon_counts_operation_and_reader_where_the_guard_is_kept() {
     let top = field.sizes.len() - 1;
     race(&mut field, AROUND, top, 9, [-0.5, -0.5]);
     race(&mut field, FIRST, top, 9, [-0.1, -0.1]);
-    let found = |field: &Field, temporal: usize| {
-        soon(field, &field.shows(), &vec![temporal; field.sizes.len()])
-    };
+    let found = |field: &Field, temporal: usize| soon(field, &vec![temporal; field.sizes.len()]);
     assert_eq!(found(&field, FIRST), Some(From { size: 64 << 20, arm: AROUND }));
     race(&mut field, SECOND, top, 9, [-0.6, -0.6]);
     assert_eq!(found(&field, SECOND), None, "a temporal kernel is better");

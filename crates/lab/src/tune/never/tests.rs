@@ -11,7 +11,7 @@ fn see(evidence: &mut Evidence, size: usize, slower: f64, rounds: usize) {
         let cell = hints::cell(Operation::Zero, size, &facts(), round % 2 == 0);
         let libc = Sample { operation: 100.0, reader: 0.0, bystander: 50.0 };
         let ours = Sample { bystander: 50.0 + 100.0 * slower, ..libc };
-        evidence.push(Purpose::Never, cell, libc, [("zero.around".to_owned(), ours)]);
+        evidence.push(Purpose::Never, cell, libc, [("zero.around", ours)]);
     }
 }
 
@@ -35,6 +35,7 @@ fn both_ends_and_every_octave_between_are_looked_at() {
     }
 }
 
+/// Of a size's own rounds, by the rule of every referee.
 #[test]
 fn rounds_are_ruled_on_when_they_are_enough() {
     let field = field(64 << 20, &[]);
@@ -42,13 +43,9 @@ fn rounds_are_ruled_on_when_they_are_enough() {
     // Their error is the floor, 0.004.
     for (slower, rounds, early, late) in [
         (0.0, 3, None, None),
-        (-0.5, 4, kept, kept),
         (0.0099, 4, kept, kept),
-        (0.0101, 4, None, kept),
-        (0.0161, 11, None, lost),
-        (0.0159, 12, kept, kept),
-        (0.0161, 12, lost, lost),
-        (0.0279, 4, None, lost),
+        (0.0159, 4, None, kept),
+        (0.0161, 4, None, lost),
         (0.0281, 4, lost, lost),
     ] {
         let mut evidence = Evidence::default();

@@ -30,9 +30,9 @@ fn the_largest_size_is_what_budget_and_memory_allow() {
     assert_eq!(top(&Facts { llc_usable: 4 << 30, largest: usize::MAX, ..large }, 600.0), 1 << 30);
     assert_eq!(top(&Facts { largest: 0, ..large }, 60.0), FIRST_SIZE as usize);
     // A fifth and more beyond all caches, and not for want of memory.
-    assert!(extends(&facts, 64 << 20) && !extends(&facts, (64 << 20) - 1));
-    assert!(extends(&large, 320 << 20) && !extends(&large, (320 << 20) - 1));
-    assert!(!extends(&Facts { llc: 0, llc_usable: 64 << 20, ..facts }, 64 << 20));
+    assert!(extends(&facts, &[64 << 20]) && !extends(&facts, &[(64 << 20) - 1]));
+    assert!(extends(&large, &[320 << 20]) && !extends(&large, &[(320 << 20) - 1]));
+    assert!(!extends(&Facts { llc: 0, llc_usable: 64 << 20, ..facts }, &[64 << 20]));
     // All operands count, and a cache of others too.
     let beyond = |operation, size| beyond_llc(operation, size, &facts);
     assert!(beyond(Operation::Copy, (16 << 20) + 1) && !beyond(Operation::Copy, 16 << 20));

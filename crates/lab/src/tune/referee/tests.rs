@@ -229,24 +229,6 @@ fn given_up_is_libc_and_no_more_ranges_than_there_may_be() {
 }
 
 #[test]
-fn a_decision_for_libc_names_the_nearest_kernel_and_others_none() {
-    let mut field = field(512, &[]);
-    for size in 0..3 {
-        rounds(&mut field, SECOND, size, 3, [0.1, 0.1]);
-    }
-    let ranges =
-        [Range { from: 256, to: 511, arm: LIBC }, Range { from: 512, to: 9999, arm: FIRST }];
-    let found = decisions(&field, &ranges, Reuse::Soon);
-    let told: Vec<_> =
-        found.iter().map(|d| (&*d.kernel, d.from, d.to, d.nearest.as_deref(), d.reuse)).collect();
-    let soon = Reuse::Soon;
-    assert_eq!(
-        told,
-        [("libc", 256, 511, Some("zero.second"), soon), ("zero.first", 512, 9999, None, soon)]
-    );
-}
-
-#[test]
 fn operands_lie_on_lines_at_one_size_and_at_odd_offsets_at_another() {
     let trial = trial(64 << 10, |_| FIRST);
     let mut odd = Vec::new();

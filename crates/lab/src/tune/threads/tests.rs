@@ -4,8 +4,8 @@ use crate::tune::seam::Sample;
 #[test]
 fn powers_of_two_and_all_are_tried() {
     assert_eq!([2, 3, 4, 6].map(counts), [vec![2], vec![2, 3], vec![2, 4], vec![2, 4, 6]]);
-    assert!(crews(1, 1 << 30).is_empty());
-    let sizes: Vec<usize> = crews(2, 4 << 20).iter().map(|crew| crew.size).collect();
+    assert!(cells(1, 1 << 30).is_empty());
+    let sizes: Vec<usize> = cells(2, 4 << 20).iter().map(|cell| cell.size).collect();
     let each = [256 << 10, 1 << 20, 4 << 20];
     assert_eq!(sizes, each.repeat(PARALLEL.len() * Supply::ALL.len()));
 }
@@ -17,12 +17,13 @@ fn threads_pay_from_where_they_gain_and_lose_nowhere_above() {
     let paying = |sizes: &[(usize, f64, f64)], rounds: usize| {
         let mut evidence = Evidence::default();
         for (size, two, four) in sizes {
-            let crew = Crew { operation: PARALLEL[0], size: *size, supply: Supply::ALL[0] };
-            let cell = crew.candidates(4).0.cell;
+            let threads = Threads { count: 1, supply: Supply::ALL[0] };
+            let cell = Cell::new(PARALLEL[0], *size, Destination::Cached);
+            let cell = Cell { threads, ..cell };
             let sample = |operation| Sample { operation, reader: 0.0, bystander: 0.0 };
             for _ in 0..rounds {
                 let others = [("2", 100.0 * two), ("4", 100.0 * two * four)];
-                let others = others.map(|(name, time)| (name.to_owned(), sample(time)));
+                let others = others.map(|(name, time)| (name, sample(time)));
                 evidence.push(Purpose::Threads, cell, sample(100.0), others);
             }
         }

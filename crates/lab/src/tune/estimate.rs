@@ -1,0 +1,154 @@
+//! What few rounds say: a mean, its error, and how far both can be trusted.
+
+use super::plan::View;
+use cachewise_measure::stats::median;
+
+/// An arm may be slower than libc by this much in no state, as a logarithm: 2 %, of which 1 % is left
+/// for what a minute cannot see until the promise of 3 % is broken.
+pub(super) const GUARD: f64 = 0.02;
+
+/// What no number of rounds removes: layouts and launches differ by this much (simulation page).
+pub(super) const FLOOR: f64 = 0.004;
+
+/// Standard errors by which an arm keeps the guard, or is shown to break it; with one it would be in one tuning
+/// and out in the next too often. One that is in use is out only where it is shown to break it.
+pub(super) const NEW: f64 = 1.6;
+
+/// An estimate of a logarithm of time over libc's.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Estimate {
+    pub mean: f64,
+    pub error: f64,
+    pub rounds: usize,
+}
+
+impl Estimate {
+    pub(super) const LIBC: Estimate = Estimate { mean: 0.0, error: 0.0, rounds: usize::MAX };
+
+    /// Of values that have nothing but their own scatter.
+    pub(super) fn of(values: &[f64], floor: f64) -> Estimate {
+        let mean = robust_mean(values);
+        let variance = scatter(values, mean).powi(2);
+        let error = (variance / values.len() as f64 + floor.powi(2)).sqrt();
+        Estimate { mean, error, rounds: values.len() }
+    }
+
+    /// Of an arm's rounds, from so many on with their own scatter beside that of others.
+    pub(super) fn pooled(rounds: &[f64], pooled: f64, floor: f64) -> Estimate {
+        let n = rounds.len();
+        if n == 0 {
+            return Estimate { mean: 9.0, error: 9.0, rounds: 0 };
+        }
+        let variance = if n >= 4 {
+            0.6 * pooled.powi(2) + 0.4 * scatter(rounds, median(rounds)).powi(2)
+        } else {
+            pooled.powi(2)
+        };
+        let error = (variance / n as f64 + floor.powi(2)).sqrt();
+        Estimate { mean: robust_mean(rounds), error, rounds: n }
+    }
+
+    /// What is held against the guard in a view: where nothing need be proven, the other end of the interval.
+    pub(super) fn judged(self, view: &View) -> Estimate {
+        let less = if view.proven { 0.0 } else { 2.0 * NEW * self.error };
+        Estimate { mean: self.mean - less, ..self }
+    }
+
+    /// The one that loses more, with its error.
+    pub(super) fn worse(self, other: Estimate) -> Estimate {
+        if other.mean + other.error >= self.mean + self.error { other } else { self }
+    }
+}
+
+/// How wide an interval is, in standard errors, that holds at every moment of a growing number of
+/// rounds at once (a normal mixture's confidence sequence at 5 %).
+pub(super) fn always(rounds: usize) -> f64 {
+    let n = rounds.max(1) as f64;
+    (2.0 * (1.0 + 1.0 / n) * ((n + 1.0).sqrt() / 0.05).ln()).sqrt()
+}
+
+/// Whether rounds have shown what they can: any number of further ones would take off a fifth of the
+/// error at most, the rest being the floor. How many that needs is for the scatter to say, which is the
+/// machine's.
+pub(super) fn is_plenty(rounds: usize, error: f64, floor: f64) -> bool {
+    // Their scatter is known.
+    const ENOUGH: usize = 8;
+    rounds >= ENOUGH && 0.8 * error <= floor
+}
+
+/// The same of a comparison of its own: its rounds as logarithms.
+pub(super) fn has_plenty(log_ratios: &[f64]) -> bool {
+    let variance = scatter(log_ratios, median(log_ratios)).powi(2) / log_ratios.len() as f64;
+    is_plenty(log_ratios.len(), (variance + FLOOR.powi(2)).sqrt(), FLOOR)
+}
+
+/// How far values lie from their middle, as a standard deviation.
+pub(super) fn scatter(values: &[f64], middle: f64) -> f64 {
+    deviation(&off(values, middle))
+}
+
+/// The same of how far they lie from it.
+pub(super) fn deviation(off: &[f64]) -> f64 {
+    // 1.48 is a normal's; medians of few values fall short of it by some 15 %.
+    1.48 * 1.15 * median(off)
+}
+
+/// How far each value lies from their middle.
+pub(super) fn off(values: &[f64], middle: f64) -> Vec<f64> {
+    values.iter().map(|value| (value - middle).abs()).collect()
+}
+
+/// The mean of values, those far from the median moved nearer.
+pub(super) fn robust_mean(values: &[f64]) -> f64 {
+    let middle = median(values);
+    if values.len() < 5 {
+        return middle;
+    }
+    let most = (2.0 * 1.48 * median(&off(values, middle))).max(0.01);
+    let sum: f64 = values.iter().map(|v| v.clamp(middle - most, middle + most)).sum();
+    sum / values.len() as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn middles_and_scatter_are_those_of_most_values() {
+        let near =
+            |found: f64, wanted: f64| assert!((found - wanted).abs() < 1e-6, "{found}, {wanted}");
+        near(scatter(&[-1.0, 1.0, 3.0], 0.0), 1.702);
+        // Few are their median; of more, what is far counts as near.
+        near(robust_mean(&[0.0, 0.01, 5.0, 0.02]), 0.015);
+        near(robust_mean(&[0.0, 0.01, -0.01, 0.02, 5.0]), 0.01192);
+        near(robust_mean(&[1.0, 1.0, 1.0, 1.0, 2.0]), 1.002);
+        near(robust_mean(&[1.0, 1.0, 1.0, 1.0, -2.0]), 0.998);
+        assert!((always(1) - 3.6564).abs() < 1e-3 && (always(100) - 3.2731).abs() < 1e-3);
+        assert!((always(0) - always(1)).abs() < 1e-9);
+    }
+
+    #[test]
+    fn eight_rounds_are_plenty_when_the_floor_is_most_of_their_error() {
+        assert!(is_plenty(8, 0.0049, 0.004) && is_plenty(9, 0.0, 0.004));
+        assert!(!is_plenty(8, 0.0051, 0.004) && !is_plenty(7, 0.0, 0.004));
+        assert!(has_plenty(&[0.1; 8]) && !has_plenty(&[0.1; 7]) && !has_plenty(&[]));
+        let apart = |by: f64| [0.1 - by, 0.1 + by].repeat(8);
+        assert!(has_plenty(&apart(0.006)) && !has_plenty(&apart(0.008)));
+        assert!(has_plenty(&apart(0.008).repeat(2)), "as many again halve its square");
+    }
+
+    #[test]
+    fn an_estimate_leans_on_the_scatter_of_others_and_never_falls_below_the_floor() {
+        let near = |rounds: &[f64], floor: f64, variance: f64| {
+            let found = Estimate::pooled(rounds, 0.1, floor);
+            assert!((found.mean - 0.2).abs() < 1e-9, "{found:?}");
+            assert!((found.error - variance.sqrt()).abs() < 1e-9, "{found:?}");
+        };
+        let nothing = Estimate::pooled(&[], 0.1, 0.1);
+        assert!(nothing.rounds == 0 && nothing.mean > 1.0);
+        near(&[0.2; 3], 0.03, 0.01 / 3.0 + 0.0009);
+        near(&[0.2; 4], 0.03, 0.6 * 0.01 / 4.0 + 0.0009);
+        let own = 1.702 * 0.02;
+        near(&[0.18, 0.18, 0.22, 0.22], 0.0, (0.006 + 0.4 * own * own) / 4.0);
+    }
+}
