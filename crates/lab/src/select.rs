@@ -55,13 +55,9 @@ pub fn runnable(
 ) -> (Vec<&'static Kernel>, Vec<(&'static Kernel, String)>) {
     let (here, absent): (Vec<&Kernel>, Vec<&Kernel>) =
         kernels.into_iter().partition(|kernel| kernel.runs_on(available));
-    let absent = absent
-        .into_iter()
-        .map(|kernel| {
-            (kernel, format!("this CPU lacks {}", kernel.requires.missing_from(available)))
-        })
-        .collect();
-    (here, absent)
+    let lacks = |kernel: &Kernel| kernel.requires.missing_from(available);
+    let why = |kernel| (kernel, format!("this CPU lacks {}", lacks(kernel)));
+    (here, absent.into_iter().map(why).collect())
 }
 
 /// The deployable kernels worth measuring for an operation on this CPU.
@@ -96,23 +92,16 @@ mod tests {
     #[test]
     fn patterns_match_whole_names_and_aliases() {
         let copies = kernels(&[Operation::Copy], Some(r"copy\.avx(\.nt)?")).expect("two");
-        assert_eq!(
-            copies.iter().map(|kernel| kernel.name).collect::<Vec<_>>(),
-            ["copy.avx", "copy.avx.nt"]
-        );
+        assert!(copies.iter().map(|kernel| kernel.name).eq(["copy.avx", "copy.avx.nt"]));
         let period = kernels(&[Operation::Copy], Some("copy[A-Z0]")).expect("seed 002");
         assert!(period.iter().all(|kernel| !kernel.aliases.is_empty()));
     }
 
     #[test]
-    fn an_unknown_name_brings_the_nearest() {
+    fn an_unknown_name_brings_the_nearest_and_a_broken_pattern_is_refused() {
         let error = kernels(&[Operation::Copy], Some("copy.avx.mt")).expect_err("no such kernel");
         let LabError::UnknownKernel { nearest, .. } = error else { panic!("{error}") };
         assert!(nearest.contains(&"copy.avx.nt".to_owned()), "{nearest:?}");
-    }
-
-    #[test]
-    fn a_broken_pattern_is_refused() {
         assert!(matches!(kernels(&[Operation::Copy], Some("copy(")), Err(LabError::Usage(_))));
     }
 
@@ -129,10 +118,8 @@ mod tests {
         let here = Features::SSE2.and(Features::AVX).and(Features::AVX2);
         let all: Vec<_> = candidates(Operation::Copy, here).iter().map(|k| k.name).collect();
         assert!(all.contains(&"copy.avx") && all.contains(&"copy.sse2"), "{all:?}");
-        assert!(
-            all.iter().all(|name| !name.contains("avx512") && *name != "copy.bytes"),
-            "{all:?}"
-        );
+        let is_left_out = |name: &&str| name.contains("avx512") || *name == "copy.bytes";
+        assert!(!all.iter().any(is_left_out), "{all:?}");
         assert!(all.contains(&"copy.avx.ends") && all.contains(&"copy.avx.nt.ends"));
         assert!(all.contains(&"copy.avx.nt") && !all.contains(&"copy.sse2.nt.ends"), "{all:?}");
         let bare = candidates(Operation::Compare, Features::NONE);

@@ -47,8 +47,7 @@ pub fn run(args: &Tune) -> anyhow::Result<u8> {
         (None, _, true) => THOROUGH,
         (None, false, false) => STANDARD,
     };
-    let distribution = args.distribution.as_deref().map(Distribution::read).transpose();
-    let distribution = distribution.map_err(LabError::from)?;
+    let distribution = args.distribution.as_deref().map(Distribution::read).transpose()?;
     let profile_path = match &args.output {
         Some(path) => path.clone(),
         None => default_path(args.system)?,

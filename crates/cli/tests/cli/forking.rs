@@ -21,7 +21,7 @@ fn the_kernels_fork_copies_the_buffers_pages() {
     let output = told(&["helper"], &(fork(1) + &fork(10)));
     assert!(output.status.success(), "{}", stderr(&output));
     let number = |line: &str| -> u64 {
-        let faults = line.trim_start_matches("{\"faults\":").trim_end_matches('}');
+        let faults = line.trim_start_matches("{\"Ok\":").trim_end_matches('}');
         faults.parse().unwrap_or_else(|_| panic!("{line}"))
     };
     let faults: Vec<u64> = stdout(&output).lines().map(number).collect();

@@ -232,13 +232,6 @@ fn told_to_stop_they_keep_finished_rows_and_say_what_they_amount_to() {
 
 #[test]
 fn options_without_meaning_are_refused_in_a_line() {
-    let refused = |name: &str, options: &Options| {
-        let outcome = run_with(name, options, &mut patient(usize::MAX));
-        assert!(outcome.rows.is_empty());
-        let text = outcome.finish.expect_err("a refusal").to_string();
-        assert!(!text.contains('\n'), "{text}");
-        text
-    };
     let placed = Options { placements: vec![(Level::L2, Level::Dram)], ..Options::default() };
     for name in "page-clear page-copy cached-target receive sticky vector-state compare-latency \
         page-compare extent"

@@ -3,7 +3,7 @@
 
 use super::pages::{Comparison, PageSet};
 use crate::LabError;
-use crate::helper::{Answer, Helper, Request};
+use crate::helper::{Helper, Request};
 use crate::routines::{LIBC, Routine, libc_reference};
 use cachewise_kernels::{Features, Function, Operation, PAGE_SIZE, find};
 use cachewise_measure::{CallTimes, Clock};
@@ -60,12 +60,8 @@ pub fn in_process_of_its_own(
 ) -> Result<Outcome, LabError> {
     let failed = |error: std::io::Error| LabError::Child(format!("single calls: {error}"));
     let mut helper = Helper::start(program, None).map_err(failed)?;
-    match helper.ask_until(&Request::Calls(order.clone()), stop) {
-        Ok(Some(Answer::Calls(outcome))) => Ok(outcome),
-        Ok(Some(other)) => Err(LabError::Child(format!("single calls: found {other:?}"))),
-        Ok(None) => Err(LabError::Interrupted),
-        Err(error) => Err(failed(error)),
-    }
+    let answer = helper.ask_until(&Request::Calls(order.clone()), stop).map_err(failed)?;
+    answer.ok_or(LabError::Interrupted)
 }
 
 /// Carries out an order in this process. `stop` is asked between passes.
