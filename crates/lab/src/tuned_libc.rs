@@ -73,11 +73,7 @@ impl Elsewhere {
         let is_kept = |kept: &Operands| kept.calls.operands() == calls.operands();
         let operands = match self.operands.take().filter(is_kept) {
             Some(operands) => operands,
-            None => {
-                let new = Operands::new(calls, operation)?;
-                functions.into_iter().try_for_each(|function| new.check(function))?;
-                new
-            }
+            None => Operands::new(calls, functions)?,
         };
         let mut took = [0.0; 2];
         self.turn += 1;
@@ -109,29 +105,28 @@ struct Operands {
 }
 
 impl Operands {
-    fn new(calls: &Calls, operation: Operation) -> Result<Operands, LabError> {
+    /// Each function called once on them, every byte looked at: nobody else checks this process.
+    fn new(calls: &Calls, functions: [Function; 2]) -> Result<Operands, LabError> {
         let apart = (calls.size + PAGE_SIZE).next_power_of_two();
         let arena = Arena::new(2 * apart, PagePolicy::Huge, 0x7BED)?;
         let start = arena.as_mut_ptr();
         let (dst, src) = (start.wrapping_add(apart + calls.dst), start.wrapping_add(calls.src));
-        if matches!(operation, Operation::Compare | Operation::Equal) {
+        if matches!(functions[0], Function::Compare(_) | Function::Equal(_)) {
             // SAFETY: inside the arena: calls.size and a place in a page fit in `apart`, by which the
             // two differ.
             unsafe { std::ptr::copy_nonoverlapping(src, dst, calls.size) };
         }
         let place = Place { dst, src, n: calls.size };
+        for function in functions {
+            run_all(function, &[place]);
+            let checked = match function {
+                Function::Fill(_) => is_filled(&place, FILL_BYTE),
+                Function::Zero(_) | Function::ZeroPages(_) => is_zeroed(&place),
+                _ => is_copied(&place),
+            };
+            checked.map_err(LabError::WrongBytes)?;
+        }
         Ok(Operands { calls: calls.clone(), place, _arena: arena })
-    }
-
-    /// Calls once and looks at every byte: nobody else checks this process.
-    fn check(&self, function: Function) -> Result<(), LabError> {
-        run_all(function, &[self.place]);
-        let checked = match function {
-            Function::Fill(_) => is_filled(&self.place, FILL_BYTE),
-            Function::Zero(_) | Function::ZeroPages(_) => is_zeroed(&self.place),
-            _ => is_copied(&self.place),
-        };
-        checked.map_err(LabError::WrongBytes)
     }
 }
 
@@ -139,9 +134,8 @@ impl Operands {
 pub struct TunedLibc {
     /// The child.
     pub(crate) helper: Helper,
-    operation: Operation,
-    /// Untimed calls that the next sample has to make first.
-    untimed: usize,
+    /// The next sample's, as far as they are known.
+    calls: Calls,
     /// Of each sample, the library's time over this libc's.
     library_over_it: Vec<f64>,
 }
@@ -153,10 +147,10 @@ impl TunedLibc {
     /// When it cannot be started or does not answer.
     pub fn start(program: &Path, tunables: &str, operation: Operation) -> io::Result<TunedLibc> {
         let mut helper = Helper::start(program, Some(tunables))?;
-        let name = operation.name().to_owned();
-        let one = Calls { operation: name, size: 1, dst: 0, src: 0, calls: 1, untimed: 1 };
-        helper.ask::<(f64, f64)>(&Request::Libc(one))?;
-        Ok(TunedLibc { helper, operation, untimed: 0, library_over_it: Vec::new() })
+        let operation = operation.name().to_owned();
+        let calls = Calls { operation, size: 1, dst: 0, src: 0, calls: 1, untimed: 0 };
+        helper.ask::<(f64, f64)>(&Request::Libc(calls.clone()))?;
+        Ok(TunedLibc { helper, calls, library_over_it: Vec::new() })
     }
 
     /// What this libc would take where the library takes `library_ns` in this process, round by round:
@@ -182,21 +176,17 @@ impl Candidate for TunedLibc {
 
     /// Remembered: the child makes them when it is asked for the sample that they come before.
     fn call_all(&mut self, places: &[Place]) {
-        self.untimed += places.len();
+        self.calls.untimed += places.len();
     }
 
     fn timed_elsewhere(&mut self, places: &[Place], calls: usize) -> Option<f64> {
         let place = places.first()?;
-        let calls = Calls {
-            operation: self.operation.name().to_owned(),
-            size: place.n,
-            dst: place.dst.addr() % PAGE_SIZE,
-            src: place.src.addr() % PAGE_SIZE,
-            calls,
-            untimed: std::mem::take(&mut self.untimed),
-        };
+        let (dst, src) = (place.dst.addr() % PAGE_SIZE, place.src.addr() % PAGE_SIZE);
+        let request = Calls { size: place.n, dst, src, calls, ..self.calls.clone() };
+        self.calls.untimed = 0;
+        let told = self.helper.ask_or_keep(&Request::Libc(request));
         // Of a child that has died nothing is kept; the rounds have to end somehow.
-        let (its, library) = self.helper.ask_or_keep(&Request::Libc(calls)).unwrap_or((1.0, 1.0));
+        let (its, library) = told.unwrap_or((1.0, 1.0));
         self.library_over_it.push(library / its);
         Some(its)
     }

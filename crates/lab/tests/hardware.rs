@@ -6,8 +6,9 @@ use cachewise::profile::{Decision, MAX_SIZE, OPERATIONS, Supply};
 use cachewise_kernels::Operation;
 use cachewise_lab::LabError;
 use cachewise_lab::tune::hardware::{Hardware, Setup};
+use cachewise_lab::tune::seam::Layout::{Aliased, Aligned, Misaligned, OverlapDown, OverlapUp};
 use cachewise_lab::tune::seam::{
-    After, Arm, Ask, Cell, Class, Contents, Destination, Layout, Machine, Script, Threads,
+    After, Arm, Ask, Cell, Class, Contents, Destination, Machine, Script, Threads,
 };
 use std::cell::Cell as Counter;
 use std::sync::{Mutex, PoisonError};
@@ -16,11 +17,7 @@ use std::time::Instant;
 /// The library's decision table is the process's: one test at a time.
 static TABLE: Mutex<()> = Mutex::new(());
 
-fn with_hardware(stop: &dyn Fn() -> bool, test: impl FnOnce(&mut Hardware<'_>)) {
-    with_outcome(stop, |made| test(&mut made.expect("a machine")));
-}
-
-fn with_outcome(stop: &dyn Fn() -> bool, test: impl FnOnce(Result<Hardware<'_>, LabError>)) {
+fn with_hardware(stop: &dyn Fn() -> bool, test: impl FnOnce(Result<Hardware<'_>, LabError>)) {
     let _one = TABLE.lock().unwrap_or_else(PoisonError::into_inner);
     test(Hardware::new(Setup {
         begun: Instant::now(),
@@ -38,7 +35,8 @@ fn ask(cell: Cell, arm: Arm) -> Ask {
 
 #[test]
 fn every_arm_is_visited_in_every_state_as_the_library_calls_it() {
-    with_hardware(&|| false, |hardware| {
+    with_hardware(&|| false, |made| {
+        let mut hardware = made.expect("a machine");
         let facts = hardware.facts();
         assert!(facts.l1 > 0 && facts.l2 > facts.l1 && facts.largest > 4 << 20, "{facts:?}");
         assert!(facts.largest < 48 << 20, "within the memory that was given: {facts:?}");
@@ -54,10 +52,9 @@ fn every_arm_is_visited_in_every_state_as_the_library_calls_it() {
                         // Calls on the same operands have one place at which those could differ.
                         let unequal = !stores && destination != Destination::Repeated;
                         let contents = if unequal { Contents::Unequal } else { Contents::Equal };
-                        let cell =
-                            Cell { after, contents, ..Cell::new(operation, size, destination) };
-                        let visit =
-                            hardware.visit(&ask(cell, Arm::Kernel(number))).expect("a visit");
+                        let plain = Cell::new(operation, size, destination);
+                        let asked = ask(Cell { after, contents, ..plain }, Arm::Kernel(number));
+                        let visit = hardware.visit(&asked).expect("a visit");
                         assert_eq!(visit.samples.len() + visit.disturbed, 2);
                         for sample in visit.samples {
                             assert!(sample.operation > 0.0 && sample.total() >= sample.operation);
@@ -75,7 +72,8 @@ fn every_arm_is_visited_in_every_state_as_the_library_calls_it() {
 
 #[test]
 fn layouts_bystanders_threads_scripts_and_the_library_itself() {
-    with_hardware(&|| false, |hardware| {
+    with_hardware(&|| false, |made| {
+        let mut hardware = made.expect("a machine");
         let decide = |operation| Decision {
             operation,
             reuse: Reuse::Unknown,
@@ -86,13 +84,7 @@ fn layouts_bystanders_threads_scripts_and_the_library_itself() {
         };
         hardware.follow(&OPERATIONS.map(decide), &[]).expect("followed");
         let moved = Cell::new(Operation::Move, 3000, Destination::Cached);
-        for layout in [
-            Layout::Aligned,
-            Layout::Misaligned,
-            Layout::Aliased,
-            Layout::OverlapUp,
-            Layout::OverlapDown,
-        ] {
+        for layout in [Aligned, Misaligned, Aliased, OverlapUp, OverlapDown] {
             for arm in [Arm::LIBC, Arm::Kernel(1), Arm::Library] {
                 let visit = hardware.visit(&ask(Cell { layout, ..moved }, arm)).expect("a visit");
                 assert!(!visit.samples.is_empty());
@@ -132,7 +124,8 @@ fn the_user_stops_it_between_samples() {
     with_hardware(&stop, |hardware| {
         made.set(true);
         let cell = Cell::new(Operation::Zero, 4096, Destination::Cached);
-        let stopped = hardware.visit(&Ask { cell, arm: Arm::LIBC, samples: 1000, draw: 1 });
+        let long = Ask { samples: 1000, ..ask(cell, Arm::LIBC) };
+        let stopped = hardware.expect("a machine").visit(&long);
         assert!(matches!(stopped, Err(LabError::Interrupted)), "{stopped:?}");
     });
     assert_eq!(asked.get(), 2);
@@ -140,5 +133,5 @@ fn the_user_stops_it_between_samples() {
 
 #[test]
 fn the_user_stops_it_while_the_machine_is_calibrated() {
-    with_outcome(&|| true, |made| assert!(matches!(made, Err(LabError::Interrupted))));
+    with_hardware(&|| true, |made| assert!(matches!(made, Err(LabError::Interrupted))));
 }
