@@ -66,28 +66,16 @@ unsafe extern "C" fn libc_zero_pages(dst: *mut u8, order: u32) {
 }
 
 /// The library's own entry point for an operation: what a program that links it calls, decision
-/// included. Page operations have none; they get the byte operation's.
+/// included. Page operations have none; what is returned is the byte operation's.
 pub fn library(operation: Operation) -> Routine {
     use cachewise::raw;
     let function = match operation {
-        Operation::Copy => Function::Copy(raw::copy_nonoverlapping),
+        Operation::Copy | Operation::CopyPages => Function::Copy(raw::copy_nonoverlapping),
         Operation::Move => Function::Move(raw::copy),
         Operation::Fill => Function::Fill(raw::fill),
-        Operation::Zero => Function::Zero(raw::zero),
+        Operation::Zero | Operation::ZeroPages => Function::Zero(raw::zero),
         Operation::Compare => Function::Compare(raw::compare),
         Operation::Equal => Function::Equal(raw::equal_int),
-        Operation::CopyPages => Function::CopyPages(library_copy_pages),
-        Operation::ZeroPages => Function::ZeroPages(library_zero_pages),
     };
     Routine { name: LIBRARY.to_owned(), function }
-}
-
-unsafe extern "C" fn library_copy_pages(dst: *mut u8, src: *const u8, order: u32) {
-    // SAFETY: the caller's promise (`CopyPagesFn`).
-    unsafe { cachewise::raw::copy_nonoverlapping(dst, src, PAGE_SIZE << order) };
-}
-
-unsafe extern "C" fn library_zero_pages(dst: *mut u8, order: u32) {
-    // SAFETY: the caller's promise (`ZeroPagesFn`).
-    unsafe { cachewise::raw::zero(dst, PAGE_SIZE << order) };
 }

@@ -80,7 +80,7 @@ fn check(
     seed: u64,
     progress: &mut dyn Progress,
 ) -> Result<Verified, LabError> {
-    let (here, absent) = select::runnable(kernels, Features::detect());
+    let (here, skipped) = select::runnable(kernels, Features::detect());
     if here.is_empty() {
         return Err(LabError::Nothing("this CPU can run none of the kernels chosen".to_owned()));
     }
@@ -95,8 +95,6 @@ fn check(
     let arena = Arena::new(2 * room, PagePolicy::Default, seed)?;
     let (dst, src) = (arena.as_mut_ptr(), arena.as_mut_ptr().wrapping_add(room));
     let calls = Cell::new(0);
-    let skipped =
-        absent.iter().map(|(kernel, reason)| format!("{}: {reason}", kernel.name)).collect();
     let (kernels, others) = (here.len(), routines.len() - here.len());
     progress.begin("verify", routines.len() as f64);
     for routine in &routines {

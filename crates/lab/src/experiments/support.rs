@@ -36,8 +36,8 @@ fn runnable(
     kernels: Vec<&'static Kernel>,
 ) -> Result<Vec<&'static Kernel>, LabError> {
     let (here, absent) = select::runnable(kernels, setting.bench.features);
-    for (kernel, reason) in absent {
-        setting.out.note(format!("skipped {}: {reason}", kernel.name))?;
+    for reason in absent {
+        setting.out.note(format!("skipped {reason}"))?;
     }
     Ok(here)
 }
