@@ -2,7 +2,7 @@
 
 use cachewise::Reuse;
 use cachewise_kernels::Operation;
-use cachewise_measure::residency::Level;
+use cachewise_measure::Level;
 use cachewise_report::units::parse_bytes;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;

@@ -19,10 +19,7 @@ mod cell;
 mod scripts;
 
 pub use call::{Call, each, is_copied, is_filled, is_zeroed, run_all};
-pub use cell::{Cell, Layout, Placement};
-
-/// How far apart overlapping buffers start: not a multiple of any vector's group.
-const OVERLAP: usize = 192;
+pub use cell::{Cell, Placement};
 
 /// Candidates in one cell, to be measured.
 pub struct Task {
@@ -96,7 +93,6 @@ pub struct Bench {
     pub experiment: &'static str,
     noise: NoiseSnapshot,
     arena: Option<Arc<Arena>>,
-    fresh: Option<Arc<Arena>>,
     bystanders: BTreeMap<usize, Bystander>,
     measured: u64,
 }
@@ -147,7 +143,6 @@ impl Bench {
             experiment: "",
             noise,
             arena: None,
-            fresh: None,
             bystanders: BTreeMap::new(),
             measured: 0,
         })
@@ -160,11 +155,8 @@ impl Bench {
         header.settings = settings;
         header.latencies = Some(self.latencies);
         header.warnings = self.warnings();
-        if cfg!(debug_assertions) {
-            header.flags.insert("profile".into(), "dev".into());
-        } else {
-            header.flags.insert("profile".into(), "release".into());
-        }
+        let profile = if cfg!(debug_assertions) { "dev" } else { "release" };
+        header.flags.insert("profile".into(), profile.into());
         if let Ok(tunables) = std::env::var("GLIBC_TUNABLES") {
             header.flags.insert("GLIBC_TUNABLES".into(), tunables);
         }
@@ -179,12 +171,9 @@ impl Bench {
     /// Most bytes per operation that the memory budget allows with two operands in memory.
     pub fn largest_size(&self) -> usize {
         // Two slots per operand and level DRAM, beside the bystander.
-        let left = MemoryBudget::process().limit().saturating_sub(self.largest_bystander());
+        let bystander = self.bystander_bytes(usize::MAX);
+        let left = MemoryBudget::process().limit().saturating_sub(bystander);
         (left / 4) & !(PAGE_SIZE - 1)
-    }
-
-    fn largest_bystander(&self) -> usize {
-        self.bystander_bytes(usize::MAX)
     }
 
     /// The bystander that an operation of this size is measured beside: as large as what the
@@ -209,34 +198,7 @@ impl Bench {
         check: bool,
         stop: &dyn Fn() -> bool,
     ) -> Result<Outcome, LabError> {
-        self.routines_and(task, routines, check, None, stop)
-    }
-
-    /// As [`routines`](Bench::routines), with one more candidate after them.
-    pub fn routines_and(
-        &mut self,
-        task: &Task,
-        routines: &[Routine],
-        check: bool,
-        other: Option<&mut dyn Candidate>,
-        stop: &dyn Fn() -> bool,
-    ) -> Result<Outcome, LabError> {
-        let call = |(index, routine): (usize, &Routine)| {
-            let call = match task.cell.layout {
-                Layout::Overlapping => Call::overlapping(routine),
-                Layout::Fresh => {
-                    Call::of(routine).set_up(|places| places.iter().for_each(give_back))
-                }
-                Layout::Apart(_) => Call::of(routine),
-            };
-            call.verified(check).staying(index == 0)
-        };
-        let mut calls: Vec<Call<'_>> = routines.iter().enumerate().map(call).collect();
-        let mut candidates = each(&mut calls);
-        if let Some(other) = other {
-            candidates.push(other);
-        }
-        self.measure(task, &mut candidates, stop)
+        self.measure(task, &mut each(&mut Call::of_all(routines, check)), stop)
     }
 
     /// Measures candidates in one cell; the first is the reference. What their kernels do to operands of
@@ -274,12 +236,7 @@ impl Bench {
             }
         }
         self.measured += 1;
-        let mut plan = Plan { seed: self.seed.wrapping_add(self.measured), ..task.plan.clone() };
-        if cell.layout == Layout::Fresh {
-            // A second call would meet the pages of the first. What the caches hold is the operating
-            // system's doing, and a warm-up would be as many times the faults.
-            (plan.calls, plan.warm_up) = (Some(1), false);
-        }
+        let plan = Plan { seed: self.seed.wrapping_add(self.measured), ..task.plan.clone() };
         let dst = destination.visit(0);
         let src = source.as_ref().map_or(dst, |source| source.visit(0)).cast_const();
         for candidate in candidates.iter_mut().filter(|candidate| candidate.is_checked()) {
@@ -323,12 +280,9 @@ impl Bench {
         cell: &Cell,
     ) -> Result<(Operand, Option<Operand>, Arc<Arena>), LabError> {
         let (caches, seed) = (self.machine.caches.clone(), self.seed);
-        let overlapping = cell.layout == Layout::Overlapping;
-        let two = has_source(operation) && !overlapping;
-        let size = size + if overlapping { OVERLAP } else { 0 };
-        let pages = matches!(operation, Operation::CopyPages | Operation::ZeroPages);
+        let two = has_source(operation);
         let (mut source, mut destination) = (cell.source, cell.destination);
-        if pages {
+        if matches!(operation, Operation::CopyPages | Operation::ZeroPages) {
             (source.offset, destination.offset) = (0, 0);
         }
         // Two operands at one level share it.
@@ -340,27 +294,9 @@ impl Bench {
         let room = |at: Placement| slots(at).map(|slots| slots.bytes());
         let place =
             |arena: &Arc<Arena>, from, at: Placement| Operand::new(arena, from, slots(at)?, seed);
-        let first = room(destination)?;
-        if cell.layout == Layout::Fresh {
-            // In an arena of its own, on the pages that a program gets which says nothing: giving back
-            // part of a huge page would break up the one that other cells use.
-            let kept = self.fresh.take().filter(|arena| arena.len() >= first);
-            let fresh = match kept {
-                Some(arena) => arena,
-                None => Arc::new(Arena::new(first, PagePolicy::Default, seed)?),
-            };
-            self.fresh = Some(Arc::clone(&fresh));
-            let arena = self.arena_on(room(source)?, cell.pages)?;
-            let source = two.then(|| place(&arena, 0, source)).transpose()?;
-            return Ok((place(&fresh, 0, destination)?, source, fresh));
-        }
         // The source first: the distances of interest are those of a destination above it.
-        let from = match (two, cell.layout) {
-            (false, _) => 0,
-            (true, Layout::Apart(least)) => room(source)?.max(least),
-            (true, _) => room(source)?,
-        };
-        let arena = self.arena_on(from + first, cell.pages)?;
+        let from = if two { room(source)?.max(cell.apart) } else { 0 };
+        let arena = self.arena_on(from + room(destination)?, cell.pages)?;
         let source = two.then(|| place(&arena, 0, source)).transpose()?;
         let destination = place(&arena, from, destination)?.restored(cell.restore);
         Ok((destination, source, arena))
@@ -383,17 +319,6 @@ impl Bench {
 
 const fn has_source(operation: Operation) -> bool {
     !matches!(operation, Operation::Fill | Operation::Zero | Operation::ZeroPages)
-}
-
-/// Gives the pages of a place's destination back to the operating system: the next access faults.
-fn give_back(place: &Place) {
-    let lead = place.dst as usize % PAGE_SIZE;
-    let bytes = (lead + place.n).next_multiple_of(PAGE_SIZE);
-    let page = place.dst.wrapping_sub(lead).cast();
-    // SAFETY: whole pages of a private anonymous arena that only this destination lies in; nobody
-    // reads what they held, since the call to come writes all of the place.
-    let refused = unsafe { libc::madvise(page, bytes, libc::MADV_DONTNEED) };
-    debug_assert_eq!(refused, 0);
 }
 
 /// One call on a destination of other bytes, and what the candidate itself says of the outcome.

@@ -7,7 +7,7 @@
 //! next lie instructions that do nothing, as a program's lie there that do something: calls side by side in
 //! the same 64 bytes of code get in each other's way.
 
-use crate::routines::{FILL_BYTE, as_compare, as_fill, libc_equal, libc_zero};
+use crate::routines::{FILL_BYTE, libc_equal, libc_zero, memcmp, memset};
 use cachewise_kernels::table::{CompareFn, CopyFn, FillFn, ZeroFn};
 use cachewise_kernels::{Function, PAGE_SIZE};
 use cachewise_measure::Place;
@@ -32,18 +32,11 @@ impl Callee {
         static SEEN: Mutex<Vec<usize>> = Mutex::new(Vec::new());
         let function = match function {
             Function::Equal(f) if fn_addr_eq(f, libc_equal as CompareFn) => {
-                Function::Compare(as_compare(libc::memcmp))
+                Function::Compare(memcmp)
             }
             other => other,
         };
-        let address = match function {
-            Function::Copy(f) | Function::Move(f) => f as usize,
-            Function::Fill(f) => f as usize,
-            Function::Zero(f) => f as usize,
-            Function::Compare(f) | Function::Equal(f) => f as usize,
-            Function::CopyPages(f) => f as usize,
-            Function::ZeroPages(f) => f as usize,
-        };
+        let address = function.address().addr();
         let mut seen = SEEN.lock().unwrap_or_else(PoisonError::into_inner);
         let place = seen.iter().position(|one| *one == address).unwrap_or_else(|| {
             seen.push(address);
@@ -59,7 +52,7 @@ impl Callee {
             Function::Copy(f) | Function::Move(f) => COPIES[self.site](f, places),
             Function::Fill(f) => FILLS[self.site](f, places),
             Function::Zero(f) if fn_addr_eq(f, libc_zero as ZeroFn) => {
-                MEMSETS[self.site](as_fill(libc::memset), places);
+                MEMSETS[self.site](memset, places);
             }
             Function::Zero(f) => ZEROS[self.site](f, places),
             Function::Compare(f) | Function::Equal(f) => COMPARISONS[self.site](f, places),

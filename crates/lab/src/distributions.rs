@@ -9,9 +9,11 @@
 //! The published form is text of three lines, each a comma-separated list of `value:probability`:
 //! sizes in bytes; whether the buffers overlap (0 or 1); alignments in bytes (1 to 64).
 
+use crate::LabError;
 use cachewise_measure::record;
 use fastrand::Rng;
-use std::path::{Path, PathBuf};
+use std::fmt::Display;
+use std::path::Path;
 
 /// One operation's calls.
 #[derive(Clone, Debug, PartialEq)]
@@ -26,19 +28,11 @@ pub struct Distribution {
     pub alignments: Vec<(usize, f64)>,
 }
 
-/// A distribution file that cannot be used: file, line, what was found, what is accepted.
-#[derive(Debug, thiserror::Error)]
-#[error("{}{}: found {found}, accepted {accepted}", file.display(), at(*line))]
-pub struct DistributionError {
-    file: PathBuf,
-    /// From 1; none where the file as a whole cannot be read.
-    line: Option<usize>,
-    found: String,
-    accepted: &'static str,
-}
-
-fn at(line: Option<usize>) -> String {
-    line.map_or_else(String::new, |line| format!(":{line}"))
+/// A file that cannot be used; its line from 1, none where the file as a whole cannot be read.
+fn refused(file: &Path, line: Option<usize>, found: impl Display, accepted: &str) -> LabError {
+    let line = line.map_or_else(String::new, |line| format!(":{line}"));
+    let file = file.display();
+    LabError::Distribution(format!("{file}{line}: found {found}, accepted {accepted}"))
 }
 
 /// Derived from Fleetbench's `Memcpy_Fleet.csv` and so on (Apache-2.0), in the published form: quantiles
@@ -62,12 +56,12 @@ impl Distribution {
     ///
     /// # Errors
     /// The file cannot be read, or a line is not such a list; either with file and line.
-    pub fn read(path: &Path) -> Result<Distribution, DistributionError> {
+    pub fn read(path: &Path) -> Result<Distribution, LabError> {
         let name = path.file_stem().map_or_else(String::new, |s| s.to_string_lossy().into_owned());
         Distribution::parse(&text_of(path)?, &name, path)
     }
 
-    fn parse(text: &str, name: &str, file: &Path) -> Result<Distribution, DistributionError> {
+    fn parse(text: &str, name: &str, file: &Path) -> Result<Distribution, LabError> {
         let mut lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
         let mut next = |accepted, largest| {
             let end = text.lines().count();
@@ -75,15 +69,10 @@ impl Distribution {
         };
         let sizes = next("value:probability,value:probability,.. with whole values", 1 << 30)?;
         let overlap = next("0:probability,1:probability", 1)?;
-        let alignments =
-            next("alignments that are powers of two up to 4096, with probabilities", 4096)?;
+        let accepted = "alignments that are powers of two up to 4096, with probabilities";
+        let alignments = next(accepted, 4096)?;
         if let Some((odd, _)) = alignments.iter().find(|(value, _)| !value.is_power_of_two()) {
-            return Err(DistributionError {
-                file: file.to_owned(),
-                line: Some(3),
-                found: odd.to_string(),
-                accepted: "alignments that are powers of two up to 4096, with probabilities",
-            });
+            return Err(refused(file, Some(3), odd, accepted));
         }
         let total: f64 = overlap.iter().map(|(_, probability)| probability).sum();
         let overlapping =
@@ -124,25 +113,20 @@ impl Distribution {
     }
 }
 
-fn text_of(path: &Path) -> Result<String, DistributionError> {
+fn text_of(path: &Path) -> Result<String, LabError> {
     // A device may be without end.
     let read = record::bytes(path).and_then(|bytes| {
         String::from_utf8(bytes).map_err(|_| std::io::Error::other("bytes that are no UTF-8"))
     });
-    read.map_err(|error| DistributionError {
-        file: path.to_owned(),
-        line: None,
-        found: error.to_string(),
-        accepted: "a readable file",
-    })
+    read.map_err(|error| refused(path, None, error, "a readable file"))
 }
 
 /// Reads one list of whole values up to `largest`: a file whose first line that is not blank has it.
 pub fn read_list(
     path: &Path,
-    accepted: &'static str,
+    accepted: &str,
     largest: usize,
-) -> Result<Vec<(usize, f64)>, DistributionError> {
+) -> Result<Vec<(usize, f64)>, LabError> {
     let text = text_of(path)?;
     let line = text.lines().enumerate().find(|(_, line)| !line.trim().is_empty());
     list(line.unwrap_or((0, "")), path, accepted, largest)
@@ -152,34 +136,24 @@ pub fn read_list(
 fn list(
     (at, line): (usize, &str),
     file: &Path,
-    accepted: &'static str,
+    accepted: &str,
     largest: usize,
-) -> Result<Vec<(usize, f64)>, DistributionError> {
-    let refused = |found: String| DistributionError {
-        file: file.to_owned(),
-        line: Some(at + 1),
-        found,
-        accepted,
-    };
+) -> Result<Vec<(usize, f64)>, LabError> {
+    let refused = |found: &str| refused(file, Some(at + 1), found, accepted);
     if line.is_empty() {
-        return Err(refused("the end of the file".to_owned()));
+        return Err(refused("the end of the file"));
     }
-    let mut values = Vec::new();
-    for part in line.trim().trim_end_matches(',').split(',') {
-        let pair = part.split_once(':').and_then(|(value, probability)| {
-            Some((value.trim().parse().ok()?, probability.trim().parse::<f64>().ok()?))
-        });
-        match pair {
-            Some((value, probability))
-                if value <= largest && (0.0..=1.0).contains(&probability) =>
-            {
-                values.push((value, probability));
-            }
-            _ => return Err(refused(format!("\"{part}\""))),
-        }
-    }
+    let pair = |part: &str| {
+        let (value, probability) = part.split_once(':')?;
+        let (value, probability) = (value.trim().parse().ok()?, probability.trim().parse().ok()?);
+        (value <= largest && (0.0..=1.0).contains(&probability)).then_some((value, probability))
+    };
+    let parts = line.trim().trim_end_matches(',').split(',');
+    let values = parts
+        .map(|part| pair(part).ok_or_else(|| refused(&format!("\"{part}\""))))
+        .collect::<Result<Vec<(usize, f64)>, LabError>>()?;
     if values.iter().all(|(_, probability)| *probability == 0.0) {
-        return Err(refused("no probability above zero".to_owned()));
+        return Err(refused("no probability above zero"));
     }
     Ok(values)
 }
@@ -221,15 +195,15 @@ mod tests {
         assert!((found.overlapping - 0.1).abs() < 1e-12);
         assert_eq!(found.largest(), 16);
         for (text, says) in [
-            ("", "x.csv:1: found the end of the file"),
-            ("1:x\n0:1\n1:1\n", "x.csv:1: found \"1:x\""),
-            ("1:1\n2:1\n1:1\n", "x.csv:2: found \"2:1\""),
-            ("1:1\n0:1\n3:1\n", "x.csv:3: found 3"),
-            ("1:0\n0:1\n1:1\n", "x.csv:1: found no probability above zero"),
-            ("-1:1\n0:1\n1:1\n", "x.csv:1: found \"-1:1\""),
+            ("", "1: found the end of the file"),
+            ("1:x\n0:1\n1:1\n", "1: found \"1:x\""),
+            ("1:1\n2:1\n1:1\n", "2: found \"2:1\""),
+            ("1:1\n0:1\n3:1\n", "3: found 3"),
+            ("1:0\n0:1\n1:1\n", "1: found no probability above zero"),
+            ("-1:1\n0:1\n1:1\n", "1: found \"-1:1\""),
         ] {
             let error = parse(text).expect_err(text).to_string();
-            assert!(error.starts_with(says), "{error}");
+            assert!(error.starts_with(&format!("--distribution x.csv:{says}")), "{error}");
         }
     }
 

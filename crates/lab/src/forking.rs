@@ -5,7 +5,7 @@
 //! process with one thread, a [helper](crate::helper), which the experiment starts ([`Forker`]) and asks
 //! for loops.
 
-use crate::helper::{Answer, Helper, Request};
+use crate::helper::{Helper, Request};
 use cachewise_kernels::PAGE_SIZE;
 use cachewise_measure::record::names::FORK;
 use cachewise_measure::{Candidate, Place, Reader, children::usage};
@@ -24,7 +24,7 @@ pub(crate) struct Looper {
 impl Looper {
     /// Forks so often and says which page faults the children had.
     pub(crate) fn run(&mut self, bytes: usize, loops: u64) -> io::Result<i64> {
-        if threads() != Some(1) {
+        if std::fs::read_dir("/proc/self/task").map_or(0, Iterator::count) != 1 {
             return Err(io::Error::other("only a process with one thread may fork and go on"));
         }
         let kept = self.buffer.take().filter(|buffer| buffer.asked == bytes);
@@ -32,15 +32,13 @@ impl Looper {
             Some(buffer) => buffer,
             None => Buffer::new(bytes)?,
         };
-        let before = children_faults();
+        // Of all children waited for so far.
+        let faults = || usage(libc::RUSAGE_CHILDREN).ru_minflt;
+        let before = faults();
         (0..loops).try_for_each(|_| fork_and_use(&buffer))?;
         self.buffer = Some(buffer);
-        Ok(children_faults() - before)
+        Ok(faults() - before)
     }
-}
-
-fn threads() -> Option<usize> {
-    Some(std::fs::read_dir("/proc/self/task").ok()?.count())
 }
 
 /// A private mapping of base pages, every one of them written.
@@ -113,16 +111,11 @@ fn fork_and_use(buffer: &Buffer) -> io::Result<()> {
     }
 }
 
-/// Minor page faults of all children waited for so far.
-fn children_faults() -> i64 {
-    usage(libc::RUSAGE_CHILDREN).ru_minflt
-}
-
 /// The candidate: a child process that forks.
 pub struct Forker {
-    helper: Helper,
+    /// The child.
+    pub(crate) helper: Helper,
     buffer: usize,
-    failed: Option<io::Error>,
     loops: u64,
     faults: i64,
 }
@@ -132,32 +125,15 @@ impl Forker {
     ///
     /// # Errors
     /// When it cannot be started or does not answer.
-    pub fn start(program: &Path, bytes: usize) -> io::Result<Forker> {
-        let helper = Helper::start(program, None)?;
-        let mut forker = Forker { helper, buffer: bytes, failed: None, loops: 0, faults: 0 };
-        forker.ask(1)?;
-        (forker.loops, forker.faults) = (0, 0);
-        Ok(forker)
-    }
-
-    fn ask(&mut self, loops: u64) -> io::Result<()> {
-        let request = Request::Fork { buffer: self.buffer, loops };
-        let Answer::Faults(faults) = self.helper.ask(&request)? else {
-            return Err(io::Error::other("the helper answered something else"));
-        };
-        self.loops += loops;
-        self.faults += faults;
-        Ok(())
+    pub fn start(program: &Path, buffer: usize) -> io::Result<Forker> {
+        let mut helper = Helper::start(program, None)?;
+        helper.ask::<i64>(&Request::Fork { buffer, loops: 1 })?;
+        Ok(Forker { helper, buffer, loops: 0, faults: 0 })
     }
 
     /// Page faults per loop so far; none before the first.
     pub fn faults_per_loop(&self) -> Option<f64> {
         (self.loops > 0).then(|| self.faults as f64 / self.loops as f64)
-    }
-
-    /// What went wrong, if anything did: its times mean nothing then.
-    pub fn take_failure(&mut self) -> Option<io::Error> {
-        self.failed.take()
     }
 }
 
@@ -172,11 +148,10 @@ impl Candidate for Forker {
 
     /// The places count, and nothing else: the child has a buffer of its own.
     fn call_all(&mut self, places: &[Place]) {
-        if self.failed.is_none()
-            && let Err(error) = self.ask(places.len() as u64)
-        {
-            self.failed = Some(error);
-        }
+        let (buffer, loops) = (self.buffer, places.len() as u64);
+        let faults = self.helper.ask_or_keep::<i64>(&Request::Fork { buffer, loops });
+        self.loops += faults.map_or(0, |_| loops);
+        self.faults += faults.unwrap_or(0);
     }
 
     fn stays(&self) -> bool {

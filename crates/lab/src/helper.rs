@@ -1,12 +1,12 @@
 //! A process of its own, for what this one cannot do: forking with one thread, calling the C library
 //! under other tunables, timing single calls in a fresh layout.
 //!
-//! One protocol for all: a request is a line of JSON, and so is its answer. The program serves them
-//! ([`serve`]) until its input ends; [`Helper`] is its other end.
+//! One protocol for all: a request is a line of JSON, and so is its answer, a `Result` whose error is why
+//! there is none. The program serves them ([`serve`]) until its input ends; [`Helper`] is its other end.
 
 use crate::LabError;
 use crate::bench::{Bench, Cell, Task};
-use crate::experiments::compare_latency::launch::{self, Order, Outcome};
+use crate::experiments::compare_latency::launch::{self, Order};
 use crate::forking::Looper;
 use crate::routines::libc_reference;
 use crate::tuned_libc::{Calls, Elsewhere};
@@ -14,49 +14,37 @@ use cachewise_kernels::Operation;
 use cachewise_measure::Plan;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::Path;
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 
-/// What is asked of a helper.
+/// What is asked of a helper, and what it answers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Request {
-    /// Forks so often, the child using a buffer of so many bytes each time.
+    /// Forks so often, the child using a buffer of so many bytes each time: page faults of the children
+    /// (`i64`).
     Fork {
         /// Bytes of the buffer.
         buffer: usize,
         /// How often.
         loops: u64,
     },
-    /// Times calls of the C library and of the library.
+    /// Times calls: nanoseconds that those of the C library took together, and those of the library
+    /// (`(f64, f64)`).
     Libc(Calls),
-    /// Times single comparisons of pages.
+    /// Times single comparisons of pages ([`Outcome`](launch::Outcome)).
     Calls(Order),
-    /// Times the C library alone on warm buffers.
+    /// Times the C library alone on warm buffers: nanoseconds per call, by size (`Vec<f64>`).
     Sizes {
         /// What is done, by name.
         operation: String,
         /// Bytes per call.
         sizes: Vec<usize>,
     },
-}
-
-/// What a helper answers.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Answer {
-    /// Page faults of the children.
-    Faults(i64),
-    /// Nanoseconds that the calls of the C library took together, and those of the library.
-    Nanoseconds(f64, f64),
-    /// The single calls.
-    Calls(Outcome),
-    /// Nanoseconds per call, by size.
-    Times(Vec<f64>),
-    /// Why there is no such answer.
-    Refused(String),
 }
 
 /// Serves requests until the input ends.
@@ -71,28 +59,29 @@ pub fn serve(input: impl BufRead, mut output: impl Write) -> io::Result<()> {
     for line in input.lines() {
         let line = line?;
         let answer = match serde_json::from_str(&line) {
-            Err(error) => {
-                Err(io::Error::other(format!("found \"{line}\", accepted a request: {error}")))
-            }
-            Ok(Request::Fork { buffer, loops }) => looper.run(buffer, loops).map(Answer::Faults),
-            Ok(Request::Libc(calls)) => {
-                elsewhere.time(&calls).map(|(libc, library)| Answer::Nanoseconds(libc, library))
-            }
+            Err(error) => Err(format!("found \"{line}\", accepted a request: {error}")),
+            Ok(Request::Fork { buffer, loops }) => answer(looper.run(buffer, loops)),
+            Ok(Request::Libc(calls)) => answer(elsewhere.time(&calls)),
             // Whoever asked for it ends this process, which needs no asking.
-            Ok(Request::Calls(order)) => {
-                launch::run(&order, &|| false).map(Answer::Calls).map_err(io::Error::other)
-            }
-            Ok(Request::Sizes { operation, sizes }) => {
-                times(&operation, &sizes).map(Answer::Times).map_err(io::Error::other)
-            }
+            Ok(Request::Calls(order)) => answer(launch::run(&order, &|| false)),
+            Ok(Request::Sizes { operation, sizes }) => answer(times(&operation, &sizes)),
         };
-        let answer = answer.unwrap_or_else(|error| Answer::Refused(error.to_string()));
-        let mut text = serde_json::to_vec(&answer)?;
-        text.push(b'\n');
-        output.write_all(&text)?;
+        send(&mut output, &answer)?;
         output.flush()?;
     }
     Ok(())
+}
+
+fn answer(found: Result<impl Serialize, impl ToString>) -> Result<Value, String> {
+    let found = found.map_err(|error| error.to_string())?;
+    serde_json::to_value(found).map_err(|error| error.to_string())
+}
+
+/// In one write: a line in two pieces could wake the other end twice.
+fn send(to: &mut impl Write, message: &impl Serialize) -> io::Result<()> {
+    let mut text = serde_json::to_vec(message)?;
+    text.push(b'\n');
+    to.write_all(&text)
 }
 
 /// What libc takes in this process, nanoseconds per call by size.
@@ -112,8 +101,8 @@ fn times(operation: &str, sizes: &[usize]) -> Result<Vec<f64>, LabError> {
 /// A helper at work.
 pub struct Helper {
     child: Child,
-    requests: Option<ChildStdin>,
     answers: BufReader<ChildStdout>,
+    failed: Option<io::Error>,
 }
 
 impl Helper {
@@ -128,48 +117,51 @@ impl Helper {
             command.env("GLIBC_TUNABLES", tunables);
         }
         let mut child = command.spawn()?;
-        let pipe_missing = || io::Error::other("the child has no pipe");
-        let requests = Some(child.stdin.take().ok_or_else(pipe_missing)?);
-        let answers = BufReader::new(child.stdout.take().ok_or_else(pipe_missing)?);
-        Ok(Helper { child, requests, answers })
+        let answers = BufReader::new(child.stdout.take().ok_or(io::ErrorKind::BrokenPipe)?);
+        Ok(Helper { child, answers, failed: None })
     }
 
     fn send(&mut self, request: &Request) -> io::Result<()> {
-        let requests = self.requests.as_mut().ok_or(io::ErrorKind::BrokenPipe)?;
-        // One write: a line in two pieces could wake the child twice.
-        let mut text = serde_json::to_vec(request)?;
-        text.push(b'\n');
-        requests.write_all(&text)
+        send(self.child.stdin.as_mut().ok_or(io::ErrorKind::BrokenPipe)?, request)
     }
 
-    fn receive(&mut self) -> io::Result<Answer> {
+    fn receive<T: DeserializeOwned>(&mut self) -> io::Result<T> {
         let mut text = String::new();
         self.answers.read_line(&mut text)?;
-        match serde_json::from_str(&text) {
-            Ok(Answer::Refused(why)) => Err(io::Error::other(why)),
-            Ok(answer) => Ok(answer),
-            Err(_) => {
-                let found = text.trim();
-                Err(io::Error::other(format!("found \"{found}\", accepted a helper's answer")))
-            }
-        }
+        let answer = serde_json::from_str(&text).unwrap_or_else(|_| {
+            Err(format!("found \"{}\", accepted a helper's answer", text.trim()))
+        });
+        answer.map_err(io::Error::other::<String>)
     }
 
     /// Asks, and waits for the answer.
     ///
     /// # Errors
     /// A helper that died, and one that refuses, in its words.
-    pub fn ask(&mut self, request: &Request) -> io::Result<Answer> {
+    pub fn ask<T: DeserializeOwned>(&mut self, request: &Request) -> io::Result<T> {
         self.send(request)?;
         self.receive()
     }
 
-    /// The same, until `stop` says so: then the helper is killed, and there is no answer.
-    pub fn ask_until(
+    /// The same for a candidate that is timed: what goes wrong is kept, and from then on nothing is asked.
+    pub(crate) fn ask_or_keep<T: DeserializeOwned>(&mut self, request: &Request) -> Option<T> {
+        if self.failed.is_some() {
+            return None;
+        }
+        self.ask(request).map_err(|error| self.failed = Some(error)).ok()
+    }
+
+    /// What went wrong with a candidate, if anything did: its times mean nothing then.
+    pub(crate) fn take_failure(&mut self) -> Option<io::Error> {
+        self.failed.take()
+    }
+
+    /// As [`ask`](Helper::ask), until `stop` says so: then the helper is killed, and there is no answer.
+    pub fn ask_until<T: DeserializeOwned>(
         &mut self,
         request: &Request,
         stop: &dyn Fn() -> bool,
-    ) -> io::Result<Option<Answer>> {
+    ) -> io::Result<Option<T>> {
         self.send(request)?;
         let look = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
         loop {
@@ -189,8 +181,7 @@ impl Helper {
 
 impl Drop for Helper {
     fn drop(&mut self) {
-        // The end of its input ends the child.
-        drop(self.requests.take());
+        // Closes its input first, which ends the child.
         let _ = self.child.wait();
     }
 }
@@ -199,36 +190,33 @@ impl Drop for Helper {
 mod tests {
     use super::*;
 
-    fn answers(requests: &str) -> Vec<Answer> {
+    #[test]
+    fn what_is_no_request_is_refused_by_name_and_the_next_is_served() {
+        let requests = "nonsense\n{\"fly\":1}\n{\"fork\":{\"buffer\":4096,\"loops\":1}}\n";
         let mut told = Vec::new();
         serve(requests.as_bytes(), &mut told).expect("served");
         let told = String::from_utf8(told).expect("text");
-        told.lines().map(|line| serde_json::from_str(line).expect("an answer")).collect()
-    }
-
-    #[test]
-    fn what_is_no_request_is_refused_by_name_and_the_next_is_served() {
-        let said = answers("nonsense\n{\"fly\":1}\n{\"fork\":{\"buffer\":4096,\"loops\":1}}\n");
-        let refused = |answer: &Answer| match answer {
-            Answer::Refused(why) => why.clone(),
-            other => panic!("{other:?}"),
+        let refused = |line: &str| {
+            serde_json::from_str::<Result<Value, String>>(line).expect("an answer").expect_err(line)
         };
-        assert!(refused(&said[0]).contains("found \"nonsense\", accepted a request"), "{said:?}");
-        assert!(refused(&said[1]).contains("unknown variant `fly`"), "{said:?}");
+        let said: Vec<String> = told.lines().map(refused).collect();
+        assert!(said[0].contains("found \"nonsense\", accepted a request"), "{said:?}");
+        assert!(said[1].contains("unknown variant `fly`"), "{said:?}");
         // The test harness runs this in a thread of its own.
-        assert!(refused(&said[2]).contains("one thread"), "{said:?}");
+        assert!(said[2].contains("one thread"), "{said:?}");
     }
 
     #[test]
     fn a_program_that_does_not_answer_is_refused() {
         let fork = Request::Fork { buffer: 4096, loops: 1 };
         let mut silent = Helper::start(Path::new("/bin/true"), None).expect("it starts");
-        assert!(silent.ask(&fork).is_err());
+        assert!(silent.ask::<i64>(&fork).is_err());
         let parrot = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/parrot.sh");
         let mut parrot = Helper::start(&parrot, None).expect("it starts");
-        let error = parrot.ask(&fork).expect_err("its own words").to_string();
+        assert_eq!(parrot.ask_or_keep::<i64>(&fork), None);
+        let error = parrot.take_failure().expect("its own words").to_string();
         assert!(error.contains("accepted a helper's answer"), "{error}");
-        assert!(parrot.ask_until(&fork, &|| true).is_ok_and(|answer| answer.is_none()));
+        assert!(parrot.ask_until::<i64>(&fork, &|| true).is_ok_and(|answer| answer.is_none()));
         assert!(Helper::start(Path::new("/nonexistent/program"), None).is_err());
     }
 }

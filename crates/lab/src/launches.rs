@@ -40,11 +40,8 @@ fn merged(rows: &[&Row]) -> Row {
     let is_dropped = 2 * rows.iter().filter(|row| row.dropped).count() > rows.len();
     let rows: Vec<&Row> = rows.iter().copied().filter(|row| row.dropped == is_dropped).collect();
     let medians = |part: fn(&Row) -> &Vec<f64>| -> Vec<f64> {
-        rows.iter()
-            .map(|row| part(row))
-            .filter(|part| !part.is_empty())
-            .map(|p| median(p))
-            .collect()
+        let parts = rows.iter().map(|row| part(row));
+        parts.filter(|part| !part.is_empty()).map(|part| median(part)).collect()
     };
     let mut one = rows[0].clone();
     one.operation_ns = medians(|row| &row.operation_ns);

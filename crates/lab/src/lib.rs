@@ -1,22 +1,6 @@
 //! The laboratory: experiments, one file per question, and the tuner that turns their records into
 //! a profile.
 //!
-//! | module | what it is |
-//! |---|---|
-//! | [`mod@bench`] | the machine, the clock and the arena; measures one [`Task`](bench::Task) at a time |
-//! | [`recorder`] | takes down rows and remarks, reports progress, asks whether to stop |
-//! | [`routines`] | kernels, libc and the library behind the same function pointers |
-//! | [`peers`] | other libraries behind the same function pointers |
-//! | [`distributions`] | which sizes and alignments programs call with |
-//! | [`forking`] | the kernel's own page copies: a process that forks and uses its buffer |
-//! | [`helper`] | a process of its own, for what this one cannot do |
-//! | [`select`] | which kernels a user means |
-//! | [`experiments`] | every experiment by name |
-//! | [`tune`] | the grid, the decisions, their re-measurement, the profile |
-//! | [`verify`] | bytes alone, where timings would mean nothing or are not wanted |
-//! | [`tunables`] | the decisions as glibc understands them |
-//! | `xstate` | XSAVE areas, for the experiment on the cost of owning vector registers (x86-64) |
-//!
 //! Nothing here prints.
 #![warn(missing_docs)]
 
@@ -56,17 +40,12 @@ pub enum LabError {
     /// What was asked for is not possible: the option, what was found, what is accepted.
     #[error("{0}")]
     Usage(String),
-    /// A library given with `--peer` cannot be used.
-    #[error("--peer {name}: {why}")]
-    Peer {
-        /// Its name.
-        name: String,
-        /// The loader's words.
-        why: String,
-    },
-    /// A distribution file cannot be used.
+    /// A library given with `--peer` cannot be used: its name, the loader's words.
+    #[error("--peer {0}")]
+    Peer(String),
+    /// A distribution file cannot be used: file, line, what was found, what is accepted.
     #[error("--distribution {0}")]
-    Distribution(distributions::DistributionError),
+    Distribution(String),
     /// A size is beyond what the memory budget allows.
     #[error(
         "size: found {found}, accepted 1 to {most} bytes here (two operands, twice each, in {budget} bytes; --memory raises it up to a quarter of RAM)"
@@ -105,13 +84,6 @@ pub enum LabError {
     /// A child process that was to be timed failed; what happened.
     #[error("child process: {0}")]
     Child(String),
-}
-
-impl From<distributions::DistributionError> for LabError {
-    /// Not as its source: the message has all of it.
-    fn from(error: distributions::DistributionError) -> LabError {
-        LabError::Distribution(error)
-    }
 }
 
 impl From<MeasureError> for LabError {

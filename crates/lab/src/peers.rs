@@ -8,7 +8,8 @@ use crate::routines::{Routine, SHARED};
 use cachewise_kernels::table::{CompareFn, CopyFn, CopyPagesFn, FillFn, ZeroFn, ZeroPagesFn};
 use cachewise_kernels::{Function, Operation};
 use std::ffi::CString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::slice::{from_raw_parts, from_raw_parts_mut};
 
 /// What a build without StringZilla says, so that nobody takes the rest for all there is.
 pub fn left_out() -> Option<&'static str> {
@@ -20,7 +21,6 @@ pub fn left_out() -> Option<&'static str> {
 
 /// The peers that come with the laboratory, for an operation.
 pub fn built_in(operation: Operation) -> Vec<Routine> {
-    let named = |name: &str, function| Routine { name: name.to_owned(), function };
     let memx = match operation {
         Operation::Copy => Some(Function::Copy(memx_copy)),
         Operation::Fill => Some(Function::Fill(memx_fill)),
@@ -29,17 +29,15 @@ pub fn built_in(operation: Operation) -> Vec<Routine> {
         Operation::Equal => Some(Function::Equal(memx_equal)),
         Operation::Move | Operation::CopyPages | Operation::ZeroPages => None,
     };
-    #[cfg(all(feature = "stringzilla", any(target_arch = "x86_64", target_arch = "aarch64")))]
-    let stringzilla = stringzilla_c::function(operation);
-    #[cfg(not(all(
-        feature = "stringzilla",
-        any(target_arch = "x86_64", target_arch = "aarch64")
-    )))]
-    let stringzilla = None;
-    [("stringzilla", stringzilla), ("memx", memx)]
-        .into_iter()
-        .filter_map(|(name, function)| function.map(|function| named(name, function)))
-        .collect()
+    let functions = [
+        #[cfg(all(feature = "stringzilla", any(target_arch = "x86_64", target_arch = "aarch64")))]
+        ("stringzilla", stringzilla_c::function(operation)),
+        ("memx", memx),
+    ];
+    let routine = |(name, function): (&str, Option<Function>)| {
+        Some(Routine { name: name.to_owned(), function: function? })
+    };
+    functions.into_iter().filter_map(routine).collect()
 }
 
 #[cfg(all(feature = "stringzilla", any(target_arch = "x86_64", target_arch = "aarch64")))]
@@ -100,25 +98,11 @@ mod stringzilla_c {
     }
 }
 
-/// # Safety
-/// `n` bytes are readable at `at` for as long as the slice lives.
-unsafe fn bytes<'a>(at: *const u8, n: usize) -> &'a [u8] {
-    // SAFETY: the caller's promise.
-    unsafe { std::slice::from_raw_parts(at, n) }
-}
-
-/// # Safety
-/// `n` bytes are writable at `at` and nobody else's for as long as the slice lives.
-unsafe fn bytes_mut<'a>(at: *mut u8, n: usize) -> &'a mut [u8] {
-    // SAFETY: the caller's promise.
-    unsafe { std::slice::from_raw_parts_mut(at, n) }
-}
-
 unsafe extern "C" fn memx_copy(dst: *mut u8, src: *const u8, n: usize) -> *mut u8 {
     // SAFETY: the caller's promise (`CopyFn`): apart, so that one may be borrowed mutably.
-    let to = unsafe { bytes_mut(dst, n) };
+    let to = unsafe { from_raw_parts_mut(dst, n) };
     // SAFETY: as above.
-    let from = unsafe { bytes(src, n) };
+    let from = unsafe { from_raw_parts(src, n) };
     // Both lengths are n, which is all it could refuse.
     let _ = memx::memcpy(to, from);
     dst
@@ -126,28 +110,28 @@ unsafe extern "C" fn memx_copy(dst: *mut u8, src: *const u8, n: usize) -> *mut u
 
 unsafe extern "C" fn memx_fill(dst: *mut u8, byte: i32, n: usize) -> *mut u8 {
     // SAFETY: the caller's promise (`FillFn`).
-    memx::memset(unsafe { bytes_mut(dst, n) }, byte as u8);
+    memx::memset(unsafe { from_raw_parts_mut(dst, n) }, byte as u8);
     dst
 }
 
 unsafe extern "C" fn memx_zero(dst: *mut u8, n: usize) -> *mut u8 {
     // SAFETY: the caller's promise (`ZeroFn`).
-    memx::memset(unsafe { bytes_mut(dst, n) }, 0);
+    memx::memset(unsafe { from_raw_parts_mut(dst, n) }, 0);
     dst
 }
 
 unsafe extern "C" fn memx_compare(a: *const u8, b: *const u8, n: usize) -> i32 {
     // SAFETY: the caller's promise (`CompareFn`).
-    let a = unsafe { bytes(a, n) };
+    let a = unsafe { from_raw_parts(a, n) };
     // SAFETY: as above.
-    memx::memcmp(a, unsafe { bytes(b, n) }) as i32
+    memx::memcmp(a, unsafe { from_raw_parts(b, n) }) as i32
 }
 
 unsafe extern "C" fn memx_equal(a: *const u8, b: *const u8, n: usize) -> i32 {
     // SAFETY: the caller's promise (`CompareFn`).
-    let a = unsafe { bytes(a, n) };
+    let a = unsafe { from_raw_parts(a, n) };
     // SAFETY: as above.
-    i32::from(memx::memeq(a, unsafe { bytes(b, n) }))
+    i32::from(memx::memeq(a, unsafe { from_raw_parts(b, n) }))
 }
 
 /// A function of a shared library, as `--peer` names it: `NAME=PATH:SYMBOL`, with `@OPERATION` where
@@ -216,7 +200,7 @@ impl Peer {
     /// # Errors
     /// The library or the symbol is not found, in the loader's words.
     pub fn load(&self) -> Result<Routine, LabError> {
-        let refused = || LabError::Peer { name: self.name.clone(), why: loader_error() };
+        let refused = || LabError::Peer(format!("{}: {}", self.name, loader_error()));
         let path = CString::new(self.path.as_os_str().as_encoded_bytes()).map_err(|_| refused())?;
         let symbol = CString::new(self.symbol.as_bytes()).map_err(|_| refused())?;
         // SAFETY: a string ending in NUL; the library's constructors are the user's business.
@@ -254,20 +238,11 @@ impl Peer {
 ///
 /// # Errors
 /// As [`Peer::load`].
-pub fn shared(
-    library: &std::path::Path,
-    operation: Operation,
-) -> Result<Option<Routine>, LabError> {
-    let symbol = match operation {
-        Operation::Copy => "cw_copy",
-        Operation::Move => "cw_move",
-        Operation::Fill => "cw_fill",
-        Operation::Zero => "cw_zero",
-        Operation::Compare => "cw_compare",
-        Operation::Equal => "cw_equal",
-        Operation::CopyPages | Operation::ZeroPages => return Ok(None),
-    };
-    let (path, symbol) = (library.to_owned(), symbol.to_owned());
+pub fn shared(library: &Path, operation: Operation) -> Result<Option<Routine>, LabError> {
+    if matches!(operation, Operation::CopyPages | Operation::ZeroPages) {
+        return Ok(None);
+    }
+    let (path, symbol) = (library.to_owned(), format!("cw_{operation}"));
     Peer { name: SHARED.to_owned(), path, symbol, operation }.load().map(Some)
 }
 

@@ -14,12 +14,9 @@ pub trait Progress {
 }
 
 /// Nobody looks on, and nobody stops it.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Unobserved;
-
-impl Progress for Unobserved {
-    fn begin(&mut self, _what: &str, _units: f64) {}
-    fn advance(&mut self, _what: &str, _units: f64) {}
+impl Progress for () {
+    fn begin(&mut self, _: &str, _: f64) {}
+    fn advance(&mut self, _: &str, _: f64) {}
     fn cancelled(&self) -> bool {
         false
     }

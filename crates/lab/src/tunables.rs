@@ -18,76 +18,56 @@ const NEVER: usize = 0x0fff_ffff_ffff_ffff >> 4;
 const LEAST_NON_TEMPORAL: usize = 0x4040;
 pub(crate) const LEAST_REP: usize = 1024;
 
-/// The setting, as `(name, value)` without the `glibc.cpu.` prefix, in glibc's order.
-pub fn of(decisions: &[Decision]) -> Vec<(&'static str, usize)> {
-    let first = |operation: Operation, wanted: &dyn Fn(StoreKind) -> bool| {
-        decisions
-            .iter()
-            .filter(|d| d.operation == operation && d.reuse == Reuse::Unknown)
-            .find(|d| find(&d.kernel).is_some_and(|kernel| wanted(kernel.store)))
-            .map(|d| d.from as usize)
-    };
-    let non_temporal = |store| store == StoreKind::NonTemporal;
-    let string = |store| store == StoreKind::String;
-    vec![
-        (
-            "x86_non_temporal_threshold",
-            first(Operation::Copy, &non_temporal).unwrap_or(NEVER).max(LEAST_NON_TEMPORAL),
-        ),
-        (
-            "x86_rep_movsb_threshold",
-            first(Operation::Copy, &string).unwrap_or(NEVER).max(LEAST_REP),
-        ),
-        (
-            "x86_rep_stosb_threshold",
-            first(Operation::Fill, &string).unwrap_or(NEVER).max(LEAST_REP),
-        ),
-    ]
-}
+/// The thresholds: of which operation, from which stores on, and glibc's least value. In glibc's order.
+const THRESHOLDS: [(&str, Operation, StoreKind, usize); 3] = [
+    ("x86_non_temporal_threshold", Operation::Copy, StoreKind::NonTemporal, LEAST_NON_TEMPORAL),
+    ("x86_rep_movsb_threshold", Operation::Copy, StoreKind::String, LEAST_REP),
+    ("x86_rep_stosb_threshold", Operation::Fill, StoreKind::String, LEAST_REP),
+];
 
 /// The value of the environment variable `GLIBC_TUNABLES`.
-pub fn line(settings: &[(&str, usize)]) -> String {
-    settings
-        .iter()
-        .map(|(name, value)| format!("glibc.cpu.{name}={value:#x}"))
-        .collect::<Vec<_>>()
-        .join(":")
+pub fn line(decisions: &[Decision]) -> String {
+    let settings = THRESHOLDS.map(|(name, operation, store, least)| {
+        let first = decisions
+            .iter()
+            .filter(|d| d.operation == operation && d.reuse == Reuse::Unknown)
+            .find(|d| find(&d.kernel).is_some_and(|kernel| kernel.store == store));
+        let value = first.map_or(NEVER, |d| d.from as usize).max(least);
+        format!("glibc.cpu.{name}={value:#x}")
+    });
+    settings.join(":")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn decided(operation: Operation, from: u64, kernel: &str) -> Decision {
-        let (reuse, to, kernel) = (Reuse::Unknown, u64::MAX, kernel.to_owned());
-        Decision { operation, reuse, from, to, kernel, nearest: None }
-    }
-
     #[test]
-    fn thresholds_are_where_the_technique_changes() {
-        let settings = of(&[
-            decided(Operation::Copy, 256, "copy.avx"),
-            decided(Operation::Copy, 65536, "copy.rep.movsb"),
-            decided(Operation::Copy, 24 << 20, "copy.avx.nt.pages4"),
-            decided(Operation::Fill, 256, "fill.avx"),
-        ]);
-        assert_eq!(
-            line(&settings),
-            format!(
-                "glibc.cpu.x86_non_temporal_threshold=0x1800000:\
-                 glibc.cpu.x86_rep_movsb_threshold=0x10000:\
+    fn thresholds_are_where_the_technique_changes_and_none_that_glibc_would_ignore() {
+        let copied = |from, kernel| (Operation::Copy, from, kernel);
+        let changes = [
+            copied(256, "copy.avx"),
+            copied(65536, "copy.rep.movsb"),
+            copied(24 << 20, "copy.avx.nt.pages4"),
+            (Operation::Fill, 256, "fill.avx"),
+        ];
+        let small = [copied(256, "copy.rep.movsb"), copied(4096, "copy.avx.nt")];
+        for (decided, non_temporal, rep) in
+            [(&changes[..], 24 << 20, 65536), (&small, LEAST_NON_TEMPORAL, LEAST_REP)]
+        {
+            let decisions: Vec<Decision> = decided
+                .iter()
+                .map(|&(operation, from, kernel)| {
+                    let (reuse, to, kernel) = (Reuse::Unknown, u64::MAX, kernel.to_owned());
+                    Decision { operation, reuse, from, to, kernel, nearest: None }
+                })
+                .collect();
+            let expected = format!(
+                "glibc.cpu.x86_non_temporal_threshold={non_temporal:#x}:\
+                 glibc.cpu.x86_rep_movsb_threshold={rep:#x}:\
                  glibc.cpu.x86_rep_stosb_threshold={NEVER:#x}"
-            )
-        );
-    }
-
-    #[test]
-    fn values_glibc_would_ignore_are_raised_to_its_least() {
-        let settings = of(&[
-            decided(Operation::Copy, 256, "copy.rep.movsb"),
-            decided(Operation::Copy, 4096, "copy.avx.nt"),
-        ]);
-        assert_eq!(settings[0].1, LEAST_NON_TEMPORAL);
-        assert_eq!(settings[1].1, LEAST_REP);
+            );
+            assert_eq!(line(&decisions), expected);
+        }
     }
 }

@@ -9,9 +9,10 @@
 //! too, on the same buffers in turns with its libc, and what is compared is the two of them
 //! ([`beside_the_library`](TunedLibc::beside_the_library)).
 
+use crate::LabError;
 use crate::bench::{is_copied, is_filled, is_zeroed, run_all};
 use crate::callee::Callee;
-use crate::helper::{Answer, Helper, Request};
+use crate::helper::{Helper, Request};
 use crate::routines::{FILL_BYTE, libc_reference, library};
 use cachewise_kernels::{Function, Operation, PAGE_SIZE};
 use cachewise_measure::record::names::TUNED_LIBC;
@@ -41,19 +42,16 @@ pub struct Calls {
 }
 
 impl Calls {
-    fn checked(&self) -> io::Result<Operation> {
+    fn checked(&self) -> Result<Operation, LabError> {
         let operation = Operation::from_name(&self.operation)
             .filter(|_| self.size > 0 && self.dst < PAGE_SIZE && self.src < PAGE_SIZE);
-        operation.ok_or_else(|| {
-            io::Error::other(format!(
-                "found {self:?}, accepted an operation, a size and places below {PAGE_SIZE}"
-            ))
-        })
+        let accepted = format!("accepted an operation, a size and places below {PAGE_SIZE}");
+        operation.ok_or_else(|| LabError::Usage(format!("found {self:?}, {accepted}")))
     }
 
-    fn is_there(&self, other: &Calls) -> bool {
-        let place = |of: &Calls| (of.operation.clone(), of.size, of.dst, of.src);
-        place(self) == place(other)
+    /// What they are made on.
+    fn operands(&self) -> (&str, usize, usize, usize) {
+        (&self.operation, self.size, self.dst, self.src)
     }
 }
 
@@ -67,20 +65,15 @@ pub(crate) struct Elsewhere {
 
 impl Elsewhere {
     /// Nanoseconds that the calls of libc took together, and those of the library.
-    pub(crate) fn time(&mut self, calls: &Calls) -> io::Result<(f64, f64)> {
+    pub(crate) fn time(&mut self, calls: &Calls) -> Result<(f64, f64), LabError> {
         let operation = calls.checked()?;
         let clock = *self.clock.get_or_insert_with(Clock::calibrate);
         let functions = [libc_reference(operation).function, library(operation).function];
         // What is not served is given back before the new ones are taken.
-        let kept = self.operands.take().filter(|operands| operands.calls.is_there(calls));
-        let operands = match kept {
+        let is_kept = |kept: &Operands| kept.calls.operands() == calls.operands();
+        let operands = match self.operands.take().filter(is_kept) {
             Some(operands) => operands,
-            None => {
-                let new = Operands::new(calls, operation).map_err(io::Error::other)?;
-                let checked = functions.into_iter().try_for_each(|function| new.check(function));
-                checked.map_err(io::Error::other)?;
-                new
-            }
+            None => Operands::new(calls, functions)?,
         };
         let mut took = [0.0; 2];
         self.turn += 1;
@@ -112,43 +105,39 @@ struct Operands {
 }
 
 impl Operands {
-    fn new(
-        calls: &Calls,
-        operation: Operation,
-    ) -> Result<Operands, cachewise_measure::MeasureError> {
+    /// Each function called once on them, every byte looked at: nobody else checks this process.
+    fn new(calls: &Calls, functions: [Function; 2]) -> Result<Operands, LabError> {
         let apart = (calls.size + PAGE_SIZE).next_power_of_two();
         let arena = Arena::new(2 * apart, PagePolicy::Huge, 0x7BED)?;
         let start = arena.as_mut_ptr();
         let (dst, src) = (start.wrapping_add(apart + calls.dst), start.wrapping_add(calls.src));
-        if matches!(operation, Operation::Compare | Operation::Equal) {
+        if matches!(functions[0], Function::Compare(_) | Function::Equal(_)) {
             // SAFETY: inside the arena: calls.size and a place in a page fit in `apart`, by which the
             // two differ.
             unsafe { std::ptr::copy_nonoverlapping(src, dst, calls.size) };
         }
         let place = Place { dst, src, n: calls.size };
-        Ok(Operands { calls: calls.clone(), place, _arena: arena })
-    }
-
-    /// Calls once and looks at every byte: nobody else checks this process.
-    fn check(&self, function: Function) -> Result<(), String> {
-        run_all(function, &[self.place]);
-        match function {
-            Function::Fill(_) => is_filled(&self.place, FILL_BYTE),
-            Function::Zero(_) | Function::ZeroPages(_) => is_zeroed(&self.place),
-            _ => is_copied(&self.place),
+        for function in functions {
+            run_all(function, &[place]);
+            let checked = match function {
+                Function::Fill(_) => is_filled(&place, FILL_BYTE),
+                Function::Zero(_) | Function::ZeroPages(_) => is_zeroed(&place),
+                _ => is_copied(&place),
+            };
+            checked.map_err(LabError::WrongBytes)?;
         }
+        Ok(Operands { calls: calls.clone(), place, _arena: arena })
     }
 }
 
 /// The candidate: a child process whose libc has other tunables.
 pub struct TunedLibc {
-    helper: Helper,
-    operation: Operation,
-    /// Untimed calls that the next sample has to make first.
-    untimed: usize,
+    /// The child.
+    pub(crate) helper: Helper,
+    /// The next sample's, as far as they are known.
+    calls: Calls,
     /// Of each sample, the library's time over this libc's.
     library_over_it: Vec<f64>,
-    failed: Option<io::Error>,
 }
 
 impl TunedLibc {
@@ -157,28 +146,11 @@ impl TunedLibc {
     /// # Errors
     /// When it cannot be started or does not answer.
     pub fn start(program: &Path, tunables: &str, operation: Operation) -> io::Result<TunedLibc> {
-        let helper = Helper::start(program, Some(tunables))?;
-        let library_over_it = Vec::new();
-        let mut started =
-            TunedLibc { helper, operation, untimed: 0, library_over_it, failed: None };
-        started.ask(1, (0, 0), 1, 1)?;
-        Ok(started)
-    }
-
-    /// Nanoseconds of that libc's calls, and of the library's.
-    fn ask(
-        &mut self,
-        size: usize,
-        (dst, src): (usize, usize),
-        calls: usize,
-        untimed: usize,
-    ) -> io::Result<(f64, f64)> {
-        let operation = self.operation.name().to_owned();
-        let calls = Calls { operation, size, dst, src, calls, untimed };
-        match self.helper.ask(&Request::Libc(calls))? {
-            Answer::Nanoseconds(its, library) => Ok((its, library)),
-            other => Err(io::Error::other(format!("the helper answered {other:?}"))),
-        }
+        let mut helper = Helper::start(program, Some(tunables))?;
+        let operation = operation.name().to_owned();
+        let calls = Calls { operation, size: 1, dst: 0, src: 0, calls: 1, untimed: 0 };
+        helper.ask::<(f64, f64)>(&Request::Libc(calls.clone()))?;
+        Ok(TunedLibc { helper, calls, library_over_it: Vec::new() })
     }
 
     /// What this libc would take where the library takes `library_ns` in this process, round by round:
@@ -190,11 +162,6 @@ impl TunedLibc {
         let rounds = library_ns.len().min(ratios.len());
         let last = &ratios[ratios.len() - rounds..];
         library_ns.iter().zip(last).map(|(ns, ratio)| ns / ratio).collect()
-    }
-
-    /// What went wrong, if anything did: its times mean nothing then.
-    pub fn take_failure(&mut self) -> Option<io::Error> {
-        self.failed.take()
     }
 }
 
@@ -209,17 +176,15 @@ impl Candidate for TunedLibc {
 
     /// Remembered: the child makes them when it is asked for the sample that they come before.
     fn call_all(&mut self, places: &[Place]) {
-        self.untimed += places.len();
+        self.calls.untimed += places.len();
     }
 
     fn timed_elsewhere(&mut self, places: &[Place], calls: usize) -> Option<f64> {
         let place = places.first()?;
-        let at = (place.dst.addr() % PAGE_SIZE, place.src.addr() % PAGE_SIZE);
-        let (n, untimed) = (place.n, std::mem::take(&mut self.untimed));
-        let told = match &self.failed {
-            Some(_) => None,
-            None => self.ask(n, at, calls, untimed).map_err(|error| self.failed = Some(error)).ok(),
-        };
+        let (dst, src) = (place.dst.addr() % PAGE_SIZE, place.src.addr() % PAGE_SIZE);
+        let request = Calls { size: place.n, dst, src, calls, ..self.calls.clone() };
+        self.calls.untimed = 0;
+        let told = self.helper.ask_or_keep(&Request::Libc(request));
         // Of a child that has died nothing is kept; the rounds have to end somehow.
         let (its, library) = told.unwrap_or((1.0, 1.0));
         self.library_over_it.push(library / its);

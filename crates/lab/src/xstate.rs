@@ -5,7 +5,7 @@
 //! volume 2, section 11.5. Component bits are those of XCR0.
 
 use core::arch::asm;
-use core::arch::x86_64::__cpuid_count;
+use core::arch::x86_64::{__cpuid_count, _xgetbv};
 
 /// x87 registers (and MMX, their other name).
 pub const X87: u64 = 1;
@@ -34,11 +34,7 @@ impl Save {
 
     /// The mnemonic.
     pub const fn name(self) -> &'static str {
-        match self {
-            Save::Xsave => "xsave",
-            Save::Xsaveopt => "xsaveopt",
-            Save::Xsavec => "xsavec",
-        }
+        ["xsave", "xsaveopt", "xsavec"][self as usize]
     }
 }
 
@@ -47,12 +43,8 @@ impl Save {
 pub struct Support {
     /// Components enabled in XCR0, of those this module knows.
     pub components: u64,
-    /// Bytes of an area in standard format for everything XCR0 enables.
-    pub area: usize,
-    /// Whether XSAVEOPT exists.
-    pub xsaveopt: bool,
-    /// Whether XSAVEC exists.
-    pub xsavec: bool,
+    /// Instructions beside XSAVE that exist: CPUID leaf 0xD, sub-leaf 1, EAX.
+    instructions: u32,
 }
 
 impl Support {
@@ -62,29 +54,25 @@ impl Support {
         if __cpuid_count(0, 0).eax < 0xD || __cpuid_count(1, 0).ecx & OSXSAVE == 0 {
             return None;
         }
-        let sizes = __cpuid_count(0xD, 0);
-        let features = __cpuid_count(0xD, 1).eax;
-        Some(Support {
-            components: xcr0() & (X87 | SSE | AVX | AVX512),
-            area: sizes.ebx as usize,
-            xsaveopt: features & 1 != 0,
-            xsavec: features & 2 != 0,
-        })
+        // SAFETY: OSXSAVE lets every privilege level read XCR0.
+        let enabled = unsafe { _xgetbv(0) };
+        let components = enabled & (X87 | SSE | AVX | AVX512);
+        Some(Support { components, instructions: __cpuid_count(0xD, 1).eax })
     }
 
     /// Whether an instruction exists here.
     pub const fn has(&self, save: Save) -> bool {
         match save {
             Save::Xsave => true,
-            Save::Xsaveopt => self.xsaveopt,
-            Save::Xsavec => self.xsavec,
+            Save::Xsaveopt => self.instructions & 1 != 0,
+            Save::Xsavec => self.instructions & 2 != 0,
         }
     }
 
     /// What saves without relying on registers being unmodified since the last restore: a caller's
     /// registers are, but those of a benchmark that only saves and restores are not.
     pub const fn honest(&self) -> Save {
-        if self.xsavec { Save::Xsavec } else { Save::Xsave }
+        if self.has(Save::Xsavec) { Save::Xsavec } else { Save::Xsave }
     }
 
     /// Bytes that saving `components` writes at most, header and legacy region included: the sum of
@@ -96,15 +84,6 @@ impl Support {
             .sum();
         576 + extended
     }
-}
-
-fn xcr0() -> u64 {
-    let (low, high): (u32, u32);
-    // SAFETY: callers have seen OSXSAVE, which lets every privilege level read XCR0.
-    unsafe {
-        asm!("xgetbv", in("ecx") 0, out("eax") low, out("edx") high, options(nomem, nostack));
-    }
-    u64::from(high) << 32 | u64::from(low)
 }
 
 /// A save area: 64-byte aligned, zeroed, large enough for any format of all components.
@@ -119,11 +98,16 @@ struct Line(#[allow(dead_code, reason = "reached by address alone")] [u8; 64]);
 /// Offset of the header's XSTATE_BV: which components the area holds.
 const XSTATE_BV: usize = 512;
 
+/// Bytes of an area in standard format for everything XCR0 enables.
+fn standard_area() -> usize {
+    __cpuid_count(0xD, 0).ebx as usize
+}
+
 impl Area {
     /// An area for everything this machine enables.
     pub fn new(support: &Support) -> Area {
         // The compacted format aligns components to 64 bytes at most, one line each.
-        let bytes = support.area.max(support.bytes(support.components)) + 8 * 64;
+        let bytes = standard_area().max(support.bytes(support.components)) + 8 * 64;
         Area { memory: vec![Line([0; 64]); bytes.div_ceil(64)] }
     }
 
@@ -183,11 +167,8 @@ impl Area {
         // A valid MXCSR first: XRSTOR in standard format loads it whatever the header says.
         // SAFETY: the caller's promise; XSAVE is there wherever an area was made.
         unsafe { self.save(Save::Xsave, components | SSE) };
-        for word in 0..8 {
-            let field = self.pointer().wrapping_add(XSTATE_BV).cast::<u64>().wrapping_add(word);
-            // SAFETY: the eight words of the header, inside the area and aligned.
-            unsafe { field.write(0) };
-        }
+        // SAFETY: the 64 bytes of the header, inside the area.
+        unsafe { self.pointer().wrapping_add(XSTATE_BV).write_bytes(0, 64) };
         // SAFETY: the caller's promise; a header of zeros is standard format and valid.
         unsafe { self.restore(components) };
     }
@@ -246,60 +227,32 @@ pub unsafe fn modify(components: u64) {
 mod tests {
     use super::*;
 
-    /// xmm0's low half, saved, lost, restored.
-    unsafe fn survives(area: &mut Area, save: Save, components: u64) -> u64 {
-        let (mut value, lost) = (0x0123_4567_89AB_CDEF_u64, 0_u64);
-        let (low, high) = (components as u32, (components >> 32) as u32);
-        // One block, since the compiler owns the register anywhere else.
-        macro_rules! through {
-            ($instruction:literal) => {
-                // SAFETY: the area is large enough, the caller asked for what exists.
-                unsafe {
-                    asm!(
-                        "movq xmm0, {value}",
-                        $instruction,
-                        "movq xmm0, {lost}",
-                        "xrstor64 [{area}]",
-                        "movq {value}, xmm0",
-                        value = inout(reg) value,
-                        lost = in(reg) lost,
-                        area = in(reg) area.pointer(),
-                        in("eax") low,
-                        in("edx") high,
-                        out("xmm0") _, out("xmm1") _, out("xmm2") _, out("xmm3") _,
-                        out("xmm4") _, out("xmm5") _, out("xmm6") _, out("xmm7") _,
-                        out("xmm8") _, out("xmm9") _, out("xmm10") _, out("xmm11") _,
-                        out("xmm12") _, out("xmm13") _, out("xmm14") _, out("xmm15") _,
-                    )
-                }
-            };
-        }
-        match save {
-            Save::Xsave => through!("xsave64 [{area}]"),
-            Save::Xsaveopt => through!("xsaveopt64 [{area}]"),
-            Save::Xsavec => through!("xsavec64 [{area}]"),
-        }
-        value
-    }
-
     #[test]
     fn registers_survive_every_instruction_there_is() {
         let Some(support) = Support::detect() else { return };
         assert_eq!(support.components & SSE, SSE, "{support:?}");
         for save in Save::ALL.into_iter().filter(|save| support.has(*save)) {
-            let mut area = Area::new(&support);
+            let [mut held, mut initial, mut found] = [(); 3].map(|()| Area::new(&support));
+            // SAFETY: SSE is enabled.
+            unsafe { modify(SSE) };
             // SAFETY: the instruction exists, and SSE is enabled.
-            let value = unsafe { survives(&mut area, save, SSE) };
-            assert_eq!(value, 0x0123_4567_89AB_CDEF, "{}", save.name());
+            unsafe { held.save(save, SSE) };
+            // SAFETY: SSE is enabled; nothing here keeps values in vector registers.
+            unsafe { initial.initialise(SSE) };
+            // SAFETY: SSE is enabled, and was saved.
+            unsafe { held.restore(SSE) };
+            // SAFETY: XSAVE exists, and SSE is enabled.
+            unsafe { found.save(Save::Xsave, SSE) };
+            // SDM volume 1, table 13-1: where the legacy region has the sixteen registers.
+            let bytes: Vec<u8> = found.memory.iter().flat_map(|line| line.0).collect();
+            assert_eq!(bytes[160..416], [0xFF; 256], "{}", save.name());
         }
     }
 
     #[test]
     fn the_header_tells_dirty_from_clean() {
-        let Some(support) = Support::detect() else { return };
-        if support.components & AVX == 0 || !support.xsavec {
-            return;
-        }
+        let is_fit = |of: &Support| of.components & AVX != 0 && of.has(Save::Xsavec);
+        let Some(support) = Support::detect().filter(is_fit) else { return };
         let mut area = Area::new(&support);
         // SAFETY: AVX is enabled.
         unsafe { modify(AVX | SSE) };
@@ -318,7 +271,7 @@ mod tests {
         let Some(support) = Support::detect() else { return };
         let mut area = Area::new(&support);
         assert_eq!(area.pointer() as usize % 64, 0);
-        assert!(area.memory.len() * 64 >= support.area);
+        assert!(area.memory.len() * 64 >= standard_area());
         assert_eq!(support.bytes(X87 | SSE), 576);
     }
 }

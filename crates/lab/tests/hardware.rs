@@ -16,11 +16,7 @@ use std::time::Instant;
 /// The library's decision table is the process's: one test at a time.
 static TABLE: Mutex<()> = Mutex::new(());
 
-fn with_hardware(stop: &dyn Fn() -> bool, test: impl FnOnce(&mut Hardware<'_>)) {
-    with_outcome(stop, |made| test(&mut made.expect("a machine")));
-}
-
-fn with_outcome(stop: &dyn Fn() -> bool, test: impl FnOnce(Result<Hardware<'_>, LabError>)) {
+fn with_hardware(stop: &dyn Fn() -> bool, test: impl FnOnce(Result<Hardware<'_>, LabError>)) {
     let _one = TABLE.lock().unwrap_or_else(PoisonError::into_inner);
     test(Hardware::new(Setup {
         begun: Instant::now(),
@@ -38,7 +34,8 @@ fn ask(cell: Cell, arm: Arm) -> Ask {
 
 #[test]
 fn every_arm_is_visited_in_every_state_as_the_library_calls_it() {
-    with_hardware(&|| false, |hardware| {
+    with_hardware(&|| false, |made| {
+        let mut hardware = made.expect("a machine");
         let facts = hardware.facts();
         assert!(facts.l1 > 0 && facts.l2 > facts.l1 && facts.largest > 4 << 20, "{facts:?}");
         assert!(facts.largest < 48 << 20, "within the memory that was given: {facts:?}");
@@ -54,10 +51,9 @@ fn every_arm_is_visited_in_every_state_as_the_library_calls_it() {
                         // Calls on the same operands have one place at which those could differ.
                         let unequal = !stores && destination != Destination::Repeated;
                         let contents = if unequal { Contents::Unequal } else { Contents::Equal };
-                        let cell =
-                            Cell { after, contents, ..Cell::new(operation, size, destination) };
-                        let visit =
-                            hardware.visit(&ask(cell, Arm::Kernel(number))).expect("a visit");
+                        let plain = Cell::new(operation, size, destination);
+                        let asked = ask(Cell { after, contents, ..plain }, Arm::Kernel(number));
+                        let visit = hardware.visit(&asked).expect("a visit");
                         assert_eq!(visit.samples.len() + visit.disturbed, 2);
                         for sample in visit.samples {
                             assert!(sample.operation > 0.0 && sample.total() >= sample.operation);
@@ -75,7 +71,8 @@ fn every_arm_is_visited_in_every_state_as_the_library_calls_it() {
 
 #[test]
 fn layouts_bystanders_threads_scripts_and_the_library_itself() {
-    with_hardware(&|| false, |hardware| {
+    with_hardware(&|| false, |made| {
+        let mut hardware = made.expect("a machine");
         let decide = |operation| Decision {
             operation,
             reuse: Reuse::Unknown,
@@ -126,7 +123,8 @@ fn the_user_stops_it_between_samples() {
     with_hardware(&stop, |hardware| {
         made.set(true);
         let cell = Cell::new(Operation::Zero, 4096, Destination::Cached);
-        let stopped = hardware.visit(&Ask { cell, arm: Arm::LIBC, samples: 1000, draw: 1 });
+        let long = Ask { samples: 1000, ..ask(cell, Arm::LIBC) };
+        let stopped = hardware.expect("a machine").visit(&long);
         assert!(matches!(stopped, Err(LabError::Interrupted)), "{stopped:?}");
     });
     assert_eq!(asked.get(), 2);
@@ -134,5 +132,5 @@ fn the_user_stops_it_between_samples() {
 
 #[test]
 fn the_user_stops_it_while_the_machine_is_calibrated() {
-    with_outcome(&|| true, |made| assert!(matches!(made, Err(LabError::Interrupted))));
+    with_hardware(&|| true, |made| assert!(matches!(made, Err(LabError::Interrupted))));
 }

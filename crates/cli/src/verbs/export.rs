@@ -6,7 +6,7 @@ use crate::{output, status};
 use anyhow::Context;
 use cachewise::profile::{Decision, MAX_SIZE, Profile, fnv1a64};
 use cachewise_kernels::Operation;
-use cachewise_lab::helper::{self, Helper, Request};
+use cachewise_lab::helper::{Helper, Request};
 use cachewise_lab::recorder::Progress;
 use cachewise_lab::tunables;
 use cachewise_measure::record::names::TUNED_LIBC;
@@ -100,7 +100,7 @@ const EXPERIMENT: &str = "export-glibc";
 
 /// The value of `GLIBC_TUNABLES` for a profile.
 pub(super) fn tunables_of(profile: &Profile) -> String {
-    tunables::line(&tunables::of(&profile.decisions))
+    tunables::line(&profile.decisions)
 }
 
 /// The setting where it was shown to pay, alone on stdout so that a shell can take it; what was seen on
@@ -216,8 +216,5 @@ fn child(operation: Operation, tunables: Option<&str>) -> anyhow::Result<Vec<f64
     let mut helper = Helper::start(&program, Some(tunables.unwrap_or_default()))
         .context("a fresh process could not be started")?;
     let request = Request::Sizes { operation: operation.name().to_owned(), sizes: TRIED.to_vec() };
-    match helper.ask(&request).context("timing libc in a fresh process")? {
-        helper::Answer::Times(times) => Ok(times),
-        other => anyhow::bail!("timing libc in a fresh process: found {other:?}"),
-    }
+    helper.ask(&request).context("timing libc in a fresh process")
 }

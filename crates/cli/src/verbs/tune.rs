@@ -41,8 +41,7 @@ pub fn run(args: &Tune) -> anyhow::Result<u8> {
         None if args.thorough => 3600.0,
         None => 600.0,
     };
-    let distribution = args.distribution.as_deref().map(Distribution::read).transpose();
-    let distribution = distribution.map_err(LabError::from)?;
+    let distribution = args.distribution.as_deref().map(Distribution::read).transpose()?;
     let profile_path = args.output.clone().map_or_else(|| default_path(args.system), Ok)?;
     let beside = || profile_path.with_extension("record.jsonl");
     let record_path = args.record.clone().unwrap_or_else(beside);

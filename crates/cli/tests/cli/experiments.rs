@@ -36,7 +36,7 @@ fn the_kernels_fork_copies_the_buffers_pages() {
     let output = child.wait_with_output().expect("it ends");
     assert!(output.status.success(), "{output:?}");
     let number = |line: &str| -> u64 {
-        let faults = line.trim_start_matches("{\"faults\":").trim_end_matches('}');
+        let faults = line.trim_start_matches("{\"Ok\":").trim_end_matches('}');
         faults.parse().unwrap_or_else(|_| panic!("{line}"))
     };
     let faults: Vec<u64> = text(&output.stdout).lines().map(number).collect();

@@ -1,7 +1,6 @@
 //! A candidate made of closures: a routine on the operands as they are, or whatever an experiment
 //! calls in its place.
 
-use super::OVERLAP;
 use crate::callee::Callee;
 use crate::routines::Routine;
 use cachewise_kernels::{Function, Kernel};
@@ -18,7 +17,8 @@ pub struct Call<'c> {
     setup: Option<Calls<'c>>,
     calls: Calls<'c>,
     check: Option<Check<'c>>,
-    stays: bool,
+    /// Whether it stays to the end however slow it is.
+    pub(super) stays: bool,
     group: u8,
 }
 
@@ -38,55 +38,24 @@ impl<'c> Call<'c> {
 
     /// A routine on the operands as they are, its bytes checked.
     pub fn of(routine: &Routine) -> Call<'c> {
-        let function = routine.function;
         let kernel = cachewise_kernels::find(&routine.name);
-        let callee = Callee::new(function);
+        let callee = Callee::new(routine.function);
         Call {
-            function: Some(function),
+            function: Some(routine.function),
             // The best with temporal stores has to be known even where non-temporal ones are far ahead.
             group: u8::from(kernel.is_some_and(Kernel::is_non_temporal)),
             ..Call::new(routine.name.clone(), move |places: &[Place]| callee.run(places))
         }
     }
 
-    /// A move by `OVERLAP` bytes inside one buffer, in turn upwards and downwards.
-    pub fn overlapping(routine: &Routine) -> Call<'c> {
-        let Function::Move(function) = routine.function else { return Call::of(routine) };
-        let callee = Callee::new(routine.function);
-        let mut upwards = false;
-        let call = Call::new(routine.name.clone(), move |places: &[Place]| {
-            let mut moves = [Place { dst: std::ptr::null_mut(), src: std::ptr::null(), n: 0 }; 64];
-            for some in places.chunks(moves.len()) {
-                for (one, place) in moves.iter_mut().zip(some) {
-                    upwards = !upwards;
-                    // The slot is OVERLAP bytes longer than n, and a move takes overlap.
-                    let (low, high) = (place.dst, place.dst.wrapping_add(OVERLAP));
-                    let (dst, src) = if upwards { (high, low) } else { (low, high) };
-                    *one = Place { dst, src, n: place.n };
-                }
-                callee.run(&moves[..some.len()]);
-            }
-        });
-        call.checked(move |place| {
-            // SAFETY: a slot of a written arena, OVERLAP bytes longer than n; nobody else uses it.
-            let bytes = unsafe { std::slice::from_raw_parts_mut(place.dst, place.n + OVERLAP) };
-            for (to, from) in [(OVERLAP, 0), (0, OVERLAP)] {
-                let mut expected = bytes.to_vec();
-                expected.copy_within(from..from + place.n, to);
-                let start = bytes.as_mut_ptr();
-                // SAFETY: both places are inside the slot for n bytes, and a move takes overlap.
-                unsafe { function(start.wrapping_add(to), start.wrapping_add(from), place.n) };
-                if let Some(at) = (0..expected.len()).find(|&at| bytes[at] != expected[at]) {
-                    let moved = to as isize - from as isize;
-                    let (found, wanted) = (bytes[at], expected[at]);
-                    return Err(format!(
-                        "{} bytes moved by {moved} bytes: byte {at} is {found}, expected {wanted}",
-                        place.n
-                    ));
-                }
-            }
-            Ok(())
-        })
+    /// One for each routine; the first, which is the reference, stays to the end. Bytes are checked where
+    /// `check` says so.
+    pub fn of_all(routines: &[Routine], check: bool) -> Vec<Call<'c>> {
+        let call = |(index, routine): (usize, &Routine)| {
+            let function = Some(routine.function).filter(|_| check);
+            Call { function, stays: index == 0, ..Call::of(routine) }
+        };
+        routines.iter().enumerate().map(call).collect()
     }
 
     /// After one untimed call on a destination that held other bytes, `check` looks at the result and
@@ -101,21 +70,6 @@ impl<'c> Call<'c> {
     #[must_use]
     pub fn set_up(mut self, setup: impl FnMut(&[Place]) + 'c) -> Call<'c> {
         self.setup = Some(Box::new(setup));
-        self
-    }
-
-    /// Whether its bytes are checked, as the routine's it was made of.
-    #[must_use]
-    pub fn verified(mut self, verified: bool) -> Call<'c> {
-        self.function = self.function.filter(|_| verified);
-        self.check = self.check.filter(|_| verified);
-        self
-    }
-
-    /// Whether it stays to the end however slow it is.
-    #[must_use]
-    pub fn staying(mut self, stays: bool) -> Call<'c> {
-        self.stays = stays;
         self
     }
 }

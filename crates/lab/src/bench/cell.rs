@@ -24,17 +24,6 @@ impl Placement {
     }
 }
 
-/// How two operands lie to each other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Layout {
-    /// In one arena, the destination that many bytes above the source at least; a multiple of a page.
-    Apart(usize),
-    /// In one buffer, overlapping by all but `OVERLAP` bytes.
-    Overlapping,
-    /// The destination on pages that the operating system has just given.
-    Fresh,
-}
-
 /// One cell.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cell {
@@ -46,8 +35,8 @@ pub struct Cell {
     pub destination: Placement,
     /// What is restored of a reused destination.
     pub restore: Restore,
-    /// How they lie to each other.
-    pub layout: Layout,
+    /// How many bytes the destination lies above the source at least; a multiple of a page.
+    pub apart: usize,
     /// On which pages.
     pub pages: PagePolicy,
     /// What the destination holds; none is what the operation asks for.
@@ -68,7 +57,7 @@ impl Cell {
             source: Placement::reused(512),
             destination: Placement::reused(0),
             restore: Restore::Left,
-            layout: Layout::Apart(0),
+            apart: 0,
             pages: PagePolicy::Huge,
             contents: None,
             reader: None,
@@ -90,11 +79,6 @@ impl Cell {
         Cell::warm_as(State::Warm, 0, 512)
     }
 
-    /// The same, the destination driven out of every cache before each call.
-    pub fn evicted() -> Cell {
-        Cell { restore: Restore::Evicted, ..Cell::warm_as(State::Evicted, 0, 512) }
-    }
-
     /// As warm, misaligned against each other and to every vector.
     pub fn misaligned() -> Cell {
         Cell::warm_as(State::Misaligned, 24, 512 + 9)
@@ -103,29 +87,8 @@ impl Cell {
     /// As warm, the destination 32 bytes above the source plus a power of two: the slow case of
     /// `rep movsb` on AMD CPUs.
     pub fn above_power(size: usize) -> Cell {
-        let distance = size.next_power_of_two().max(cachewise_kernels::PAGE_SIZE);
-        Cell { layout: Layout::Apart(distance), ..Cell::warm_as(State::AbovePower, 32, 0) }
-    }
-
-    /// As warm, both sixteen bytes into a page: what an allocator hands out that maps large blocks one
-    /// by one.
-    pub fn aliased() -> Cell {
-        Cell::warm_as(State::Aliased, 16, 16)
-    }
-
-    /// As aliased, no page of the destination ever touched before: each call pays its page faults, and
-    /// meets what the operating system's zeroing left in the caches.
-    pub fn fresh() -> Cell {
-        Cell {
-            layout: Layout::Fresh,
-            restore: Restore::Left,
-            ..Cell::warm_as(State::Fresh, 16, 16)
-        }
-    }
-
-    /// Buffers that overlap, in turn upwards and downwards.
-    pub fn overlapping() -> Cell {
-        Cell { layout: Layout::Overlapping, ..Cell::warm_as(State::Overlap, 0, 0) }
+        let apart = size.next_power_of_two().max(cachewise_kernels::PAGE_SIZE);
+        Cell { apart, ..Cell::warm_as(State::AbovePower, 32, 0) }
     }
 
     /// As warm; afterwards the destination is read, every line.

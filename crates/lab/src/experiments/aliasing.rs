@@ -94,7 +94,7 @@ pub(super) fn run(setting: &mut Setting) -> Result {
     for power in powers {
         // Both operands and the largest shift lie within the smallest distance.
         let size = (1 << 14) - 2 * PAGE_SIZE;
-        let mut cell = Cell { layout: Layout::Apart(1 << power), ..Cell::reused("power of two") };
+        let mut cell = Cell { apart: 1 << power, ..Cell::reused("power of two") };
         cell.source.offset = 0;
         let axes = [(DISTANCE, (1_u64 << power) as f64)];
         copied(setting, &copies, size, cell, &axes)?;

@@ -29,8 +29,7 @@ mod vector_state;
 pub use peers::of_envelope;
 
 use crate::bench::{
-    Bench, Call, Cell, Layout, Outcome, Placement, Task, each, is_copied, is_filled, is_zeroed,
-    run_all,
+    Bench, Call, Cell, Outcome, Placement, Task, each, is_copied, is_filled, is_zeroed, run_all,
 };
 use crate::callee::Callee;
 use crate::recorder::Recorder;

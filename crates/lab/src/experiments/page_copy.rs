@@ -207,7 +207,7 @@ fn one_buffer(
     let mut candidates = each(&mut copiers);
     candidates.extend(forker.iter_mut().map(|forker| forker as &mut dyn Candidate));
     let Some(found) = setting.measure(&task, &mut candidates)? else { return Ok(()) };
-    if let Some(error) = forker.as_mut().and_then(Forker::take_failure) {
+    if let Some(error) = forker.as_mut().and_then(|it| it.helper.take_failure()) {
         return Err(LabError::Child(format!("forking: {error}")));
     }
     let faults = forker.as_ref().and_then(Forker::faults_per_loop);

@@ -116,11 +116,12 @@ pub(super) fn run(setting: &mut Setting) -> Result {
             // Below, it would be libc once more, and the loop of another process the difference.
             let concerned = size >= crate::tunables::LEAST_REP;
             let other = tuned.as_mut().filter(|_| concerned).map(|it| it as &mut dyn Candidate);
-            let stop = || setting.out.stopped();
-            let found = setting.bench.routines_and(&task, &routines, true, other, &stop);
-            let Some(found) = setting.fitting(&task, found)? else { continue };
+            let mut calls = Call::of_all(&routines, true);
+            let mut candidates = each(&mut calls);
+            candidates.extend(other);
+            let Some(found) = setting.measure(&task, &mut candidates)? else { continue };
             let mut rows = found.rows();
-            if let Some(error) = tuned.as_mut().and_then(TunedLibc::take_failure) {
+            if let Some(error) = tuned.as_mut().and_then(|it| it.helper.take_failure()) {
                 rows.retain(|row| row.candidate != TUNED_LIBC);
                 setting.out.note(format!("{operation}: {TUNED_LIBC} left out: {error}"))?;
                 tuned = None;

@@ -33,8 +33,8 @@ pub(super) fn field(
 /// Those that this CPU runs; a note for each other.
 fn runnable(setting: &mut Setting, kernels: Vec<&'static Kernel>) -> Result<Vec<&'static Kernel>> {
     let (here, absent) = select::runnable(kernels, setting.bench.features);
-    for (kernel, reason) in absent {
-        setting.out.note(format!("skipped {}: {reason}", kernel.name))?;
+    for reason in absent {
+        setting.out.note(format!("skipped {reason}"))?;
     }
     Ok(here)
 }

@@ -13,10 +13,9 @@ fn pages_are_cleared_counted_and_judged() {
         assert_eq!(row.extra["loops"], 1.6e6 / pages, "the seed's runs zero 1.6 million pages");
         assert_eq!(row.reader_ns.len(), row.operation_ns.len());
     }
-    assert!(outcome.verdicts[0].starts_with("Vlasenko 2004 (000.12)"), "{:?}", outcome.verdicts);
-    assert!(
-        outcome.verdicts[0].contains("at 32 KiB") && outcome.verdicts[0].contains("at 320 KiB")
-    );
+    let said = &outcome.verdicts[0];
+    assert!(said.starts_with("Vlasenko 2004 (000.12)"), "{said}");
+    assert!(said.contains("at 32 KiB") && said.contains("at 320 KiB"), "{said}");
 }
 
 #[test]
@@ -111,89 +110,67 @@ fn policies_receive_and_send() {
     assert!(told || outcome.is_withheld(), "{:?}", outcome.verdicts);
 }
 
-/// An experiment, and options under which it is short.
-struct Short {
-    name: &'static str,
-    options: Options,
-    /// Candidates that must be among the rows.
-    candidates: &'static [&'static str],
-}
+/// An experiment, options under which it is short, and candidates that must be among the rows.
+type Short = (&'static str, Options, &'static [&'static str]);
 
-fn shorts() -> Vec<Short> {
+fn shorts() -> [Short; 9] {
+    const L1: (Level, Level) = (Level::L1, Level::L1);
+    const L2: (Level, Level) = (Level::L2, Level::L2);
+    const DRAM: (Level, Level) = (Level::Dram, Level::Dram);
     let of = |kernels: &str, sizes: &[usize], placements: &[(Level, Level)]| Options {
-        kernels: Some(kernels.to_owned()),
-        sizes: sizes.to_vec(),
         placements: placements.to_vec(),
-        quick: true,
-        ..Options::default()
+        ..quick(kernels, sizes)
     };
-    let l1 = (Level::L1, Level::L1);
-    vec![
-        Short {
-            name: "read-batch",
-            options: of(
-                r"copy\.sse2(\.g[128])?|copy\.sse2\.movdqa(\.g8)?|copy\.sse2\.nt\.block(512|1k)",
-                &[2048, 4096],
-                &[l1],
-            ),
-            candidates: &["libc", "copy.sse2.g*", "copy.sse2.movdqa.g*", "copy.sse2.nt.block*"],
-        },
-        Short {
-            name: "aliasing",
-            options: of(r"copy\.rep\.movsb|zero\.rep\.stosb", &[4096], &[l1]),
-            candidates: &["libc", "copy.rep.movsb", "zero.rep.stosb"],
-        },
-        Short {
-            name: "values",
-            options: of(
-                r"copy\.sse\.nt|fill\.sse\.nt|zero\.clzero",
-                &[1024],
-                &[l1, (Level::Dram, Level::Dram)],
-            ),
-            candidates: &["libc", "copy.sse.nt", "fill.sse.nt"],
-        },
-        Short {
-            name: "twins",
-            options: Options { kernels: None, ..of("", &[4096], &[l1, (Level::L2, Level::L2)]) },
-            candidates: &[
-                "movdqa",
-                "movq",
-                "movq, misaligned",
-                "movntdq, prefetchnta",
-                "movntq, stray lines",
-            ],
-        },
-        Short {
-            name: "page-compare",
-            options: Options { kernels: None, ..of("", &[], &[]) },
-            candidates: &["libc", "cachewise", "compare.gpr64"],
-        },
-        Short {
-            name: "sticky",
-            options: of(r"copy\.rep\.movsb|fill\.rep\.stosb|zero\.sse2", &[8192], &[]),
-            candidates: &["libc", "copy.rep.movsb", "fill.rep.stosb", "zero.sse2"],
-        },
-        Short {
-            name: "vector-state",
-            options: of(r"(copy|zero|compare)\.(gpr64|sse2)", &[64, 1024], &[]),
-            candidates: &["xsave + xrstor", "copy.gpr64", "copy.sse2, bare", "compare.gpr64"],
-        },
-        Short {
-            name: "compare-latency",
-            options: of(r"compare\.(gpr64|sse2(\.pre64)?)", &[64], &[]),
-            candidates: &["libc", "compare.gpr64", "compare.sse2", "compare.sse2.pre64"],
-        },
-        Short {
-            name: "extent",
-            options: of(r"zero\.rep\.stosb|copy\.rep\.movsb", &[64 << 10], &[]),
-            candidates: &["libc", "zero.rep.stosb", "copy.rep.movsb"],
-        },
+    let batches = r"copy\.sse2(\.g[128])?|copy\.sse2\.movdqa(\.g8)?|copy\.sse2\.nt\.block(512|1k)";
+    let vectors = r"(copy|zero|compare)\.(gpr64|sse2)";
+    [
+        (
+            "read-batch",
+            of(batches, &[2048, 4096], &[L1]),
+            &["libc", "copy.sse2.g*", "copy.sse2.movdqa.g*", "copy.sse2.nt.block*"],
+        ),
+        (
+            "aliasing",
+            of(r"copy\.rep\.movsb|zero\.rep\.stosb", &[4096], &[L1]),
+            &["libc", "copy.rep.movsb", "zero.rep.stosb"],
+        ),
+        (
+            "values",
+            of(r"copy\.sse\.nt|fill\.sse\.nt|zero\.clzero", &[1024], &[L1, DRAM]),
+            &["libc", "copy.sse.nt", "fill.sse.nt"],
+        ),
+        (
+            "twins",
+            of("", &[4096], &[L1, L2]),
+            &["movdqa", "movq", "movq, misaligned", "movntdq, prefetchnta", "movntq, stray lines"],
+        ),
+        ("page-compare", of("", &[], &[]), &["libc", "cachewise", "compare.gpr64"]),
+        (
+            "sticky",
+            of(r"copy\.rep\.movsb|fill\.rep\.stosb|zero\.sse2", &[8192], &[]),
+            &["libc", "copy.rep.movsb", "fill.rep.stosb", "zero.sse2"],
+        ),
+        (
+            "vector-state",
+            of(vectors, &[64, 1024], &[]),
+            &["xsave + xrstor", "copy.gpr64", "copy.sse2, bare", "compare.gpr64"],
+        ),
+        (
+            "compare-latency",
+            of(r"compare\.(gpr64|sse2(\.pre64)?)", &[64], &[]),
+            &["libc", "compare.gpr64", "compare.sse2", "compare.sse2.pre64"],
+        ),
+        (
+            "extent",
+            of(r"zero\.rep\.stosb|copy\.rep\.movsb", &[64 << 10], &[]),
+            &["libc", "zero.rep.stosb", "copy.rep.movsb"],
+        ),
     ]
 }
 
 #[test]
 fn rows_figures_and_verdicts_agree() {
-    for Short { name, options, candidates } in shorts() {
+    for (name, options, candidates) in shorts() {
         let outcome = run(name, &options);
         for candidate in candidates {
             let there = outcome.rows.iter().any(|row| row.candidate == *candidate);
@@ -219,7 +196,7 @@ fn told_to_stop_they_keep_finished_rows_and_say_what_they_amount_to() {
         ("cached-target", quick("copy\\.sse2(\\.nt)?", &[4096])),
         ("receive", quick("copy\\.sse2(\\.nt)?", &[4096])),
     ];
-    let shorts = shorts().into_iter().map(|short| (short.name, short.options));
+    let shorts = shorts().map(|(name, options, _)| (name, options)).into_iter();
     for (name, options) in shorts.chain(others) {
         let outcome = run_with(name, &options, &mut patient(1));
         let interrupted = matches!(outcome.finish, Err(LabError::Interrupted));
@@ -232,13 +209,6 @@ fn told_to_stop_they_keep_finished_rows_and_say_what_they_amount_to() {
 
 #[test]
 fn options_without_meaning_are_refused_in_a_line() {
-    let refused = |name: &str, options: &Options| {
-        let outcome = run_with(name, options, &mut patient(usize::MAX));
-        assert!(outcome.rows.is_empty());
-        let text = outcome.finish.expect_err("a refusal").to_string();
-        assert!(!text.contains('\n'), "{text}");
-        text
-    };
     let placed = Options { placements: vec![(Level::L2, Level::Dram)], ..Options::default() };
     for name in "page-clear page-copy cached-target receive sticky vector-state compare-latency \
         page-compare extent"
@@ -277,11 +247,11 @@ fn pages_of_one_colour_are_zeroed_where_their_addresses_are_told() {
     match &outcome.finish {
         Ok(()) => {
             consistent("page-colour", &outcome);
-            let of = |state: &str| {
-                outcome.rows.iter().filter(|row| row.cell.state == state).collect::<Vec<_>>()
-            };
-            let (one, every) =
-                (of("zeroing pages of one colour"), of("zeroing pages of every colour"));
+            let [one, every] = ["one colour", "every colour"].map(|colours| {
+                let state = format!("zeroing pages of {colours}");
+                let rows = outcome.rows.iter().filter(|row| row.cell.state == state.as_str());
+                rows.collect::<Vec<_>>()
+            });
             assert!(one.iter().all(|row| row.extra["colours"] == 1.0));
             assert!(every.iter().all(|row| row.extra["colours"] > 1.0));
             assert!(one.len() == every.len() && one.len() >= 2, "libc and the kernel");

@@ -3,7 +3,7 @@
 
 use super::super::pages::{PageSet, ROOTS};
 use super::super::*;
-use crate::helper::{Answer, Helper, Request};
+use crate::helper::{Helper, Request};
 use cachewise_kernels::find;
 use cachewise_measure::{CallTimes, turns};
 use serde::{Deserialize, Serialize};
@@ -56,12 +56,8 @@ pub fn in_process_of_its_own(
 ) -> Result<Outcome> {
     let failed = |error: std::io::Error| LabError::Child(format!("single calls: {error}"));
     let mut helper = Helper::start(program, None).map_err(failed)?;
-    match helper.ask_until(&Request::Calls(order.clone()), stop) {
-        Ok(Some(Answer::Calls(outcome))) => Ok(outcome),
-        Ok(Some(other)) => Err(LabError::Child(format!("single calls: found {other:?}"))),
-        Ok(None) => Err(LabError::Interrupted),
-        Err(error) => Err(failed(error)),
-    }
+    let answer = helper.ask_until(&Request::Calls(order.clone()), stop).map_err(failed)?;
+    answer.ok_or(LabError::Interrupted)
 }
 
 /// Carries out an order in this process. `stop` is asked between passes.

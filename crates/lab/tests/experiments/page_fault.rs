@@ -1,29 +1,16 @@
 //! `page-fault` for real, as short as it can be: its rows, tables' figures and refusals. No test
 //! looks at a timing.
 
-use cachewise_lab::bench::Bench;
-use cachewise_lab::experiments::{self, Options, Setting, page_fault};
-use cachewise_lab::recorder::{Recorder, Unobserved};
-use cachewise_measure::Row;
+use super::*;
+use cachewise_lab::experiments::page_fault;
 use cachewise_measure::record::names;
-
-fn run(bench: &mut Bench, options: &Options) -> Result<(Vec<Row>, Vec<String>), String> {
-    let mut unobserved = Unobserved;
-    let mut out = Recorder::new(&mut unobserved, None);
-    experiments::find("page-fault")
-        .expect("it exists")
-        .run(&mut Setting { bench, options, out: &mut out })
-        .map_err(|error| error.to_string())?;
-    let verdicts = cachewise_report::sentences::of("page-fault", &out.rows, &[]);
-    Ok((out.rows, verdicts))
-}
 
 #[test]
 fn every_way_to_get_a_page_is_measured_and_billed() {
-    let mut bench = Bench::new(7, None).expect("a bench");
-    let options =
-        Options { quick: true, sizes: vec![1 << 20], rounds: Some(2), ..Options::default() };
-    let (rows, verdicts) = run(&mut bench, &options).expect("it runs");
+    let options = Options { rounds: Some(2), ..quick("", &[1 << 20]) };
+    let Outcome { finish, rows, verdicts, .. } =
+        run_with("page-fault", &options, &mut patient(usize::MAX));
+    finish.expect("it runs");
     for name in [
         "kernel 4k",
         "kernel THP",
@@ -80,21 +67,16 @@ fn every_way_to_get_a_page_is_measured_and_billed() {
     let histogram = rows.iter().find_map(|row| row.histogram.as_ref()).expect("latencies");
     assert_eq!(histogram.counts.iter().sum::<u64>() + histogram.above, 20_000);
     assert!(verdicts[0].starts_with("A prezeroed page is taken"), "{verdicts:?}");
-    assert!(verdicts.iter().any(|text| text.contains("p99.9")), "{verdicts:?}");
-    assert!(verdicts.iter().any(|text| text.contains("zeroes nothing")), "{verdicts:?}");
-    assert!(
-        verdicts.iter().any(|text| text.contains("Scrubbing with temporal stores")),
-        "{verdicts:?}"
-    );
-
-    let refused = |options: &Options| run(&mut Bench::new(7, None).expect("a bench"), options);
-    let sized = |sizes: &[usize]| Options { sizes: sizes.to_vec(), ..Options::default() };
+    for part in ["p99.9", "zeroes nothing", "Scrubbing with temporal stores"] {
+        assert!(verdicts.iter().any(|text| text.contains(part)), "{part}: {verdicts:?}");
+    }
     for (options, told) in [
-        (Options { kernels: Some("zero.*".into()), ..Options::default() }, "not kernels"),
-        (sized(&[5000]), "whole pages"),
-        (sized(&[4096, 8192]), "a second one"),
+        (quick("zero.*", &[]), "not kernels"),
+        (quick("", &[5000]), "whole pages"),
+        (quick("", &[4096, 8192]), "a second one"),
     ] {
-        assert!(refused(&options).expect_err("refused").contains(told), "{told}");
+        let error = refused("page-fault", &options);
+        assert!(error.contains(told), "{error}");
     }
 }
 
