@@ -1,6 +1,7 @@
 //! Each kernel as the only one of its operation, as the tuner has the library call it.
 
 use cachewise::profile::OPERATIONS;
+use cachewise::raw;
 use cachewise_kernels::{Features, TABLE};
 
 /// Limits of entries have no end where their own loop is the kernel; every kernel that is the library's can
@@ -18,6 +19,21 @@ fn each_kernel_of_the_library_may_be_the_only_one() {
             let mut copied = vec![0; length];
             cachewise::copy(&mut copied, &source);
             assert!(cachewise::equal(&copied, &source), "{} at {length}", kernel.name);
+            // Overlap is a move, whichever kernel copies.
+            let n = length.saturating_sub(65);
+            for (from, to) in [(0, 7), (7, 0), (0, 65), (65, 0)].into_iter().filter(|_| n > 0) {
+                let mut buffer = source.clone();
+                let start = buffer.as_mut_ptr();
+                let (dst, src) = (start.wrapping_add(to), start.wrapping_add(from));
+                // SAFETY: n bytes from both places on are inside the buffer.
+                unsafe { raw::copy_nonoverlapping(dst, src, n) };
+                assert!(buffer[to..][..n] == source[from..][..n], "{} at {length}", kernel.name);
+            }
+            cachewise::fill(&mut copied, 0xA5);
+            assert!(copied.iter().all(|byte| *byte == 0xA5), "{} at {length}", kernel.name);
+            // Every byte of the source is odd, and the first is 1.
+            let order = cachewise::compare(&copied, &source);
+            assert_eq!(order.is_gt(), length > 0, "{} at {length}", kernel.name);
             cachewise::zero(&mut copied);
             assert!(copied.iter().all(|byte| *byte == 0), "{} at {length}", kernel.name);
         }

@@ -1,6 +1,6 @@
 //! Comparisons while another thread changes a buffer, by each entry: what they return may be of before or
 //! after, but they read nothing outside and are led by nothing outside. The kernels have the same test. And calls
-//! while another thread changes which entry is in use.
+//! while another thread changes which entry is in use, and which kernel.
 //!
 //! What stands behind the buffers is an inaccessible page, or bytes that differ with the other
 //! sign.
@@ -8,7 +8,7 @@
 
 use cachewise::profile::OPERATIONS;
 use cachewise::{entry, raw};
-use cachewise_kernels::{Features, Operation};
+use cachewise_kernels::{Features, Kernel, Operation, TABLE};
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
@@ -125,13 +125,18 @@ fn a_writer_beside_them_leads_no_comparison_outside() {
     });
 }
 
-/// The exported functions read a number and then, for some entries, which one it is: both may have changed.
+/// The exported functions read a number and then, for some entries, which one it is, and the end of a range and then
+/// its function: both may have changed.
 #[cfg(target_arch = "x86_64")]
 #[test]
-fn calls_are_right_while_the_entry_changes() {
+fn calls_are_right_while_the_entry_and_the_kernels_change() {
     let _alone = CHOICE.lock().unwrap_or_else(PoisonError::into_inner);
     cachewise::init();
-    let (entries, done) = (entries(), AtomicBool::new(false));
+    let (entries, done, here) = (entries(), AtomicBool::new(false), Features::detect());
+    let usable = |kernel: &&Kernel| {
+        kernel.deploy && kernel.runs_on(here) && OPERATIONS.contains(&kernel.operation())
+    };
+    let kernels: Vec<&Kernel> = TABLE.iter().filter(usable).collect();
     thread::scope(|scope| {
         scope.spawn(|| {
             let mut random = fastrand::Rng::with_seed(5);
@@ -139,20 +144,26 @@ fn calls_are_right_while_the_entry_changes() {
                 for operation in OPERATIONS {
                     entry::choose(operation, entries[random.usize(..entries.len())]);
                 }
+                match random.choice(&kernels) {
+                    Some(kernel) => assert!(cachewise::use_only(kernel), "{}", kernel.name),
+                    None => unreachable!("there are kernels"),
+                }
+                cachewise::use_libc(OPERATIONS[random.usize(..OPERATIONS.len())]);
             }
         });
         let mut random = fastrand::Rng::with_seed(6);
-        let from: Vec<u8> = (0..1024).map(|at| at as u8 | 1).collect();
-        let mut to = vec![0u8; 1024];
-        for call in 0..CALLS {
-            let (n, at) = (random.usize(0..300), random.usize(1..300));
+        let from: Vec<u8> = (0..4096).map(|at| at as u8 | 1).collect();
+        let mut to = vec![0u8; 4096];
+        for call in 0..CALLS / 4 {
+            let most = if call % 16 == 0 { 3500 } else { 300 };
+            let (n, at) = (random.usize(0..most), random.usize(1..300));
             let (first, behind) = (to.as_mut_ptr().wrapping_add(at), at + n);
             to[at - 1] = 0xEE;
             to[behind] = 0xEE;
             let wanted = match call % 3 {
                 0 => &from[..n],
-                1 => &[1; 300][..n],
-                _ => &[0; 300][..n],
+                1 => &[1; 3500][..n],
+                _ => &[0; 3500][..n],
             };
             match call % 3 {
                 // SAFETY: n bytes from `at` on are inside both buffers.
