@@ -131,6 +131,7 @@ impl Row {
     }
 
     /// Sets the slot of a class.
+    #[cfg(target_arch = "x86_64")]
     pub(crate) fn put(&self, class: usize, slot: usize) {
         if let (Some(entry), Ok(slot)) = (self.0.get(class), u8::try_from(slot)) {
             entry.store(slot, Ordering::Relaxed);

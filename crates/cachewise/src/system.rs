@@ -17,15 +17,24 @@
 #[cfg(all(feature = "os", target_os = "linux"))]
 pub(crate) use routines::{compare, copy, equal, fill, found, r#move, zero};
 
-use core::ptr::null_mut;
-use core::sync::atomic::{AtomicPtr, Ordering};
+#[cfg(any(
+    all(feature = "os", target_os = "linux"),
+    all(target_arch = "x86_64", target_feature = "sse2")
+))]
+use core::{ptr::null_mut, sync::atomic::AtomicPtr};
 
 /// `memcpy`, `memmove`, `memset` and `memcmp`, all null or all found; nothing but `found` writes
 /// them.
+#[cfg(any(
+    all(feature = "os", target_os = "linux"),
+    all(target_arch = "x86_64", target_feature = "sse2")
+))]
 pub(crate) static ROUTINES: [AtomicPtr<()>; 4] = [const { AtomicPtr::new(null_mut()) }; 4];
 
 /// Whether the C library's `memcpy` is its `memmove`, as glibc's is on x86-64.
+#[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
 pub(crate) fn copy_is_move() -> bool {
+    use core::sync::atomic::Ordering;
     let [memcpy, memmove, ..] = &ROUTINES;
     memcpy.load(Ordering::Acquire) == memmove.load(Ordering::Acquire)
 }
