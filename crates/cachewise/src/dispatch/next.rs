@@ -10,6 +10,7 @@ use super::{
     class_sizes, libc_slot,
 };
 use crate::names;
+use crate::small;
 use crate::system;
 use cachewise_kernels::{Operation, TABLE};
 use core::ptr::null_mut;
@@ -37,15 +38,19 @@ impl Range {
 
 /// Notes the ranges of a row as its table has them.
 pub(super) fn note(operation: Operation, row: usize) {
-    let (Some(ranges), Some(entries), Some(direct)) =
+    if let (Some(ranges), Some(entries), Some(direct)) =
         (NEXT.get(row), super::ROWS.get(row), DIRECT.get(row))
-    else {
-        return;
-    };
+    {
+        note_ranges(ranges, operation, entries, direct.load(Ordering::Relaxed));
+    }
+}
+
+/// The same of any row: `direct` is what its entry does by itself, if more than every entry does.
+fn note_ranges(ranges: &[Range; 2], operation: Operation, entries: &Row, direct: usize) {
     for range in ranges {
         range.last.store(0, Ordering::Relaxed);
     }
-    let mut from = class((direct.load(Ordering::Relaxed).max(LEAST) as u64).saturating_add(1));
+    let mut from = class((direct as u64).saturating_add(1).max(small::LIMIT as u64));
     for range in ranges {
         let Some(function) = function(operation, entries.at(from)) else { return };
         let last = last_of_range(entries, from);
@@ -56,9 +61,6 @@ pub(super) fn note(operation: Operation, row: usize) {
         from = last + 1;
     }
 }
-
-/// What every entry does by itself.
-const LEAST: usize = 128;
 
 /// The last class that has the slot of `from`, without a gap.
 fn last_of_range(row: &Row, from: usize) -> usize {
@@ -127,18 +129,16 @@ const fn twins<const SLOTS: usize>(of: Operation, to: Operation) -> [Slot; SLOTS
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile;
     use cachewise_kernels::Features;
 
-    /// The ranges of the row of moves without a hint, with slots put from each of these sizes on.
+    /// The ranges of a row of moves, with slots put from each of these sizes on: end and slot.
     fn noted(direct: usize, put: &[(u64, usize)]) -> [(usize, usize); 2] {
-        let row = profile::row(Operation::Move, crate::Reuse::Unknown);
+        let (row, ranges) = (Row::new(), [const { Range::none() }; 2]);
         for (from, slot) in put {
-            (class(*from)..CLASSES).for_each(|class| super::super::ROWS[row].put(class, *slot));
+            (class(*from)..CLASSES).for_each(|class| row.put(class, *slot));
         }
-        DIRECT[row].store(direct, Ordering::Relaxed);
-        note(Operation::Move, row);
-        NEXT[row].each_ref().map(|range| {
+        note_ranges(&ranges, Operation::Move, &row, direct);
+        ranges.each_ref().map(|range| {
             let function = range.function.load(Ordering::Relaxed);
             let slot = MOVE.iter().position(|known| *known as *mut () == function);
             (range.last.load(Ordering::Relaxed), slot.unwrap_or(0))
@@ -147,19 +147,15 @@ mod tests {
 
     #[test]
     fn the_two_ranges_behind_what_an_entry_does_are_noted() {
-        // The table is not filled by another test meanwhile.
-        crate::source::init();
         let all = usize::MAX;
         assert_eq!(noted(256, &[(0, 1)])[0], (all, 1));
+        assert_eq!(noted(0, &[(0, 3), (129, 1), (4096, 2)]), [(4095, 1), (all, 2)]);
         assert_eq!(noted(256, &[(0, 1), (4096, 2)]), [(4095, 1), (all, 2)]);
-        assert_eq!(
-            noted(4095, &[(0, 1), (4096, 2), (8192, 3), (65_536, 1)]),
-            [(8191, 2), (65_535, 3)]
-        );
+        let four = [(0, 1), (4096, 2), (8192, 3), (65_536, 1)];
+        assert_eq!(noted(4095, &four), [(8191, 2), (65_535, 3)]);
         // The first slot fills the table.
-        assert_eq!(noted(256, &[(0, 1), (4096, 0)])[0], (4095, 1));
-        assert_eq!(noted(256, &[(0, 1), (4096, 0)])[1].0, 0);
-        assert_eq!(noted(8191, &[(0, 1), (4096, 0)])[0].0, 0);
+        assert_eq!(noted(256, &[(0, 1), (4096, 0)]), [(4095, 1), (0, 0)]);
+        assert_eq!(noted(8191, &[(0, 1), (4096, 0)]), [(0, 0), (0, 0)]);
     }
 
     #[test]
