@@ -372,7 +372,8 @@ impl Field {
         const CLASS: f64 = 0.015;
         // One round shows this much.
         const HOPELESS: f64 = 0.4;
-        let sizes: Vec<usize> = (0..self.sizes.len()).filter(|at_| at(self.sizes[*at_])).collect();
+        let sizes: Vec<usize> =
+            (0..self.sizes.len()).filter(|size| at(self.sizes[*size])).collect();
         for &size in &sizes {
             let libc = self.handed_over(size);
             let guard = GUARD.max(libc);
