@@ -7,8 +7,8 @@
 //! `storing.rs`, `filling.rs`, `comparing.rs` and `differing.rs`. [`variants`] names them, so that each can be called, measured
 //! and tested by itself; `ways.rs` holds them.
 //!
-//! One number per operation says which is in use ([`CHOSEN`]). The exported function compares the size with it
-//! and takes a jump, or none: the small sizes of `avx512vl` follow in it. `defaults.rs` has the rule, a profile's
+//! One number per operation says which is in use ([`CHOSEN`]). The exported function jumps by it, or not at all:
+//! `avx512vl` follows in it. `defaults.rs` has the rule, a profile's
 //! `entry` lines overrule it when the table is filled. Before a constructor has looked at the CPU it is `sse2`.
 //!
 //! The macros are not for use by programs: `raw.rs` makes its functions of them, and so do the C
@@ -49,7 +49,7 @@ use crate::profile::{self, OPERATIONS};
 use crate::reuse::Reuse;
 pub use cachewise_kernels::Operation;
 use cachewise_kernels::{Features, Function};
-use core::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicU8, Ordering};
 
 /// The numbers of the rows for calls without a hint.
 pub const COPY_ROW: usize = profile::row(Operation::Copy, Reuse::Unknown);
@@ -75,40 +75,13 @@ pub const AVX2: u8 = 2;
 #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
 pub(crate) const COUNT: usize = 3;
 
-/// Which entry each operation takes; one line of the cache.
+/// The number of the entry that each operation takes; one line of the cache.
 #[derive(Debug)]
-#[repr(C, align(64))]
-pub struct Chosen {
-    /// What the exported functions subtract from the size: the flags of that lead each size to its code
-    /// ([`entry_choice`](crate::entry_choice)). One number, so that every call is led as one entry has it,
-    /// whatever another thread stores.
-    limits: [AtomicUsize; OPERATIONS.len()],
-    /// The number of the entry.
-    ways: [AtomicU8; OPERATIONS.len()],
-}
+#[repr(align(64))]
+pub struct Chosen([AtomicU8; OPERATIONS.len()]);
 
 /// Which entries are in use.
-pub static CHOSEN: Chosen = Chosen {
-    limits: [const { AtomicUsize::new(TOP) }; OPERATIONS.len()],
-    ways: [const { AtomicU8::new(SSE2) }; OPERATIONS.len()],
-};
-
-/// Where the numbers of the entries begin in it.
-pub const WAYS: usize = core::mem::offset_of!(Chosen, ways);
-
-/// The highest bit: a size less this overflows.
-const TOP: usize = 1 << (usize::BITS - 1);
-
-/// See [`Chosen`].
-const fn limit(operation: Operation, way: u8) -> usize {
-    match (way, operation) {
-        (AVX512VL, Operation::Fill | Operation::Zero) => 65,
-        (AVX512VL, _) => 33,
-        (AVX2, Operation::Compare | Operation::Equal) => TOP + 33,
-        (AVX2, _) => TOP + 65,
-        _ => TOP,
-    }
-}
+pub static CHOSEN: Chosen = Chosen([const { AtomicU8::new(SSE2) }; OPERATIONS.len()]);
 
 /// One entry of an operation.
 #[derive(Clone, Copy, Debug)]
@@ -172,16 +145,14 @@ pub fn chosen(operation: Operation) -> Option<&'static Entry> {
 
 /// Its number.
 pub(crate) fn way(operation: Operation) -> u8 {
-    CHOSEN.ways.get(place(operation)).map_or(SSE2, |way| way.load(Ordering::Relaxed))
+    CHOSEN.0.get(place(operation)).map_or(SSE2, |way| way.load(Ordering::Relaxed))
 }
 
 /// Lets calls take an entry that this CPU can run, by its number. Any thread may be calling: it takes the one
 /// or the other.
 #[doc(hidden)]
 pub fn choose(operation: Operation, way: u8) {
-    let place = place(operation);
-    if let (Some(chosen), Some(of_operation)) = (CHOSEN.ways.get(place), CHOSEN.limits.get(place)) {
-        of_operation.store(limit(operation, way), Ordering::Relaxed);
+    if let Some(chosen) = CHOSEN.0.get(place(operation)) {
         chosen.store(way, Ordering::Relaxed);
     }
 }

@@ -148,7 +148,6 @@ macro_rules! entry_compare_evex {
     (larger, $same:expr) => {
         concat!(
             "23:\n",
-            $crate::entry_huge!("rdx"),
             "vmovdqu64 ymm20, [rdi]\n",
             "vpcmpneqb k1, ymm20, [rsi]\n",
             "kmovd eax, k1\n",
@@ -408,7 +407,7 @@ macro_rules! entry_compare_way {
     (avx2, $same:expr, $small:expr, $near:expr, $apart:expr) => {
         concat!(
             "cmp rdx, 32\n",
-            "ja {larger} + 23\n", // behind what that begins with
+            "{{disp32}} ja 23f\n",
             $crate::entry_compare_page!(),
             "vmovdqu ymm0, [rdi]\n",
             "vpcmpeqb ymm0, ymm0, [rsi]\n",
@@ -419,12 +418,9 @@ macro_rules! entry_compare_way {
             ".p2align 4\n",
             "20:\n", // 1 to 32, but not as above
             $crate::entry_compare_classes!($same, $small),
-            $apart,
-        )
-    };
-    // 33 and more: buffers that differ mostly do so in their first bytes.
-    (avx2_larger, $same:expr, $small:expr, $near:expr, $apart:expr) => {
-        concat!(
+            // 33 and more: buffers that differ mostly do so in their first bytes.
+            ".p2align 6\n",
+            "23:\n",
             "vmovdqu ymm0, [rdi]\n",
             "vpcmpeqb ymm0, ymm0, [rsi]\n",
             "vpmovmskb eax, ymm0\n",
@@ -584,11 +580,14 @@ macro_rules! entry_compare_way {
             "vzeroupper\n",
         )
     };
-    // ecx is all ones. No bytes at all are asked for nowhere, as in glibc: 7 of 100 tests for equality have none
+    // No bytes at all are asked for nowhere, as in glibc: 7 of 100 tests for equality have none
     // (Fleetbench), which a branch would mispredict. If their pointers lead to an absent page, that takes a fifth
     // of a microsecond.
     (avx512vl, $same:expr, $small:expr, $near:expr, $apart:expr) => {
         concat!(
+            "mov ecx, -1\n",
+            "cmp rdx, 33\n",
+            "jae 23f\n",
             "bzhi ecx, ecx, edx\n",
             "kmovd k1, ecx\n",
             "vmovdqu8 ymm20{{k1}}{{z}}, [rdi]\n",
@@ -605,21 +604,6 @@ macro_rules! entry_compare_way {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! entry_compare_in {
-    ($choice:expr, avx2) => {
-        $crate::entry_text!(COMPARE, COMPARE_ROW, $crate::entry::Operation::Compare, (
-            $choice,
-            ".hidden {page}",
-            $crate::entry_compare_way!(
-                avx2,
-                "",
-                $crate::entry_compare_small!(),
-                $crate::entry_compare_near!(avx2),
-                $crate::entry_compare_apart!(avx2)
-            ),
-        ),
-            page = sym $crate::entry::PAGE,
-            larger = sym $crate::entry::ways::compare::avx2_larger)
-    };
     ($choice:expr, $way:ident $(, $($operand:tt)+)?) => {
         $crate::entry_comparison!(
             COMPARE,
@@ -632,8 +616,7 @@ macro_rules! entry_compare_in {
                 $crate::entry_compare_small!(),
                 $crate::entry_compare_near!($way),
                 $crate::entry_compare_apart!($way)
-            ),
-            larger = sym $crate::entry::ways::compare::avx2_larger
+            )
             $(, $($operand)+)?
         )
     };
@@ -643,21 +626,6 @@ macro_rules! entry_compare_in {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! entry_equal_in {
-    ($choice:expr, avx2) => {
-        $crate::entry_text!(EQUAL, EQUAL_ROW, $crate::entry::Operation::Equal, (
-            $choice,
-            ".hidden {page}",
-            $crate::entry_compare_way!(
-                avx2,
-                "inc eax",
-                $crate::entry_equal_small!(),
-                $crate::entry_equal_near!(avx2),
-                $crate::entry_equal_apart!(avx2)
-            ),
-        ),
-            page = sym $crate::entry::PAGE,
-            larger = sym $crate::entry::ways::equal::avx2_larger)
-    };
     ($choice:expr, $way:ident $(, $($operand:tt)+)?) => {
         $crate::entry_comparison!(
             EQUAL,
@@ -670,8 +638,7 @@ macro_rules! entry_equal_in {
                 $crate::entry_equal_small!(),
                 $crate::entry_equal_near!($way),
                 $crate::entry_equal_apart!($way)
-            ),
-            larger = sym $crate::entry::ways::equal::avx2_larger
+            )
             $(, $($operand)+)?
         )
     };

@@ -168,10 +168,9 @@ macro_rules! entry_compare_apart {
         )
     };
     (avx2) => {
-        concat!($crate::entry_compare_classes_apart!(), $crate::entry_compare_apart!(last))
-    };
-    (avx2_larger) => {
         concat!(
+            $crate::entry_compare_classes_apart!(),
+            $crate::entry_compare_apart!(last),
             // The first of 32, the second, the last.
             "56:\n",
             "tzcnt ecx, eax\n",
@@ -304,9 +303,6 @@ macro_rules! entry_compare_near {
         ret
         "
     };
-    (avx2_larger) => {
-        ""
-    };
     (avx512vl) => {
         concat!(
             "kmovd eax, k2\n",
@@ -359,10 +355,8 @@ macro_rules! entry_equal_apart {
         "24:\n55:\n40:\n41:\nxor eax, eax\nret\n"
     };
     (avx2) => {
-        $crate::entry_equal_apart!(sse2)
-    };
-    (avx2_larger) => {
         concat!(
+            "24:\n55:\n40:\nxor eax, eax\nret\n",
             "37:\n38:\n41:\n42:\n43:\n44:\n45:\n46:\n54:\n56:\n",
             "vzeroupper\n",
             "xor eax, eax\nret\n",
@@ -386,9 +380,6 @@ macro_rules! entry_equal_near {
     };
     (sse2) => {
         "25:\nmov eax, 1\nret\n"
-    };
-    (avx2_larger) => {
-        ""
     };
     (avx512vl) => {
         "xor eax, eax\nkortestd k2, k2\nsete al\nret\n.p2align 6\n57:\nxor eax, eax\nret\n"

@@ -243,7 +243,7 @@ macro_rules! entry_fill_way {
             "cmp ",
             $n,
             ", 64\n",
-            "ja {larger} + 26\n", // behind what that begins with
+            "ja 23f\n",
             "cmp ",
             $half,
             ", 16\n",
@@ -257,11 +257,8 @@ macro_rules! entry_fill_way {
             "29:\n", // 16 to 31
             $crate::entry_fill_two!(sse, $n, $crate::$byte!(sse)),
             $crate::entry_fill_bytes!($n, $half, $crate::$byte!(word)),
-        )
-    };
-    (avx2_larger, $n:literal, $half:literal, $byte:ident, $limit:expr) => {
-        concat!(
-            "mov rax, rdi\n",
+            ".p2align 6\n",
+            "23:\n",
             $crate::entry_fill_many!(eight_here avx, $n, $crate::$byte!(avx)),
             $limit,
             $crate::$byte!(avx),
@@ -272,8 +269,13 @@ macro_rules! entry_fill_way {
     // One mask of 64 bytes, as in glibc, and in the exported function one line of code up to the first return.
     (avx512vl, $n:literal, $half:literal, $byte:ident, $limit:expr) => {
         concat!(
+            "mov rax, rdi\n",
+            "cmp ",
+            $n,
+            ", 65\n",
+            "jae 26f\n",
             $crate::$byte!(evex64),
-            $crate::entry_in_page!(dst 64),
+            $crate::entry_in_page!(64),
             "or rcx, -1\n",
             "bzhi rcx, rcx, ",
             $n,
@@ -285,7 +287,6 @@ macro_rules! entry_fill_way {
             "ret\n",
             ".p2align 5\n",
             "26:\n",
-            $crate::entry_huge!($n),
             $crate::$byte!(evex64),
             "cmp ",
             $n,
@@ -388,12 +389,6 @@ macro_rules! entry_fill_beyond_zeros {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! entry_fill_in {
-    ($choice:expr, avx2) => {
-        $crate::entry_text!(FILL, FILL_ROW, $crate::entry::Operation::Fill, (
-            $choice,
-            $crate::entry_fill_way!(avx2, "rdx", "edx", entry_splat_byte, ""),
-        ), larger = sym $crate::entry::ways::fill::avx2_larger)
-    };
     ($choice:expr, $way:ident $(, $($operand:tt)+)?) => {
         $crate::entry_text!(FILL, FILL_ROW, $crate::entry::Operation::Fill, (
             $choice,
@@ -415,8 +410,7 @@ macro_rules! entry_fill_in {
             "/* {zero_row} */",
         ),
             zero = sym $crate::raw::zero,
-            zero_row = const $crate::entry::ZERO_ROW,
-            larger = sym $crate::entry::ways::fill::avx2_larger
+            zero_row = const $crate::entry::ZERO_ROW
             $(, $($operand)+)?
         )
     };
@@ -426,12 +420,6 @@ macro_rules! entry_fill_in {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! entry_zero_in {
-    ($choice:expr, avx2) => {
-        $crate::entry_text!(ZERO, ZERO_ROW, $crate::entry::Operation::Zero, (
-            $choice,
-            $crate::entry_fill_way!(avx2, "rsi", "esi", entry_splat_zero, ""),
-        ), larger = sym $crate::entry::ways::zero::avx2_larger)
-    };
     ($choice:expr, $way:ident $(, $($operand:tt)+)?) => {
         $crate::entry_text!(ZERO, ZERO_ROW, $crate::entry::Operation::Zero, (
             $choice,
@@ -442,6 +430,6 @@ macro_rules! entry_zero_in {
             "39:",
             $crate::entry_next!("rsi", "row", "mov rdx, rsi\nxor esi, esi\n"),
             $crate::entry_through_the_table!("rsi"),
-        ), larger = sym $crate::entry::ways::zero::avx2_larger $(, $($operand)+)?)
+        ) $(, $($operand)+)?)
     };
 }

@@ -93,15 +93,16 @@ macro_rules! entry_group {
     };
 }
 
-/// To the classes at label 21 where so many bytes from dst on, or from dst or src, leave a page.
+/// To the classes at label 21 where so many bytes from dst on leave a page.
 ///
-/// What is masked off faults nowhere, but where its page is absent the CPU takes a fifth of a
-/// microsecond and more to find that out: each time before memory that was never written, or at the end
-/// of a mapping that is read.
+/// What is masked off faults nowhere, but where its page is absent the CPU takes a tenth of a
+/// microsecond and more to find that out: each time before memory that was never written. Of a source this
+/// is not asked: three instructions more are 4 % of a copy in memory, and what is read ends before an absent page
+/// at the end of a mapping only. glibc's comparisons do not ask either.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! entry_in_page {
-    (dst $bytes:literal) => {
+    ($bytes:literal) => {
         concat!(
             "lea ecx, [rdi + ",
             $bytes,
@@ -109,21 +110,6 @@ macro_rules! entry_in_page {
             "xor ecx, edi\n",
             "test ch, 16\n",
             "jnz 21f\n"
-        )
-    };
-    (both $bytes:literal) => {
-        concat!(
-            "lea ecx, [rdi + ",
-            $bytes,
-            " - 1]\n",
-            "lea r9d, [rsi + ",
-            $bytes,
-            " - 1]\n",
-            "xor ecx, edi\n",
-            "xor r9d, esi\n",
-            "or ecx, r9d\n",
-            "test ch, 16\n",
-            "jnz 21f\n",
         )
     };
 }
@@ -208,75 +194,19 @@ macro_rules! entry_through_the_table {
     };
 }
 
-/// The first instructions of a function that is one operation: to the code of the entry that was chosen, with
-/// `$first`, which changes no flags, done. `$n` is the register of the size, `$larger` the label of larger ones. The
-/// comparison comes first, since the preload library may replace five bytes, which are one instruction's.
-///
-/// One comparison tells four ways by its flags. Where `avx512vl` was chosen its small sizes fall through, and the
-/// larger ones are not below the number. A number with the highest bit set leads to `avx2`: from a size on the
-/// difference overflows, which is its second part; the smaller ones leave it positive. That bit alone leads all
-/// sizes to the second part, which leads them to `sse2`. A size with that bit, which no buffer has, is not below any of
-/// these but a few, and goes from the larger sizes of `avx512vl` to the second part of `avx2` (`entry_huge`): a
-/// comparison of "all there is" may end at its first bytes, on every CPU.
+/// The first instructions of a function that is one operation: to the entry that was chosen; `avx512vl` follows.
+/// The first is of more than five bytes, which the preload library may replace.
 ///
 /// A number is compared rather than a pointer followed: it needs no relocation, so that a call may come before
-/// the library is relocated. And it is one number, because a line of code costs a cycle of a call from
-/// far away (`docs/decisions/entry-stubs.md`).
+/// the library is relocated. No branch on the size waits for it (`docs/decisions/entry-stubs.md`).
 #[doc(hidden)]
 #[macro_export]
 macro_rules! entry_choice {
-    ($first:literal, $n:literal, $larger:literal) => {
-        concat!(
-            ".hidden {chosen}\n",
-            "cmp ",
-            $n,
-            ", [rip + {chosen} + {operation} * 8]\n",
-            $first,
-            "\n",
-            "jae ",
-            $larger,
-            "\n",
-            "{{disp32}} jo {larger}\n",
-            "{{disp32}} jns {avx2}\n",
-        )
-    };
-}
-
-/// What the larger sizes of `avx512vl` begin with; see `entry_choice`.
-#[doc(hidden)]
-#[macro_export]
-macro_rules! entry_huge {
-    ($n:literal) => {
-        concat!("test ", $n, ", ", $n, "\n", "{{disp32}} js {larger}\n")
-    };
-}
-
-/// The same of an entry by itself: sizes from `$limit` on are at `$larger`.
-#[doc(hidden)]
-#[macro_export]
-macro_rules! entry_alone {
-    ($first:literal, $n:literal, $limit:literal, $larger:literal) => {
-        concat!($first, "\n", "cmp ", $n, ", ", $limit, "\n", "jae ", $larger, "\n")
-    };
-}
-
-/// What `avx2_larger` begins with, of 23 bytes: to `sse2` sizes up to `$first`, which lead here where that was in use
-/// when the number was read, and all where it is.
-#[doc(hidden)]
-#[macro_export]
-macro_rules! entry_larger {
-    ($n:literal, $first:literal) => {
-        concat!(
-            ".hidden {chosen}\n",
-            "cmp ",
-            $n,
-            ", ",
-            $first,
-            "\n",
-            "{{disp32}} jbe {sse2}\n",
-            "cmp byte ptr [rip + {chosen} + {ways} + {operation}], {sse2_number}\n",
-            "{{disp32}} je {sse2}\n",
-        )
+    () => {
+        ".hidden {chosen}
+        cmp byte ptr [rip + {chosen} + {operation}], {avx512vl}
+        {{disp32}} jne {avx2_or_sse2}
+        "
     };
 }
 
@@ -287,18 +217,17 @@ macro_rules! entry_larger {
 macro_rules! entry_text {
     ($functions:ident, $row:ident, $operation:expr, ($($text:expr),+ $(,)?) $($operand:tt)*) => {
         core::arch::naked_asm!(
-            ".hidden {direct}\n.hidden {larger}",
+            ".hidden {direct}",
             $($text,)+
             // Not every text refers to all of them.
-            "/* {direct} {next} {next_bytes} {chosen} {ways} {larger} {operation} {sse2_number} */",
+            "/* {direct} {next} {next_bytes} {chosen} {operation} {avx512vl} */",
             "/* {rows} {row} {row_bytes} {functions} {boot} */",
             direct = sym $crate::entry::DIRECT,
             next = sym $crate::entry::NEXT,
             next_bytes = const $crate::entry::NEXT_BYTES,
             chosen = sym $crate::entry::CHOSEN,
-            ways = const $crate::entry::WAYS,
             operation = const $crate::entry::place($operation),
-            sse2_number = const $crate::entry::SSE2,
+            avx512vl = const $crate::entry::AVX512VL,
             rows = sym $crate::entry::ROWS,
             row = const $crate::entry::$row,
             row_bytes = const $crate::entry::ROW_BYTES,

@@ -261,7 +261,7 @@ macro_rules! entry_copy_way {
         concat!(
             "mov rax, rdi\n",
             "cmp rdx, 64\n",
-            "ja {larger} + 26\n", // behind what that begins with
+            "ja 23f\n",
             "cmp edx, 16\n",
             "jb 22f\n",
             "cmp edx, 32\n",
@@ -271,11 +271,8 @@ macro_rules! entry_copy_way {
             "29:\n", // 16 to 31
             $crate::entry_copy_two!(sse),
             $crate::entry_copy_bytes!(),
-        )
-    };
-    (avx2_larger) => {
-        concat!(
-            "mov rax, rdi\n",
+            ".p2align 6\n",
+            "23:\n",
             $crate::entry_copy_many!(eight_here avx),
             "cmp rdx, [rip + {direct} + {row} * 8]\n",
             "ja 39f\n",
@@ -315,12 +312,15 @@ macro_rules! entry_copy_way {
     };
     (avx512vl) => {
         concat!(
+            "mov rax, rdi\n",
+            "cmp rdx, 33\n",
+            "jae 27f\n",
             "cmp edx, 16\n",
             "jb 20f\n",
             $crate::entry_copy_two!(evex16),
             ".p2align 6\n",
             "20:\n", // 0 to 15
-            $crate::entry_in_page!(both 16),
+            $crate::entry_in_page!(16),
             "or ecx, -1\n",
             "bzhi ecx, ecx, edx\n",
             "kmovd k1, ecx\n",
@@ -331,7 +331,6 @@ macro_rules! entry_copy_way {
             "ret\n",
             ".p2align 6\n",
             "27:\n", // 33 and more
-            $crate::entry_huge!("rdx"),
             "cmp rdx, 64\n",
             "jbe 29f\n",
             "cmp rdx, 128\n",

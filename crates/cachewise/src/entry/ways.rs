@@ -11,9 +11,9 @@ use cachewise_kernels::{Features, Function};
 macro_rules! entry_copy {
     () => {
         $crate::entry_copy_in!(
-            $crate::entry_choice!("mov rax, rdi", "rdx", "27f"),
+            $crate::entry_choice!(),
             avx512vl,
-            avx2 = sym $crate::entry::ways::copy::avx2,
+            avx2_or_sse2 = sym $crate::entry::ways::copy::avx2_or_sse2,
         )
     };
 }
@@ -24,12 +24,6 @@ macro_rules! entry_copy {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! entry_copy_in {
-    ($choice:expr, avx2) => {
-        $crate::entry_text!(COPY, COPY_ROW, $crate::entry::Operation::Copy, (
-            $choice,
-            $crate::entry_copy_way!(avx2),
-        ), larger = sym $crate::entry::ways::copy::avx2_larger)
-    };
     ($choice:expr, $way:ident $(, $($operand:tt)+)?) => {
         $crate::entry_copy_or_move!(
             COPY,
@@ -47,7 +41,6 @@ macro_rules! entry_copy_in {
             "40:\n\
              jmp {elsewhere}\n",
             elsewhere = sym $crate::raw::copy,
-            larger = sym $crate::entry::ways::copy::avx2_larger,
             $($($operand)+)?
         )
     };
@@ -59,9 +52,9 @@ macro_rules! entry_copy_in {
 macro_rules! entry_move {
     () => {
         $crate::entry_move_in!(
-            $crate::entry_choice!("mov rax, rdi", "rdx", "27f"),
+            $crate::entry_choice!(),
             avx512vl,
-            avx2 = sym $crate::entry::ways::r#move::avx2,
+            avx2_or_sse2 = sym $crate::entry::ways::r#move::avx2_or_sse2,
         )
     };
 }
@@ -70,12 +63,6 @@ macro_rules! entry_move {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! entry_move_in {
-    ($choice:expr, avx2) => {
-        $crate::entry_text!(MOVE, MOVE_ROW, $crate::entry::Operation::Move, (
-            $choice,
-            $crate::entry_copy_way!(avx2),
-        ), larger = sym $crate::entry::ways::r#move::avx2_larger)
-    };
     ($choice:expr, $way:ident $(, $($operand:tt)+)?) => {
         $crate::entry_copy_or_move!(
             MOVE,
@@ -84,8 +71,7 @@ macro_rules! entry_move_in {
             $choice,
             $crate::entry_copy_way!($way),
             "",
-            "",
-            larger = sym $crate::entry::ways::r#move::avx2_larger
+            ""
             $(, $($operand)+)?
         )
     };
@@ -97,9 +83,9 @@ macro_rules! entry_move_in {
 macro_rules! entry_fill {
     () => {
         $crate::entry_fill_in!(
-            $crate::entry_choice!("mov rax, rdi", "rdx", "26f"),
+            $crate::entry_choice!(),
             avx512vl,
-            avx2 = sym $crate::entry::ways::fill::avx2,
+            avx2_or_sse2 = sym $crate::entry::ways::fill::avx2_or_sse2,
         )
     };
 }
@@ -110,9 +96,9 @@ macro_rules! entry_fill {
 macro_rules! entry_zero {
     () => {
         $crate::entry_zero_in!(
-            $crate::entry_choice!("mov rax, rdi", "rsi", "26f"),
+            $crate::entry_choice!(),
             avx512vl,
-            avx2 = sym $crate::entry::ways::zero::avx2,
+            avx2_or_sse2 = sym $crate::entry::ways::zero::avx2_or_sse2,
         )
     };
 }
@@ -123,9 +109,9 @@ macro_rules! entry_zero {
 macro_rules! entry_compare {
     () => {
         $crate::entry_compare_in!(
-            $crate::entry_choice!("mov ecx, -1", "rdx", "23f"),
+            $crate::entry_choice!(),
             avx512vl,
-            avx2 = sym $crate::entry::ways::compare::avx2,
+            avx2_or_sse2 = sym $crate::entry::ways::compare::avx2_or_sse2,
         )
     };
 }
@@ -136,17 +122,17 @@ macro_rules! entry_compare {
 macro_rules! entry_equal {
     () => {
         $crate::entry_equal_in!(
-            $crate::entry_choice!("mov ecx, -1", "rdx", "23f"),
+            $crate::entry_choice!(),
             avx512vl,
-            avx2 = sym $crate::entry::ways::equal::avx2,
+            avx2_or_sse2 = sym $crate::entry::ways::equal::avx2_or_sse2,
         )
     };
 }
 
-/// An operation's module: its entries. `$larger` and `$avx512vl` are what these begin with.
+/// An operation's module: its entries.
 macro_rules! operation {
     ($(#[$doc:meta])* $module:ident, $operation:ident, $type:ident, $in:ident,
-        ($($argument:ident: $kind:ty),*) -> $result:ty, $larger:expr, $avx512vl:expr) => {
+        ($($argument:ident: $kind:ty),*) -> $result:ty) => {
         $(#[$doc])*
         pub mod $module {
             use super::*;
@@ -165,18 +151,21 @@ macro_rules! operation {
                 $crate::$in!("", avx2)
             }
 
+            /// Behind the comparison of an exported function, whose flags it asks for; called by itself it
+            /// is the one or the other.
+            ///
             /// # Safety
-            /// As [`avx2`], of more bytes than its first part does.
+            /// As [`avx2`].
             #[unsafe(naked)]
-            pub unsafe extern "C" fn avx2_larger($($argument: $kind),*) -> $result {
-                $crate::$in!($larger, avx2_larger, sse2 = sym sse2)
+            pub unsafe extern "C" fn avx2_or_sse2($($argument: $kind),*) -> $result {
+                $crate::$in!("{{disp32}} jb {sse2}", avx2, sse2 = sym sse2)
             }
 
             /// # Safety
             /// As the operation's kernels; AVX-512 with VL and BW, and BMI2.
             #[unsafe(naked)]
             pub unsafe extern "C" fn avx512vl($($argument: $kind),*) -> $result {
-                $crate::$in!($avx512vl, avx512vl)
+                $crate::$in!("", avx512vl)
             }
 
             pub(super) static ENTRIES: [Entry; COUNT] = {
@@ -199,39 +188,27 @@ const AVX512: Features =
 
 operation! {
     /// `memcpy`'s contract, and overlap.
-    copy, Copy, CopyFn, entry_copy_in, (dst: *mut u8, src: *const u8, n: usize) -> *mut u8,
-    crate::entry_larger!("rdx", 64),
-    crate::entry_alone!("mov rax, rdi", "rdx", 33, "27f")
+    copy, Copy, CopyFn, entry_copy_in, (dst: *mut u8, src: *const u8, n: usize) -> *mut u8
 }
 operation! {
     /// `memmove`'s contract.
-    r#move, Move, CopyFn, entry_move_in, (dst: *mut u8, src: *const u8, n: usize) -> *mut u8,
-    crate::entry_larger!("rdx", 64),
-    crate::entry_alone!("mov rax, rdi", "rdx", 33, "27f")
+    r#move, Move, CopyFn, entry_move_in, (dst: *mut u8, src: *const u8, n: usize) -> *mut u8
 }
 operation! {
     /// `memset`'s contract.
-    fill, Fill, FillFn, entry_fill_in, (dst: *mut u8, byte: i32, n: usize) -> *mut u8,
-    crate::entry_larger!("rdx", 64),
-    crate::entry_alone!("mov rax, rdi", "rdx", 65, "26f")
+    fill, Fill, FillFn, entry_fill_in, (dst: *mut u8, byte: i32, n: usize) -> *mut u8
 }
 operation! {
     /// A fill with zeros.
-    zero, Zero, ZeroFn, entry_zero_in, (dst: *mut u8, n: usize) -> *mut u8,
-    crate::entry_larger!("rsi", 64),
-    crate::entry_alone!("mov rax, rdi", "rsi", 65, "26f")
+    zero, Zero, ZeroFn, entry_zero_in, (dst: *mut u8, n: usize) -> *mut u8
 }
 operation! {
     /// `memcmp`'s contract.
-    compare, Compare, CompareFn, entry_compare_in, (a: *const u8, b: *const u8, n: usize) -> i32,
-    crate::entry_larger!("rdx", 32),
-    crate::entry_alone!("mov ecx, -1", "rdx", 33, "23f")
+    compare, Compare, CompareFn, entry_compare_in, (a: *const u8, b: *const u8, n: usize) -> i32
 }
 operation! {
     /// 1 where all bytes are equal, else 0.
-    equal, Equal, CompareFn, entry_equal_in, (a: *const u8, b: *const u8, n: usize) -> i32,
-    crate::entry_larger!("rdx", 32),
-    crate::entry_alone!("mov ecx, -1", "rdx", 33, "23f")
+    equal, Equal, CompareFn, entry_equal_in, (a: *const u8, b: *const u8, n: usize) -> i32
 }
 
 /// By operation, as [`place`](super::place) has them.
