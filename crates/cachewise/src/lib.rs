@@ -56,35 +56,43 @@ pub mod parallel;
 pub mod profile;
 pub mod raw;
 
+mod class;
 mod cursor;
 mod defaults;
 mod dispatch;
 #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
 mod early;
 pub mod entry;
+mod follow;
 #[doc(hidden)]
 pub mod hooks;
 mod names;
+mod only;
 mod ops;
 #[cfg(all(feature = "os", target_os = "linux"))]
 mod os;
 #[cfg(all(feature = "os", target_os = "linux"))]
 #[doc(hidden)]
 pub mod programs;
+#[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
+mod ranges;
 mod reuse;
+mod rows;
 #[cfg(all(feature = "os", target_os = "linux"))]
 #[doc(hidden)]
 pub mod saving;
 mod shipped;
 #[doc(hidden)]
 pub mod site;
+mod slots;
 mod small;
 mod source;
 mod system;
+mod table;
 
-pub use dispatch::size_class;
+pub use class::size_class;
 #[doc(hidden)]
-pub use dispatch::{below_libc, use_libc, use_only};
+pub use only::{below_libc, use_libc, use_only};
 pub use ops::{
     compare, copy, copy_with, copy_within, copy_within_with, equal, fill, fill_with, zero,
     zero_with,

@@ -605,7 +605,7 @@ macro_rules! entry_compare_way {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! entry_compare_in {
-    ($choice:expr, avx2) => {
+    ($choice:expr, avx2, $($operand:tt)+) => {
         $crate::entry_text!(COMPARE, COMPARE_ROW, $crate::entry::Operation::Compare, (
             $choice,
             ".hidden {page}",
@@ -618,9 +618,9 @@ macro_rules! entry_compare_in {
             ),
         ),
             page = sym $crate::entry::PAGE,
-            larger = sym $crate::entry::ways::compare::avx2_larger)
+            $($operand)+)
     };
-    ($choice:expr, $way:ident $(, $($operand:tt)+)?) => {
+    ($choice:expr, $way:ident, $($operand:tt)+) => {
         $crate::entry_comparison!(
             COMPARE,
             COMPARE_ROW,
@@ -633,8 +633,7 @@ macro_rules! entry_compare_in {
                 $crate::entry_compare_near!($way),
                 $crate::entry_compare_apart!($way)
             ),
-            larger = sym $crate::entry::ways::compare::avx2_larger
-            $(, $($operand)+)?
+            $($operand)+
         )
     };
 }
@@ -643,7 +642,7 @@ macro_rules! entry_compare_in {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! entry_equal_in {
-    ($choice:expr, avx2) => {
+    ($choice:expr, avx2, $($operand:tt)+) => {
         $crate::entry_text!(EQUAL, EQUAL_ROW, $crate::entry::Operation::Equal, (
             $choice,
             ".hidden {page}",
@@ -656,9 +655,9 @@ macro_rules! entry_equal_in {
             ),
         ),
             page = sym $crate::entry::PAGE,
-            larger = sym $crate::entry::ways::equal::avx2_larger)
+            $($operand)+)
     };
-    ($choice:expr, $way:ident $(, $($operand:tt)+)?) => {
+    ($choice:expr, $way:ident, $($operand:tt)+) => {
         $crate::entry_comparison!(
             EQUAL,
             EQUAL_ROW,
@@ -671,8 +670,7 @@ macro_rules! entry_equal_in {
                 $crate::entry_equal_near!($way),
                 $crate::entry_equal_apart!($way)
             ),
-            larger = sym $crate::entry::ways::equal::avx2_larger
-            $(, $($operand)+)?
+            $($operand)+
         )
     };
 }

@@ -388,13 +388,13 @@ macro_rules! entry_fill_beyond_zeros {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! entry_fill_in {
-    ($choice:expr, avx2) => {
+    ($choice:expr, avx2, $($operand:tt)+) => {
         $crate::entry_text!(FILL, FILL_ROW, $crate::entry::Operation::Fill, (
             $choice,
             $crate::entry_fill_way!(avx2, "rdx", "edx", entry_splat_byte, ""),
-        ), larger = sym $crate::entry::ways::fill::avx2_larger)
+        ), $($operand)+)
     };
-    ($choice:expr, $way:ident $(, $($operand:tt)+)?) => {
+    ($choice:expr, $way:ident, $($operand:tt)+) => {
         $crate::entry_text!(FILL, FILL_ROW, $crate::entry::Operation::Fill, (
             $choice,
             $crate::entry_fill_way!(
@@ -414,10 +414,8 @@ macro_rules! entry_fill_in {
             $crate::entry_through_the_table!("rdx"),
             "/* {zero_row} */",
         ),
-            zero = sym $crate::raw::zero,
             zero_row = const $crate::entry::ZERO_ROW,
-            larger = sym $crate::entry::ways::fill::avx2_larger
-            $(, $($operand)+)?
+            $($operand)+
         )
     };
 }
@@ -426,13 +424,13 @@ macro_rules! entry_fill_in {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! entry_zero_in {
-    ($choice:expr, avx2) => {
+    ($choice:expr, avx2, $($operand:tt)+) => {
         $crate::entry_text!(ZERO, ZERO_ROW, $crate::entry::Operation::Zero, (
             $choice,
             $crate::entry_fill_way!(avx2, "rsi", "esi", entry_splat_zero, ""),
-        ), larger = sym $crate::entry::ways::zero::avx2_larger)
+        ), $($operand)+)
     };
-    ($choice:expr, $way:ident $(, $($operand:tt)+)?) => {
+    ($choice:expr, $way:ident, $($operand:tt)+) => {
         $crate::entry_text!(ZERO, ZERO_ROW, $crate::entry::Operation::Zero, (
             $choice,
             $crate::entry_fill_way!(
@@ -442,6 +440,6 @@ macro_rules! entry_zero_in {
             "39:",
             $crate::entry_next!("rsi", "row", "mov rdx, rsi\nxor esi, esi\n"),
             $crate::entry_through_the_table!("rsi"),
-        ), larger = sym $crate::entry::ways::zero::avx2_larger $(, $($operand)+)?)
+        ), $($operand)+)
     };
 }
