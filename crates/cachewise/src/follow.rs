@@ -1,6 +1,7 @@
 //! Following decisions: a profile's lines, and what the CPU can do, written into the table and into the
 //! numbers that are made from it.
 
+#[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
 use crate::class::{CLASSES, class, class_sizes};
 use crate::cpu::Identity;
 use crate::defaults;

@@ -3,6 +3,7 @@
 use super::choice::{self, Entry};
 #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
 use super::ways;
+#[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
 use crate::rows::place;
 use cachewise_kernels::Operation;
 
