@@ -159,8 +159,9 @@ impl File {
         let tokens = of_the_program(&all);
         let mut file = File::default();
         let mut aliases: BTreeMap<&str, Names> = BTreeMap::new();
-        let (mut passed, mut inner): (Vec<(String, Names)>, Vec<(usize, &str)>) =
-            Default::default();
+        let mut passed: Vec<(String, Names)> = Vec::new();
+        // Modules inside of the file, with their ends.
+        let mut inner: Vec<(usize, &str)> = Vec::new();
         let (mut at, mut paths) = (0, Vec::new());
         while at < tokens.len() {
             inner.retain(|(end, _)| at < *end);
@@ -345,7 +346,7 @@ fn texts(folder: &Path, module: &Names, into: &mut BTreeMap<Names, String>) {
     for entry in fs::read_dir(folder).expect("a folder") {
         let path = entry.expect("an entry").path();
         let name = path.file_stem().and_then(|name| name.to_str()).expect("a name").to_owned();
-        let inside = [&module[..], &[name.clone()]].concat();
+        let inside = [&module[..], std::slice::from_ref(&name)].concat();
         if path.is_dir() {
             texts(&path, &inside, into);
         } else if path.extension().is_some_and(|extension| extension == "rs") {
