@@ -4,7 +4,7 @@
 //!
 //! An operation has several, for CPUs that differ: `sse2`, `avx2`, and `avx512vl`, which needs no
 //! `vzeroupper` and masks up to 32 bytes (a fill up to 64). They are written from one description: vectors and groups of them in `grammar.rs`, size classes in
-//! `storing.rs`, `filling.rs`, `comparing.rs` and `differing.rs`. [`variants`] names them, so that each can be called, measured
+//! `storing.rs`, `filling.rs`, `comparing.rs` and `differing.rs`. [`variants()`] names them, so that each can be called, measured
 //! and tested by itself; `ways.rs` holds them.
 //!
 //! One number per operation says which is in use ([`CHOSEN`], in `choice.rs`). The exported function compares the size with it

@@ -7,7 +7,7 @@
 //!
 //! From what size on how many threads pay is in the profile, apart for threads that are made for
 //! the call ([`Threads`]) and those that wait for it in a pool ([`Workers`]); a call uses no more
-//! than pay. Without a profile the figures are computed and cautious ([`least`]).
+//! than pay. Without a profile the figures are computed and cautious ([`least()`]).
 
 pub(crate) mod least;
 

@@ -204,7 +204,11 @@ impl File {
                     at += 3;
                 }
                 // A name that is given here is not used.
-                "fn" | "struct" | "enum" | "const" | "static" | "type" | "trait" => at += 2,
+                "fn" | "struct" | "enum" | "const" | "static" | "type" | "trait"
+                    if tokens.get(at + 2) != Some(&"::") =>
+                {
+                    at += 2;
+                }
                 word if starts && word.chars().all(|c| c.is_alphanumeric() || c == '_') => {
                     file.words.insert(word.to_owned());
                     let mut path = vec![word.to_owned()];
