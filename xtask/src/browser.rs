@@ -10,12 +10,19 @@ use cachewise_report::plot::fixtures::everything;
 use fs_err as fs;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 const TAB: char = '\u{e004}';
 const SPACE: char = ' ';
 const ENTER: char = '\u{e007}';
+
+/// The tuning in `record/` whose name, which begins with its date, is the last.
+pub fn newest_tuning() -> Result<PathBuf> {
+    let mut found = command::files_in("record".as_ref(), "", ".jsonl.gz")?;
+    found.retain(|path| path.to_string_lossy().contains("-tune-"));
+    found.pop().context("record/: no tuning there")
+}
 
 /// Looks at a page of the record given and at one with every kind of figure. Pictures go to
 /// `target/report-in-browser`.

@@ -42,7 +42,7 @@ const STAGES: &[Stage] = &[
     }),
     // Each parser, each operation, and calls of a pool; a minute for each took a sixth of the hour.
     ("fuzz", || crate::fuzz::run(&[], 20)),
-    ("report-in-browser", || crate::browser::run(&crate::newest_tuning()?)),
+    ("report-in-browser", || crate::browser::run(&crate::browser::newest_tuning()?)),
     ("powerpc64le-emulated", || emulate_arch::run(emulate_arch::find("powerpc64le")?, "small")),
     ("aarch64-emulated", || emulate_arch::run(emulate_arch::find("aarch64")?, "small")),
     // Every AVX-512 kernel and entry on an emulated CPU.

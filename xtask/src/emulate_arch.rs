@@ -11,25 +11,15 @@
 //! speed: no time from it is kept.
 
 mod libraries;
+mod target;
 
-use crate::command::{Lacking, accepted, command, made, number_before, output, root, text};
+use crate::command::{Lacking, accepted, number_before, text};
 use crate::emulate::Summary;
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-
-/// An architecture that can be emulated.
-pub struct Target {
-    /// As stages, the command line and compilers call it.
-    name: &'static str,
-    emulator: &'static str,
-    /// The Debian package of its C library.
-    libc: &'static str,
-    /// Further CPUs: QEMU's name for one, and the kernels that behave differently there.
-    variants: &'static [(&'static str, &'static str)],
-}
+use std::path::Path;
+use std::process::Command;
+use target::{Target, cargo};
 
 /// All of them.
 const TARGETS: [Target; 2] = [
@@ -70,10 +60,7 @@ const TESTS: &str = "--lib --test kernels --test bytes";
 /// Those that say little of an architecture and take long there.
 const MORE_TESTS: &str = "--test profile -p cachewise-measure";
 
-/// How much of Rust's library is built for the target: `core` alone.
-const CORE: &str = "-Zbuild-std=core";
-
-/// All of it, but not the symbols of backtraces, whose crates take longer to compile than ours.
+/// All of Rust's library is built for the target, but not the symbols of backtraces, whose crates take longer to compile than ours.
 const STD: &str = "-Zbuild-std=std,test,panic_abort -Zbuild-std-features=panic-unwind";
 
 /// What passed.
@@ -140,7 +127,7 @@ pub fn run(target: &Target, effort: &str) -> Result<()> {
         test(&format!("kernels on {cpu}"), &mut command, &mut counts)?;
     }
     command_line(target, &cachewise, &mut counts)?;
-    libraries::test(target, &mut counts)?;
+    counts.programs += libraries::test(target)?;
     let Counts { tests, kernels, calls, verified, programs } = counts;
     println!(
         "emulated {}: {kernels} kernels, {tests} tests passed, {calls} calls checked by them, \
@@ -148,54 +135,6 @@ pub fn run(target: &Target, effort: &str) -> Result<()> {
         target.name
     );
     Ok(())
-}
-
-impl Target {
-    /// As Rust calls it.
-    fn triple(&self) -> String {
-        format!("{}-unknown-linux-gnu", self.name)
-    }
-
-    /// Where Debian puts what is linked with.
-    fn root(&self) -> String {
-        format!("/usr/{}-linux-gnu", self.name)
-    }
-
-    /// A program of the cross compiler.
-    fn tool(&self, name: &str) -> String {
-        format!("{}-linux-gnu-{name}", self.name)
-    }
-
-    fn emulated(&self, options: &[&str], program: &Path) -> Command {
-        let mut command = Command::new(self.emulator);
-        command.args(["-L", &self.root()]).args(options).arg(program);
-        // Decisions are the computed ones, whoever runs this.
-        command.env_remove("CACHEWISE_PROFILE").env("XDG_CONFIG_HOME", "/nonexistent");
-        command
-    }
-}
-
-/// Has cargo build for the target; what came out, by name.
-fn cargo(target: &Target, words: &str) -> Result<BTreeMap<String, PathBuf>> {
-    let triple = target.triple();
-    let linker = format!("CARGO_TARGET_{}_LINKER", triple.to_uppercase().replace('-', "_"));
-    let mut cargo = command("/usr/bin/cargo");
-    cargo
-        .args(words.split_whitespace())
-        .args(["--target", &triple, "--message-format", "json", "--target-dir"])
-        .arg(root().join("target/emulate-arch"))
-        // What only debugging and timing need costs time to compile.
-        .args(["--config", "profile.dev.debug=false", "--config", "profile.dev.incremental=false"])
-        .args(["--config", "profile.dev.package.cachewise-measure.opt-level=1"])
-        .envs([("RUSTC", "/usr/bin/rustc"), ("RUSTC_BOOTSTRAP", "1")])
-        .env(linker, target.tool("gcc"))
-        .current_dir(root())
-        .stderr(Stdio::inherit());
-    // The outer cargo's choices, which are for another toolchain.
-    for name in ["RUSTUP_TOOLCHAIN", "RUSTDOC", "RUSTFLAGS", "LD_LIBRARY_PATH"] {
-        cargo.env_remove(name);
-    }
-    Ok(made(&output(&mut cargo)?.stdout, None))
 }
 
 /// Runs a test binary, passes on what it says, counts.

@@ -21,7 +21,7 @@ mod soak;
 mod webdriver;
 mod whole;
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use clap::{Parser, Subcommand};
 use command::Lacking;
 use std::path::PathBuf;
@@ -131,7 +131,7 @@ fn main() -> Result<()> {
             soak::run(minutes, threads, mebibytes, seed)
         }
         Chore::ReportInBrowser { record } => {
-            Lacking::allowed(browser::run(&record.map_or_else(newest_tuning, Ok)?), true)
+            Lacking::allowed(browser::run(&record.map_or_else(browser::newest_tuning, Ok)?), true)
         }
         Chore::Install(args) => install::run(&args),
         Chore::Programs(args) => whole::programs::run(&args),
@@ -143,11 +143,4 @@ fn main() -> Result<()> {
         Chore::Applications(args) => whole::applications::run(&args),
         Chore::EmulateAvx512(args) => Lacking::allowed(emulate::run(&args), !args.required),
     }
-}
-
-/// The tuning in `record/` whose name, which begins with its date, is the last.
-pub(crate) fn newest_tuning() -> Result<PathBuf> {
-    let mut found = command::files_in("record".as_ref(), "", ".jsonl.gz")?;
-    found.retain(|path| path.to_string_lossy().contains("-tune-"));
-    found.pop().context("record/: no tuning there")
 }

@@ -41,12 +41,13 @@
 //! that zeroes a block without reading it (`dc zva`, `dcbz`), as the C libraries of both do.
 
 use crate::cpu::{Caches, Identity};
-use crate::dispatch::{self, Slot};
-use crate::entry;
-use crate::names;
+use crate::entry::choice;
 use crate::profile::{self, FIRST_SIZE, MAX_SIZE, OPERATIONS, libc_from};
 use crate::reuse::Reuse;
+use crate::rows::{place, row};
+use crate::slots::{self, Slot, libc_slot};
 use crate::system;
+use crate::table;
 use cachewise_kernels::{Features, Operation};
 use core::cell::OnceCell;
 
@@ -61,14 +62,14 @@ pub(crate) fn fill(decided: u16, identity: &Identity, caches: &OnceCell<Caches>)
     for operation in OPERATIONS {
         let ways = Ways::in_use(operation, identity);
         for reuse in profile::hints(operation) {
-            let row = profile::row(operation, *reuse);
-            dispatch::set(row, 0, FIRST_SIZE - 1, ways.temporal);
+            let row = row(operation, *reuse);
+            table::set(row, 0, FIRST_SIZE - 1, ways.temporal);
             if decided >> row & 1 == 0 {
                 let caches = caches.get_or_init(|| Caches::of(identity));
                 let libc = *libc.get_or_init(system::found);
                 for (from, slot) in ways.plan(operation, *reuse, caches, libc) {
                     if let Some(slot) = slot {
-                        dispatch::set(row, from, MAX_SIZE, slot);
+                        table::set(row, from, MAX_SIZE, slot);
                     }
                 }
             }
@@ -86,13 +87,13 @@ pub(crate) fn below_libc(operation: Operation, identity: &Identity) -> Slot {
     Ways::in_use(operation, identity).below_libc(operation)
 }
 
-/// The number of the entry that an operation has here: the first that the CPU can run
+/// The number of the entry that operations have here: the first that the CPU can run
 /// (`docs/decisions/entry-stubs.md`).
-pub(crate) fn way(operation: Operation, identity: &Identity) -> u8 {
+pub(crate) fn way(identity: &Identity) -> u8 {
     ["avx512vl", "avx2"]
         .iter()
-        .find_map(|name| entry::find(operation, name, identity.features))
-        .unwrap_or(entry::SSE2)
+        .find_map(|name| choice::find(name, identity.features))
+        .unwrap_or(choice::SSE2)
 }
 
 /// The largest size that is still stored temporally.
@@ -120,10 +121,10 @@ impl Ways {
         let intel = identity.signature.vendor.as_str() == "GenuineIntel";
         let fast_string = available.contains(Features::ERMS.and(Features::FSRM));
         let stored = !matches!(operation, Operation::Compare | Operation::Equal);
-        let place = entry::place(operation);
+        let place = place(operation);
         let first = |slots: &[Slot]| {
             slots.iter().copied().find(|slot| {
-                dispatch::kernel(operation, *slot).is_some_and(|kernel| kernel.runs_on(available))
+                slots::kernel(operation, *slot).is_some_and(|kernel| kernel.runs_on(available))
             })
         };
         Ways {
@@ -144,14 +145,14 @@ impl Ways {
     fn in_use(operation: Operation, identity: &Identity) -> Ways {
         let ways = Ways::find(operation, identity);
         #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
-        if let Some(temporal) = entry::continued(operation) {
+        if let Some(temporal) = choice::continued(operation) {
             return Ways { temporal, ..ways };
         }
         ways
     }
 
     fn below_libc(&self, operation: Operation) -> Slot {
-        if self.leaves_all(operation) { dispatch::libc_slot(operation) } else { self.temporal }
+        if self.leaves_all(operation) { libc_slot(operation) } else { self.temporal }
     }
 
     /// Whether the C library does all that a decision is about: comparisons without AVX2.
@@ -176,7 +177,7 @@ impl Ways {
                 (MAX_SIZE, None),
             ];
         }
-        let theirs = Some(dispatch::libc_slot(operation));
+        let theirs = Some(libc_slot(operation));
         let theirs = match operation {
             _ if self.leaves_all(operation) => (FIRST_SIZE, theirs),
             Operation::Compare | Operation::Equal => (caches.llc / 8 + 1, theirs),
@@ -205,7 +206,7 @@ const fn slots<const N: usize>(techniques: [&str; N]) -> Slots<N> {
     while place < slots.len() {
         let mut at = 0;
         while at < N {
-            slots[place][at] = names::slot(OPERATIONS[place], techniques[at].as_bytes());
+            slots[place][at] = slots::named(OPERATIONS[place], techniques[at].as_bytes());
             at += 1;
         }
         place += 1;
@@ -283,7 +284,7 @@ mod tests {
     }
 
     fn name(operation: Operation, slot: Slot) -> &'static str {
-        let kernel = dispatch::kernels(operation).find(|(known, _)| *known == slot);
+        let kernel = slots::kernels(operation).find(|(known, _)| *known == slot);
         kernel.map_or("libc", |(_, kernel)| kernel.name)
     }
 

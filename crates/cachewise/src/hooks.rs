@@ -10,13 +10,21 @@
 //! A hook asks [`copy`] and its like for the profile's own kernel, the best temporal one, or the
 //! best non-temporal one.
 
-use crate::dispatch::{self, Row};
-use crate::profile;
+#[cfg(target_arch = "x86_64")]
+pub(crate) mod jump;
+
+use crate::class;
+use crate::dispatch;
+#[cfg(target_arch = "x86_64")]
+use crate::follow;
 use crate::reuse::Reuse;
+use crate::rows;
+#[cfg(target_arch = "x86_64")]
+use crate::slots;
 use crate::source;
+use crate::table::{ROWS, Row};
 use cachewise_kernels::table::{CopyFn, FillFn, ZeroFn};
 use cachewise_kernels::{Operation, StoreKind, TABLE};
-use core::sync::atomic::AtomicPtr;
 #[cfg(target_arch = "x86_64")]
 use core::sync::atomic::Ordering;
 
@@ -37,39 +45,12 @@ pub struct Hooks {
 pub const OPERATIONS: [Operation; 4] =
     [Operation::Copy, Operation::Move, Operation::Fill, Operation::Zero];
 
-pub(crate) static HOOKS: [AtomicPtr<()>; 4] = [const { AtomicPtr::new(core::ptr::null_mut()) }; 4];
-
 /// The rows as they were: the profile's own kernels, the temporal and the non-temporal ones.
 static BEFORE: [[Row; 3]; 4] = [const { [const { Row::new() }; 3] }; 4];
 
 const USUAL: usize = 0;
 const TEMPORAL: usize = 1;
 const NON_TEMPORAL: usize = 2;
-
-/// The functions at a hooked slot.
-#[cfg(target_arch = "x86_64")]
-pub(crate) mod jump {
-    use super::HOOKS;
-    use core::arch::naked_asm;
-
-    macro_rules! jumps {
-        ($($name:ident($($argument:ident: $type:ty),*) = $at:literal;)*) => {$(
-            /// # Safety
-            /// As the kernels of its operation.
-            #[unsafe(naked)]
-            pub(crate) unsafe extern "C" fn $name($($argument: $type),*) -> *mut u8 {
-                naked_asm!("jmp [rip + {hooks} + {at}]", hooks = sym HOOKS, at = const $at * 8)
-            }
-        )*};
-    }
-
-    jumps! {
-        copy(dst: *mut u8, src: *const u8, n: usize) = 0;
-        r#move(dst: *mut u8, src: *const u8, n: usize) = 1;
-        fill(dst: *mut u8, byte: i32, n: usize) = 2;
-        zero(dst: *mut u8, n: usize) = 3;
-    }
-}
 
 /// The slots of each of [`OPERATIONS`] whose kernels are non-temporal, one bit each.
 static NON_TEMPORAL_SLOTS: [[u64; 4]; 4] = {
@@ -108,8 +89,7 @@ fn is_non_temporal(at: usize, slot: usize) -> bool {
 /// whoever reads.
 fn ways_of_class(at: usize, class: usize) -> (usize, Option<usize>, Option<usize>) {
     let operation = OPERATIONS.get(at).copied().unwrap_or(Operation::Copy);
-    let of =
-        |reuse| dispatch::ROWS.get(profile::row(operation, reuse)).map_or(0, |row| row.at(class));
+    let of = |reuse| ROWS.get(rows::row(operation, reuse)).map_or(0, |row| row.at(class));
     let (unknown, soon, never) = (of(Reuse::Unknown), of(Reuse::Soon), of(Reuse::Never));
     let mut through = [soon, unknown, never].into_iter();
     let mut around = [never, unknown, soon].into_iter();
@@ -126,7 +106,7 @@ fn ways_of_class(at: usize, class: usize) -> (usize, Option<usize>, Option<usize
 #[cfg(all(feature = "os", target_os = "linux"))]
 pub(crate) fn differs(at: usize, least: u64, most: u64, around: bool) -> bool {
     source::init();
-    (dispatch::class(least)..=dispatch::class(most)).any(|class| {
+    (class::class(least)..=class::class(most)).any(|class| {
         let (usual, through, beyond) = ways_of_class(at, class);
         // Where the profile has nothing of that kind, it is what it has of it at other sizes.
         (if around { beyond } else { through }) != Some(usual)
@@ -136,7 +116,7 @@ pub(crate) fn differs(at: usize, least: u64, most: u64, around: bool) -> bool {
 /// The class of sizes that no address space has room for: every process that follows decisions pays
 /// for each class below it.
 #[cfg(target_arch = "x86_64")]
-const BEYOND: usize = dispatch::class(1 << 48);
+const BEYOND: usize = class::class(1 << 48);
 
 /// Fills [`BEFORE`] for one operation from a class on; the first class from which there are a
 /// temporal and a non-temporal kernel. Where the profile has no temporal one any more, it is the
@@ -167,7 +147,7 @@ fn ways(at: usize, least: usize) -> Option<usize> {
 /// not asked where the profile has kernels of one kind only.
 #[cfg(all(feature = "os", target_os = "linux"))]
 pub(crate) fn slot(at: usize, n: usize, choose: impl FnOnce(bool) -> Option<bool>) -> usize {
-    let class = dispatch::class(n as u64);
+    let class = class::class(n as u64);
     let mut found = ways_of_class(at, class);
     if found.0 == 0 {
         source::init();
@@ -198,20 +178,20 @@ pub fn install(hooks: &Hooks, least: u64) -> [Option<u64>; 4] {
     ];
     let mut from = [None; 4];
     for (at, operation) in OPERATIONS.into_iter().enumerate() {
-        let Some(first) = ways(at, dispatch::class(least)) else { continue };
-        if let (Some(hook), Some(address)) = (HOOKS.get(at), addresses.get(at)) {
+        let Some(first) = ways(at, class::class(least)) else { continue };
+        if let (Some(hook), Some(address)) = (jump::HOOKS.get(at), addresses.get(at)) {
             hook.store(*address, Ordering::Release);
         }
-        if let Some(row) = dispatch::ROWS.get(profile::row(operation, Reuse::Unknown)) {
+        if let Some(row) = ROWS.get(rows::row(operation, Reuse::Unknown)) {
             for class in first..BEYOND {
-                row.put_ordered(class, dispatch::hooked(operation));
+                row.put_ordered(class, slots::hooked(operation));
             }
         }
         if let Some(from) = from.get_mut(at) {
-            *from = Some(dispatch::class_start(first));
+            *from = Some(class::class_start(first));
         }
     }
-    dispatch::note_direct();
+    follow::note_direct();
     from
 }
 

@@ -51,40 +51,54 @@ extern crate std;
 #[macro_use]
 mod freestanding;
 
+// Who names whom, from below: what is decided (`rows`, `class`, `slots`), the bytes and numbers that every
+// call reads (`table`, `entry::choice`, `parallel::least`, `hooks::jump`), who decides (`defaults`, `profile`,
+// `shipped`) and writes it down (`follow`, `ranges`, `source`), what slots stand for and what fills the table on the
+// first call (`dispatch`), the entries (`entry`), and what programs call (`raw`, `ops`, `parallel`, `hooks`, `site`).
+// Nobody names who is above: a test of the command line's crate (`structure.rs`) looks.
+
 pub mod cpu;
 pub mod parallel;
 pub mod profile;
 pub mod raw;
 
+mod class;
 mod cursor;
 mod defaults;
 mod dispatch;
 #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
 mod early;
 pub mod entry;
+mod follow;
 #[doc(hidden)]
 pub mod hooks;
 mod names;
+mod only;
 mod ops;
 #[cfg(all(feature = "os", target_os = "linux"))]
 mod os;
 #[cfg(all(feature = "os", target_os = "linux"))]
 #[doc(hidden)]
 pub mod programs;
+#[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
+mod ranges;
 mod reuse;
+mod rows;
 #[cfg(all(feature = "os", target_os = "linux"))]
 #[doc(hidden)]
 pub mod saving;
 mod shipped;
 #[doc(hidden)]
 pub mod site;
+mod slots;
 mod small;
 mod source;
 mod system;
+mod table;
 
-pub use dispatch::size_class;
+pub use class::size_class;
 #[doc(hidden)]
-pub use dispatch::{below_libc, use_libc, use_only};
+pub use only::{below_libc, use_libc, use_only};
 pub use ops::{
     compare, copy, copy_with, copy_within, copy_within_with, equal, fill, fill_with, zero,
     zero_with,

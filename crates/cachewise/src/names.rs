@@ -1,27 +1,6 @@
 //! Names looked up when this is compiled, so that no process compares them at its start. Iterators
 //! and comparisons of slices are not for constants yet, hence the loops.
 
-use crate::dispatch::Slot;
-use cachewise_kernels::{Operation, TABLE};
-
-/// The slot of an operation's kernel of that technique, all that follows the first dot of its name;
-/// [`Slot::BOOT`] where there is none that the library may use. For tables made when this is compiled.
-pub(crate) const fn slot(operation: Operation, technique: &[u8]) -> Slot {
-    let (mut at, mut number) = (0, 0);
-    while at < TABLE.len() {
-        if TABLE[at].deploy && TABLE[at].operation() as u8 == operation as u8 {
-            number += 1;
-            if let Some((_, found)) = split(TABLE[at].name.as_bytes(), b'.')
-                && equal(found, technique)
-            {
-                return Slot(number);
-            }
-        }
-        at += 1;
-    }
-    Slot::BOOT
-}
-
 /// What is before and behind the first such byte.
 pub(crate) const fn split(text: &[u8], byte: u8) -> Option<(&[u8], &[u8])> {
     let mut at = 0;

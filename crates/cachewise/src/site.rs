@@ -20,17 +20,18 @@
 
 #[cfg(all(feature = "os", target_os = "linux"))]
 mod learner;
+mod name;
+mod state;
 
 use crate::raw;
 use cachewise_kernels::Operation;
-use core::fmt;
-
-/// The longest name, in bytes.
-pub const MAX_NAME: usize = 64;
-
-/// Calls of fewer bytes are never decided by site: they fit into the caches.
 #[cfg(all(feature = "os", target_os = "linux"))]
-const LARGE: usize = 64 << 10;
+use core::fmt;
+#[cfg(all(feature = "os", target_os = "linux"))]
+use state::LARGE;
+
+pub use name::{MAX_NAME, Name};
+pub use state::{SiteOutcome, SiteState};
 
 /// A named call site: made by [`site!`](crate::site!), or kept in a `static`.
 ///
@@ -184,62 +185,6 @@ impl Site {
     }
 }
 
-/// What was learned from a site's calls.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-#[repr(u8)]
-pub enum SiteOutcome {
-    /// Too few calls yet: they follow the profile.
-    TooFew = 0,
-    /// Temporal stores are faster, and calls use them.
-    Temporal = 1,
-    /// Non-temporal stores are faster, and calls use them.
-    NonTemporal = 2,
-    /// No difference above the noise: as the profile says.
-    NoDifference = 3,
-    /// Long blocks of calls did not confirm short ones: as the profile says.
-    Unconfirmed = 4,
-    /// It was decided, but the program changed: both are tried again.
-    Reopened = 5,
-}
-
-impl SiteOutcome {
-    /// One word, as in a program's section.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            SiteOutcome::TooFew => "too-few-calls",
-            SiteOutcome::Temporal => "temporal",
-            SiteOutcome::NonTemporal => "nt",
-            SiteOutcome::NoDifference => "no-difference",
-            SiteOutcome::Unconfirmed => "unconfirmed",
-            SiteOutcome::Reopened => "reopened",
-        }
-    }
-}
-
-impl fmt::Display for SiteOutcome {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
-
-/// The state of a site for one operation and one octave of sizes.
-#[derive(Clone, Copy, Debug, PartialEq)]
-#[non_exhaustive]
-pub struct SiteState {
-    /// The outcome so far.
-    pub outcome: SiteOutcome,
-    /// Calls so far, including the saved calls of earlier processes.
-    pub calls: u64,
-    /// Calls that used the other stores for a trial.
-    pub tried: u64,
-    /// Mean nanoseconds from call to call with temporal stores; 0 where nothing was tried.
-    pub temporal_ns: f64,
-    /// And around it.
-    pub non_temporal_ns: f64,
-}
-
 /// Why sites were not saved.
 #[cfg(all(feature = "os", target_os = "linux"))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -267,43 +212,6 @@ impl core::error::Error for SaveError {}
 #[cfg(all(feature = "os", target_os = "linux"))]
 pub fn save_sites() -> Result<(), SaveError> {
     learner::save().map_err(SaveError)
-}
-
-/// A site's name, and the number it is found by.
-#[doc(hidden)]
-#[derive(Clone, Copy, Debug)]
-pub struct Name<'a> {
-    bytes: &'a [u8],
-    #[cfg(all(feature = "os", target_os = "linux"))]
-    number: u64,
-}
-
-impl<'a> Name<'a> {
-    /// FNV-1a, 64 bits, of the name: <http://www.isthe.com/chongo/tech/comp/fnv/>.
-    pub const fn number(bytes: &[u8]) -> u64 {
-        let mut sum = 0xcbf2_9ce4_8422_2325_u64;
-        let mut at = 0;
-        while at < bytes.len() {
-            sum = (sum ^ bytes[at] as u64).wrapping_mul(0x0000_0100_0000_01b3);
-            at += 1;
-        }
-        sum
-    }
-
-    /// A name; nobody looks whether it is a good one.
-    pub const fn new(bytes: &'a [u8]) -> Name<'a> {
-        Name::with_number(bytes, Name::number(bytes))
-    }
-
-    /// A name whose number is known.
-    pub const fn with_number(bytes: &'a [u8], number: u64) -> Name<'a> {
-        let _ = number;
-        Name {
-            bytes,
-            #[cfg(all(feature = "os", target_os = "linux"))]
-            number,
-        }
-    }
 }
 
 macro_rules! operations {

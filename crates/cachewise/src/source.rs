@@ -20,11 +20,14 @@
 
 use crate::cpu::{Caches, Identity};
 use crate::defaults;
-use crate::dispatch;
+use crate::follow;
 use crate::profile::{ProfileError, ProfileText};
 use crate::reuse::Reuse;
 use crate::shipped::{self, SHIPPED};
 use crate::small;
+#[cfg(all(feature = "os", target_os = "linux"))]
+use crate::system;
+use crate::table;
 use cachewise_kernels::{Kernel, Operation};
 use core::cell::OnceCell;
 use core::ffi::{CStr, c_char};
@@ -176,7 +179,7 @@ impl Decided {
 pub fn decision(operation: Operation, reuse: Reuse, size: u64) -> Decided {
     init();
     // A hint goes to the table from LIMIT on; without one the middle sizes are the library's own.
-    let direct = dispatch::is_direct(operation, reuse, small::DIRECT_LIMIT);
+    let direct = table::is_direct(operation, reuse, small::DIRECT_LIMIT);
     let own = if reuse == Reuse::Unknown && direct {
         small::DIRECT_LIMIT as u64
     } else {
@@ -186,12 +189,12 @@ pub fn decision(operation: Operation, reuse: Reuse, size: u64) -> Decided {
         let (from, to) = (0, own);
         return Decided { kernel: None, libc: false, from, to, source: Source::Computed };
     }
-    let row = crate::profile::row(operation, reuse);
+    let row = crate::rows::row(operation, reuse);
     let in_profile = FROM_PROFILE.load(Ordering::Acquire) >> row & 1 == 1;
     let decided = in_profile && size >= crate::profile::FIRST_SIZE;
     let source = if decided { current() } else { Source::Computed };
-    match dispatch::look_up(operation, reuse, size) {
-        Some(dispatch::Found { kernel, from, to }) => {
+    match table::look_up(operation, reuse, size) {
+        Some(table::Found { kernel, from, to }) => {
             Decided { kernel, libc: kernel.is_none(), from: from.max(own + 1), to, source }
         }
         // Only while another thread fills the table.
@@ -222,10 +225,10 @@ pub fn install(profile: &[u8]) -> Result<(), InstallError> {
     let profile = ProfileText::parse(profile)?;
     profile.check(&identity.signature, available)?;
     let claim = Claim::wait().ok_or(InstallError::Busy)?;
-    dispatch::note_features(&identity);
-    let decided = dispatch::follow(&profile, &identity);
+    follow::note_features(&identity);
+    let decided = follow::follow(&profile, &identity);
     defaults::fill(decided, &identity, &OnceCell::new());
-    dispatch::note_direct();
+    follow::note_direct();
     publish(INSTALLED, decided);
     drop(claim);
     Ok(())
@@ -253,24 +256,38 @@ pub fn init() {
     fill();
 }
 
-/// What this object's constructor does: from the first on, small calls take the entry that the CPU has by
-/// rule. They never fill the table, so that without this a program that makes no other calls would have
-/// the entry of every CPU.
+/// This object's constructor.
 #[cfg(all(feature = "os", target_os = "linux"))]
-pub(crate) fn note_cpu() {
+#[used]
+#[unsafe(link_section = ".init_array")]
+static LOADED: extern "C" fn() = loaded;
+
+#[cfg(all(feature = "os", target_os = "linux"))]
+extern "C" fn loaded() {
+    system::look();
+    // Miri has no CPU to ask.
+    if !cfg!(miri) {
+        note_cpu();
+    }
+}
+
+/// From the constructor on, small calls take the entry that the CPU has by rule. They never fill the table,
+/// so that without this a program that makes no other calls would have the entry of every CPU.
+#[cfg(all(feature = "os", target_os = "linux"))]
+fn note_cpu() {
     if STATE.load(Ordering::Acquire) == 0 {
-        dispatch::note_features(&Identity::get());
+        follow::note_features(&Identity::get());
     }
 }
 
 fn fill() {
     let Some(claim) = Claim::first() else { return };
     let identity = Identity::get();
-    dispatch::note_features(&identity);
+    follow::note_features(&identity);
     let caches = OnceCell::new();
     let (kind, decided) = discover(&identity, &caches);
     defaults::fill(decided, &identity, &caches);
-    dispatch::note_direct();
+    follow::note_direct();
     publish(kind, decided);
     #[cfg(all(feature = "os", target_os = "linux"))]
     if !crate::os::has_environment() {
@@ -406,7 +423,7 @@ mod files {
     use super::{ENVIRONMENT, MACHINE, PATH, USER};
     use crate::cpu::{Identity, Signature};
     use crate::cursor::Cursor;
-    use crate::dispatch;
+    use crate::follow;
     use crate::os::{self, Errno, File, Scratch};
     use crate::profile::{self, MAX_BYTES, ProfileError, ProfileText};
     use core::ffi::CStr;
@@ -531,7 +548,7 @@ mod files {
         let mut kept = Scratch::new(name.len())?;
         // The pages have room for it.
         let _ = Cursor::new(kept.bytes()).push(name);
-        let decided = dispatch::follow(&profile, identity);
+        let decided = follow::follow(&profile, identity);
         PATH.store(kept.leak().as_mut_ptr().cast(), Ordering::Release);
         Ok(decided)
     }

@@ -15,7 +15,7 @@
 //! such table; nothing is found there, and the profile's next best stands.
 
 #[cfg(all(feature = "os", target_os = "linux"))]
-pub(crate) use routines::{compare, copy, equal, fill, found, r#move, zero};
+pub(crate) use routines::{compare, copy, equal, fill, found, look, r#move, zero};
 
 #[cfg(any(
     all(feature = "os", target_os = "linux"),
@@ -59,18 +59,14 @@ mod routines {
     /// Whether the constructor has looked.
     static LOOKED: AtomicBool = AtomicBool::new(false);
 
-    extern "C" fn loaded() {
+    /// For this object's constructor: looks, and nobody does so any more.
+    pub(crate) fn look() {
         // Miri has no dynamic linker.
         if !cfg!(miri) {
             found();
-            crate::source::note_cpu();
         }
         LOOKED.store(true, Ordering::Release);
     }
-
-    #[used]
-    #[unsafe(link_section = ".init_array")]
-    static LOADED: extern "C" fn() = loaded;
 
     /// Whether [`copy`] and the others may be called. Says no in an IFUNC resolver, where the C library may
     /// not be ready; it is asked again later.

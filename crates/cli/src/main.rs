@@ -5,32 +5,13 @@ mod args;
 mod libraries;
 mod output;
 mod progress;
+mod status;
 mod verbs;
 
 use args::{Cli, Verb};
 use cachewise_lab::LabError;
 use clap::Parser;
 use std::process::ExitCode;
-
-/// Exit statuses, as `--help` lists them.
-pub mod status {
-    /// All went well.
-    pub const OK: u8 = 0;
-    /// Something failed.
-    pub const ERROR: u8 = 1;
-    /// The command line was wrong.
-    pub const USAGE: u8 = 2;
-    /// `compare` and `learn --prove` found something slower; `doctor`: something faster than libc's
-    /// defaults was measured.
-    pub const REGRESSION: u8 = 3;
-    /// What was asked cannot be told from noise, or was not measured; `export glibc`: the setting does
-    /// not pay.
-    pub const INCONCLUSIVE: u8 = 4;
-    /// A routine produced wrong bytes.
-    pub const WRONG_BYTES: u8 = 5;
-    /// The user stopped it; finished rows were kept.
-    pub const INTERRUPTED: u8 = 130;
-}
 
 fn main() -> ExitCode {
     let cli = Cli::parse();

@@ -12,34 +12,16 @@
 use crate::LabError;
 use crate::bench::{is_copied, is_filled, is_zeroed, run_all};
 use crate::callee::Callee;
-use crate::helper::{Helper, Request};
+use crate::helper::{Calls, Helper, Request};
 use crate::routines::{FILL_BYTE, libc_reference, library};
 use cachewise_kernels::{Function, Operation, PAGE_SIZE};
 use cachewise_measure::record::names::TUNED_LIBC;
 use cachewise_measure::{Arena, Candidate, Clock, PagePolicy, Place};
-use serde::{Deserialize, Serialize};
 use std::io;
 use std::path::Path;
 
 /// Places in the list that a sample's calls go through again.
 const PLACES: usize = 64;
-
-/// Where the calls of a sample go.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Calls {
-    /// What is done, by name.
-    pub operation: String,
-    /// Bytes.
-    pub size: usize,
-    /// The destination's place in a page.
-    pub dst: usize,
-    /// The source's place in a page.
-    pub src: usize,
-    /// How many calls are timed.
-    pub calls: usize,
-    /// How many are made before those, one at least.
-    pub untimed: usize,
-}
 
 impl Calls {
     fn checked(&self) -> Result<Operation, LabError> {

@@ -21,6 +21,8 @@
 pub mod evidence;
 pub mod gate;
 #[cfg(not(loom_gate))]
+mod operation;
+#[cfg(not(loom_gate))]
 pub mod section;
 #[cfg(not(loom_gate))]
 pub mod sites;

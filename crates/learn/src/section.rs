@@ -5,7 +5,7 @@
 
 use crate::Way;
 use crate::evidence::{Evidence, KEPT, Moments};
-use crate::sites::Operation;
+use crate::operation::Operation;
 use crate::trial::{Left, Outcome, Why};
 use core::fmt::{self, Write};
 

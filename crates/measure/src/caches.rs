@@ -7,10 +7,10 @@
 //! step that was not plain agreement leaves a note, and the residency proofs check the outcome
 //! against measured latencies.
 
-use crate::machine::Cpu;
+use crate::cpu::Cpu;
+use crate::level::Level;
 use crate::tree::{Tree, cpus_in_list};
 use crate::units::{bytes as human, parse_bytes};
-use crate::{Latencies, Level};
 use serde::{Deserialize, Serialize};
 
 /// The caches that one core can use.
@@ -96,23 +96,22 @@ impl Caches {
         }
     }
 
-    /// Takes note of how much of the LLC answers like one, as its [latency](Latencies::llc_bytes)
-    /// shows, so that operands meant for it are made no larger.
-    pub fn note_usable(&mut self, latencies: &Latencies) {
-        let usable = latencies.llc_bytes;
-        if self.has_l3() && usable > 0 && usable < self.llc.bytes / 2 {
-            self.llc_usable = Some(usable);
-            self.notes.push(format!(
-                "of an LLC of {} only about {} answer faster than memory: the rest is not ours",
-                human(self.llc.bytes as u64),
-                human(usable as u64)
-            ));
-        }
-    }
-
     /// Whether there is a level between L2 and memory.
     pub fn has_l3(&self) -> bool {
         self.llc.bytes > self.l2.bytes
+    }
+}
+
+impl Level {
+    /// Bytes that all operands of an operation together may have of this level: 3/4 of L1, half of
+    /// L2 and of the LLC (or what is usable of it), and for memory the bytes they must cover.
+    pub fn capacity(self, caches: &Caches) -> usize {
+        match self {
+            Level::L1 => caches.l1d.bytes / 4 * 3,
+            Level::L2 => caches.l2.bytes / 2,
+            Level::Llc => caches.llc_usable.unwrap_or(usize::MAX).min(caches.llc.bytes / 2),
+            Level::Dram => caches.dram_bytes(),
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! One case per implausible answer seen in the field, and the plain ones.
 
 use super::*;
+use crate::Latencies;
 use crate::tree::tests::{plant, planted};
 
 fn level(kib: u64, shared_by: usize) -> Option<LevelAnswer> {

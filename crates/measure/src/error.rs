@@ -1,7 +1,7 @@
 //! Everything that can go wrong before a figure is obtained. Record files have their own errors
 //! ([`RecordError`](crate::record::RecordError)).
 
-use crate::residency::Level;
+use crate::level::Level;
 use crate::verify::WrongBytes;
 
 /// Why a measurement was refused or stopped.

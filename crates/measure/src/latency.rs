@@ -5,7 +5,8 @@
 //! prefetcher helps and no two overlap. The proofs use the same chase, therefore whatever it
 //! adds to the bare latency (address translation included) is on both sides of their comparison.
 
-use crate::residency::Level;
+use crate::level::Level;
+use crate::units::bytes as human;
 use crate::{Arena, Caches, Clock, LINE, MeasureError, MemoryBudget, PagePolicy};
 use serde::{Deserialize, Serialize};
 use std::hint::black_box;
@@ -40,6 +41,22 @@ const MOST_BYTES: usize = 512 << 20;
 
 /// Two levels whose latencies differ by less than this factor cannot be told apart.
 pub(crate) const BLURRED: f64 = 1.2;
+
+impl Caches {
+    /// Takes note of how much of the LLC answers like one, as its [latency](Latencies::llc_bytes)
+    /// shows, so that operands meant for it are made no larger.
+    pub fn note_usable(&mut self, latencies: &Latencies) {
+        let usable = latencies.llc_bytes;
+        if self.has_l3() && usable > 0 && usable < self.llc.bytes / 2 {
+            self.llc_usable = Some(usable);
+            self.notes.push(format!(
+                "of an LLC of {} only about {} answer faster than memory: the rest is not ours",
+                human(self.llc.bytes as u64),
+                human(usable as u64)
+            ));
+        }
+    }
+}
 
 impl Latencies {
     /// The latencies of this process. The first call calibrates them, in well under a second: it chases

@@ -27,8 +27,10 @@ mod caches;
 pub mod calls;
 pub mod children;
 pub mod clock;
+mod cpu;
 mod error;
 mod latency;
+mod level;
 mod machine;
 mod noise;
 mod order;
@@ -50,15 +52,17 @@ pub use bystander::{Bystander, Reader};
 pub use caches::{CacheLevel, Caches};
 pub use calls::CallTimes;
 pub use clock::{Clock, ClockFacts};
+pub use cpu::Cpu;
 pub use error::MeasureError;
 pub use latency::Latencies;
-pub use machine::{Cpu, Libc, Machine};
+pub use level::Level;
+pub use machine::{Libc, Machine};
 pub use noise::{NoiseSnapshot, Warning, warnings};
 pub use record::{
     CellKey, Decision, Decisions, End, Figure, FigureKind, Header, Histogram, Note, Record,
     RecordError, Row, SCHEMA_VERSION, State, ThreadDecision, Writer,
 };
-pub use residency::{Level, Operand, Proof, ProofVerdict, Restore, Slots};
+pub use residency::{Operand, Proof, ProofVerdict, Restore, Slots};
 pub use sampler::{Candidate, Cell, CellResult, Contents, Delay, Place, Plan, ReaderSpec, Samples};
 pub use stats::{DriftVerdict, MARGIN, PairedRatio, Verdict};
 pub use verify::WrongBytes;

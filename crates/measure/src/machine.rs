@@ -4,6 +4,7 @@
 //! has; on x86-64 CPUID overrules it, because user-mode emulators show the host's `/proc/cpuinfo`.
 
 use crate::caches::{self, Answer, Caches};
+use crate::cpu::Cpu;
 use crate::tree::{Tree, cpus_in_list};
 use crate::units::bytes;
 use cachewise_kernels::Features;
@@ -38,25 +39,6 @@ pub struct Machine {
     pub compiler: String,
     /// The emulator, when this CPU is software (its timings mean nothing).
     pub emulated: Option<String>,
-}
-
-/// A processor.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Cpu {
-    /// `AuthenticAMD`, `GenuineIntel`, an Arm implementer code, `IBM`; `unknown` otherwise.
-    pub vendor: String,
-    /// Marketing name.
-    pub model_name: String,
-    /// Family (x86), architecture (Arm), version (POWER); 0 where the notion does not apply.
-    pub family: u32,
-    /// Model (x86), part number (Arm) or kind of module (POWER).
-    pub model: u32,
-    /// Stepping (x86) or revision.
-    pub stepping: u32,
-    /// What kernels may require of it, as [`Features`] prints it.
-    pub features: String,
-    /// Microcode revision, where the kernel shows it.
-    pub microcode: Option<String>,
 }
 
 /// A C library.

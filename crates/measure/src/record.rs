@@ -12,13 +12,15 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 mod figure;
+mod histogram;
 pub mod names;
 mod reading;
 mod row;
 mod threads;
 mod writing;
 
-pub use figure::{Figure, FigureKind, Histogram};
+pub use figure::{Figure, FigureKind};
+pub use histogram::Histogram;
 pub use reading::{MOST_BYTES, RecordError, bytes, read, read_text};
 pub use row::{CellKey, PART_NOISE, Row, State, by_cell, distinct, groups, made_up, total_ns};
 pub use threads::paying;

@@ -9,11 +9,9 @@
 use crate::arena::non_zero_bytes;
 use crate::bystander::read_lines;
 use crate::latency::{Latencies, chase};
+use crate::level::Level;
 use crate::order::Order;
-use crate::{Arena, Caches, Clock, LINE, MeasureError};
-use serde::{Deserialize, Serialize};
-use std::fmt;
-use std::str::FromStr;
+use crate::{Arena, Clock, LINE, MeasureError};
 use std::sync::Arc;
 
 mod proof;
@@ -22,63 +20,6 @@ mod slots;
 pub use proof::{Proof, ProofVerdict};
 use slots::PAGE;
 pub use slots::Slots;
-
-/// A level of the memory hierarchy, from one core's point of view.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum Level {
-    /// Level 1 data cache.
-    L1,
-    /// Level 2 cache.
-    L2,
-    /// The last-level cache of the core complex; the L2 where there is no L3.
-    #[serde(rename = "LLC")]
-    Llc,
-    /// Memory.
-    #[serde(rename = "DRAM")]
-    Dram,
-}
-
-impl Level {
-    /// Every level, nearest first.
-    pub const ALL: [Level; 4] = [Level::L1, Level::L2, Level::Llc, Level::Dram];
-
-    /// `L1`, `L2`, `LLC` or `DRAM`.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Level::L1 => "L1",
-            Level::L2 => "L2",
-            Level::Llc => "LLC",
-            Level::Dram => "DRAM",
-        }
-    }
-
-    /// Bytes that all operands of an operation together may have of this level: 3/4 of L1, half of
-    /// L2 and of the LLC (or what is usable of it), and for memory the bytes they must cover.
-    pub fn capacity(self, caches: &Caches) -> usize {
-        match self {
-            Level::L1 => caches.l1d.bytes / 4 * 3,
-            Level::L2 => caches.l2.bytes / 2,
-            Level::Llc => caches.llc_usable.unwrap_or(usize::MAX).min(caches.llc.bytes / 2),
-            Level::Dram => caches.dram_bytes(),
-        }
-    }
-}
-
-impl fmt::Display for Level {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
-
-impl FromStr for Level {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Level, String> {
-        let named = |level: &Level| level.name().eq_ignore_ascii_case(text.trim());
-        let refused = || format!("\"{text}\" is no level; accepted: L1, L2, LLC, DRAM");
-        Level::ALL.into_iter().find(named).ok_or_else(refused)
-    }
-}
 
 /// What an operation does to an operand, hence what [`Operand::prepare`] does to it before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! Slots lie where they should and come round in turn; verdicts follow from times alone.
 
 use super::*;
-use crate::PagePolicy;
+use crate::{Caches, PagePolicy};
 use std::collections::BTreeSet;
 
 /// Of a machine with so large a last level.

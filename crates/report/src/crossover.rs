@@ -41,7 +41,7 @@ fn group_name(cell: &CellKey) -> String {
 }
 
 fn ranges(name: &str, rows: &[&Row]) -> Vec<Vec<String>> {
-    let mut sizes = crate::sorted(rows.iter().map(|row| row.cell.size));
+    let mut sizes = crate::rows::sorted(rows.iter().map(|row| row.cell.size));
     // Sizes at which a few were measured again, between others, cannot be compared with those.
     let count = |size: u64| rows.iter().filter(|row| row.cell.size == size).count();
     let most = sizes.iter().map(|size| count(*size)).max().unwrap_or(0);

@@ -16,6 +16,7 @@ pub mod matrix;
 pub mod peers;
 pub mod plot;
 pub mod programs;
+mod rows;
 pub mod sentences;
 pub mod splice;
 mod svg;
@@ -65,32 +66,6 @@ pub fn has_form(experiment: &str) -> bool {
 /// An experiment's tables: in its own form, or the matrix.
 pub fn experiment_tables(experiment: &str, rows: &[cachewise_measure::Row]) -> Vec<Table> {
     form(experiment).unwrap_or(matrix::tables)(rows)
-}
-
-/// An axis of a row as a number that equals none where there is none.
-fn axis(row: &cachewise_measure::Row, name: &str) -> f64 {
-    row.axis(name).unwrap_or(f64::NAN)
-}
-
-/// Something as text; `-` where there is none.
-fn or_dash<T>(value: Option<T>, text: impl Fn(T) -> String) -> String {
-    value.map_or("-".to_owned(), text)
-}
-
-/// A key for groups of rows.
-fn operation_and_size(row: &cachewise_measure::Row) -> (String, u64) {
-    (row.cell.operation.clone(), row.cell.size)
-}
-
-/// Each of some values once, in ascending order.
-fn sorted<T: Ord>(values: impl IntoIterator<Item = T>) -> Vec<T> {
-    values.into_iter().collect::<std::collections::BTreeSet<T>>().into_iter().collect()
-}
-
-/// The experiment whose rows a record holds, or begins with.
-fn experiment_of(record: &cachewise_measure::Record) -> &str {
-    let first = || record.rows.first().map(|row| row.experiment.as_str());
-    record.experiment().or_else(first).unwrap_or_default()
 }
 
 /// What a record's rows amount to; the first is the headline. By today's rules, not those of the day it

@@ -1,7 +1,8 @@
 //! `peers` as a table per operation: the library beside the best peer, by size and by script.
 
+use crate::Table;
+use crate::rows::or_dash;
 use crate::units::{bytes, significant};
-use crate::{Table, or_dash};
 use cachewise_measure::Row;
 use cachewise_measure::record::names::{LIBRARY, OF_ENVELOPE, SHARED};
 use cachewise_measure::record::{distinct, groups};

@@ -261,7 +261,7 @@ fn figure(record: &Record, number: usize, wanted: &str) -> Result<Plot, String> 
 }
 
 fn table(record: &Record, wanted: &str) -> Result<Table, String> {
-    let tables = crate::experiment_tables(crate::experiment_of(record), &record.rows);
+    let tables = crate::experiment_tables(crate::rows::experiment_of(record), &record.rows);
     let found = match wanted.parse::<usize>() {
         Ok(number) => number.checked_sub(1).and_then(|index| tables.get(index)),
         Err(_) => tables.iter().find(|table| table.caption.starts_with(wanted)),

@@ -1,9 +1,10 @@
 //! What `tune` and `explain` say: the decisions with what was seen of each, the last three lines, and the
 //! figures behind one decision. Everything comes from a record's rows and its decisions.
 
+use crate::Table;
 use crate::closing::{Answer, Closing, Trust};
+use crate::rows::{or_dash, sorted};
 use crate::units::{bytes, gain};
-use crate::{Table, or_dash, sorted};
 use cachewise_measure::record::{Decision, Decisions};
 use cachewise_measure::stats::geometric_mean;
 use cachewise_measure::{PairedRatio, Record, Row, ThreadDecision, Warning};

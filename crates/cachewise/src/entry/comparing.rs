@@ -604,7 +604,7 @@ macro_rules! entry_compare_way {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! entry_compare_in {
-    ($choice:expr, $way:ident $(, $($operand:tt)+)?) => {
+    ($choice:expr, $way:ident, $($operand:tt)*) => {
         $crate::entry_comparison!(
             COMPARE,
             COMPARE_ROW,
@@ -616,8 +616,8 @@ macro_rules! entry_compare_in {
                 $crate::entry_compare_small!(),
                 $crate::entry_compare_near!($way),
                 $crate::entry_compare_apart!($way)
-            )
-            $(, $($operand)+)?
+            ),
+            $($operand)*
         )
     };
 }
@@ -626,7 +626,7 @@ macro_rules! entry_compare_in {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! entry_equal_in {
-    ($choice:expr, $way:ident $(, $($operand:tt)+)?) => {
+    ($choice:expr, $way:ident, $($operand:tt)*) => {
         $crate::entry_comparison!(
             EQUAL,
             EQUAL_ROW,
@@ -638,8 +638,8 @@ macro_rules! entry_equal_in {
                 $crate::entry_equal_small!(),
                 $crate::entry_equal_near!($way),
                 $crate::entry_equal_apart!($way)
-            )
-            $(, $($operand)+)?
+            ),
+            $($operand)*
         )
     };
 }
@@ -649,7 +649,7 @@ macro_rules! entry_equal_in {
 #[macro_export]
 macro_rules! entry_comparison {
     ($functions:ident, $row:ident, $operation:ident, $choice:expr, $way:expr
-        $(, $($operand:tt)+)?) => {
+        $(, $($operand:tt)*)?) => {
         $crate::entry_text!($functions, $row, $crate::entry::Operation::$operation, (
             $choice,
             ".hidden {page}\n.hidden {narrow}",
@@ -661,7 +661,7 @@ macro_rules! entry_comparison {
         ),
             page = sym $crate::entry::PAGE,
             narrow = sym $crate::entry::NARROW
-            $(, $($operand)+)?
+            $(, $($operand)*)?
         )
     };
 }

@@ -389,7 +389,7 @@ macro_rules! entry_fill_beyond_zeros {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! entry_fill_in {
-    ($choice:expr, $way:ident $(, $($operand:tt)+)?) => {
+    ($choice:expr, $way:ident, $($operand:tt)*) => {
         $crate::entry_text!(FILL, FILL_ROW, $crate::entry::Operation::Fill, (
             $choice,
             $crate::entry_fill_way!(
@@ -409,9 +409,8 @@ macro_rules! entry_fill_in {
             $crate::entry_through_the_table!("rdx"),
             "/* {zero_row} */",
         ),
-            zero = sym $crate::raw::zero,
-            zero_row = const $crate::entry::ZERO_ROW
-            $(, $($operand)+)?
+            zero_row = const $crate::entry::ZERO_ROW,
+            $($operand)*
         )
     };
 }
@@ -420,7 +419,7 @@ macro_rules! entry_fill_in {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! entry_zero_in {
-    ($choice:expr, $way:ident $(, $($operand:tt)+)?) => {
+    ($choice:expr, $way:ident, $($operand:tt)*) => {
         $crate::entry_text!(ZERO, ZERO_ROW, $crate::entry::Operation::Zero, (
             $choice,
             $crate::entry_fill_way!(
@@ -430,6 +429,6 @@ macro_rules! entry_zero_in {
             "39:",
             $crate::entry_next!("rsi", "row", "mov rdx, rsi\nxor esi, esi\n"),
             $crate::entry_through_the_table!("rsi"),
-        ) $(, $($operand)+)?)
+        ), $($operand)*)
     };
 }

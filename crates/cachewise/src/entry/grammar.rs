@@ -150,7 +150,7 @@ macro_rules! entry_next {
     };
 }
 
-/// From a size to its kernel, as `dispatch::class` and `dispatch::function` have it, and a jump
+/// From a size to its kernel, as `class::class` and `dispatch::function` have it, and a jump
 /// there. `$n` is the register of the size.
 #[doc(hidden)]
 #[macro_export]

@@ -352,7 +352,7 @@ macro_rules! entry_copy_way {
 #[macro_export]
 macro_rules! entry_copy_or_move {
     ($functions:ident, $row:ident, $operation:expr, $choice:expr, $way:expr, $before:expr,
-        $after:expr $(, $($operand:tt)+)?) => {
+        $after:expr $(, $($operand:tt)*)?) => {
         $crate::entry_text!($functions, $row, $operation, (
             $choice,
             $way,
@@ -361,6 +361,6 @@ macro_rules! entry_copy_or_move {
             $before,
             $crate::entry_through_the_table!("rdx"),
             $after,
-        ) $(, $($operand)+)?)
+        ) $(, $($operand)*)?)
     };
 }

@@ -1,9 +1,8 @@
 //! The entries, each a function by itself, and what leads to those that do not follow in the
 //! exported functions.
 
-use super::{COUNT, Entry};
-use cachewise_kernels::table::{CompareFn, CopyFn, FillFn, ZeroFn};
-use cachewise_kernels::{Features, Function};
+use super::choice::{AVX2, AVX512VL, COUNT, Entry, KINDS};
+use cachewise_kernels::Function;
 
 /// The body of a naked function with `memcpy`'s contract.
 #[doc(hidden)]
@@ -14,17 +13,18 @@ macro_rules! entry_copy {
             $crate::entry_choice!(),
             avx512vl,
             avx2_or_sse2 = sym $crate::entry::ways::copy::avx2_or_sse2,
+            elsewhere = sym $crate::entry::ways::r#move::avx512vl
         )
     };
 }
 
-/// A copy from one entry on. Buffers that overlap are a move beyond what is done here, as they are
-/// in glibc on x86-64, whose `memcpy` programs have come to depend on: dst - src or src - dst is
-/// below n, both modulo 2^64.
+/// A copy from one entry on. Buffers that overlap are a move beyond what is done here, by the move's entry of
+/// the same name: as they are in glibc on x86-64, whose `memcpy` programs have come to depend on. dst - src or
+/// src - dst is below n, both modulo 2^64.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! entry_copy_in {
-    ($choice:expr, $way:ident $(, $($operand:tt)+)?) => {
+    ($choice:expr, $way:ident, $($operand:tt)*) => {
         $crate::entry_copy_or_move!(
             COPY,
             COPY_ROW,
@@ -40,8 +40,7 @@ macro_rules! entry_copy_in {
              jb 40f\n",
             "40:\n\
              jmp {elsewhere}\n",
-            elsewhere = sym $crate::raw::copy,
-            $($($operand)+)?
+            $($operand)*
         )
     };
 }
@@ -63,7 +62,7 @@ macro_rules! entry_move {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! entry_move_in {
-    ($choice:expr, $way:ident $(, $($operand:tt)+)?) => {
+    ($choice:expr, $way:ident, $($operand:tt)*) => {
         $crate::entry_copy_or_move!(
             MOVE,
             MOVE_ROW,
@@ -71,8 +70,8 @@ macro_rules! entry_move_in {
             $choice,
             $crate::entry_copy_way!($way),
             "",
-            ""
-            $(, $($operand)+)?
+            "",
+            $($operand)*
         )
     };
 }
@@ -86,6 +85,7 @@ macro_rules! entry_fill {
             $crate::entry_choice!(),
             avx512vl,
             avx2_or_sse2 = sym $crate::entry::ways::fill::avx2_or_sse2,
+            zero = sym $crate::entry::ways::zero::avx512vl
         )
     };
 }
@@ -129,10 +129,11 @@ macro_rules! entry_equal {
     };
 }
 
-/// An operation's module: its entries.
+/// An operation's module: its entries. `$other` is the operation of which the entry of the same name does what this one leaves to it, by the operand of that name.
 macro_rules! operation {
-    ($(#[$doc:meta])* $module:ident, $operation:ident, $type:ident, $in:ident,
-        ($($argument:ident: $kind:ty),*) -> $result:ty) => {
+    ($(#[$doc:meta])* $module:ident, $operation:ident, $in:ident,
+        ($($argument:ident: $kind:ty),*) -> $result:ty
+        $(, $operand:ident = $other:ident)?) => {
         $(#[$doc])*
         pub mod $module {
             use super::*;
@@ -141,14 +142,14 @@ macro_rules! operation {
             /// As the operation's kernels.
             #[unsafe(naked)]
             pub unsafe extern "C" fn sse2($($argument: $kind),*) -> $result {
-                $crate::$in!("", sse2)
+                $crate::$in!("", sse2, $($operand = sym super::$other::sse2)?)
             }
 
             /// # Safety
             /// As the operation's kernels; AVX2 and BMI2.
             #[unsafe(naked)]
             pub unsafe extern "C" fn avx2($($argument: $kind),*) -> $result {
-                $crate::$in!("", avx2)
+                $crate::$in!("", avx2, $($operand = sym super::$other::avx2)?)
             }
 
             /// Behind the comparison of an exported function, whose flags it asks for; called by itself it
@@ -158,60 +159,59 @@ macro_rules! operation {
             /// As [`avx2`].
             #[unsafe(naked)]
             pub unsafe extern "C" fn avx2_or_sse2($($argument: $kind),*) -> $result {
-                $crate::$in!("{{disp32}} jb {sse2}", avx2, sse2 = sym sse2)
+                $crate::$in!(
+                    "{{disp32}} jb {sse2}", avx2,
+                    sse2 = sym sse2 $(, $operand = sym super::$other::avx2)?
+                )
             }
 
             /// # Safety
             /// As the operation's kernels; AVX-512 with VL and BW, and BMI2.
             #[unsafe(naked)]
             pub unsafe extern "C" fn avx512vl($($argument: $kind),*) -> $result {
-                $crate::$in!("", avx512vl)
+                $crate::$in!("", avx512vl, $($operand = sym super::$other::avx512vl)?)
             }
 
             pub(super) static ENTRIES: [Entry; COUNT] = {
-                const fn entry(name: &'static str, requires: Features, function: $type) -> Entry {
-                    Entry { name, requires, function: Function::$operation(function) }
-                }
-                [
-                    entry("sse2", Features::SSE2, sse2),
-                    entry("avx512vl", AVX512, avx512vl),
-                    entry("avx2", AVX2, avx2),
-                ]
+                let mut entries = [Entry::new(&KINDS[0], Function::$operation(sse2)); COUNT];
+                entries[AVX512VL as usize] =
+                    Entry::new(&KINDS[AVX512VL as usize], Function::$operation(avx512vl));
+                entries[AVX2 as usize] =
+                    Entry::new(&KINDS[AVX2 as usize], Function::$operation(avx2));
+                entries
             };
         }
     };
 }
 
-const AVX2: Features = Features::SSE2.and(Features::AVX).and(Features::AVX2).and(Features::BMI2);
-const AVX512: Features =
-    AVX2.and(Features::AVX512F).and(Features::AVX512BW).and(Features::AVX512VL);
-
 operation! {
     /// `memcpy`'s contract, and overlap.
-    copy, Copy, CopyFn, entry_copy_in, (dst: *mut u8, src: *const u8, n: usize) -> *mut u8
+    copy, Copy, entry_copy_in, (dst: *mut u8, src: *const u8, n: usize) -> *mut u8,
+    elsewhere = r#move
 }
 operation! {
     /// `memmove`'s contract.
-    r#move, Move, CopyFn, entry_move_in, (dst: *mut u8, src: *const u8, n: usize) -> *mut u8
+    r#move, Move, entry_move_in, (dst: *mut u8, src: *const u8, n: usize) -> *mut u8
 }
 operation! {
     /// `memset`'s contract.
-    fill, Fill, FillFn, entry_fill_in, (dst: *mut u8, byte: i32, n: usize) -> *mut u8
+    fill, Fill, entry_fill_in, (dst: *mut u8, byte: i32, n: usize) -> *mut u8,
+    zero = zero
 }
 operation! {
     /// A fill with zeros.
-    zero, Zero, ZeroFn, entry_zero_in, (dst: *mut u8, n: usize) -> *mut u8
+    zero, Zero, entry_zero_in, (dst: *mut u8, n: usize) -> *mut u8
 }
 operation! {
     /// `memcmp`'s contract.
-    compare, Compare, CompareFn, entry_compare_in, (a: *const u8, b: *const u8, n: usize) -> i32
+    compare, Compare, entry_compare_in, (a: *const u8, b: *const u8, n: usize) -> i32
 }
 operation! {
     /// 1 where all bytes are equal, else 0.
-    equal, Equal, CompareFn, entry_equal_in, (a: *const u8, b: *const u8, n: usize) -> i32
+    equal, Equal, entry_equal_in, (a: *const u8, b: *const u8, n: usize) -> i32
 }
 
-/// By operation, as [`place`](super::place) has them.
+/// By operation, as [`place`](crate::rows::place) has them.
 pub(crate) static ENTRIES: [&[Entry]; 6] = [
     &copy::ENTRIES,
     &r#move::ENTRIES,

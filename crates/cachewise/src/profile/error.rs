@@ -1,5 +1,6 @@
 //! What can be wrong with a profile: each case says where, what was found and what is accepted.
 
+use super::format::{MAX_BYTES, OLDEST_VERSION, VERSION};
 use crate::cpu::Text;
 use crate::reuse::Reuse;
 use cachewise_kernels::{Features, Operation};
@@ -12,7 +13,7 @@ pub type Found = Text<48>;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ProfileError {
-    /// More bytes than [`MAX_BYTES`](super::MAX_BYTES).
+    /// More bytes than [`MAX_BYTES`].
     TooLarge,
     /// The first line is not a profile's.
     NotAProfile {
@@ -192,16 +193,14 @@ impl fmt::Display for ProfileError {
         }
         write!(f, "{}: found ", self.field())?;
         match self {
-            E::TooLarge => write!(
-                f,
-                "more than {max} bytes, accepted at most {max} bytes",
-                max = super::MAX_BYTES
-            ),
+            E::TooLarge => {
+                write!(f, "more than {max} bytes, accepted at most {max} bytes", max = MAX_BYTES)
+            }
             E::NotAProfile { found } => {
-                write!(f, "\"{found}\", accepted \"cachewise-profile {}\"", super::VERSION)
+                write!(f, "\"{found}\", accepted \"cachewise-profile {}\"", VERSION)
             }
             E::NewerVersion { found } => {
-                let (from, to) = (super::OLDEST_VERSION, super::VERSION);
+                let (from, to) = (OLDEST_VERSION, VERSION);
                 write!(f, "{found}, accepted {from} to {to} (a newer cachewise wrote it)")
             }
             E::Truncated { lines } => {

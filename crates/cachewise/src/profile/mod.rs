@@ -5,24 +5,25 @@
 //! the owned form, for those who write profiles.
 
 mod error;
+mod format;
 #[cfg(feature = "std")]
 mod owned;
 
+pub use crate::rows::{FIRST_SIZE, OPERATIONS, hints};
 pub use error::{Found, ProfileError};
+pub use format::{MAX_BYTES, VERSION};
 #[cfg(feature = "std")]
 pub use owned::{Decision, Profile, ReadError, Record, WriteError, machine_path, user_path};
 
 use crate::cpu::{Caches, Signature, Text};
 use crate::cursor::Cursor;
+use crate::entry::choice;
 use crate::reuse::Reuse;
+use crate::rows::{ROWS, place, row};
+use crate::slots;
 use cachewise_kernels::{Features, Kernel, Operation};
 use core::fmt::{self, Write};
-
-/// The format version this library writes, and the newest it reads.
-pub const VERSION: u32 = 2;
-
-/// The oldest it reads.
-const OLDEST_VERSION: u32 = 1;
+use format::OLDEST_VERSION;
 
 /// The version that brought [`LIBC`].
 const LIBC_VERSION: u32 = 2;
@@ -45,54 +46,11 @@ pub const fn libc_from(operation: Operation) -> u64 {
     }
 }
 
-/// The largest profile that is read.
-pub const MAX_BYTES: usize = 64 * 1024;
-
-/// The smallest size a profile decides. Smaller calls take the library's own inlined paths, or,
-/// from 129 bytes on, the widest temporal kernel.
-pub const FIRST_SIZE: u64 = 256;
-
 /// Where the profile lies that all users of a machine share, which only root writes.
 pub const MACHINE_DIRECTORY: &str = "/etc/cachewise";
 
 /// A range's end that means every larger size; `max` in the text.
 pub const MAX_SIZE: u64 = u64::MAX;
-
-/// The operations a profile decides, in table order.
-pub const OPERATIONS: [Operation; 6] = [
-    Operation::Copy,
-    Operation::Move,
-    Operation::Fill,
-    Operation::Zero,
-    Operation::Compare,
-    Operation::Equal,
-];
-
-/// The hints that make a difference to an operation: one that stores nothing has no destination
-/// to be used again.
-#[must_use]
-pub const fn hints(operation: Operation) -> &'static [Reuse] {
-    match operation {
-        Operation::Compare | Operation::Equal => &[Reuse::Unknown],
-        _ => &Reuse::ALL,
-    }
-}
-
-/// Rows of decisions: four operations with three hints, two with one.
-pub(crate) const ROWS: usize = 14;
-
-/// The row of an operation and a hint. Page operations share the row of their byte operation.
-pub(crate) const fn row(operation: Operation, reuse: Reuse) -> usize {
-    let first = match operation {
-        Operation::Copy | Operation::CopyPages => 0,
-        Operation::Move => 3,
-        Operation::Fill => 6,
-        Operation::Zero | Operation::ZeroPages => 9,
-        Operation::Compare => return 12,
-        Operation::Equal => return 13,
-    };
-    first + reuse as usize
-}
 
 /// The operations that several threads can share.
 pub const PARALLEL: [Operation; 2] = [Operation::Copy, Operation::Zero];
@@ -197,7 +155,7 @@ impl DecisionLine<'_> {
     fn find(&self, name: &str, available: Features) -> Result<&'static Kernel, ProfileError> {
         let line = self.line;
         // What is found among these is no reason to look at all others.
-        let mut own = crate::dispatch::kernels(self.operation).map(|(_, kernel)| kernel);
+        let mut own = slots::kernels(self.operation).map(|(_, kernel)| kernel);
         let own = own.find(|kernel| kernel.name == name);
         let Some(kernel) = own.or_else(|| cachewise_kernels::find(name)) else {
             return Err(ProfileError::UnknownKernel { line, found: Text::new(name) });
@@ -235,9 +193,7 @@ impl EntryLine<'_> {
     /// No such entry on this architecture, or one in need of more.
     pub fn check(&self, available: Features) -> Result<(), ProfileError> {
         let line = self.line;
-        let entries = crate::entry::variants(self.operation);
-        let name = crate::entry::now_called(self.name);
-        let Some(entry) = entries.iter().find(|entry| entry.name == name) else {
+        let Some((_, entry)) = choice::named(self.name) else {
             let accepted = "sse2, avx2 or avx512vl, on x86-64";
             let found = Text::new(self.name);
             return Err(ProfileError::Field { line, field: "entry", found, accepted });
@@ -694,7 +650,7 @@ impl<'a> Parser<'a> {
     }
 
     fn entry(&mut self, line: u32, rest: &[u8]) -> Result<(), ProfileError> {
-        let bit = 1 << crate::entry::place(entry(line, rest)?.operation);
+        let bit = 1 << place(entry(line, rest)?.operation);
         if self.entries & bit != 0 {
             return Err(ProfileError::Duplicate { line, key: "entry" });
         }

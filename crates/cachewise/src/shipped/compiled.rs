@@ -5,10 +5,12 @@
 //! shipped one against what it says.
 
 use crate::cpu::Identity;
-use crate::dispatch::{self, Resolved, Routine, Slot};
+use crate::entry::choice::KINDS;
+use crate::follow::{self, Resolved, Routine};
 use crate::names;
 use crate::profile::{LIBC, MAX_SIZE, OPERATIONS, Parallel, Supply};
 use crate::reuse::Reuse;
+use crate::slots::{self, Slot};
 use cachewise_kernels::{Features, Operation, TABLE};
 
 /// More lines of a kind than any of them has.
@@ -84,7 +86,7 @@ impl Compiled {
             b"entry" => {
                 let (operation, name) = word(rest);
                 let operation = named_operation(operation);
-                if let Some(way) = self.entry(operation, name) {
+                if let Some(way) = self.entry(name) {
                     self.entries = self.entries.with((operation, way));
                 }
             }
@@ -122,7 +124,7 @@ impl Compiled {
             at += 1;
         }
         let slot = match names::split(name, b'.') {
-            Some((_, technique)) => names::slot(operation, technique),
+            Some((_, technique)) => slots::named(operation, technique),
             None => Slot::BOOT,
         };
         if slot.is_boot() {
@@ -132,23 +134,15 @@ impl Compiled {
     }
 
     /// The number of an entry, which is needed from now on.
-    #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
-    const fn entry(&mut self, operation: Operation, name: &[u8]) -> Option<u8> {
-        let entries = crate::entry::ways::ENTRIES[crate::entry::place(operation)];
+    const fn entry(&mut self, name: &[u8]) -> Option<u8> {
         let mut way = 0;
-        while way < entries.len() {
-            if names::equal(entries[way].name.as_bytes(), name) {
-                self.require(entries[way].requires);
+        while way < KINDS.len() {
+            if names::equal(KINDS[way].name.as_bytes(), name) {
+                self.require(KINDS[way].requires);
                 return Some(way as u8);
             }
             way += 1;
         }
-        self.requires = None;
-        None
-    }
-
-    #[cfg(not(all(target_arch = "x86_64", target_feature = "sse2")))]
-    const fn entry(&mut self, _: Operation, _: &[u8]) -> Option<u8> {
         self.requires = None;
         None
     }
@@ -165,7 +159,7 @@ impl Compiled {
             return None;
         }
         let (parallel, entries) = (self.parallel.iter(), self.entries.iter());
-        Some(dispatch::follow_lines(parallel, entries, self.decisions.iter(), identity))
+        Some(follow::follow_lines(parallel, entries, self.decisions.iter(), identity))
     }
 }
 
@@ -210,7 +204,7 @@ const fn named_reuse(name: &[u8]) -> Reuse {
 mod tests {
     extern crate std;
     use super::*;
-    use crate::entry;
+    use crate::entry::choice;
     use crate::profile::{Choice, ProfileText};
     use crate::shipped::SHIPPED;
     use std::vec::Vec;
@@ -218,12 +212,12 @@ mod tests {
     #[test]
     fn what_the_compiler_read_is_what_the_text_says() {
         let kernels = TABLE.iter().map(|kernel| kernel.requires);
-        let entries = OPERATIONS.into_iter().flat_map(entry::variants).map(|entry| entry.requires);
+        let entries = KINDS.iter().map(|kind| kind.requires);
         let everything = kernels.chain(entries).fold(Features::NONE, Features::and);
         for shipped in SHIPPED {
             let (text, compiled) =
                 (ProfileText::parse(shipped.text).expect(shipped.name), &shipped.compiled);
-            let slot = |kernel| dispatch::slot_of(kernel).expect("the library may use it");
+            let slot = |kernel| slots::slot_of(kernel).expect("the library may use it");
             let mut requires = Features::NONE;
             let decisions: Vec<Resolved> = text
                 .decisions()
@@ -247,9 +241,8 @@ mod tests {
             let entries: Vec<(Operation, u8)> = text
                 .entries()
                 .map(|line| {
-                    let way = entry::find(line.operation, line.name, everything).expect(line.name);
-                    requires =
-                        requires.and(entry::variants(line.operation)[usize::from(way)].requires);
+                    let way = choice::find(line.name, everything).expect(line.name);
+                    requires = requires.and(KINDS[usize::from(way)].requires);
                     (line.operation, way)
                 })
                 .collect();

@@ -5,7 +5,8 @@
 //! this library's own: that could run out where it is loaded late (`dlopen`), and does not exist in
 //! every language that links it.
 
-use super::{LARGE, MAX_NAME, Name, SiteOutcome, SiteState};
+use super::name::{MAX_NAME, Name};
+use super::state::{LARGE, SiteOutcome, SiteState};
 use crate::cpu::Caches;
 use crate::hooks::{self, OPERATIONS};
 use crate::os::{self, files};

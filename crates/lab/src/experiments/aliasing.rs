@@ -7,7 +7,7 @@
 //! alignment, so the row of an offset is compared with the same kernel half a page further on, where
 //! it has the same alignment and is far from any alias; both take turns in one cell.
 
-use super::*;
+use super::prelude::*;
 
 /// Half a page: no kernel here has a load within two KiB of a store that went before.
 const FAR: usize = PAGE_SIZE / 2;

@@ -5,7 +5,7 @@
 //! *Not read*: calls back to back, so that each meets what the last one left. *Far*: every call
 //! finds its target in memory, which is what "memory speed" means here.
 
-use super::*;
+use super::prelude::*;
 use cachewise_kernels::find;
 
 /// Non-temporal stores by instruction: movntq, movntps, movnti, movntdq, and today's.

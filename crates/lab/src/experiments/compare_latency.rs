@@ -5,9 +5,9 @@
 //! from this machine's files: pages compared as ksmd compares them, whole passes in turns. And single
 //! calls of that workload as distributions, cut at 1000 and at 5000 ns, in three launches.
 
-use super::*;
+use super::pages::{self, PageSet, ROOTS};
+use super::prelude::*;
 use launch::Order;
-use pages::{PageSet, ROOTS};
 
 pub mod launch;
 

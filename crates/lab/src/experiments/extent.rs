@@ -5,7 +5,7 @@
 //! free list's order costs (the same pages shuffled). All four ways of one kernel take turns on the
 //! same extent and are compared with its one call.
 
-use super::*;
+use super::prelude::*;
 
 pub(super) fn figures() -> Vec<Figure> {
     let title = "Speed by the bytes of one call";

@@ -5,7 +5,7 @@
 //! Where two hints lead to the same kernel there is nothing to tell apart; which they lead to stands in
 //! the record.
 
-use super::*;
+use super::prelude::*;
 use cachewise::raw;
 use cachewise_measure::Decision;
 

@@ -1,21 +1,28 @@
 //! `copy-matrix`, `zero-matrix`, `compare-matrix`: kernels x sizes x residency, the operation alone.
 //! `whole-cost`: the same with the reader and the bystander.
 
-use super::*;
-use roofline::Ceilings;
+use super::prelude::*;
+use super::roofline::{self, Ceilings};
 
 /// The operation alone, at placed and proved operands.
-pub(super) fn operation_alone(setting: &mut Setting) -> Result {
-    run(setting, |_, cell, _| cell)
+pub(super) fn operation_alone(setting: &mut Setting, operations: &[Operation]) -> Result {
+    run(setting, operations, |_, cell, _| cell)
 }
 
 /// The operation, a reader of the whole destination, and a bystander.
 pub(super) fn whole_cost(setting: &mut Setting) -> Result {
-    run(setting, |setting, cell, size| Cell {
+    run(setting, WRITING, |setting, cell, size| Cell {
         bystander: Some(setting.bench.bystander_bytes(size)),
         ..cell.read_after(Delay::None, 1.0)
     })
 }
+
+/// What copies, and so on: each matrix is about some operations.
+pub(super) const COPYING: &[Operation] = &[Operation::Copy, Operation::Move, Operation::CopyPages];
+pub(super) const FILLING: &[Operation] = &[Operation::Zero, Operation::Fill, Operation::ZeroPages];
+pub(super) const COMPARING: &[Operation] = &[Operation::Compare, Operation::Equal];
+/// What has a destination that is read later, by the byte.
+pub(super) const WRITING: &[Operation] = &[Operation::Copy, Operation::Zero, Operation::Fill];
 
 const PANELS: [&str; 3] = ["source", "destination", "size"];
 
@@ -28,8 +35,12 @@ pub(super) fn costs() -> Vec<Figure> {
     vec![Figure::bars(title, "cost").by(&PANELS)]
 }
 
-fn run(setting: &mut Setting, followed: impl Fn(&Setting, Cell, usize) -> Cell) -> Result {
-    let fields = chosen(setting)?;
+fn run(
+    setting: &mut Setting,
+    operations: &[Operation],
+    followed: impl Fn(&Setting, Cell, usize) -> Cell,
+) -> Result {
+    let fields = chosen(setting, operations)?;
     let cells = setting.cells();
     let candidates: usize = fields.iter().map(|(_, routines)| routines.len()).sum();
     // Every sample takes about as long as the clock demands, unless the operation is longer.
@@ -61,8 +72,10 @@ fn run(setting: &mut Setting, followed: impl Fn(&Setting, Cell, usize) -> Cell) 
 }
 
 /// The candidates of each operation: libc, then the chosen kernels; what this CPU lacks is noted.
-fn chosen(setting: &mut Setting) -> Result<Vec<(Operation, Vec<Routine>)>> {
-    let operations = find(setting.bench.experiment)?.operations;
+fn chosen(
+    setting: &mut Setting,
+    operations: &[Operation],
+) -> Result<Vec<(Operation, Vec<Routine>)>> {
     let all = || TABLE.iter().filter(|kernel| operations.contains(&kernel.operation())).collect();
     let here = asked_or(setting, operations, all)?;
     let named = setting.options.kernels.is_some();

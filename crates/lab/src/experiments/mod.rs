@@ -14,10 +14,12 @@ pub mod page_fault;
 mod pages;
 pub mod parallel;
 mod peers;
+mod prelude;
 mod read_batch;
 mod receive;
 mod reuse_map;
 mod roofline;
+mod setting;
 mod sticky;
 mod support;
 mod tcp;
@@ -27,30 +29,9 @@ mod values;
 mod vector_state;
 
 pub use peers::of_envelope;
+pub use setting::{Options, Setting};
 
-use crate::bench::{
-    Bench, Call, Cell, Outcome, Placement, Task, each, is_copied, is_filled, is_zeroed, run_all,
-};
-use crate::callee::Callee;
-use crate::recorder::Recorder;
-use crate::routines::{FILL_BYTE, LIBC, LIBRARY, Routine, SHARED, libc_reference, library};
-use crate::{LabError, select};
-use cachewise::Reuse;
-use cachewise_kernels::table::CopyFn;
-use cachewise_kernels::{
-    Features, Function, Kernel, Operation, PAGE_SIZE, Prefetch, RegisterClass, TABLE,
-};
-use cachewise_measure::arena::HUGE_PAGE;
-use cachewise_measure::record::names::*;
-use cachewise_measure::{
-    Arena, Caches, Candidate, CellKey, Clock, Contents, Delay, Figure, FigureKind, LINE, Level,
-    MeasureError, MemoryBudget, PagePolicy, PairedRatio, Place, Plan, Reader, Row, stats,
-};
-use std::path::Path;
-use support::*;
-
-/// What an experiment hands back beside what it records.
-type Result<T = (), E = LabError> = std::result::Result<T, E>;
+use prelude::*;
 
 /// An experiment anyone can run by name.
 pub struct Experiment {
@@ -96,65 +77,30 @@ impl Experiment {
     }
 }
 
-/// What the user asked for; empty means the experiment's own choice.
-#[derive(Clone, Debug, Default)]
-pub struct Options {
-    /// Kernels by regular expression over names and aliases.
-    pub kernels: Option<String>,
-    /// Bytes per operation.
-    pub sizes: Vec<usize>,
-    /// Residency of source and destination.
-    pub placements: Vec<(Level, Level)>,
-    /// Fewer sizes.
-    pub quick: bool,
-    /// The source document's own parameters.
-    pub classic: bool,
-    /// Rounds.
-    pub rounds: Option<usize>,
-    /// Only these operations.
-    pub operations: Vec<Operation>,
-    /// Libraries to compare with, beside those built in.
-    pub peers: Vec<crate::peers::Peer>,
-    /// Sizes and alignments to call with, or first differences, in place of those built in.
-    pub distribution: Option<std::path::PathBuf>,
-    /// Tunables under which libc is a further peer, in a process of the `helper`'s
-    /// ([`crate::tuned_libc`]); without them that row is left out.
-    pub tunables: Option<String>,
-    /// The C library of this build: `peers` calls it too, as far away from the caller as libc is.
-    pub shared: Option<std::path::PathBuf>,
-    /// The program that serves [`crate::helper`]'s requests; without one, experiments leave out what
-    /// takes a process of its own, and say so.
-    pub helper: Option<std::path::PathBuf>,
-}
-
-/// What an experiment works with.
-pub struct Setting<'s, 'r> {
-    /// The machine.
-    pub bench: &'s mut Bench,
-    /// What was asked for.
-    pub options: &'s Options,
-    /// Takes down what is found.
-    pub out: &'s mut Recorder<'r>,
-}
-
 /// All of them, in the order `list experiments` prints them.
 pub const ALL: &[Experiment] = &[
-    Experiment::of("copy-matrix", matrix::speeds, matrix::operation_alone)
+    Experiment::of("copy-matrix", matrix::speeds, |setting| {
+        matrix::operation_alone(setting, matrix::COPYING)
+    })
         .about("every copy kernel and libc at every residency, with the columns of document 002")
         .seeds(&["000.1-6", "002.1-8", "002.10", "002.15"])
-        .operations(&[Operation::Copy, Operation::Move, Operation::CopyPages]),
-    Experiment::of("zero-matrix", matrix::speeds, matrix::operation_alone)
+        .operations(matrix::COPYING),
+    Experiment::of("zero-matrix", matrix::speeds, |setting| {
+        matrix::operation_alone(setting, matrix::FILLING)
+    })
         .about("every zero and fill kernel and libc at every residency")
         .seeds(&["000.1-6", "002.13", "003.2"])
-        .operations(&[Operation::Zero, Operation::Fill, Operation::ZeroPages]),
-    Experiment::of("compare-matrix", matrix::speeds, matrix::operation_alone)
+        .operations(matrix::FILLING),
+    Experiment::of("compare-matrix", matrix::speeds, |setting| {
+        matrix::operation_alone(setting, matrix::COMPARING)
+    })
         .about("every compare and equal kernel and libc on equal buffers, at every residency")
         .seeds(&["004.1-5"])
-        .operations(&[Operation::Compare, Operation::Equal]),
+        .operations(matrix::COMPARING),
     Experiment::of("whole-cost", matrix::costs, matrix::whole_cost)
         .about("copy, zero and fill, with their reader and with a bystander whose lines they evict")
         .seeds(&["000.11", "001.1-6"])
-        .operations(&[Operation::Copy, Operation::Zero, Operation::Fill]),
+        .operations(matrix::WRITING),
     Experiment::of("roofline", matrix::speeds, roofline::run)
         .about("how fast each level can be read, written, written non-temporally and copied")
         .seeds(&["002.15"])
@@ -166,7 +112,7 @@ pub const ALL: &[Experiment] = &[
     Experiment::of(peers::NAME, peers::figures, peers::run)
         .about("the library, libc and other libraries, by size and with the sizes programs use")
         .seeds(&["002.16"])
-        .operations(operations_with_peers()),
+        .operations(peers::OPERATIONS),
     Experiment::of("parallel", parallel::figures, parallel::run)
         .about("large copies and zeroing by several threads, started for the call or kept waiting")
         .operations(&[Operation::Copy, Operation::Zero]),
@@ -249,12 +195,6 @@ pub const ALL: &[Experiment] = &[
         .classic("256 MiB once and ten times over, one thread and two"),
 ];
 
-/// Operations that other libraries have as well.
-const fn operations_with_peers() -> &'static [Operation] {
-    use Operation::{Compare, Copy, Equal, Fill, Move, Zero};
-    &[Copy, Move, Fill, Zero, Compare, Equal]
-}
-
 /// The experiment of that name.
 ///
 /// # Errors
@@ -320,154 +260,6 @@ impl Experiment {
         }
         Ok(())
     }
-}
-
-impl Setting<'_, '_> {
-    /// The work ahead, in arbitrary units.
-    fn begin(&mut self, units: f64) {
-        self.out.begin(self.bench.experiment, units);
-    }
-
-    /// Refuses to go on where the user wants to stop.
-    fn go_on(&self) -> Result {
-        if self.out.stopped() { Err(LabError::Interrupted) } else { Ok(()) }
-    }
-
-    /// A cell of an operation, sampled as it was asked for.
-    fn task(&self, operation: Operation, size: usize, cell: Cell) -> Task {
-        Task { operation, size, cell, plan: self.plan(false) }
-    }
-
-    /// Measures candidates in a cell; nothing, and a remark, where it does not fit this machine.
-    fn measure(
-        &mut self,
-        task: &Task,
-        candidates: &mut [&mut dyn Candidate],
-    ) -> Result<Option<Outcome>> {
-        let found = self.bench.measure(task, candidates, &|| self.out.stopped());
-        self.fitting(task, found)
-    }
-
-    /// Measures routines in a cell, their bytes checked; likewise.
-    fn routines(&mut self, task: &Task, routines: &[Routine]) -> Result<Option<Outcome>> {
-        let found = self.bench.routines(task, routines, true, &|| self.out.stopped());
-        self.fitting(task, found)
-    }
-
-    /// Takes down the rows of routines in a cell with further coordinates.
-    fn record(&mut self, task: &Task, routines: &[Routine], axes: &[(&str, f64)]) -> Result {
-        let rows = self.routines(task, routines)?.map_or(Vec::new(), |found| found.rows());
-        self.out.rows(rows.into_iter().map(|row| at(row, axes)))
-    }
-
-    /// A row of times that the bench did not take, compared with another's of the same rounds.
-    fn compared(
-        &self,
-        cell: CellKey,
-        (candidate, ours): (&str, &[f64]),
-        (reference, theirs): (&str, &[f64]),
-    ) -> Row {
-        let ratio = PairedRatio::new(ours, theirs, self.bench.seed);
-        Row::new(self.bench.experiment, cell, candidate, reference, ours.to_vec()).with_ratio(ratio)
-    }
-
-    fn fitting<T>(&mut self, task: &Task, found: Result<T>) -> Result<Option<T>> {
-        match found {
-            Err(LabError::Measure(
-                error @ (MeasureError::DoesNotFit { .. } | MeasureError::OverBudget { .. }),
-            )) => {
-                self.out
-                    .note(format!("skipped {} {}: {error}", task.operation, task.cell.label))?;
-                Ok(None)
-            }
-            found => found.map(Some),
-        }
-    }
-
-    /// An option that this experiment has no use for.
-    fn refuse_placements(&self, why: &str) -> Result {
-        let Some((source, destination)) = self.options.placements.first() else { return Ok(()) };
-        let accepted = format!("no residency here ({why})");
-        Err(LabError::unsuited("--residency", format!("{source}:{destination}"), &accepted))
-    }
-
-    fn refuse_sizes(&self, why: &str) -> Result {
-        let Some(size) = self.options.sizes.first() else { return Ok(()) };
-        Err(LabError::unsuited("--size", size, &format!("no size here ({why})")))
-    }
-
-    /// Refuses sizes that are no multiples of that many bytes.
-    fn whole(&self, units: &str, unit: usize) -> Result {
-        let odd = self.options.sizes.iter().find(|size| !size.is_multiple_of(unit));
-        let accepted = format!("whole {units} of {unit} bytes");
-        odd.map_or(Ok(()), |size| Err(LabError::unsuited("--size", size, &accepted)))
-    }
-
-    fn check_sizes(&self) -> Result {
-        let (most, budget) = (self.bench.largest_size(), MemoryBudget::process().limit());
-        let odd = self.options.sizes.iter().find(|size| **size == 0 || **size > most);
-        odd.map_or(Ok(()), |&found| Err(LabError::TooLarge { found, most, budget }))
-    }
-
-    /// The sizes that were asked for, or else the experiment's own.
-    fn sizes_or(&self, own: impl IntoIterator<Item = usize>) -> Vec<usize> {
-        let asked = &self.options.sizes;
-        if asked.is_empty() { own.into_iter().collect() } else { asked.clone() }
-    }
-
-    /// The residencies that were asked for, of source and destination, or else these.
-    fn placements_or(&self, own: impl IntoIterator<Item = Level>) -> Vec<(Level, Level)> {
-        let asked = &self.options.placements;
-        let own = own.into_iter().map(|level| (level, level));
-        if asked.is_empty() { own.collect() } else { asked.clone() }
-    }
-
-    /// Those of these operations that were asked for, or else all.
-    fn operations_of(&self, own: &[Operation]) -> Vec<Operation> {
-        let asked = &self.options.operations;
-        own.iter().copied().filter(|one| asked.is_empty() || asked.contains(one)).collect()
-    }
-
-    fn plan(&self, screening: bool) -> Plan {
-        let usual = Plan::default();
-        let screening_rounds = if screening { usual.screening_rounds } else { 0 };
-        Plan { rounds: self.options.rounds.unwrap_or(usual.rounds), screening_rounds, ..usual }
-    }
-
-    /// The levels to place operands at, and the sizes at each.
-    fn cells(&self) -> Vec<(Level, Level, usize)> {
-        let mut cells = Vec::new();
-        for (source, destination) in self.placements_or(Level::ALL) {
-            let (level, caches) = (source.min(destination), &self.bench.machine.caches);
-            let sizes = self.sizes_or(default_sizes(level, self.options.quick, caches));
-            cells.extend(sizes.into_iter().map(|size| (source, destination, size)));
-        }
-        cells
-    }
-}
-
-/// Sizes that say something about a level and of which two operands fit it. What a guest has of the
-/// last level varies, so sizes there are parts of what was found.
-fn default_sizes(level: Level, quick: bool, caches: &Caches) -> Vec<usize> {
-    let usable = caches.llc_usable.unwrap_or(caches.llc.bytes);
-    // An operand has half of half the level; half of that again leaves it two slots.
-    let in_llc = (usable / 8).clamp(64 << 10, 1 << 20).next_power_of_two();
-    let sizes: &[usize] = match (level, quick) {
-        (Level::L1, true) => &[4 << 10],
-        (Level::L1, false) => &[256, 1 << 10, 4 << 10],
-        (Level::L2, true) => &[64 << 10],
-        (Level::L2, false) => &[16 << 10, 64 << 10],
-        (Level::Llc, true) => &[in_llc],
-        (Level::Llc, false) => &[in_llc / 4, in_llc],
-        (Level::Dram, true) => &[16 << 20],
-        (Level::Dram, false) => &[4 << 10, 256 << 10, 16 << 20],
-    };
-    sizes.to_vec()
-}
-
-/// Bytes in a progress line.
-fn bytes(n: usize) -> String {
-    cachewise_measure::units::bytes(n as u64)
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 //! 32nd byte of the buffer (the reader). The seed's buffers of 32k and 320k were half of its CPU's
 //! L1 and two and a half times all its caches, so each level of this machine gets the same two.
 
-use super::*;
+use super::prelude::*;
 
 /// Pages that a run of the seed zeroes, whatever its buffer: 200,000 loops of 32k, 20,000 of 320k.
 const PAGES_PER_RUN: usize = 1_600_000;

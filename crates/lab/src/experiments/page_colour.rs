@@ -6,7 +6,7 @@
 //! over and over. Frame numbers come from `/proc/self/pagemap`, which tells them to root alone. A guest's
 //! are the guest's own: where its host backs it with huge pages, the colours of an L2 are still right.
 
-use super::*;
+use super::prelude::*;
 use std::fs::{File, read_to_string};
 use std::os::unix::fs::FileExt as _;
 

@@ -7,10 +7,10 @@
 //! `position:probability` with 4096 for equal pages. The C library and this library's own entry stand
 //! beside them as what a program would call.
 
-use super::*;
+use super::pages::{self, Comparison, PageSet};
+use super::prelude::*;
 use crate::distributions::{draw, read_list};
 use cachewise_kernels::find;
-use pages::{Comparison, PageSet};
 
 /// Seed 004.6: of the pages that differ, 76, 83 and 84 % do so within 16, 32 and 64 bytes; the rest
 /// anywhere behind. It says nothing of equal pages.

@@ -9,7 +9,7 @@
 //! takes free pages that nobody has touched for long, so that the same is measured again with every
 //! destination in memory.
 
-use super::*;
+use super::prelude::*;
 use crate::forking::Forker;
 use cachewise_kernels::find;
 

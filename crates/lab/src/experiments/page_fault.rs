@@ -9,17 +9,17 @@
 //! the page costs later, when all of it is read, is timed too.
 
 mod arms;
+mod cell;
 mod latency;
 mod ready;
 mod settings;
 
-use super::*;
+use super::prelude::*;
 use arms::{Arm, Pools, Sample};
 use cachewise_measure::turns;
+use cell::{Cell, PAGE_LINES};
 use std::time::{Duration, Instant};
 
-/// Lines of a page.
-pub(super) const PAGE_LINES: usize = PAGE_SIZE / 64;
 /// Repetitions that deplete the pool (003.11).
 const DRAINING: usize = 10;
 /// Rounds that a cell has, however slow the machine is: with fewer there is no verdict.
@@ -138,21 +138,6 @@ fn check_bytes(pools: &Pools, pages: usize) -> Result<u64> {
         }
     }
     Ok(read)
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Cell {
-    pages: usize,
-    lines: usize,
-    threads: usize,
-    reps: usize,
-}
-
-impl Cell {
-    /// How long it takes, in arbitrary units: preparing and reading count like one repetition.
-    fn weight(&self) -> f64 {
-        (self.reps + 1) as f64 / self.threads as f64
-    }
 }
 
 /// An arm's samples by round.

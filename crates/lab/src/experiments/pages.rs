@@ -6,7 +6,7 @@
 //! differ is a property of the pages. Two idle guests of one distribution are imitated: both have
 //! mapped the same files, so that a third of all pages exists twice.
 
-use super::*;
+use super::prelude::*;
 use std::io::Read;
 use std::path::PathBuf;
 

@@ -3,7 +3,7 @@
 //!
 //! The tuner asks the same contest, and writes what it finds into the profile.
 
-use super::*;
+use super::prelude::*;
 use cachewise::parallel::{Threads, Workers, copy_by, zero_by};
 use cachewise::profile::Supply;
 

@@ -8,11 +8,21 @@
 //! everywhere; the envelope is what the best choice per size would give. Even rounds are compared with
 //! the peer that was best in the odd ones, and the other way round.
 
-use super::*;
+use super::prelude::*;
 use crate::distributions::Distribution;
 use crate::tuned_libc::TunedLibc;
 
 pub(super) const NAME: &str = "peers";
+
+/// Operations that other libraries have as well.
+pub(super) const OPERATIONS: &[Operation] = &[
+    Operation::Copy,
+    Operation::Move,
+    Operation::Fill,
+    Operation::Zero,
+    Operation::Compare,
+    Operation::Equal,
+];
 
 /// 1 byte to 256 MiB: the small ones that programs call with, then powers of two.
 const SIZES: [usize; 37] = [
@@ -89,7 +99,7 @@ pub(super) fn run(setting: &mut Setting) -> Result {
         (true, false) => &MISALIGNED,
     };
     let asked = setting.options.operations.clone();
-    let operations = if asked.is_empty() { super::operations_with_peers().to_vec() } else { asked };
+    let operations = if asked.is_empty() { OPERATIONS.to_vec() } else { asked };
     let file = setting.options.distribution.as_deref();
     let from_file = file.map(Distribution::read).transpose()?;
     // All of them before anything is measured.

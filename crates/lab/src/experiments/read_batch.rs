@@ -6,7 +6,7 @@
 //! family, `copy.avx.g*` for registers (grouping) and `copy.avx.nt.block*` for block prefetch; the
 //! number is the axis `read_bytes`. The hardware's prefetcher stays on.
 
-use super::*;
+use super::prelude::*;
 use cachewise_kernels::find;
 
 pub(super) fn figures() -> Vec<Figure> {

@@ -6,7 +6,8 @@
 //! Seven policies choose the stores; a bystander's working set is warm before every call. A real TCP
 //! receive over loopback stands beside them.
 
-use super::*;
+use super::prelude::*;
+use super::tcp;
 use cachewise_kernels::find;
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -5,7 +5,7 @@
 //! time, at which size, for copy and for zero. The reference is the kernel with temporal stores, so
 //! that a ratio of 1 is the break-even line; libc stands beside both.
 
-use super::*;
+use super::prelude::*;
 use cachewise_kernels::find;
 
 /// Label of cells whose delay is traffic.

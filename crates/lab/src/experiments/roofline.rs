@@ -4,7 +4,7 @@
 //! figure: reading is two streams of equal bytes compared, which is bound by loads; writing is a
 //! fill. Other experiments use the ceilings to say how near the limit a result is.
 
-use super::*;
+use super::prelude::*;
 use std::collections::BTreeMap;
 
 /// Which kernels set the ceiling of an operation: the straight members of each vector family and

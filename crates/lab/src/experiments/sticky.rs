@@ -6,7 +6,7 @@
 //! row of calls is timed alone, after temporal stores, after non-temporal ones, and after those and one
 //! read of every line; the three take turns in one round.
 
-use super::*;
+use super::prelude::*;
 use cachewise_measure::turns;
 
 /// Calls in a row.

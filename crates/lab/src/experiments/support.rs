@@ -1,7 +1,12 @@
 //! What several experiments share: choosing kernels, and rows of variants of one kernel.
 
-use super::*;
+use super::setting::*;
+use crate::bench::Outcome;
+use crate::routines::{LIBC, Routine, libc_reference};
+use crate::{LabError, select};
 use cachewise_kernels::find;
+use cachewise_kernels::{Features, Kernel, Operation, RegisterClass, TABLE};
+use cachewise_measure::{Caches, Level, Row};
 
 /// libc, then the kernels the user names (what this CPU lacks is noted), or else those of the
 /// experiment's own choice that this CPU runs.
@@ -130,11 +135,6 @@ pub(super) fn relation(size: usize, caches: &Caches) -> String {
 /// Nothing to measure, and why.
 pub(super) fn nothing<T>(why: impl Into<String>) -> Result<T> {
     Err(LabError::Nothing(why.into()))
-}
-
-/// A row at further coordinates.
-pub(super) fn at(row: Row, axes: &[(&str, f64)]) -> Row {
-    Row { cell: row.cell.clone().with(axes), ..row }
 }
 
 /// The row of a variant of a routine: who it is, and what is added to that name for the variant that it

@@ -7,18 +7,14 @@
 mod ring;
 mod zero_copy;
 
-use super::*;
+use super::prelude::*;
 use cachewise_measure::clock::thread_cpu_ns;
 use ring::Ring;
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::os::fd::AsFd as _;
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::time::Duration;
-use zero_copy::{Mapping, ZeroCopy};
-
-/// A receive that takes this long will not come.
-const PATIENCE: Duration = Duration::from_secs(5);
+use zero_copy::{Mapping, PATIENCE, ZeroCopy};
 
 /// Pages in a segment of a connection whose receiver wants whole ones: 7, since the kernel takes no
 /// largest segment of more than 32 KiB.

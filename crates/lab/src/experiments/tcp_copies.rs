@@ -7,8 +7,8 @@
 //! pages; so mapping has a cell of its own, beside reading from that sender. A mapped message is not
 //! touched; `read` leaves it in the caller's buffer.
 
+use super::prelude::*;
 use super::tcp::{self, Connection, Way};
-use super::*;
 
 pub(super) fn figures() -> Vec<Figure> {
     let title = "CPU time of both ends of a message over the loopback device";

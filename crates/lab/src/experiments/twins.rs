@@ -4,7 +4,7 @@
 //! line somewhere else. Each loop takes turns with its own twin. Loops are of `movq` (seed 000) and
 //! `movdqa` (seed 002), with temporal and with non-temporal stores, a line of 64 bytes a round.
 
-use super::*;
+use super::prelude::*;
 
 #[cfg(target_arch = "x86_64")]
 mod x86;

@@ -9,7 +9,7 @@
 //! sample passes over its buffers many times, so that "over others" is two values in turn, and its
 //! time the mean of the two.
 
-use super::*;
+use super::prelude::*;
 use cachewise_kernels::find;
 use std::cell::Cell as Shared;
 use std::rc::Rc;

@@ -8,7 +8,7 @@
 //! like). Then copy, zero and compare by each register class, bare and between save and restore, take
 //! turns with the integer kernels.
 
-use super::*;
+use super::prelude::*;
 
 #[cfg(target_arch = "x86_64")]
 mod x86;

@@ -1,4 +1,4 @@
-//! What a record says about its own drawing: figures to draw, and distributions too large to list.
+//! What a record says about its own drawing: figures to draw.
 //!
 //! A report is redrawn from the record alone, so the experiment writes here what its axes are; the
 //! report decides how a curve looks.
@@ -101,16 +101,4 @@ pub enum FigureKind {
     HeatMap,
     /// The rows' histograms, with their running tally.
     Histogram,
-}
-
-/// How often something took how long.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Histogram {
-    /// Edges of the bins in nanoseconds, one more than there are bins.
-    #[serde(with = "crate::rounded")]
-    pub edges_ns: Vec<f64>,
-    /// Calls per bin.
-    pub counts: Vec<u64>,
-    /// Calls above the last edge.
-    pub above: u64,
 }

@@ -1,7 +1,7 @@
 //! What a probe proves.
 
-use super::Level;
 use crate::latency::Latencies;
+use crate::level::Level;
 use serde::{Deserialize, Serialize};
 
 /// Whether lines were where the experiment says.

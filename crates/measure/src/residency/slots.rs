@@ -1,6 +1,6 @@
 //! Where slots lie in an arena, and how many a level takes.
 
-use super::Level;
+use crate::level::Level;
 use crate::{Caches, LINE, MeasureError};
 
 pub(super) const PAGE: usize = 4096;

@@ -1,7 +1,7 @@
 //! `cached-target` (001.2 to .4, 002.9): one table per size and source, a column per state of the
 //! target; and one of `prefetchnta`, a column per level.
 
-use super::*;
+use super::support::*;
 
 /// Targets first, then prefetching.
 pub fn tables(rows: &[Row]) -> Vec<Table> {

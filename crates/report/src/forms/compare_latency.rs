@@ -1,7 +1,8 @@
 //! `compare-latency`: time by first difference; time per comparison of pages; seed 004's histograms
 //! with their running tally.
 
-use super::*;
+use super::grids;
+use super::support::*;
 
 /// Lines of a histogram in a terminal.
 const LINES: usize = 20;

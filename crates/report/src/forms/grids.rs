@@ -1,6 +1,6 @@
 //! Experiments whose tables have one quantity: candidates down, one coordinate across.
 
-use super::*;
+use super::support::*;
 
 /// How rows become grids.
 pub struct Grid {

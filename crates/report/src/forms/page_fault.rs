@@ -1,7 +1,7 @@
 //! `page-fault` in seed 003's columns (003.12), with what the seed left out: the scrubber's CPU, the
 //! later use, the CPU in all.
 
-use super::*;
+use super::support::*;
 
 /// One table per repetitions and threads, one of faults without zeroing, and one of latencies.
 pub fn tables(rows: &[Row]) -> Vec<Table> {

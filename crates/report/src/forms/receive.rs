@@ -1,7 +1,7 @@
 //! `receive` (001.7, .8): a table per cell, policies down; speed, and what of a core it takes at
 //! 10 Gb/s.
 
-use super::*;
+use super::support::*;
 
 /// One table per cell, in the order they were measured.
 pub fn tables(rows: &[Row]) -> Vec<Table> {

@@ -2,7 +2,7 @@
 //! delay. `<` marks cells that the candidate wins, `>` those it loses, `~` those that nobody can
 //! tell; between `<` and `>` runs the break-even line.
 
-use super::*;
+use super::support::*;
 
 /// One table per candidate other than the reference, operation, size and place.
 pub fn tables(rows: &[Row]) -> Vec<Table> {

@@ -1,7 +1,8 @@
 //! `vector-state`: nanoseconds of saving and restoring by component and state; then kernels against
 //! sizes, with the faster integer kernel as 1.
 
-use super::*;
+use super::grids;
+use super::support::*;
 
 /// The costs, then one table per operation.
 pub fn tables(rows: &[Row]) -> Vec<Table> {

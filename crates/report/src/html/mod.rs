@@ -133,7 +133,7 @@ fn section(index: usize, sheet: &Sheet<'_>, plots: &[Plot]) -> Value {
     if verdicts.is_empty() {
         verdicts.push(tally(&record.rows));
     }
-    let experiment = Some(crate::experiment_of(record)).filter(|name| !name.is_empty());
+    let experiment = Some(crate::rows::experiment_of(record)).filter(|name| !name.is_empty());
     let experiment = experiment.unwrap_or("record");
     let mut tables = crate::experiment_tables(experiment, &record.rows);
     if tables.len() > MOST_TABLES && !crate::has_form(experiment) {

@@ -1,7 +1,7 @@
 //! From rows and a [`Figure`] to a [`Plot`].
 
+use super::data::{Axis, Key, Panel, Plot, Point, Series, agree_on_colours};
 use super::value::{Coordinate, Quantity, Spread, Unit, axis_title, coordinate};
-use super::{Axis, Key, Panel, Plot, Point, Series, agree_on_colours};
 use crate::cost::median;
 use crate::units::bytes;
 use cachewise_measure::record::{distinct, groups};
@@ -19,7 +19,7 @@ pub fn figures(record: &Record) -> Vec<Figure> {
     }
     let figure = |state: &str| {
         let of_state = || record.rows.iter().filter(|row| row.cell.state == state);
-        let is_curve = crate::sorted(of_state().map(|row| row.cell.size)).len() > 2;
+        let is_curve = crate::rows::sorted(of_state().map(|row| row.cell.size)).len() > 2;
         let has_parts = |row: &Row| !row.reader_ns.is_empty() || !row.bystander_ns.is_empty();
         let (title, value) = match (of_state().any(has_parts), is_curve) {
             (true, true) => ("Whole cost over the reference's by size", "total_ratio"),

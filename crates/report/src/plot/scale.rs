@@ -1,6 +1,7 @@
 //! From values to lengths, and which values get a tick.
 
-use super::{Axis, Quantity, Unit};
+use super::data::Axis;
+use super::value::{Quantity, Unit};
 
 /// A straight or logarithmic map from values to a length. Monotone, and finite for every finite
 /// value.
@@ -125,6 +126,15 @@ impl Scale {
             .filter(|power| power.rem_euclid(step.unwrap_or(10) as i32) == 0)
             .map(|power| 2_f64.powi(power))
             .collect()
+    }
+}
+
+impl Axis {
+    /// The scale of its places between two lengths.
+    pub(crate) fn scale(&self, ends: (f64, f64)) -> Scale {
+        let [first, last] = [self.places.first(), self.places.last()];
+        let range = (first.copied().unwrap_or(0.0), last.copied().unwrap_or(1.0));
+        Scale::new(range, self.log, ends)
     }
 }
 

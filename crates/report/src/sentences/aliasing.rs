@@ -1,6 +1,6 @@
 //! What the rows of `aliasing` amount to. Pure.
 
-use super::*;
+use super::support::*;
 
 /// A slow case rather than a cost: this many times slower.
 const SLOW_CASE: f64 = 1.5;

@@ -1,6 +1,6 @@
 //! What the rows of `cached-target` amount to. Pure.
 
-use super::*;
+use super::support::*;
 
 /// Within this of cached speed counts as cached speed (001.4's 10 %).
 const NEAR: f64 = 1.10;
@@ -38,7 +38,7 @@ fn targets(rows: &[Row]) -> Vec<String> {
         cells.iter().find(|(key, _)| is_it(key)).map(|(_, of_cell)| of_cell.as_slice())
     };
     let read = cells.iter().filter(|(key, _)| key.state == TARGET_READ);
-    let sizes = crate::sorted(read.map(|(key, _)| key.size)).into_iter();
+    let sizes = crate::rows::sorted(read.map(|(key, _)| key.size)).into_iter();
     let told = sizes.filter_map(|size| {
         let read = cell(size, TARGET_READ, 1.0)?;
         let target = cached_target(size, read, cell(size, TARGET_FAR, 1.0)?)?;

@@ -1,6 +1,7 @@
 //! What the rows of `compare-latency` amount to. Pure.
 
-use super::*;
+use super::support::*;
+use super::vector_state::break_even;
 
 pub fn verdicts(rows: &[Row]) -> Vec<String> {
     let of = |state: &str| rows.iter().filter(|row| row.cell.state == state).collect::<Vec<_>>();

@@ -1,6 +1,6 @@
 //! What the rows of `extent` amount to. Pure.
 
-use super::*;
+use super::support::*;
 
 pub fn verdicts(rows: &[Row]) -> Vec<String> {
     let (mut headline, mut sentences) = (Vec::new(), Vec::new());

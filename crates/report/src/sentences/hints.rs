@@ -1,6 +1,6 @@
 //! What the rows of `hints` amount to: whether the hints keep their promise. Pure.
 
-use super::*;
+use super::support::*;
 
 /// What was found of a promise that one sample is less than the other of the same round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! What the rows of `page-clear` amount to. Pure.
 
-use super::*;
+use super::support::*;
 
 /// The pair that the document compared.
 const PERIOD: (&str, &str) = ("zero.mmx.nt", "zero.mmx");

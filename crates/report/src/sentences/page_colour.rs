@@ -1,6 +1,6 @@
 //! What the rows of `page-colour` amount to. Pure.
 
-use super::*;
+use super::support::*;
 
 /// What 002.11 claims of bad colours: 30 % of the bandwidth.
 const CLAIMED: f64 = 1.3;

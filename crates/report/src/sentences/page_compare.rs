@@ -1,6 +1,6 @@
 //! What the rows of `page-compare` amount to. Pure.
 
-use super::*;
+use super::support::*;
 
 pub fn verdicts(rows: &[Row]) -> Vec<String> {
     let states = groups(rows, |row: &Row| row.cell.state.to_string());

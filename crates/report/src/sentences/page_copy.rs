@@ -1,7 +1,7 @@
 //! What the rows of `page-copy` amount to. Pure.
 
 use super::page_clear::beside_libc;
-use super::*;
+use super::support::*;
 
 /// Pairs of today, the widest first.
 const TODAY: [(&str, &str); 2] = [("avx512.nt", "avx512"), ("avx.nt", "avx")];

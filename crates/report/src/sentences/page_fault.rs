@@ -1,6 +1,6 @@
 //! What the rows of `page-fault` amount to. Pure.
 
-use super::*;
+use super::support::*;
 
 /// Lines of a page.
 const PAGE_LINES: usize = PAGE_SIZE / 64;

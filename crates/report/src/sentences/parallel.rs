@@ -1,6 +1,6 @@
 //! What the rows of `parallel` amount to. Pure.
 
-use super::*;
+use super::support::*;
 
 pub fn verdicts(rows: &[Row]) -> Vec<String> {
     let pay = |ThreadDecision { operation, supply, threads, from }| {

@@ -1,6 +1,6 @@
 //! What the rows of `peers` amount to: how the library fares beside the best of the others. Pure.
 
-use super::*;
+use super::support::*;
 
 /// What is asked of the library: nowhere slower than this part of the envelope's speed.
 const LEAST: f64 = 0.97;

@@ -1,6 +1,6 @@
 //! What the rows of `read-batch` amount to. Pure.
 
-use super::*;
+use super::support::*;
 
 /// The numbers with which a family is fastest and slowest in one cell, and the time of the slowest over
 /// that of the fastest; none where no two members can be told apart.

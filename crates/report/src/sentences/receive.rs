@@ -1,6 +1,6 @@
 //! What the rows of `receive` amount to. Pure.
 
-use super::*;
+use super::support::*;
 
 /// Which policy costs least over everything, and what 001.8 recommends. Pure.
 pub fn verdicts(rows: &[Row]) -> Vec<String> {

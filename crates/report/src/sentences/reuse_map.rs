@@ -1,6 +1,6 @@
 //! What the rows of `reuse-map` amount to. Pure.
 
-use super::*;
+use super::support::*;
 
 /// Among a hundred cells some interval excludes 1 by chance alone: "yes" needs one that begins
 /// above this.

@@ -1,6 +1,6 @@
 //! What the rows of `sticky` amount to. Pure.
 
-use super::*;
+use super::support::*;
 
 /// Less than this is not named: eight calls of nine routines would give a few by chance.
 const NOTICED: f64 = 1.05;

@@ -1,6 +1,6 @@
 //! What the rows of `tcp-copies` amount to. Pure.
 
-use super::*;
+use super::support::*;
 
 /// The sentences that rows amount to: each way over what its rows are compared with.
 pub fn verdicts(rows: &[Row]) -> Vec<String> {

@@ -1,6 +1,6 @@
 //! What the rows of `twins` amount to. Pure.
 
-use super::*;
+use super::support::*;
 
 /// A change of the loop, and what a document claims of it.
 struct Claim {

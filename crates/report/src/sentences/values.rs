@@ -1,6 +1,6 @@
 //! What the rows of `values` amount to. Pure.
 
-use super::*;
+use super::support::*;
 
 pub fn verdicts(rows: &[Row]) -> Vec<String> {
     let mut sentences = vec![denormals(rows)];

@@ -1,6 +1,6 @@
 //! What the rows of `vector-state` amount to. Pure.
 
-use super::*;
+use super::support::*;
 
 /// Where a kernel pays: over the largest sizes among which it never loses.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -1,6 +1,6 @@
 //! Lying bars with the interval's whisker; stacked where the value is a sum of three parts.
 
-use super::*;
+use super::elements::*;
 use crate::plot::{Bar, Quantity, range};
 use crate::units::time;
 

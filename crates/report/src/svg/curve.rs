@@ -1,6 +1,6 @@
 //! Lines with their interval bands.
 
-use super::*;
+use super::elements::*;
 use crate::plot::{Point, Series};
 
 const HEIGHT: f64 = 240.0;

@@ -1,6 +1,6 @@
 //! Grids of colour, one per candidate, with the line where the ratio passes one.
 
-use super::*;
+use super::elements::*;
 use crate::plot::{Axis, Series, range};
 use crate::units::significant;
 

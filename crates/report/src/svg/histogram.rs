@@ -1,6 +1,6 @@
 //! Distributions of single calls: counts on a logarithmic axis, and the running tally over them.
 
-use super::*;
+use super::elements::*;
 use crate::plot::{Unit, bins, range};
 use crate::units::time;
 

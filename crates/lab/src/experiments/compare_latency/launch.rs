@@ -2,26 +2,12 @@
 //! its own where the program can start one, since layout differs between processes.
 
 use super::super::pages::{PageSet, ROOTS};
-use super::super::*;
+use super::super::prelude::*;
+pub use crate::helper::Order;
 use crate::helper::{Helper, Request};
 use cachewise_kernels::find;
 use cachewise_measure::{CallTimes, turns};
 use serde::{Deserialize, Serialize};
-
-/// What to time.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Order {
-    /// Pages of the set.
-    pub pages: usize,
-    /// Comparisons per pass.
-    pub comparisons: usize,
-    /// Passes per kernel.
-    pub passes: usize,
-    /// Kernel names, and libc's.
-    pub kernels: Vec<String>,
-    /// Seed of pages, tree and turns.
-    pub seed: u64,
-}
 
 /// One kernel's single calls.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -1,13 +1,15 @@
 //! The ways to get a page, each as a program would.
 
-use super::ready::Ready;
-use super::*;
+use super::super::prelude::*;
+use super::cell::{Cell, PAGE_LINES};
+use super::ready::{Ready, out_of_memory};
 use cachewise_pages::{PageSize, Pool, PoolError, Scrub};
 use rustix::mm::{self, Advice, MapFlags, ProtFlags};
 use std::io;
 use std::ops::Range;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
 /// What a thread's cache of single pages holds at most: 256 zeroed ones, as many dirty ones, and a reserve.
 const CACHE: usize = 3 * 256 * PAGE_SIZE;
@@ -237,10 +239,6 @@ pub(super) unsafe fn free(
 ) -> Result<(), PoolError> {
     // SAFETY: the caller's promise.
     pages.into_iter().try_for_each(|page| unsafe { pool.free_raw(page, 0) })
-}
-
-pub(super) fn out_of_memory<E: Into<io::Error>>(what: &str) -> impl Fn(E) -> LabError {
-    move |error| LabError::Pool(format!("{what} beside it: {}", error.into()))
 }
 
 /// Room for a huge page's alignment, and for calloc's header.

@@ -1,8 +1,8 @@
 //! How long a single zeroed page takes to be handed out, while the scrubber works and while it
 //! rests.
 
+use super::super::prelude::*;
 use super::arms::{free, unhindered};
-use super::*;
 use cachewise_measure::CallTimes;
 use cachewise_pages::{Pool, PoolError, Scrub};
 use std::collections::VecDeque;

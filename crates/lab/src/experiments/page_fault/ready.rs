@@ -3,13 +3,14 @@
 //! could give at most (seed 003.14). What a fault on anonymous memory does besides zeroing, taking
 //! a page and charging it to its control group, is left out too: hence "at most".
 
-use super::arms::out_of_memory;
-use super::*;
+use super::super::prelude::*;
 use rustix::fs::MemfdFlags;
 use rustix::mm::{self, Advice, MapFlags, ProtFlags};
 use std::fs::File;
+use std::io;
 use std::ptr;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 /// The file, as long as everything that is handed out.
 pub(super) struct Ready {
@@ -72,4 +73,8 @@ impl Ready {
         unsafe { mm::mmap(ptr::null_mut(), self.bytes, access, MapFlags::SHARED, &self.file, 0) }
             .map_err(out_of_memory("mapping a file in memory"))
     }
+}
+
+pub(super) fn out_of_memory<E: Into<io::Error>>(what: &str) -> impl Fn(E) -> LabError {
+    move |error| LabError::Pool(format!("{what} beside it: {}", error.into()))
 }

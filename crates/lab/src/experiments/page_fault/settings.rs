@@ -7,11 +7,12 @@
 //! settings differ. Rows have the program's time a page, the bystander's time a line, how many
 //! pages were found zeroed, and the scrubber's CPU.
 
+use super::super::prelude::*;
 use super::arms::{free, pause, refused, unhindered};
-use super::*;
-use cachewise_measure::Bystander;
+use cachewise_measure::{Bystander, turns};
 use cachewise_pages::{EngineChoice, Pool, PoolError, Scrub};
 use std::ptr::NonNull;
+use std::time::{Duration, Instant};
 
 /// Bytes of a pool.
 const POOL: usize = 16 << 20;

@@ -1,11 +1,14 @@
 //! Linux's own ways around copying: `MSG_ZEROCOPY` with its completions, and `TCP_ZEROCOPY_RECEIVE`
 //! (Documentation/networking/msg_zerocopy.rst and `struct tcp_zerocopy_receive` in linux/tcp.h).
 
-use super::PATIENCE;
 use cachewise_kernels::PAGE_SIZE;
 use std::io::{self, Read as _};
 use std::net::TcpStream;
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd};
+use std::time::Duration;
+
+/// A receive that takes this long will not come.
+pub(super) const PATIENCE: Duration = Duration::from_secs(5);
 
 /// `SO_EE_CODE_ZEROCOPY_COPIED` of linux/errqueue.h: the kernel copied after all.
 const COPIED: u8 = 1;

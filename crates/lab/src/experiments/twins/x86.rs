@@ -1,6 +1,6 @@
 //! The loops of `twins`, for x86-64, and their measuring.
 
-use crate::experiments::*;
+use crate::experiments::prelude::*;
 use cachewise_kernels::CACHE_LINE;
 use std::arch::asm;
 use std::sync::atomic::AtomicU64;

@@ -1,6 +1,6 @@
 //! The measuring part of `vector-state`, for x86-64.
 
-use crate::experiments::*;
+use crate::experiments::prelude::*;
 use crate::xstate::{self, AVX, AVX512, Area, SSE, Save, Support, X87};
 use cachewise_kernels::find;
 use std::cell::Cell as Shared;

@@ -5,41 +5,20 @@
 //! of the C library's routine. So a decision for libc costs one comparison and one jump, and so does one
 //! for a kernel (`docs/decisions/entry-stubs.md`).
 
-use super::{
-    CLASSES, COMPARE, COPY, DIRECT, EQUAL, FILL, MOVE, ROW_COUNT, Row, Slot, ZERO, class,
-    class_sizes, libc_slot,
-};
+use crate::class::{CLASSES, class, class_sizes};
+use crate::hooks::jump;
 use crate::names;
+use crate::slots::{self, Slot, count, hooked, libc_slot};
 use crate::small;
 use crate::system;
+use crate::table::{DIRECT, NEXT, ROWS, Range, Row};
 use cachewise_kernels::{Operation, TABLE};
-use core::ptr::null_mut;
-use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
-
-/// By row, the two ranges behind its limit in [`DIRECT`].
-pub static NEXT: [[Range; 2]; ROW_COUNT] = [const { [const { Range::none() }; 2] }; ROW_COUNT];
-
-/// Bytes of a row's ranges.
-pub const NEXT_BYTES: usize = size_of::<[Range; 2]>();
-
-/// Sizes up to `last`, from the end of what is before on; 0 for none. The two are read one after the other: a
-/// call that comes while they change may take the function of another range, which is as right.
-#[repr(C, align(16))]
-pub struct Range {
-    last: AtomicUsize,
-    function: AtomicPtr<()>,
-}
-
-impl Range {
-    const fn none() -> Range {
-        Range { last: AtomicUsize::new(0), function: AtomicPtr::new(null_mut()) }
-    }
-}
+use core::sync::atomic::Ordering;
 
 /// Notes the ranges of a row as its table has them.
-pub(super) fn note(operation: Operation, row: usize) {
+pub(crate) fn note(operation: Operation, row: usize) {
     if let (Some(ranges), Some(entries), Some(direct)) =
-        (NEXT.get(row), super::ROWS.get(row), DIRECT.get(row))
+        (NEXT.get(row), ROWS.get(row), DIRECT.get(row))
     {
         note_ranges(ranges, operation, entries, direct.load(Ordering::Relaxed));
     }
@@ -79,36 +58,36 @@ fn function(operation: Operation, slot: usize) -> Option<*mut ()> {
         Operation::Fill | Operation::Zero | Operation::ZeroPages => memset,
         Operation::Compare | Operation::Equal => memcmp,
     };
-    let twin = |twins: &[Slot]| twins.get(slot).map_or(0, |slot| usize::from(slot.0));
     match operation {
         // What `memcmp` returns is not 1 or 0: a function makes it so.
         _ if is_libc && operation != Operation::Equal => {
             let moves = operation != Operation::Copy || system::copy_is_move();
             moves.then(|| routine.load(Ordering::Acquire))
         }
-        _ if slot == 0 => None,
-        Operation::Copy | Operation::CopyPages => {
-            at(&MOVE, twin(&MOVES)).map(|function| function as *mut ())
-        }
-        Operation::Move => at(&MOVE, slot).map(|function| function as *mut ()),
-        Operation::Fill => at(&FILL, slot).map(|function| function as *mut ()),
-        Operation::Zero | Operation::ZeroPages => {
-            at(&FILL, twin(&FILLS)).map(|function| function as *mut ())
-        }
-        Operation::Compare => at(&COMPARE, slot).map(|function| function as *mut ()),
-        Operation::Equal => at(&EQUAL, slot).map(|function| function as *mut ()),
+        #[cfg(all(feature = "os", target_os = "linux"))]
+        _ if is_libc => Some(system::equal as *mut ()),
+        Operation::Move if slot == hooked(operation) => Some(jump::r#move as *mut ()),
+        Operation::Fill if slot == hooked(operation) => Some(jump::fill as *mut ()),
+        Operation::Copy | Operation::CopyPages => kernel_at(Operation::Move, twin(&MOVES, slot)),
+        Operation::Zero | Operation::ZeroPages => kernel_at(Operation::Fill, twin(&FILLS, slot)),
+        _ => kernel_at(operation, slot),
     }
 }
 
-/// The function of a slot; the first fills the table and is none.
-fn at<F: Copy>(functions: &[F], slot: usize) -> Option<F> {
-    functions.get(slot).filter(|_| slot != 0).copied()
+/// The kernel of a slot; the first fills the table and is none.
+fn kernel_at(operation: Operation, slot: usize) -> Option<*mut ()> {
+    let kernel = slots::kernel(operation, Slot(u8::try_from(slot).ok()?))?;
+    Some(kernel.function.address().cast_mut().cast())
+}
+
+fn twin(twins: &[Slot], slot: usize) -> usize {
+    twins.get(slot).map_or(0, |slot| usize::from(slot.0))
 }
 
 /// The moves of the techniques of the copies, by slot.
-static MOVES: [Slot; COPY.len()] = twins(Operation::Copy, Operation::Move);
+static MOVES: [Slot; count(Operation::Copy) + 1] = twins(Operation::Copy, Operation::Move);
 /// The fills of the techniques of the zeros.
-static FILLS: [Slot; ZERO.len()] = twins(Operation::Zero, Operation::Fill);
+static FILLS: [Slot; count(Operation::Zero) + 1] = twins(Operation::Zero, Operation::Fill);
 
 /// For each slot of an operation the slot of another's kernel of the same technique, or the first.
 const fn twins<const SLOTS: usize>(of: Operation, to: Operation) -> [Slot; SLOTS] {
@@ -117,7 +96,7 @@ const fn twins<const SLOTS: usize>(of: Operation, to: Operation) -> [Slot; SLOTS
     while at < TABLE.len() {
         if TABLE[at].deploy && TABLE[at].operation() as u8 == of as u8 {
             if let Some((_, technique)) = names::split(TABLE[at].name.as_bytes(), b'.') {
-                slots[slot] = names::slot(to, technique);
+                slots[slot] = slots::named(to, technique);
             }
             slot += 1;
         }
@@ -140,8 +119,9 @@ mod tests {
         note_ranges(&ranges, Operation::Move, &row, direct);
         ranges.each_ref().map(|range| {
             let function = range.function.load(Ordering::Relaxed);
-            let slot = MOVE.iter().position(|known| *known as *mut () == function);
-            (range.last.load(Ordering::Relaxed), slot.unwrap_or(0))
+            let mut moves = slots::kernels(Operation::Move);
+            let slot = moves.find(|(_, kernel)| kernel.function.address() == function.cast());
+            (range.last.load(Ordering::Relaxed), slot.map_or(0, |(Slot(slot), _)| slot.into()))
         })
     }
 
@@ -165,8 +145,8 @@ mod tests {
             (Operation::Zero, Operation::Fill, &FILLS[..]),
         ] {
             let mut some = 0;
-            for (slot, kernel) in super::super::kernels(of) {
-                let Some(twin) = super::super::kernel(to, twins[usize::from(slot.0)]) else {
+            for (slot, kernel) in slots::kernels(of) {
+                let Some(twin) = slots::kernel(to, twins[usize::from(slot.0)]) else {
                     continue;
                 };
                 assert_eq!(twin.technique(), kernel.technique());

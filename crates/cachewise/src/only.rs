@@ -1,8 +1,13 @@
 //! A table that names one kernel, or libc, alone: for those who measure what the library calls.
 
-use super::{Slot, defaults, profile, source, system};
-use super::{decide, kernel, libc_slot, note_row, slot_of};
 use crate::cpu::Identity;
+use crate::defaults;
+use crate::follow::{decide, note_row};
+use crate::profile;
+use crate::rows::row;
+use crate::slots::{Slot, kernel, libc_slot, slot_of};
+use crate::source;
+use crate::system;
 use cachewise_kernels::{Kernel, Operation};
 
 /// Has every call of a kernel's operation that the table decides done by this kernel, for those who
@@ -34,7 +39,7 @@ pub fn below_libc(operation: Operation) -> Option<&'static str> {
 
 fn use_everywhere(operation: Operation, slot: Slot, identity: &Identity) -> bool {
     for reuse in profile::hints(operation) {
-        let row = profile::row(operation, *reuse);
+        let row = row(operation, *reuse);
         decide(operation, row, profile::FIRST_SIZE..=profile::MAX_SIZE, slot, identity);
         note_row(operation, row);
     }

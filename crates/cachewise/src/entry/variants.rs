@@ -1,0 +1,54 @@
+//! The entries as they can be asked for, called and measured by themselves.
+
+use super::choice::{self, Entry};
+#[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
+use super::ways;
+#[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
+use crate::rows::place;
+use cachewise_kernels::Operation;
+
+/// The entries of an operation, by number; none where the entries are not written out: on every
+/// other architecture, and for targets without vector registers.
+///
+/// ```
+/// use cachewise_kernels::Operation;
+///
+/// for entry in cachewise::entry::variants(Operation::Copy) {
+///     println!("copy {} needs {}", entry.name, entry.requires);
+/// }
+/// ```
+#[must_use]
+pub fn variants(operation: Operation) -> &'static [Entry] {
+    #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
+    return ways::ENTRIES.get(place(operation)).map_or(&[], |entries| entries);
+    #[cfg(not(all(target_arch = "x86_64", target_feature = "sse2")))]
+    {
+        let _ = operation;
+        &[]
+    }
+}
+
+/// The entry of an operation that calls take now; `None` where there is but one.
+#[must_use]
+pub fn chosen(operation: Operation) -> Option<&'static Entry> {
+    variants(operation).get(usize::from(choice::way(operation)))
+}
+
+/// The kernel whose work the entry of that name does by itself above 256 bytes.
+#[doc(hidden)]
+#[must_use]
+pub fn continued_by(operation: Operation, name: &str) -> Option<&'static str> {
+    #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
+    {
+        let way = variants(operation).iter().position(|entry| entry.name == name)?;
+        let technique = choice::continues(operation, u8::try_from(way).ok()?)?;
+        let kernels = cachewise_kernels::TABLE.iter();
+        let mut own = kernels.filter(|kernel| kernel.operation() == operation);
+        own.find(|kernel| kernel.technique() == technique).map(|kernel| kernel.name)
+    }
+    #[cfg(not(all(target_arch = "x86_64", target_feature = "sse2")))]
+    {
+        let _ = (operation, name);
+        None
+    }
+}

@@ -1,0 +1,161 @@
+//! The decision table: the bytes, and the numbers made from them, that every call reads. They are all
+//! that ever changes; who writes them is above (`follow.rs`, `defaults.rs`, `ranges.rs`, `hooks.rs`).
+//!
+//! ```text
+//! size -> class -> ROWS[operation and hint][class] -> slot
+//!                  one byte, 0 at first
+//! ```
+//!
+//! Zero, their first value, stands for a function that fills the table and then does the call's work.
+//! Every other value is the [slot](Slot) of what this CPU can run, and is stored in one piece: whoever
+//! reads the table while another writes it gets the old slot or the new one, both right.
+
+use crate::class::{CLASSES, class, class_sizes};
+use crate::reuse::Reuse;
+use crate::rows::{FIRST_SIZE, ROWS as ROW_COUNT, row};
+use crate::slots::{self, Slot, libc_slot};
+use crate::small;
+use cachewise_kernels::{Kernel, Operation};
+#[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
+use core::ptr::null_mut;
+#[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
+use core::sync::atomic::{AtomicPtr, AtomicU32};
+use core::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
+
+/// One operation's decisions with one hint: a slot for each class of sizes.
+pub struct Row([AtomicU8; CLASSES]);
+
+/// Bytes of a row.
+#[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
+pub const ROW_BYTES: usize = size_of::<Row>();
+
+impl Row {
+    /// All classes initialise.
+    pub(crate) const fn new() -> Row {
+        Row([const { AtomicU8::new(0) }; CLASSES])
+    }
+
+    /// The slot of a class.
+    pub(crate) fn at(&self, class: usize) -> usize {
+        self.0.get(class).map_or(0, |entry| usize::from(entry.load(Ordering::Relaxed)))
+    }
+
+    /// Sets the slot of a class.
+    #[cfg(target_arch = "x86_64")]
+    pub(crate) fn put(&self, class: usize, slot: usize) {
+        if let (Some(entry), Ok(slot)) = (self.0.get(class), u8::try_from(slot)) {
+            entry.store(slot, Ordering::Relaxed);
+        }
+    }
+
+    /// As [`put`](Row::put), behind everything stored before it.
+    #[cfg(target_arch = "x86_64")]
+    pub(crate) fn put_ordered(&self, class: usize, slot: usize) {
+        if let (Some(entry), Ok(slot)) = (self.0.get(class), u8::try_from(slot)) {
+            entry.store(slot, Ordering::Release);
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn slot(&self, n: usize) -> usize {
+        // SAFETY: `class` is below CLASSES, by its last octave (63) and eighth (15); tested.
+        let entry = unsafe { self.0.get_unchecked(class(n as u64)) };
+        // A slot is complete in itself, so nothing has to be ordered before it.
+        usize::from(entry.load(Ordering::Relaxed))
+    }
+}
+
+/// The decisions: a row for each operation and hint.
+pub static ROWS: [Row; ROW_COUNT] = [const { Row::new() }; ROW_COUNT];
+
+/// Largest size of each row that is done without the table; 0 until the table is filled.
+pub static DIRECT: [AtomicUsize; ROW_COUNT] = [const { AtomicUsize::new(0) }; ROW_COUNT];
+
+/// The bit by which two addresses on different pages differ, for comparisons that may read on to
+/// the end of a page: no page is smaller. All bits where none may read on: until the table is
+/// filled, and all but the lowest under a checker of memory.
+#[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
+pub static PAGE: AtomicU32 = AtomicU32::new(u32::MAX);
+
+/// Whether comparisons of more than 256 bytes go by 32 although there are vectors of 64: 1 where the CPU
+/// halves those.
+#[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
+pub static NARROW: AtomicU8 = AtomicU8::new(0);
+
+/// Whether `n` bytes, [`small::LIMIT`] at least, are done without the table.
+#[inline(always)]
+pub(crate) fn is_direct(operation: Operation, reuse: Reuse, n: usize) -> bool {
+    // SAFETY: `rows::row` is below ROW_COUNT.
+    let limit = unsafe { DIRECT.get_unchecked(row(operation, reuse)) };
+    // A limit is complete in itself, so nothing has to be ordered before it.
+    n <= limit.load(Ordering::Relaxed)
+}
+
+/// By row, the two ranges behind its limit in [`DIRECT`].
+#[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
+pub static NEXT: [[Range; 2]; ROW_COUNT] = [const { [const { Range::none() }; 2] }; ROW_COUNT];
+
+/// Bytes of a row's ranges.
+#[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
+pub const NEXT_BYTES: usize = size_of::<[Range; 2]>();
+
+/// Sizes up to `last`, from the end of what is before on; 0 for none. The two are read one after the other: a
+/// call that comes while they change may take the function of another range, which is as right.
+#[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
+#[repr(C, align(16))]
+pub struct Range {
+    pub(crate) last: AtomicUsize,
+    pub(crate) function: AtomicPtr<()>,
+}
+
+#[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
+impl Range {
+    pub(crate) const fn none() -> Range {
+        Range { last: AtomicUsize::new(0), function: AtomicPtr::new(null_mut()) }
+    }
+}
+
+/// Lets a row use a kernel of its operation for the classes whose middle is in `from..=to`.
+pub(crate) fn set(row: usize, from: u64, to: u64, slot: Slot) {
+    let Some(Row(entries)) = ROWS.get(row) else { return };
+    let middle = |class: usize| {
+        let (start, end) = class_sizes(class).into_inner();
+        start + (end - start) / 2
+    };
+    let (first, last) = (class(from), class(to));
+    let first = if middle(first) < from { first + 1 } else { first };
+    let end = if middle(last) > to { last } else { last + 1 };
+    for entry in entries.get(first..end).unwrap_or(&[]) {
+        entry.store(slot.0, Ordering::Relaxed);
+    }
+}
+
+/// The kernel that a row uses for a size, and the sizes around it that use the same.
+pub(crate) fn look_up(operation: Operation, reuse: Reuse, n: u64) -> Option<Found> {
+    let Row(entries) = ROWS.get(row(operation, reuse))?;
+    // Below the first size that a profile decides, somebody else decides.
+    let (least, most) =
+        if n < FIRST_SIZE { (small::LIMIT as u64, FIRST_SIZE - 1) } else { (FIRST_SIZE, u64::MAX) };
+    let at = |class: usize| entries.get(class).map(|entry| entry.load(Ordering::Relaxed));
+    let here = class(n);
+    let slot = at(here)?;
+    let low = (class(least)..here).rev().take_while(|class| at(*class) == Some(slot)).last();
+    let high = (here..=class(most)).take_while(|class| at(*class) == Some(slot)).last();
+    let kernel = match slot == libc_slot(operation).0 {
+        true => None,
+        false => Some(slots::kernel(operation, Slot(slot))?),
+    };
+    Some(Found {
+        kernel,
+        from: least.max(*class_sizes(low.unwrap_or(here)).start()),
+        to: *class_sizes(high.unwrap_or(here)).end(),
+    })
+}
+
+/// What [`look_up`] finds.
+pub(crate) struct Found {
+    /// `None`: the C library's routine.
+    pub(crate) kernel: Option<&'static Kernel>,
+    pub(crate) from: u64,
+    pub(crate) to: u64,
+}

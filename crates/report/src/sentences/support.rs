@@ -1,0 +1,180 @@
+//! What the sentences of all experiments share: rows of a cell beside each other, and a ratio in words.
+
+pub(super) use crate::rows::{axis, operation_and_size};
+pub(super) use cachewise_kernels::{Kernel, PAGE_SIZE, RegisterClass, find};
+pub(super) use cachewise_measure::record::names::*;
+pub(super) use cachewise_measure::record::{by_cell, distinct, groups, paying};
+pub(super) use cachewise_measure::units::bytes;
+pub(super) use cachewise_measure::{
+    CellKey, Decision, Histogram, MARGIN, PairedRatio, ProofVerdict, Row, ThreadDecision, Verdict,
+    stats,
+};
+#[cfg(test)]
+pub(super) use made_up::*;
+
+/// Rows by cell.
+pub(super) type Cells<'r> = [(&'r CellKey, Vec<&'r Row>)];
+
+/// A cell in a few words.
+pub(super) fn in_words(key: &CellKey) -> String {
+    format!("{} of {}, {}", key.operation, bytes(key.size), where_is(key))
+}
+
+/// `DRAM to DRAM`, `L1`, or the state.
+pub(super) fn where_is(key: &CellKey) -> String {
+    key.levels().unwrap_or_else(|| key.state.to_string())
+}
+
+/// A candidate of one cell by name.
+pub(super) fn named<'r>(of_cell: &[&'r Row], name: &str) -> Option<&'r Row> {
+    of_cell.iter().copied().find(|row| row.candidate == name)
+}
+
+/// Whole cost of one candidate over another's of the same rounds of one cell.
+pub(super) fn between(of_cell: &[&Row], ours: &str, theirs: &str) -> Option<PairedRatio> {
+    let pair = named(of_cell, ours)?.over(named(of_cell, theirs)?);
+    // A cost at or below nothing is noise, and so is what is divided by it.
+    let told = [pair.low, pair.median, pair.high].iter().all(|r| r.is_finite() && *r > 0.0);
+    told.then_some(pair)
+}
+
+/// One row's operation over another's of the same rounds.
+pub(super) fn versus(ours: &Row, theirs: &Row) -> PairedRatio {
+    PairedRatio::new(&ours.operation_ns, &theirs.operation_ns, 0)
+}
+
+/// How many of some pairs are faster, slower, and neither.
+pub(super) struct Tally {
+    pub(super) all: usize,
+    pub(super) faster: usize,
+    pub(super) slower: usize,
+    pub(super) open: usize,
+}
+
+impl Tally {
+    pub(super) fn of(pairs: impl IntoIterator<Item = PairedRatio>) -> Tally {
+        let verdicts: Vec<Verdict> = pairs.into_iter().map(says).collect();
+        let count = |wanted| verdicts.iter().filter(|verdict| **verdict == wanted).count();
+        Tally {
+            all: verdicts.len(),
+            faster: count(Verdict::Faster),
+            slower: count(Verdict::Slower),
+            open: count(Verdict::CannotTell),
+        }
+    }
+}
+
+/// Rows by their candidate.
+pub(super) fn by_candidate<'r>(rows: &[&'r Row]) -> Vec<(String, Vec<&'r Row>)> {
+    groups(rows.iter().copied(), |row: &Row| row.candidate.clone())
+}
+
+/// `takes 12 % longer`, `takes 12 % less`, or what stands for no measurable difference.
+pub(super) fn takes(pair: PairedRatio, no_difference: &str) -> String {
+    match says(pair) {
+        Verdict::Slower => format!("takes {} longer", percent(pair.median)),
+        Verdict::Faster => format!("takes {} less", percent(pair.median)),
+        Verdict::CannotTell => no_difference.to_owned(),
+    }
+}
+
+/// What a paired ratio says by the margin of all verdicts.
+pub(super) fn says(pair: PairedRatio) -> Verdict {
+    pair.verdict(MARGIN)
+}
+
+/// A claim of a source document against what was found.
+pub(super) fn claim(claimed: Verdict, found: PairedRatio) -> &'static str {
+    match says(found) {
+        Verdict::CannotTell => "cannot tell here",
+        found if found == claimed => "still true",
+        _ => "no longer true here",
+    }
+}
+
+/// `1.32 (1.28 .. 1.36) times as long`.
+pub(super) fn times(pair: PairedRatio) -> String {
+    format!("{:.2} ({:.2} .. {:.2}) times as long", pair.median, pair.low, pair.high)
+}
+
+/// `12.3 %` of a time ratio above or below 1.
+pub(super) fn percent(ratio: f64) -> String {
+    let change = (ratio - 1.0).abs() * 100.0;
+    if change >= 10.0 { format!("{change:.0} %") } else { format!("{change:.1} %") }
+}
+
+/// Texts one after the other.
+pub(super) fn joined(texts: impl IntoIterator<Item = impl ToString>, between: &str) -> String {
+    texts.into_iter().map(|text| text.to_string()).collect::<Vec<_>>().join(between)
+}
+
+/// Where the pair with the least and the one with the greatest median are, by their first part.
+pub(super) fn ends<T>(pairs: &[(T, PairedRatio)]) -> Option<[&(T, PairedRatio); 2]> {
+    let by_median =
+        |a: &&(T, PairedRatio), b: &&(T, PairedRatio)| a.1.median.total_cmp(&b.1.median);
+    Some([pairs.iter().min_by(by_median)?, pairs.iter().max_by(by_median)?])
+}
+
+/// The least and the greatest of some values.
+pub(super) fn extremes(values: impl IntoIterator<Item = f64>) -> Option<(f64, f64)> {
+    let values: Vec<f64> = values.into_iter().collect();
+    Some((values.iter().copied().reduce(f64::min)?, values.iter().copied().reduce(f64::max)?))
+}
+
+/// The fastest of some rows.
+pub(super) fn fastest<'r>(rows: impl IntoIterator<Item = &'r Row>) -> Option<&'r Row> {
+    rows.into_iter().min_by(|a, b| a.median_ns().total_cmp(&b.median_ns()))
+}
+
+/// A number of this and so many of that.
+pub(super) fn counted(number: usize, what: &str) -> String {
+    if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
+}
+
+/// What is said in each of some cases, against what is kept of it in `snapshots`.
+#[cfg(test)]
+pub(super) fn kept(name: &str, cases: &[(&str, Vec<String>)]) {
+    let case = |(case, said): &(&str, Vec<String>)| format!("# {case}\n{}\n", said.join("\n"));
+    insta::assert_snapshot!(name, cases.iter().map(case).collect::<String>());
+}
+
+/// Rows that were never measured, beside libc.
+#[cfg(test)]
+pub(super) mod made_up {
+    use super::*;
+    pub(in crate::sentences) use cachewise_measure::Level;
+    use cachewise_measure::record::made_up;
+
+    pub(in crate::sentences) fn cell(operation: &str, size: usize, state: &str) -> CellKey {
+        CellKey::new(operation, size, state)
+    }
+
+    /// The same with its operands at a level.
+    pub(in crate::sentences) fn at(level: Level, cell: CellKey) -> CellKey {
+        let destination = Some(level.to_string());
+        CellKey {
+            source: destination.clone().filter(|_| cell.operation == "copy"),
+            destination,
+            ..cell
+        }
+    }
+
+    pub(in crate::sentences) fn row(cell: &CellKey, candidate: &str, ns: f64) -> Row {
+        noisy(cell, candidate, ns, 0.001)
+    }
+
+    pub(in crate::sentences) fn noisy(cell: &CellKey, candidate: &str, ns: f64, noise: f64) -> Row {
+        made_up::noisy(cell.clone(), candidate, LIBC, ns, noise)
+    }
+
+    /// A row with its ratio to another of that time.
+    pub(in crate::sentences) fn over(ns: f64, row: Row) -> Row {
+        let pair = versus(&row, &self::row(&row.cell, "twin", ns));
+        row.with_ratio(pair)
+    }
+
+    /// A row with that ratio.
+    pub(in crate::sentences) fn with_ratio(row: Row, (low, median, high): (f64, f64, f64)) -> Row {
+        row.with_ratio(PairedRatio { median, low, high, rounds: 15 })
+    }
+}

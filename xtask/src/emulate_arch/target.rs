@@ -1,0 +1,69 @@
+//! An architecture, and how programs are built for it and run.
+
+use crate::command::{command, made, output, root};
+use anyhow::Result;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// An architecture that can be emulated.
+pub struct Target {
+    /// As stages, the command line and compilers call it.
+    pub(super) name: &'static str,
+    pub(super) emulator: &'static str,
+    /// The Debian package of its C library.
+    pub(super) libc: &'static str,
+    /// Further CPUs: QEMU's name for one, and the kernels that behave differently there.
+    pub(super) variants: &'static [(&'static str, &'static str)],
+}
+
+/// How much of Rust's library is built for the target: `core` alone.
+pub(super) const CORE: &str = "-Zbuild-std=core";
+
+impl Target {
+    /// As Rust calls it.
+    pub(super) fn triple(&self) -> String {
+        format!("{}-unknown-linux-gnu", self.name)
+    }
+
+    /// Where Debian puts what is linked with.
+    pub(super) fn root(&self) -> String {
+        format!("/usr/{}-linux-gnu", self.name)
+    }
+
+    /// A program of the cross compiler.
+    pub(super) fn tool(&self, name: &str) -> String {
+        format!("{}-linux-gnu-{name}", self.name)
+    }
+
+    pub(super) fn emulated(&self, options: &[&str], program: &Path) -> Command {
+        let mut command = Command::new(self.emulator);
+        command.args(["-L", &self.root()]).args(options).arg(program);
+        // Decisions are the computed ones, whoever runs this.
+        command.env_remove("CACHEWISE_PROFILE").env("XDG_CONFIG_HOME", "/nonexistent");
+        command
+    }
+}
+
+/// Has cargo build for the target; what came out, by name.
+pub(super) fn cargo(target: &Target, words: &str) -> Result<BTreeMap<String, PathBuf>> {
+    let triple = target.triple();
+    let linker = format!("CARGO_TARGET_{}_LINKER", triple.to_uppercase().replace('-', "_"));
+    let mut cargo = command("/usr/bin/cargo");
+    cargo
+        .args(words.split_whitespace())
+        .args(["--target", &triple, "--message-format", "json", "--target-dir"])
+        .arg(root().join("target/emulate-arch"))
+        // What only debugging and timing need costs time to compile.
+        .args(["--config", "profile.dev.debug=false", "--config", "profile.dev.incremental=false"])
+        .args(["--config", "profile.dev.package.cachewise-measure.opt-level=1"])
+        .envs([("RUSTC", "/usr/bin/rustc"), ("RUSTC_BOOTSTRAP", "1")])
+        .env(linker, target.tool("gcc"))
+        .current_dir(root())
+        .stderr(Stdio::inherit());
+    // The outer cargo's choices, which are for another toolchain.
+    for name in ["RUSTUP_TOOLCHAIN", "RUSTDOC", "RUSTFLAGS", "LD_LIBRARY_PATH"] {
+        cargo.env_remove(name);
+    }
+    Ok(made(&output(&mut cargo)?.stdout, None))
+}
