@@ -204,7 +204,7 @@ fn claim(claimed: Verdict, found: PairedRatio) -> &'static str {
 
 /// `1.32 (1.28 .. 1.36) times as long`.
 fn times(pair: PairedRatio) -> String {
-    format!("{:.2} ({:.2} .. {:.2}) times as long", pair.median, pair.low, pair.high)
+    format!("{pair:.2} times as long")
 }
 
 /// `12.3 %` of a time ratio above or below 1.
