@@ -56,7 +56,6 @@ impl Candidate for Clearer<'_> {
 }
 
 pub(super) fn run(setting: &mut Setting) -> Result {
-    setting.refuse_placements("the loop leaves its buffer where it leaves it")?;
     setting.whole("pages", PAGE_SIZE)?;
     let own = || listed(KERNELS.split(' '), Operation::Zero);
     let kernels = asked_or(setting, &[Operation::Zero], own)?.into_iter().map(Routine::from);

@@ -156,7 +156,6 @@ impl Candidate for Copier<'_> {
 }
 
 pub(super) fn run(setting: &mut Setting) -> Result {
-    setting.refuse_placements("the loop leaves its pages where it leaves them")?;
     setting.whole("pages", PAGE_SIZE)?;
     let pairs = pairs(setting)?;
     let buffers = buffers(setting);

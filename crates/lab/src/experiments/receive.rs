@@ -143,7 +143,6 @@ impl Device {
 }
 
 pub(super) fn run(setting: &mut Setting) -> Result {
-    setting.refuse_placements("the ring and the user's buffer have places of their own")?;
     let (temporal, non_temporal) = kernels(setting)?;
     setting.out.note(format!("policies choose between {} and {}", temporal.0, non_temporal.0))?;
     let cpus = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
