@@ -38,13 +38,13 @@ pub struct ClockFacts {
     /// system's clock.
     pub frequency_ghz: Option<f64>,
     /// Median cost of one reading in nanoseconds.
-    #[serde(with = "crate::rounded::Number")]
+    #[serde(with = "crate::rounded")]
     pub cost_ns: f64,
     /// Smallest step seen, in nanoseconds.
-    #[serde(with = "crate::rounded::Number")]
+    #[serde(with = "crate::rounded")]
     pub resolution_ns: f64,
     /// Core cycles per nanosecond when the record was started.
-    #[serde(with = "crate::rounded::Number")]
+    #[serde(with = "crate::rounded")]
     pub core_ghz: f64,
 }
 

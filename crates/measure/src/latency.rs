@@ -15,16 +15,16 @@ use std::sync::OnceLock;
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Latencies {
     /// In the level 1 data cache.
-    #[serde(with = "crate::rounded::Number")]
+    #[serde(with = "crate::rounded")]
     pub l1: f64,
     /// In the level 2 cache.
-    #[serde(with = "crate::rounded::Number")]
+    #[serde(with = "crate::rounded")]
     pub l2: f64,
     /// In the last-level cache of this core complex.
-    #[serde(with = "crate::rounded::Number")]
+    #[serde(with = "crate::rounded")]
     pub llc: f64,
     /// In memory.
-    #[serde(with = "crate::rounded::Number")]
+    #[serde(with = "crate::rounded")]
     pub dram: f64,
     /// The footprint in bytes that `llc` holds for: half of the LLC, or less where half of it
     /// already answers like memory.

@@ -140,7 +140,7 @@ pub struct End {
     /// Whether the run was stopped early.
     pub interrupted: bool,
     /// Seconds from the header to here.
-    #[serde(with = "crate::rounded::Number")]
+    #[serde(with = "crate::rounded")]
     pub seconds: f64,
     /// The most memory the process had resident, in bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -1,15 +1,9 @@
 //! Floats as records write them: five significant digits, and `null` for what is not a number.
 //! Five digits are two more than the best interval here resolves, and keep a record small.
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use serde_with::{As, DeserializeAs, Same, SerializeAs};
 use std::collections::BTreeMap;
-
-/// A number, several, an interval, and figures by name: what `serde` is told of a field.
-pub(crate) type Number = As<Short>;
-pub(crate) type Numbers = As<Vec<Short>>;
-pub(crate) type Interval = As<(Short, Short)>;
-pub(crate) type Figures = As<BTreeMap<Same, Short>>;
 
 const SIGNIFICANT: i32 = 5;
 
@@ -21,19 +15,69 @@ pub(crate) fn round(value: f64) -> f64 {
     format!("{value:.*e}", (SIGNIFICANT - 1) as usize).parse().unwrap_or(value)
 }
 
-/// How a float is written and read.
-pub(crate) struct Short;
+/// What is written rounded: in a form where `None` stands for what is not a number.
+pub(crate) trait Rounded {
+    type Written: Serialize + DeserializeOwned;
 
-impl SerializeAs<f64> for Short {
-    fn serialize_as<S: Serializer>(value: &f64, to: S) -> Result<S::Ok, S::Error> {
-        value.is_finite().then(|| round(*value)).serialize(to)
+    fn written(&self) -> Self::Written;
+
+    fn read(written: Self::Written) -> Self;
+}
+
+impl Rounded for f64 {
+    type Written = Option<f64>;
+
+    fn written(&self) -> Option<f64> {
+        self.is_finite().then(|| round(*self))
+    }
+
+    fn read(written: Option<f64>) -> f64 {
+        written.unwrap_or(f64::NAN)
     }
 }
 
-impl<'de> DeserializeAs<'de, f64> for Short {
-    fn deserialize_as<D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
-        Ok(Option::deserialize(from)?.unwrap_or(f64::NAN))
+impl Rounded for Vec<f64> {
+    type Written = Vec<Option<f64>>;
+
+    fn written(&self) -> Self::Written {
+        self.iter().map(f64::written).collect()
     }
+
+    fn read(written: Self::Written) -> Vec<f64> {
+        written.into_iter().map(f64::read).collect()
+    }
+}
+
+impl Rounded for (f64, f64) {
+    type Written = (Option<f64>, Option<f64>);
+
+    fn written(&self) -> Self::Written {
+        (self.0.written(), self.1.written())
+    }
+
+    fn read((low, high): Self::Written) -> (f64, f64) {
+        (f64::read(low), f64::read(high))
+    }
+}
+
+impl Rounded for BTreeMap<String, f64> {
+    type Written = BTreeMap<String, Option<f64>>;
+
+    fn written(&self) -> Self::Written {
+        self.iter().map(|(name, value)| (name.clone(), value.written())).collect()
+    }
+
+    fn read(written: Self::Written) -> BTreeMap<String, f64> {
+        written.into_iter().map(|(name, value)| (name, f64::read(value))).collect()
+    }
+}
+
+pub(crate) fn serialize<T: Rounded, S: Serializer>(value: &T, to: S) -> Result<S::Ok, S::Error> {
+    value.written().serialize(to)
+}
+
+pub(crate) fn deserialize<'de, T: Rounded, D: Deserializer<'de>>(from: D) -> Result<T, D::Error> {
+    T::Written::deserialize(from).map(T::read)
 }
 
 /// Reads coordinates by name, which are compared and so written down exactly. Until November 2026 records
@@ -41,7 +85,7 @@ impl<'de> DeserializeAs<'de, f64> for Short {
 pub(crate) fn coordinates<'de, D: Deserializer<'de>>(
     from: D,
 ) -> Result<BTreeMap<String, f64>, D::Error> {
-    let mut values: BTreeMap<String, f64> = Figures::deserialize(from)?;
+    let mut values: BTreeMap<String, f64> = deserialize(from)?;
     for value in values.values_mut() {
         let power = value.log2().round().exp2();
         if *value > 0.0 && round(power) == *value {

@@ -68,13 +68,13 @@ impl std::fmt::Display for Verdict {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PairedRatio {
     /// Median of the rounds' ratios; of [`in_turns`](PairedRatio::in_turns), of the means of pairs.
-    #[serde(with = "crate::rounded::Number")]
+    #[serde(with = "crate::rounded")]
     pub median: f64,
     /// Lower end of its 95 % interval.
-    #[serde(with = "crate::rounded::Number")]
+    #[serde(with = "crate::rounded")]
     pub low: f64,
     /// Upper end of its 95 % interval.
-    #[serde(with = "crate::rounded::Number")]
+    #[serde(with = "crate::rounded")]
     pub high: f64,
     /// Rounds that both were measured in and that gave a ratio.
     pub rounds: usize,
@@ -254,13 +254,13 @@ pub(crate) fn middle(outcomes: impl Iterator<Item = f64>) -> (f64, f64) {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct GeometricMean {
     /// The mean; NaN for no values.
-    #[serde(with = "crate::rounded::Number")]
+    #[serde(with = "crate::rounded")]
     pub mean: f64,
     /// Lower end of its 95 % bootstrap interval over the values.
-    #[serde(with = "crate::rounded::Number")]
+    #[serde(with = "crate::rounded")]
     pub low: f64,
     /// Upper end of its 95 % bootstrap interval over the values.
-    #[serde(with = "crate::rounded::Number")]
+    #[serde(with = "crate::rounded")]
     pub high: f64,
     /// How many values were positive and finite; others have no logarithm and are left out.
     pub count: usize,
@@ -333,20 +333,20 @@ pub enum DriftVerdict {
     /// No trend, or one too small to matter.
     Steady {
         /// p of the Mann-Kendall test.
-        #[serde(with = "crate::rounded::Number")]
+        #[serde(with = "crate::rounded")]
         p: f64,
         /// Change from the first to the last round, as a fraction (0.03: 3 % slower).
-        #[serde(with = "crate::rounded::Number")]
+        #[serde(with = "crate::rounded")]
         change: f64,
     },
     /// A trend with p below 1 % that changes times by more than 2 %: the machine was not in one
     /// state (heat, frequency, a growing neighbour). Paired ratios still hold; times do not.
     Drifting {
         /// p of the Mann-Kendall test.
-        #[serde(with = "crate::rounded::Number")]
+        #[serde(with = "crate::rounded")]
         p: f64,
         /// Change from the first to the last round, as a fraction.
-        #[serde(with = "crate::rounded::Number")]
+        #[serde(with = "crate::rounded")]
         change: f64,
     },
     /// Fewer than eight rounds.

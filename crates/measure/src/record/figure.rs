@@ -107,7 +107,7 @@ pub enum FigureKind {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Histogram {
     /// Edges of the bins in nanoseconds, one more than there are bins.
-    #[serde(with = "crate::rounded::Numbers")]
+    #[serde(with = "crate::rounded")]
     pub edges_ns: Vec<f64>,
     /// Calls per bin.
     pub counts: Vec<u64>,

@@ -24,13 +24,13 @@ pub struct Row {
     /// Calls per sample.
     pub calls: u32,
     /// Nanoseconds per call, by round.
-    #[serde(with = "crate::rounded::Numbers")]
+    #[serde(with = "crate::rounded")]
     pub operation_ns: Vec<f64>,
     /// Nanoseconds of the reader per call, by round; empty without one.
-    #[serde(with = "crate::rounded::Numbers", default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(with = "crate::rounded", default, skip_serializing_if = "Vec::is_empty")]
     pub reader_ns: Vec<f64>,
     /// Nanoseconds the bystander lost per call, by round; empty without one.
-    #[serde(with = "crate::rounded::Numbers", default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(with = "crate::rounded", default, skip_serializing_if = "Vec::is_empty")]
     pub bystander_ns: Vec<f64>,
     /// The operation's time over the reference's.
     pub ratio: Option<PairedRatio>,
@@ -52,7 +52,7 @@ pub struct Row {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub dropped: bool,
     /// Figures particular to the experiment.
-    #[serde(with = "crate::rounded::Figures", default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(with = "crate::rounded", default, skip_serializing_if = "BTreeMap::is_empty")]
     pub extra: BTreeMap<String, f64>,
     /// The distribution of single calls, where the experiment is about it.
     #[serde(default, skip_serializing_if = "Option::is_none")]

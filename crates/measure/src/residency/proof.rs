@@ -24,10 +24,10 @@ pub struct Proof {
     /// Whether the claim holds.
     pub verdict: ProofVerdict,
     /// Nanoseconds per dependent load.
-    #[serde(with = "crate::rounded::Number")]
+    #[serde(with = "crate::rounded")]
     pub nanoseconds_per_line: f64,
     /// The range that counts as this level, in nanoseconds.
-    #[serde(with = "crate::rounded::Interval")]
+    #[serde(with = "crate::rounded")]
     pub expected: (f64, f64),
     /// The same for humans, one line.
     pub text: String,
