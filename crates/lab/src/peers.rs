@@ -8,6 +8,7 @@ use crate::routines::{Routine, SHARED};
 use cachewise_kernels::table::{CompareFn, CopyFn, CopyPagesFn, FillFn, ZeroFn, ZeroPagesFn};
 use cachewise_kernels::{Function, Operation};
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
+use std::error::Error as _;
 use std::mem::ManuallyDrop;
 use std::path::{Path, PathBuf};
 use std::slice::{from_raw_parts, from_raw_parts_mut};
@@ -201,7 +202,11 @@ impl Peer {
     /// # Errors
     /// The library or the symbol is not found, in the loader's words.
     pub fn load(&self) -> Result<Routine, LabError> {
-        let refused = |error| LabError::Peer(format!("{}: {error}", self.name));
+        let refused = |error: libloading::Error| {
+            // The loader's words are the cause.
+            let why = error.source().map_or_else(|| error.to_string(), ToString::to_string);
+            LabError::Peer(format!("{}: {why}", self.name))
+        };
         // SAFETY: the library's constructors are the user's business.
         let library = unsafe { Library::open(Some(&self.path), RTLD_NOW | RTLD_LOCAL) };
         let library = ManuallyDrop::new(library.map_err(refused)?);
