@@ -20,7 +20,7 @@ use crate::command::{Lacking, accepted};
 use anyhow::{Context as _, Result, bail, ensure};
 use cachewise_measure::stats::LEAST_ROUNDS;
 use cachewise_measure::whole::{Ended, Run, Times, Verdict, run};
-use cachewise_measure::{PairedRatio, children, turns};
+use cachewise_measure::{children, turns};
 use cachewise_report::Table;
 use fs_err as fs;
 use serde_json::{Value, json};
@@ -285,15 +285,6 @@ fn saying<'a>(name: &'a str, rounds: usize) -> impl FnMut(usize, f64) + 'a {
     move |done, left| eprintln!("{name}: round {done} of {rounds}, some {left:.0} s left")
 }
 
-/// A ratio with its interval.
-fn interval(ratio: &PairedRatio) -> String {
-    format!("{:.3} ({:.3} .. {:.3})", ratio.median, ratio.low, ratio.high)
-}
-
-fn interval_json(ratio: &PairedRatio) -> Value {
-    json!({ "median": ratio.median, "low": ratio.low, "high": ratio.high })
-}
-
 /// Everything that was timed, by candidate, for the record.
 fn times_json(names: &[&str], times: &Times) -> Value {
     let rounded = |all: &[f64]| all.iter().map(|s| (s * 1e6).round() / 1e6).collect::<Vec<_>>();
@@ -305,8 +296,8 @@ fn times_json(names: &[&str], times: &Times) -> Value {
         });
         if at > 0 {
             let speed = times.speed(at, 0);
-            value["speed"] = interval_json(&speed);
-            value["cpu_ratio"] = interval_json(&times.cpu(at, 0));
+            value["speed"] = json!(speed);
+            value["cpu_ratio"] = json!(times.cpu(at, 0));
             value["verdict"] = Verdict::of(&speed).name().into();
         }
         value

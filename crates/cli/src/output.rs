@@ -2,32 +2,22 @@
 
 use anyhow::Context;
 use cachewise_measure::{End, Record, RecordError, Writer};
+use regex_lite::{Captures, Regex};
 use std::borrow::Cow;
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::path::Path;
+use std::sync::LazyLock;
 
 /// Text for a terminal. Names in records, sections and ELF files are others' words: what would make a
 /// terminal do something is shown as `?`, lines, tabs and colours (`ESC [ .. m`) aside.
 pub fn printable(text: &str) -> Cow<'_, str> {
-    let stays = |character: char| !character.is_control() || matches!(character, '\n' | '\t');
-    if text.chars().all(stays) {
-        return Cow::Borrowed(text);
-    }
-    let mut shown = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(character) = rest.chars().next() {
-        let colour = rest.strip_prefix("\x1b[").and_then(|behind| {
-            let end = behind.find(|digit: char| !digit.is_ascii_digit() && digit != ';')?;
-            behind[end..].starts_with('m').then_some(end + 3)
-        });
-        let length = colour.unwrap_or(character.len_utf8());
-        match colour.is_some() || stays(character) {
-            true => shown.push_str(&rest[..length]),
-            false => shown.push('?'),
-        }
-        rest = &rest[length..];
-    }
-    Cow::Owned(shown)
+    static CONTROL: LazyLock<Regex> = LazyLock::new(|| {
+        let pattern = Regex::new(r"(\x1b\[[0-9;]*m|[\n\t])|[\x00-\x1f\x7f-\u{9f}]");
+        pattern.expect("a pattern")
+    });
+    CONTROL.replace_all(text, |found: &Captures<'_>| {
+        found.get(1).map_or("?", |stays| stays.as_str()).to_owned()
+    })
 }
 
 /// Writes to stdout, [`printable`]. A reader who has seen enough is no failure: what is still to be

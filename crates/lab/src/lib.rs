@@ -101,11 +101,6 @@ impl LabError {
         LabError::Usage(format!("{option}: found {found}, accepted {accepted}"))
     }
 
-    /// An option that an experiment has no use for.
-    fn not_for(option: &str, experiment: &str, why: &str) -> LabError {
-        LabError::Usage(format!("{option}: not for {experiment}: {why}"))
-    }
-
     /// Whether it means that some routine produced wrong bytes (exit status 5).
     pub fn is_wrong_bytes(&self) -> bool {
         matches!(self, LabError::WrongBytes(_) | LabError::Measure(MeasureError::WrongBytes { .. }))

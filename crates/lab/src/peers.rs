@@ -7,7 +7,9 @@ use crate::LabError;
 use crate::routines::{Routine, SHARED};
 use cachewise_kernels::table::{CompareFn, CopyFn, CopyPagesFn, FillFn, ZeroFn, ZeroPagesFn};
 use cachewise_kernels::{Function, Operation};
-use std::ffi::CString;
+use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
+use std::error::Error as _;
+use std::mem::ManuallyDrop;
 use std::path::{Path, PathBuf};
 use std::slice::{from_raw_parts, from_raw_parts_mut};
 
@@ -200,25 +202,21 @@ impl Peer {
     /// # Errors
     /// The library or the symbol is not found, in the loader's words.
     pub fn load(&self) -> Result<Routine, LabError> {
-        let refused = || LabError::Peer(format!("{}: {}", self.name, loader_error()));
-        let path = CString::new(self.path.as_os_str().as_encoded_bytes()).map_err(|_| refused())?;
-        let symbol = CString::new(self.symbol.as_bytes()).map_err(|_| refused())?;
-        // SAFETY: a string ending in NUL; the library's constructors are the user's business.
-        let library = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
-        if library.is_null() {
-            return Err(refused());
-        }
-        // SAFETY: an open library and a string ending in NUL.
-        let address = unsafe { libc::dlsym(library, symbol.as_ptr()) };
-        if address.is_null() {
-            return Err(refused());
-        }
+        let refused = |error: libloading::Error| {
+            // The loader's words are the cause.
+            let why = error.source().map_or_else(|| error.to_string(), ToString::to_string);
+            LabError::Peer(format!("{}: {why}", self.name))
+        };
+        // SAFETY: the library's constructors are the user's business.
+        let library = unsafe { Library::open(Some(&self.path), RTLD_NOW | RTLD_LOCAL) };
+        let library = ManuallyDrop::new(library.map_err(refused)?);
         macro_rules! as_function {
-            ($kind:ident, $type:ty) => {
+            ($kind:ident, $type:ty) => {{
                 // SAFETY: the user names a function with this contract; nothing can check that but
                 // the verification of its bytes that follows.
-                Function::$kind(unsafe { std::mem::transmute::<*mut libc::c_void, $type>(address) })
-            };
+                let symbol = unsafe { library.get::<$type>(self.symbol.as_bytes()) };
+                Function::$kind(*symbol.map_err(refused)?)
+            }};
         }
         let function = match self.operation {
             Operation::Copy => as_function!(Copy, CopyFn),
@@ -244,16 +242,6 @@ pub fn shared(library: &Path, operation: Operation) -> Result<Option<Routine>, L
     }
     let (path, symbol) = (library.to_owned(), format!("cw_{operation}"));
     Peer { name: SHARED.to_owned(), path, symbol, operation }.load().map(Some)
-}
-
-fn loader_error() -> String {
-    // SAFETY: always callable; null or a string that lives until the next call.
-    let text = unsafe { libc::dlerror() };
-    if text.is_null() {
-        return "the name holds a NUL byte".to_owned();
-    }
-    // SAFETY: not null: a string ending in NUL.
-    unsafe { std::ffi::CStr::from_ptr(text) }.to_string_lossy().into_owned()
 }
 
 #[cfg(test)]

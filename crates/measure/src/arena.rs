@@ -5,8 +5,7 @@
 //! faulted in later would bill its zeroing to the first candidate.
 
 use crate::MeasureError;
-use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
-use std::ffi::c_void;
+use memmap2::{Advice, MmapMut};
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock};
@@ -99,19 +98,13 @@ impl Drop for Reservation {
 /// dropped. Share it between operands with [`Arc`]: those of 128 MiB are costly to make.
 #[derive(Debug)]
 pub struct Arena {
-    mapping: *mut c_void,
-    mapped: usize,
-    start: *mut u8,
+    mapping: MmapMut,
+    /// Where the mapping is aligned.
+    offset: usize,
     bytes: usize,
     policy: PagePolicy,
     _reservation: Reservation,
 }
-
-// SAFETY: the arena owns its mapping and hands out raw pointers only; whoever dereferences them
-// answers for the absence of races.
-unsafe impl Send for Arena {}
-// SAFETY: as above; no method writes through a shared reference.
-unsafe impl Sync for Arena {}
 
 impl Arena {
     /// An arena of at least `bytes` bytes (rounded up to whole huge pages) within
@@ -135,15 +128,11 @@ impl Arena {
         let bytes = bytes.max(1).checked_next_multiple_of(HUGE_PAGE).ok_or_else(too_large)?;
         let mapped = bytes.checked_add(HUGE_PAGE).ok_or_else(too_large)?;
         let reservation = budget.reserve(bytes)?;
-        let (access, anywhere) = (ProtFlags::READ | ProtFlags::WRITE, std::ptr::null_mut());
-        // SAFETY: a fresh private mapping at an address of the kernel's choice overlaps nothing.
-        let mapping = unsafe { mmap_anonymous(anywhere, mapped, access, MapFlags::PRIVATE) };
-        let mapping = mapping.map_err(|error| MeasureError::Map { bytes, source: error.into() })?;
-        let start = mapping.cast::<u8>();
+        let mapping = MmapMut::map_anon(mapped);
+        let mapping = mapping.map_err(|source| MeasureError::Map { bytes, source })?;
         // The mapping is one huge page longer than asked, so the aligned part fits.
-        let start = start.wrapping_add(start.align_offset(HUGE_PAGE));
-        let arena =
-            Arena { mapping, mapped, start, bytes, policy: pages, _reservation: reservation };
+        let offset = mapping.as_ptr().align_offset(HUGE_PAGE);
+        let mut arena = Arena { mapping, offset, bytes, policy: pages, _reservation: reservation };
         arena.advise();
         arena.write_first(seed);
         Ok(arena)
@@ -151,29 +140,25 @@ impl Arena {
 
     fn advise(&self) {
         let advice = match self.policy {
-            PagePolicy::Huge => Advice::LinuxHugepage,
-            PagePolicy::Small => Advice::LinuxNoHugepage,
+            PagePolicy::Huge => Advice::HugePage,
+            PagePolicy::Small => Advice::NoHugePage,
             PagePolicy::Default => return,
         };
         // A kernel without huge pages refuses the advice, which changes nothing here:
         // huge_fraction() tells what was given.
-        // SAFETY: the range is this arena's own, and this advice does not change its contents.
-        let _ = unsafe { madvise(self.start.cast(), self.bytes, advice) };
+        let _ = self.mapping.advise_range(advice, self.offset, self.bytes);
     }
 
-    fn write_first(&self, seed: u64) {
+    fn write_first(&mut self, seed: u64) {
         let mut random = fastrand::Rng::with_seed(seed);
-        let (words, count) = (self.start.cast::<u64>(), self.bytes / 8);
-        // SAFETY: inside the mapping, which holds zeros, and aligned, since the start is; nobody else
-        // has a pointer to it yet.
-        let words = unsafe { std::slice::from_raw_parts_mut(words, count) };
-        words.fill_with(|| non_zero_bytes(random.u64(..)));
+        let (words, _) = self.mapping[self.offset..][..self.bytes].as_chunks_mut();
+        words.fill_with(|| non_zero_bytes(random.u64(..)).to_ne_bytes());
     }
 
     /// Its first byte, aligned to [`HUGE_PAGE`]. Valid for [`len`](Arena::len) bytes for as long
     /// as the arena lives.
     pub fn as_mut_ptr(&self) -> *mut u8 {
-        self.start
+        self.mapping.as_ptr().cast_mut().wrapping_add(self.offset)
     }
 
     /// Its size in bytes, a multiple of [`HUGE_PAGE`] and never 0.
@@ -191,14 +176,7 @@ impl Arena {
     /// where that cannot be read. Adjacent arenas may share one entry, and then one answer.
     pub fn huge_fraction(&self) -> Option<f64> {
         let smaps = std::fs::read_to_string("/proc/self/smaps").ok()?;
-        huge_fraction_at(&smaps, self.start as usize)
-    }
-}
-
-impl Drop for Arena {
-    fn drop(&mut self) {
-        // SAFETY: the range is exactly what was mapped, and operands hold the arena alive.
-        let _ = unsafe { munmap(self.mapping, self.mapped) };
+        huge_fraction_at(&smaps, self.as_mut_ptr() as usize)
     }
 }
 

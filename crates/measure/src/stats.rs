@@ -80,6 +80,14 @@ pub struct PairedRatio {
     pub rounds: usize,
 }
 
+/// `1.320 (1.280 .. 1.360)`, to three places unless others are asked for.
+impl std::fmt::Display for PairedRatio {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (PairedRatio { median, low, high, .. }, places) = (self, f.precision().unwrap_or(3));
+        write!(f, "{median:.places$} ({low:.places$} .. {high:.places$})")
+    }
+}
+
 /// Differences of less than this are of no interest: a verdict needs more.
 pub const MARGIN: f64 = 0.01;
 

@@ -277,7 +277,7 @@ impl<'t> Tuned<'t> {
         let title = format!("Entries with calls as programs make them, time over {}'s", self.libc);
         let mut table = Table::new(title, &["entry", ">hot", ">cold"]);
         for name in &names {
-            let shown = states.map(|state| or_dash(ratio(name, state), interval));
+            let shown = states.map(|state| or_dash(ratio(name, state), |ratio| ratio.to_string()));
             table.push([vec![(*name).to_owned()], shown.to_vec()].concat());
         }
         (!names.is_empty()).then_some(table)
@@ -316,10 +316,6 @@ fn state(row: &Row) -> String {
     }
 }
 
-fn interval(ratio: PairedRatio) -> String {
-    format!("{:.3} ({:.3} .. {:.3})", ratio.median, ratio.low, ratio.high)
-}
-
 /// The kernels at one size, the chosen one first, then the fastest.
 fn shown(race: &[&Row], size: u64, chosen: &str, libc: &str) -> Table {
     let here: Vec<&&Row> = race.iter().filter(|row| row.cell.size == size).collect();
@@ -341,7 +337,9 @@ fn shown(race: &[&Row], size: u64, chosen: &str, libc: &str) -> Table {
         Table::new(format!("Time over {libc}'s at {}, by state", bytes(size)), &columns);
     for name in names {
         let mut cells = vec![if name == chosen { "->" } else { "" }.to_owned(), name.to_owned()];
-        cells.extend(states.iter().map(|state| or_dash(ratio(name, state), interval)));
+        cells.extend(
+            states.iter().map(|state| or_dash(ratio(name, state), |ratio| ratio.to_string())),
+        );
         table.push(cells);
     }
     for remark in [

@@ -8,10 +8,7 @@
 //! environment of this chore's own under Cargo's target directory, made once.
 
 use super::script::{PYTHON, Script, Setting};
-use super::{
-    Common, Shown, Turn, begin, campaign, chosen, interval, interval_json, rounds, saying,
-    times_json,
-};
+use super::{Common, Shown, Turn, begin, campaign, chosen, rounds, saying, times_json};
 use crate::{command, python};
 use anyhow::{Context as _, Result};
 use cachewise_measure::stats::{LEAST_ROUNDS, median};
@@ -179,19 +176,19 @@ fn one(
         format!("{:.3}", median(&times.wall[0])),
         times.rounds().to_string(),
     ];
-    line.extend((1..known).map(|at| interval(&times.speed(at, 0))));
+    line.extend((1..known).map(|at| times.speed(at, 0).to_string()));
     line.extend(match &over {
-        Some((speed, alone)) => [format!("{best_other}: {}", interval(speed)), interval(alone)],
+        Some((speed, alone)) => [format!("{best_other}: {speed}"), alone.to_string()],
         None => [format!("{best_other}: refused"), "-".to_owned()],
     });
-    line.push(interval(&times.cpu(known - 1, 0)));
+    line.push(times.cpu(known - 1, 0).to_string());
     line.extend([0, known - 1].map(|at| format!("{:.0}", mebibytes[at])));
     let json = json!({
         "same_output": wrong.is_none(),
         "input_percent": percent,
         "candidates": times_json(&names, &times),
         "best_other": best_other,
-        "stacked_over_it_alone": over.map(|(_, alone)| interval_json(&alone)),
+        "stacked_over_it_alone": over.map(|(_, alone)| alone),
         "resident_mib": mebibytes,
     });
     Ok(Shown { lines: vec![line], json, wrong })

@@ -10,8 +10,7 @@
 //! - *cannot tell* where nothing was decided.
 
 use super::{
-    Common, LEARNING, LEAST_RUNS, Shown, Turn, begin, campaign, chosen, interval, interval_json,
-    ran, rounds, saying,
+    Common, LEARNING, LEAST_RUNS, Shown, Turn, begin, campaign, chosen, ran, rounds, saying,
 };
 use crate::command::{command, output, text};
 use anyhow::{Context as _, Result, anyhow, bail, ensure};
@@ -248,8 +247,8 @@ fn shown(
         left.explored.to_string(),
         format!("{:.3}", temporal / 1e6),
         format!("{:.3}", non_temporal / 1e6),
-        interval(&ways),
-        format!("{}{}", interval(&after), if is_dear(&after) { ", DEAR" } else { "" }),
+        ways.to_string(),
+        format!("{after}{}", if is_dear(&after) { ", DEAR" } else { "" }),
         ways.rounds.to_string(),
         runs.to_string(),
     ];
@@ -261,11 +260,11 @@ fn shown(
         "non_temporal_ns": non_temporal,
         "pairs": left.evidence.pairs(),
         "decision": left.outcome.name(),
-        "non_temporal_over_temporal": interval_json(&ways),
+        "non_temporal_over_temporal": ways,
         "verdict": verdict,
-        "learned_over_better": interval_json(&after),
+        "learned_over_better": after,
         // The filling of buffers included.
-        "cpu_non_temporal_over_temporal": interval_json(&times.cpu(1, 0)),
+        "cpu_non_temporal_over_temporal": times.cpu(1, 0),
         "rounds": ways.rounds,
         "learning_runs": runs,
         "calls_of_a_run": calls,

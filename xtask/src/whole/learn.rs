@@ -11,7 +11,7 @@ use super::{
     Common, LEARNING, LEAST_RUNS, Shown, Turn, begin, campaign, chosen, open_to_all, ran, rounds,
 };
 use anyhow::{Context as _, Result};
-use cachewise_measure::turns;
+use cachewise_measure::{PairedRatio, turns};
 use cachewise_report::Table;
 use fs_err as fs;
 use serde_json::Value;
@@ -195,9 +195,9 @@ fn open_sites(sites: &[Value], runs: u32, more: u32) -> usize {
 /// A program's line, from what `cachewise learn --prove` wrote.
 fn shown(mut record: Value, runs: u32, percent: u32) -> Shown {
     let proof = &record["proof"];
-    let ratio = |of: &Value| match ["median", "low", "high"].map(|key| of[key].as_f64()) {
-        [Some(median), Some(low), Some(high)] => format!("{median:.3} ({low:.3} .. {high:.3})"),
-        _ => "-".to_owned(),
+    let ratio = |of: &Value| {
+        let ratio = serde_json::from_value::<PairedRatio>(of.clone());
+        ratio.map_or("-".to_owned(), |ratio| ratio.to_string())
     };
     let all = sites(&record);
     let decided = |site: &&Value| matches!(site["outcome"].as_str(), Some("temporal" | "nt"));
@@ -231,7 +231,7 @@ mod tests {
 
     #[test]
     fn a_record_is_judged_and_shown() {
-        let speed = json!({ "median": 1.1, "low": 1.05, "high": 1.2 });
+        let speed = json!({ "median": 1.1, "low": 1.05, "high": 1.2, "rounds": 9 });
         let record = |verdict: &str, same: bool| {
             json!({
                 "sites": [{ "outcome": "nt" }, { "outcome": "too-few-calls" }],

@@ -7,10 +7,7 @@
 
 use super::counts::Counts;
 use super::script::{Script, Setting};
-use super::{
-    Common, Shown, Turn, begin, campaign, chosen, interval, interval_json, rounds, saying,
-    times_json,
-};
+use super::{Common, Shown, Turn, begin, campaign, chosen, rounds, saying, times_json};
 use crate::command::{stem, text};
 use anyhow::{Context as _, Result};
 use cachewise_measure::stats::median;
@@ -160,14 +157,14 @@ fn shown(
         None => {
             let (speed, verdict) = (times.speed(1, 0), verdict(times));
             json["verdict"] = verdict.name().into();
-            json["speed"] = interval_json(&speed);
+            json["speed"] = json!(speed);
             vec![
                 verdict.name().to_owned(),
-                interval(&speed),
-                interval(&times.speed(2, 0)),
+                speed.to_string(),
+                times.speed(2, 0).to_string(),
                 times.rounds().to_string(),
                 format!("{:.3}", median(&times.wall[0])),
-                interval(&times.cpu(1, 0)),
+                times.cpu(1, 0).to_string(),
                 percent.to_string(),
             ]
         }

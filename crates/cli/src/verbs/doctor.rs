@@ -5,12 +5,11 @@ use super::redraw::Loaded;
 use crate::{output, status};
 use anyhow::Context as _;
 use cachewise::profile::Profile;
-use cachewise_measure::{Clock, Cpu, Latencies, Level, Machine, NoiseSnapshot, Warning};
-use cachewise_report::Table;
+use cachewise_measure::{Clock, Latencies, Machine, NoiseSnapshot, Warning};
 use cachewise_report::advice::Advice;
 use cachewise_report::closing::Answer;
 use cachewise_report::tuning::Tuned;
-use cachewise_report::units::{bytes, significant};
+use cachewise_report::{Table, html};
 use std::path::Path;
 
 /// Prints the advice, what this machine is, what will disturb measurements and the fix, and whose
@@ -126,43 +125,15 @@ fn text(
         1 => "One thing will disturb measurements; see below.".to_owned(),
         n => format!("{n} things will disturb measurements; see below."),
     };
+    let mut facts = html::machine(machine);
+    facts.extend(machine.caches.notes.iter().map(|note| ("caches", note.clone())));
+    let timing = measured.map(|(clock, latencies)| html::timing(&clock.facts(), Some(latencies)));
+    facts.extend(timing.unwrap_or_else(|| vec![("clock", "no timing is taken here".to_owned())]));
+    let tunables = machine.libc.tunables.iter();
+    facts.extend(tunables.map(|(name, value)| ("tunable", format!("{name} = {value}"))));
+    facts.push(("profile", profile.to_owned()));
     let mut table = Table::new("", &["", ""]);
-    let mut say = |name: &str, value: String| table.push(vec![name.to_owned(), value]);
-    let Cpu { model_name, vendor, family, model, stepping, features, .. } = &machine.cpu;
-    let signature = format!("{vendor} family {family} model {model} stepping {stepping}");
-    say("cpu", format!("{model_name} ({signature})"));
-    say("features", features.clone());
-    let cache = |level: &cachewise_measure::CacheLevel| {
-        format!("{}, shared by {} ({})", bytes(level.bytes as u64), level.shared_by, level.source)
-    };
-    say("L1 data", cache(&machine.caches.l1d));
-    say("L2", cache(&machine.caches.l2));
-    say("LLC of a core complex", cache(&machine.caches.llc));
-    for note in &machine.caches.notes {
-        say("", note.clone());
-    }
-    if let Some((_, latencies)) = measured {
-        let text = |level| format!("{level} {} ns", significant(latencies.at(level)));
-        say("latencies", Level::ALL.map(text).join(", "));
-    }
-    say("cpus, memory", format!("{}, {}", machine.logical_cpus, bytes(machine.memory_bytes)));
-    if let Some((clock, _)) = measured {
-        let (cost, ghz) = (significant(clock.cost_ns()), significant(clock.core_ghz()));
-        say("clock", format!("{}, {cost} ns a reading, core at {ghz} GHz", clock.source()));
-    }
-    say("kernel", machine.kernel.clone());
-    say("huge pages", machine.thp.clone().unwrap_or_else(|| "unknown".to_owned()));
-    if let Some(hypervisor) = &machine.hypervisor {
-        say("hypervisor", hypervisor.clone());
-    }
-    say("libc", super::libc(machine));
-    for (name, value) in &machine.libc.tunables {
-        say("", format!("{name} = {value}"));
-    }
-    say("profile", profile.to_owned());
-    if let Some(emulator) = &machine.emulated {
-        say("emulator", format!("{emulator}: no timing is taken here"));
-    }
+    facts.into_iter().for_each(|(name, value)| table.push(vec![name.to_owned(), value]));
     let drawn = table.terminal(output::width());
     let mut text = format!("{verdict}\n\n{}", drawn.trim_start_matches('\n'));
     for Warning { id, figure, cause, remedy } in warnings {

@@ -9,7 +9,7 @@ use cachewise::Reuse;
 use cachewise::profile::Profile;
 use cachewise_kernels::{Operation, StoreKind};
 use cachewise_measure::children;
-use cachewise_measure::stats::{PairedRatio, median};
+use cachewise_measure::stats::median;
 use cachewise_measure::whole::{self, Ended, Times, Verdict};
 use cachewise_report::closing::{Answer, Closing, Trust};
 use cachewise_report::html::shell_words;
@@ -263,9 +263,6 @@ fn verdict_of(times: &Times, printed: &[Vec<Vec<u8>>; 3]) -> Proof {
         "The whole program, in turns",
         &["on", ">median", ">speed over libc's", "verdict", ">CPU, s", ">CPU over libc's"],
     );
-    let with_interval =
-        |r: &PairedRatio| format!("{:.3} ({:.3} .. {:.3})", r.median, r.low, r.high);
-    let as_json = |r: &PairedRatio| json!({ "median": r.median, "low": r.low, "high": r.high });
     let (mut speeds, mut cpus) = (json!({}), json!({}));
     for (at, (_, on)) in PROOF.into_iter().enumerate() {
         let mut row = vec![on.to_owned(), time(median(&times.wall[at]) * 1e9)];
@@ -275,9 +272,9 @@ fn verdict_of(times: &Times, printed: &[Vec<Vec<u8>>; 3]) -> Proof {
         } else {
             let (speed, used) = (times.speed(at, 0), times.cpu(at, 0));
             let verdict = Verdict::of(&speed).name().to_owned();
-            row.extend([with_interval(&speed), verdict, cpu, with_interval(&used)]);
-            speeds[on] = as_json(&speed);
-            cpus[on] = as_json(&used);
+            row.extend([speed.to_string(), verdict, cpu, used.to_string()]);
+            speeds[on] = json!(speed);
+            cpus[on] = json!(used);
         }
         table.push(row);
     }
@@ -290,9 +287,7 @@ fn verdict_of(times: &Times, printed: &[Vec<Vec<u8>>; 3]) -> Proof {
         Verdict::NotSlower | Verdict::CannotTell => Answer::CannotTell,
     };
     let because = format!(
-        "learned over libc: speed {}, CPU time {}, {} rounds: {}",
-        with_interval(&speed),
-        with_interval(&used),
+        "learned over libc: speed {speed}, CPU time {used}, {} rounds: {}",
         times.rounds(),
         verdict.name()
     );

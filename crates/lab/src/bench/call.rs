@@ -7,6 +7,8 @@ use cachewise_kernels::{Function, Kernel};
 use cachewise_measure::{Candidate, Place};
 
 type Calls<'c> = Box<dyn FnMut(&[Place]) + 'c>;
+type Before<'c> = Box<dyn FnMut(&[Place], usize) + 'c>;
+type Read<'c> = Box<dyn FnMut(&Place) + 'c>;
 type Check<'c> = Box<dyn Fn(&Place) -> Result<(), String> + 'c>;
 
 /// One candidate.
@@ -14,11 +16,14 @@ pub struct Call<'c> {
     /// What results call it.
     pub name: String,
     function: Option<Function>,
+    companion: Option<Function>,
+    before: Option<Before<'c>>,
+    read: Option<Read<'c>>,
     setup: Option<Calls<'c>>,
     calls: Calls<'c>,
     check: Option<Check<'c>>,
     /// Whether it stays to the end however slow it is.
-    pub(super) stays: bool,
+    pub stays: bool,
     group: u8,
 }
 
@@ -28,6 +33,9 @@ impl<'c> Call<'c> {
         Call {
             name: name.into(),
             function: None,
+            companion: None,
+            before: None,
+            read: None,
             setup: None,
             calls: Box::new(calls),
             check: None,
@@ -56,6 +64,26 @@ impl<'c> Call<'c> {
             Call { function, stays: index == 0, ..Call::of(routine) }
         };
         routines.iter().enumerate().map(call).collect()
+    }
+
+    /// The kernels behind it, whose bytes are checked.
+    #[must_use]
+    pub fn made_of(self, function: Function, companion: Option<Function>) -> Call<'c> {
+        Call { function: Some(function), companion, ..self }
+    }
+
+    /// Has its input produced before the calls ([`Candidate::before`]).
+    #[must_use]
+    pub fn preceded(mut self, before: impl FnMut(&[Place], usize) + 'c) -> Call<'c> {
+        self.before = Some(Box::new(before));
+        self
+    }
+
+    /// Uses the destination in a way of its own where the cell has a reader.
+    #[must_use]
+    pub fn reading(mut self, read: impl FnMut(&Place) + 'c) -> Call<'c> {
+        self.read = Some(Box::new(read));
+        self
     }
 
     /// After one untimed call on a destination that held other bytes, `check` looks at the result and
@@ -121,13 +149,24 @@ impl Candidate for Call<'_> {
     }
 
     fn set_up(&mut self, places: &[Place]) {
-        if let Some(setup) = &mut self.setup {
-            setup(places);
-        }
+        self.setup.iter_mut().for_each(|setup| setup(places));
+    }
+
+    fn before(&mut self, places: &[Place], calls: usize) {
+        self.before.iter_mut().for_each(|before| before(places, calls));
+    }
+
+    fn read(&mut self, place: &Place) -> bool {
+        self.read.iter_mut().for_each(|read| read(place));
+        self.read.is_some()
     }
 
     fn function(&self) -> Option<Function> {
         self.function
+    }
+
+    fn companion(&self) -> Option<Function> {
+        self.companion
     }
 
     fn is_checked(&self) -> bool {

@@ -45,7 +45,6 @@ struct Chosen {
 }
 
 pub(super) fn run(setting: &mut Setting) -> Result {
-    setting.refuse_placements("it goes through its own states")?;
     let chosen = chosen(setting)?;
     let mut cells = Vec::new();
     if !chosen.non_temporal.is_empty() {

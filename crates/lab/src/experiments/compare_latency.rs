@@ -49,9 +49,6 @@ fn order(setting: &Setting, compares: &[Routine]) -> Order {
 }
 
 pub(super) fn run(setting: &mut Setting) -> Result {
-    setting.refuse_placements(
-        "lengths are swept on warm buffers, and pages lie where the tree leaves them",
-    )?;
     let (quick, classic) = (setting.options.quick, setting.options.classic);
     let vector = widest_class(setting.bench.features);
     let wanted = |kernel: &Kernel| {

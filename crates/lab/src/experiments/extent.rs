@@ -30,7 +30,6 @@ pub(super) fn run(setting: &mut Setting) -> Result {
         modern || integer || period
     };
     let fields = fields(setting, [Operation::Zero, Operation::Copy], wanted)?;
-    setting.refuse_placements("an extent lies where its own last pass left it")?;
     setting.begin(fields.len() as f64);
     for routines in &fields {
         let operation = routines[0].function.operation();

@@ -19,44 +19,30 @@ pub(super) fn figures() -> Vec<Figure> {
     vec![Figure::curve(whole, "size", "total_ratio"), Figure::bars(parts, "cost").by(&["size"])]
 }
 
-/// Clears page by page.
-struct Clearer<'r> {
-    routine: &'r Routine,
-}
-
-impl Candidate for Clearer<'_> {
-    fn name(&self) -> &str {
-        &self.routine.name
-    }
-
-    fn call(&mut self, place: &Place) {
-        let Function::Zero(zero) = self.routine.function else { return };
-        for page in 0..place.n / PAGE_SIZE {
-            let page = place.dst.wrapping_add(page * PAGE_SIZE);
-            // SAFETY: the place is writable for n bytes, whole pages, and the routine runs here.
-            unsafe { zero(page, PAGE_SIZE) };
-            // SAFETY: a page of the place.
-            unsafe { page.write_volatile(1) };
+/// Clears page by page, and reads every 32nd byte afterwards.
+fn clearer<'c>(routine: &Routine) -> Call<'c> {
+    let Function::Zero(zero) = routine.function else { return Call::of(routine) };
+    let clear = move |places: &[Place]| {
+        for place in places {
+            for page in 0..place.n / PAGE_SIZE {
+                let page = place.dst.wrapping_add(page * PAGE_SIZE);
+                // SAFETY: the place is writable for n bytes, whole pages, and the routine runs here.
+                unsafe { zero(page, PAGE_SIZE) };
+                // SAFETY: a page of the place.
+                unsafe { page.write_volatile(1) };
+            }
         }
-    }
-
-    fn read(&mut self, place: &Place) -> bool {
+    };
+    let read = |place: &Place| {
         // SAFETY: the place that was just cleared.
         unsafe { Reader::every(place.dst, place.n, 32) };
-        true
-    }
-
-    fn function(&self) -> Option<Function> {
-        Some(self.routine.function)
-    }
-
-    fn stays(&self) -> bool {
-        self.routine.name == LIBC
-    }
+    };
+    let mut call = Call::new(routine.name.as_str(), clear).reading(read);
+    call.stays = routine.name == LIBC;
+    call.made_of(routine.function, None)
 }
 
 pub(super) fn run(setting: &mut Setting) -> Result {
-    setting.refuse_placements("the loop leaves its buffer where it leaves it")?;
     setting.whole("pages", PAGE_SIZE)?;
     let own = || listed(KERNELS.split(' '), Operation::Zero);
     let kernels = asked_or(setting, &[Operation::Zero], own)?.into_iter().map(Routine::from);
@@ -72,7 +58,7 @@ pub(super) fn run(setting: &mut Setting) -> Result {
         let mut task = setting.task(Operation::Zero, size, cell);
         task.plan.max_sample_ns = 5e7;
         task.plan.calls = setting.options.classic.then_some(loops);
-        let mut clearers: Vec<_> = routines.iter().map(|routine| Clearer { routine }).collect();
+        let mut clearers: Vec<_> = routines.iter().map(clearer).collect();
         if let Some(found) = setting.measure(&task, &mut each(&mut clearers))? {
             let figures = [(LOOPS, loops as f64), (ZEROED, pages as f64), (COPIED, 0.0)];
             setting.out.rows(found.rows().into_iter().map(|row| row.with(&figures)))?;

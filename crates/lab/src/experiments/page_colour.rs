@@ -20,8 +20,6 @@ pub(super) fn figures() -> Vec<Figure> {
 }
 
 pub(super) fn run(setting: &mut Setting) -> Result {
-    setting.refuse_placements("a page's colour decides where it can be")?;
-    setting.refuse_sizes("it follows from the cache")?;
     let features = setting.bench.features;
     let straight = widest(Operation::Zero, features);
     let routines = field(setting, Operation::Zero, |kernel: &Kernel| {

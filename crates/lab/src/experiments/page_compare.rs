@@ -26,8 +26,6 @@ pub(super) fn figures() -> Vec<Figure> {
 }
 
 pub(super) fn run(setting: &mut Setting) -> Result {
-    setting.refuse_placements("pages are too many for any cache")?;
-    setting.refuse_sizes("pages of 4096 bytes")?;
     let accepted = "position:probability,.. with positions up to 4096, which is equal pages";
     let positions = match &setting.options.distribution {
         Some(file) => read_list(file, accepted, PAGE_SIZE)?,

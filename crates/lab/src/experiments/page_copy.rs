@@ -78,85 +78,53 @@ struct Pair {
     grain: usize,
 }
 
-/// One loop of the seed with a pair's routines.
-struct Copier<'p> {
-    pair: &'p Pair,
-    buffer: usize,
-    calls: u64,
-    zeroed: u64,
-    copied: u64,
-}
-
-impl Copier<'_> {
+impl Pair {
     /// The seed's loops, and the pages of one.
-    fn counted(&self, loops: usize) -> [(&'static str, f64); 3] {
-        let each = |pages: u64| pages as f64 / self.calls as f64;
-        [(LOOPS, loops as f64), (ZEROED, each(self.zeroed)), (COPIED, each(self.copied))]
+    fn counted(&self, buffer: usize, loops: usize) -> [(&'static str, f64); 3] {
+        let copied = COPIED_PAGES + buffer.div_ceil(self.grain) * (self.grain / PAGE_SIZE);
+        [(LOOPS, loops as f64), (ZEROED, ZEROED_PAGES as f64), (COPIED, copied as f64)]
     }
 
-    fn zero(&mut self, at: *mut u8) {
-        let Function::Zero(zero) = self.pair.zero.function else { return };
-        // SAFETY: callers pass pages of the place, and the routine runs here.
-        unsafe { zero(at, PAGE_SIZE) };
-        self.zeroed += 1;
-    }
-
-    fn copy(&mut self, place: &Place, at: usize, bytes: usize) {
-        let Function::Copy(copy) = self.pair.copy.function else { return };
-        // SAFETY: callers stay within the place, whose source and destination are apart.
-        unsafe { copy(place.dst.wrapping_add(at), place.src.wrapping_add(at), bytes) };
-        self.copied += (bytes / PAGE_SIZE) as u64;
-    }
-}
-
-impl Candidate for Copier<'_> {
-    fn name(&self) -> &str {
-        &self.pair.name
-    }
-
-    fn call(&mut self, place: &Place) {
+    /// One loop of the seed with these routines; none where they are no such routines.
+    fn copier(&self, buffer: usize) -> Option<Call<'_>> {
+        let (zero, copy, grain) = (self.zero.function, self.copy.function, self.grain);
+        let (Function::Zero(zero_at), Function::Copy(copy_at)) = (zero, copy) else { return None };
         let extra = ZEROED_PAGES + COPIED_PAGES;
-        for page in 0..ZEROED_PAGES {
-            self.zero(place.dst.wrapping_add(page * PAGE_SIZE));
-        }
-        for page in ZEROED_PAGES..extra {
-            self.copy(place, page * PAGE_SIZE, PAGE_SIZE);
-        }
-        // 9 bytes here and there in each of the 11 pages: the "some 100 bytes" of 000.10.
-        for page in 0..extra {
-            let page = place.dst.wrapping_add(page * PAGE_SIZE);
-            // SAFETY: a page of the place.
-            unsafe { Reader::every(page, PAGE_SIZE, PAGE_SIZE / 9 + 1) };
-        }
-        let buffer = extra * PAGE_SIZE;
-        for page in 0..self.buffer / PAGE_SIZE {
-            let at = page * PAGE_SIZE;
-            if at.is_multiple_of(self.pair.grain) {
-                self.copy(place, buffer + at, self.pair.grain);
+        let bytes = extra * PAGE_SIZE;
+        let a_loop = move |place: &Place| {
+            let to = |at| place.dst.wrapping_add(at);
+            let copy = |at, bytes| {
+                // SAFETY: within the place, whose source and destination are apart.
+                unsafe { copy_at(to(at), place.src.wrapping_add(at), bytes) };
+            };
+            for page in 0..ZEROED_PAGES {
+                // SAFETY: a page of the place, and the routine runs here.
+                unsafe { zero_at(to(page * PAGE_SIZE), PAGE_SIZE) };
             }
-            // SAFETY: byte 0 of a page of the buffer.
-            unsafe { place.dst.wrapping_add(buffer + at).write_volatile(1) };
-        }
-        // SAFETY: the buffer's part of the place.
-        unsafe { Reader::every(place.dst.wrapping_add(buffer), self.buffer, 32) };
-        self.calls += 1;
-    }
-
-    fn function(&self) -> Option<Function> {
-        Some(self.pair.copy.function)
-    }
-
-    fn companion(&self) -> Option<Function> {
-        Some(self.pair.zero.function)
-    }
-
-    fn stays(&self) -> bool {
-        self.pair.name == LIBC
+            (ZEROED_PAGES..extra).for_each(|page| copy(page * PAGE_SIZE, PAGE_SIZE));
+            // 9 bytes here and there in each of the 11 pages: the "some 100 bytes" of 000.10.
+            for page in 0..extra {
+                // SAFETY: a page of the place.
+                unsafe { Reader::every(to(page * PAGE_SIZE), PAGE_SIZE, PAGE_SIZE / 9 + 1) };
+            }
+            for at in (0..buffer).step_by(PAGE_SIZE) {
+                if at.is_multiple_of(grain) {
+                    copy(bytes + at, grain);
+                }
+                // SAFETY: byte 0 of a page of the buffer.
+                unsafe { to(bytes + at).write_volatile(1) };
+            }
+            // SAFETY: the buffer's part of the place.
+            unsafe { Reader::every(to(bytes), buffer, 32) };
+        };
+        let calls = move |places: &[Place]| places.iter().for_each(a_loop);
+        let mut call = Call::new(self.name.as_str(), calls).made_of(copy, Some(zero));
+        call.stays = self.name == LIBC;
+        Some(call)
     }
 }
 
 pub(super) fn run(setting: &mut Setting) -> Result {
-    setting.refuse_placements("the loop leaves its pages where it leaves them")?;
     setting.whole("pages", PAGE_SIZE)?;
     let pairs = pairs(setting)?;
     let buffers = buffers(setting);
@@ -201,9 +169,8 @@ fn one_buffer(
     task.plan.calls = Some(calls(setting, buffer, loops));
     let mut forker = if cold { None } else { forker(setting, buffer)? };
     // A huge page for each loop would leave room in memory for few.
-    let pairs = pairs.iter().filter(|pair| !cold || pair.grain == PAGE_SIZE);
-    let mut copiers: Vec<Copier<'_>> =
-        pairs.map(|pair| Copier { pair, buffer, calls: 0, zeroed: 0, copied: 0 }).collect();
+    let fitting = || pairs.iter().filter(|pair| !cold || pair.grain == PAGE_SIZE);
+    let mut copiers: Vec<Call<'_>> = fitting().filter_map(|pair| pair.copier(buffer)).collect();
     let mut candidates = each(&mut copiers);
     candidates.extend(forker.iter_mut().map(|forker| forker as &mut dyn Candidate));
     let Some(found) = setting.measure(&task, &mut candidates)? else { return Ok(()) };
@@ -215,8 +182,8 @@ fn one_buffer(
         // The seed names the buffer, not what its fork copies beside it.
         row.cell.size = buffer as u64;
         let faults = faults.map(|faults| (FAULTS_PER_LOOP, faults));
-        setting.out.row(match copiers.get(nth) {
-            Some(copier) => row.with(&copier.counted(loops)),
+        setting.out.row(match fitting().nth(nth) {
+            Some(pair) => row.with(&pair.counted(buffer, loops)),
             None => row.with(&[(LOOPS, loops as f64)]).with(faults.as_slice()),
         })?;
     }

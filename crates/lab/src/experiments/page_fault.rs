@@ -68,12 +68,7 @@ fn cells(setting: &Setting) -> Vec<Cell> {
 }
 
 pub(super) fn run(setting: &mut Setting) -> Result {
-    setting.refuse_placements("a fresh page is wherever it was zeroed")?;
     setting.whole("pages", PAGE_SIZE)?;
-    if setting.options.kernels.is_some() {
-        let why = "its candidates are ways to get a page, not kernels";
-        return Err(LabError::not_for("--kernels", setting.bench.experiment, why));
-    }
     if let [_, second, ..] = setting.options.sizes[..] {
         let accepted = "one size: bytes handed out per repetition";
         return Err(LabError::unsuited("--size", format!("a second one, {second}"), accepted));

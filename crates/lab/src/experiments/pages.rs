@@ -9,6 +9,7 @@
 use super::prelude::*;
 use std::io::Read;
 use std::path::PathBuf;
+use walkdir::{DirEntry, WalkDir};
 
 /// Where files are looked for: what a guest has mapped while it does nothing.
 pub const ROOTS: [&str; 4] = ["/usr/lib", "/usr/bin", "/lib", "/usr/share"];
@@ -231,27 +232,14 @@ pub(super) fn measured(
 
 /// Regular files of a page or more, in an order that depends on names alone. Links are not followed.
 fn files(roots: &[&str]) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    let mut waiting: Vec<PathBuf> = roots.iter().rev().map(PathBuf::from).collect();
-    while let Some(directory) = waiting.pop() {
-        let Ok(entries) = std::fs::read_dir(&directory) else { continue };
-        let mut entries: Vec<_> = entries.flatten().collect();
-        entries.sort_by_key(std::fs::DirEntry::file_name);
-        for entry in entries {
-            let Ok(kind) = entry.file_type() else { continue };
-            if kind.is_dir() {
-                waiting.push(entry.path());
-            } else if kind.is_file()
-                && entry.metadata().is_ok_and(|data| data.len() >= PAGE_SIZE as u64)
-            {
-                found.push(entry.path());
-            }
-        }
-        if found.len() >= MOST_FILES {
-            break;
-        }
-    }
-    found
+    let entries = roots.iter().flat_map(|root| WalkDir::new(root).sort_by_file_name());
+    let is_file = |entry: &DirEntry| {
+        let has_page = entry.metadata().is_ok_and(|data| data.len() >= PAGE_SIZE as u64);
+        entry.file_type().is_file() && has_page
+    };
+    // What cannot be read is left out.
+    let found = entries.filter_map(std::result::Result::ok).filter(is_file);
+    found.take(MOST_FILES).map(DirEntry::into_path).collect()
 }
 
 #[cfg(test)]

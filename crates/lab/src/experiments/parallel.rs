@@ -137,11 +137,6 @@ fn ceilings(operation: Operation, bench: &Bench) -> Vec<&'static Kernel> {
 }
 
 pub(super) fn run(setting: &mut Setting) -> Result {
-    let why = "it compares numbers of threads on one buffer that is used over and over";
-    setting.refuse_placements(why)?;
-    if setting.options.kernels.is_some() {
-        return Err(LabError::not_for("--kernel", setting.bench.experiment, why));
-    }
     let all = Threads::all().threads();
     if all < 2 {
         return nothing("this process may run on one CPU only");

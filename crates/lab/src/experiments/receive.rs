@@ -67,50 +67,31 @@ struct Point {
     other_core: bool,
 }
 
-/// A copy as one policy makes it. The policy looks at its circumstances in every call.
-struct Copyout<'r> {
-    name: &'static str,
+/// A copy as one policy makes it, with temporal stores or with non-temporal ones. The policy looks at its
+/// circumstances in every call.
+fn copyout<'r>(
+    name: &str,
     policy: Policy,
-    /// With temporal stores, and with non-temporal ones.
     stores: (CopyFn, CopyFn),
     circumstances: Circumstances,
     device: Option<&'r Device>,
-}
-
-impl Copyout<'_> {
-    fn chosen(&self) -> CopyFn {
-        let is_non_temporal = (self.policy)(std::hint::black_box(self.circumstances));
-        if is_non_temporal { self.stores.1 } else { self.stores.0 }
-    }
-}
-
-impl Candidate for Copyout<'_> {
-    fn name(&self) -> &str {
-        self.name
-    }
-
-    fn call(&mut self, place: &Place) {
-        let copy = self.chosen();
-        // SAFETY: the sampler's places are valid for n bytes, source and destination apart, and
-        // both kernels run here.
-        unsafe { copy(place.dst, place.src, place.n) };
-    }
-
-    fn before(&mut self, places: &[Place], calls: usize) {
-        if let Some(device) = self.device {
-            for place in &places[..calls.min(places.len())] {
-                device.write(place);
-            }
+) -> Call<'r> {
+    let chosen = move || {
+        let is_non_temporal = policy(std::hint::black_box(circumstances));
+        if is_non_temporal { stores.1 } else { stores.0 }
+    };
+    let calls = move |places: &[Place]| {
+        for place in places {
+            // SAFETY: the sampler's places are valid for n bytes, source and destination apart, and
+            // both kernels run here.
+            unsafe { chosen()(place.dst, place.src, place.n) };
         }
-    }
-
-    fn function(&self) -> Option<Function> {
-        Some(Function::Copy(self.chosen()))
-    }
-
-    fn stays(&self) -> bool {
-        true
-    }
+    };
+    let call = Call::new(name, calls).made_of(Function::Copy(chosen()), None);
+    call.preceded(move |places, calls| {
+        let written = places.iter().take(calls);
+        device.into_iter().for_each(|device| written.clone().for_each(|it| device.write(it)));
+    })
 }
 
 /// Another core in the place of a device: a thread that writes ring buffers through its own cache.
@@ -144,7 +125,6 @@ impl Device {
 }
 
 pub(super) fn run(setting: &mut Setting) -> Result {
-    setting.refuse_placements("the ring and the user's buffer have places of their own")?;
     let (temporal, non_temporal) = kernels(setting)?;
     setting.out.note(format!("policies choose between {} and {}", temporal.0, non_temporal.0))?;
     let cpus = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
@@ -255,7 +235,7 @@ fn one_point(
     task.plan.max_sample_ns = if setting.options.quick { 5e6 } else { 2e7 };
     let device = device.filter(|_| point.other_core);
     let Function::Copy(libc) = libc_reference(Operation::Copy).function else { return Ok(()) };
-    let copyout = |name, policy, stores| Copyout { name, policy, stores, circumstances, device };
+    let copyout = |name, policy, stores| copyout(name, policy, stores, circumstances, device);
     let mut copyouts = vec![copyout(LIBC, CHOICES[0], (libc, libc))];
     let policies = POLICIES.into_iter().zip(CHOICES);
     copyouts.extend(policies.map(|(name, policy)| copyout(name, policy, stores)));

@@ -124,18 +124,6 @@ impl Setting<'_, '_> {
         }
     }
 
-    /// An option that this experiment has no use for.
-    pub(super) fn refuse_placements(&self, why: &str) -> Result {
-        let Some((source, destination)) = self.options.placements.first() else { return Ok(()) };
-        let accepted = format!("no residency here ({why})");
-        Err(LabError::unsuited("--residency", format!("{source}:{destination}"), &accepted))
-    }
-
-    pub(super) fn refuse_sizes(&self, why: &str) -> Result {
-        let Some(size) = self.options.sizes.first() else { return Ok(()) };
-        Err(LabError::unsuited("--size", size, &format!("no size here ({why})")))
-    }
-
     /// Refuses sizes that are no multiples of that many bytes.
     pub(super) fn whole(&self, units: &str, unit: usize) -> Result {
         let odd = self.options.sizes.iter().find(|size| !size.is_multiple_of(unit));

@@ -8,6 +8,8 @@
 
 use super::prelude::*;
 use cachewise_measure::turns;
+use cachewise_measure::verify::verify;
+use std::cell::Cell;
 
 /// Calls in a row.
 const CALLS: usize = 8;
@@ -35,7 +37,6 @@ fn sizes(setting: &Setting) -> Vec<usize> {
 }
 
 pub(super) fn run(setting: &mut Setting) -> Result {
-    setting.refuse_placements("where the destination is left is what is measured")?;
     let features = setting.bench.features;
     let operations = OPERATIONS.into_iter().filter(|one| widest(*one, features).is_some());
     let fields = fields(setting, operations, |kernel: &Kernel| {
@@ -77,7 +78,11 @@ fn in_a_row(
     let arena = Arena::new(2 * room, PagePolicy::Huge, seed)?;
     let src = arena.as_mut_ptr();
     let place = [Place { dst: src.wrapping_add(room + DESTINATION_OFFSET), src, n: size }];
-    routines.iter().try_for_each(|routine| check(routine, &place[0]))?;
+    for Routine { name, function } in routines {
+        // SAFETY: n initialised bytes of the arena each, apart, that nobody else uses; this CPU runs it.
+        let verified = unsafe { verify(function, place[0].dst, src, size, &Cell::new(0)) };
+        verified.map_err(|wrong| LabError::WrongBytes(format!("{name}: {wrong}")))?;
+    }
     let ways: Vec<(&Routine, usize)> = routines
         .iter()
         .flat_map(|routine| (0..AFTER.len()).map(move |after| (routine, after)))
@@ -117,18 +122,4 @@ fn in_a_row(
         }
     }
     Ok(rows)
-}
-
-/// One call on a destination that holds other bytes has to leave the right ones.
-fn check(routine: &Routine, place: &Place) -> Result {
-    // SAFETY: n bytes of the arena that nobody else uses.
-    let destination = unsafe { std::slice::from_raw_parts_mut(place.dst, place.n) };
-    destination.iter_mut().for_each(|byte| *byte = !*byte);
-    run_all(routine.function, std::slice::from_ref(place));
-    let outcome = match routine.function {
-        Function::Fill(_) => is_filled(place, FILL_BYTE),
-        Function::Zero(_) => is_zeroed(place),
-        _ => is_copied(place),
-    };
-    outcome.map_err(|what| LabError::WrongBytes(format!("{}: {what}", routine.name)))
 }

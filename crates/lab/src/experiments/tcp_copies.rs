@@ -16,7 +16,6 @@ pub(super) fn figures() -> Vec<Figure> {
 }
 
 pub(super) fn run(setting: &mut Setting) -> Result {
-    setting.refuse_placements("the kernel's buffers are where it puts them")?;
     setting.whole("pages", PAGE_SIZE)?;
     let sizes = setting.sizes_or(match setting.options {
         // As the policies of `receive`.

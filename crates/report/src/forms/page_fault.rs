@@ -40,9 +40,7 @@ const FAULTED: [Column<Row>; 14] = [
     (">later ns", |row| significant(stats::median(&row.reader_ns))),
     (">CPU ns", |row| significant(figure(row, TOTAL_CPU))),
     (">time over kernel 4k", |row| {
-        row.ratio.map_or("-".to_owned(), |ratio| {
-            format!("{:.3} ({:.3} .. {:.3}){}", ratio.median, ratio.low, ratio.high, doubt(row))
-        })
+        row.ratio.map_or("-".to_owned(), |ratio| format!("{ratio}{}", doubt(row)))
     }),
 ];
 
@@ -103,9 +101,7 @@ fn settings(rows: &[Row]) -> Option<Table> {
         let mut line = vec![row.candidate.clone()];
         for row in [Some(row), walks.find(|walk| walk.candidate == row.candidate)] {
             line.push(or_dash(row, |row| significant(row.median_ns())));
-            line.push(or_dash(row.and_then(|row| row.ratio), |ratio| {
-                format!("{:.2} ({:.2} .. {:.2})", ratio.median, ratio.low, ratio.high)
-            }));
+            line.push(or_dash(row.and_then(|row| row.ratio), |ratio| format!("{ratio:.2}")));
         }
         line.push(format!("{:.1} %", 100.0 * figure(row, HIT_SHARE)));
         line.push(significant(figure(row, SCRUB_CPU)));

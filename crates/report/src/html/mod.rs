@@ -8,7 +8,7 @@ use crate::plot::{self, Panel, Plot, Quantity, bins};
 use crate::svg::{self, palette};
 use crate::units::{bytes, significant, time};
 use crate::{Table, compare, crossover};
-use cachewise_measure::{Cpu, FigureKind, Machine, Record, Row, Verdict};
+use cachewise_measure::{ClockFacts, Cpu, FigureKind, Latencies, Machine, Record, Row, Verdict};
 use minijinja::{Environment, Value, context};
 
 /// Panels that stand open; the others are behind a line.
@@ -185,13 +185,8 @@ fn facts(record: &Record) -> Vec<(String, String)> {
         let peak = end.peak_bytes.map(|peak| format!(", {} at the peak", bytes(peak)));
         fact("took", format!("{:.0} s{}", end.seconds, peak.unwrap_or_default()));
     }
-    let clock = &header.clock;
-    let (cost, ghz) = (time(clock.cost_ns), significant(clock.core_ghz));
-    fact("clock", format!("{}, {cost} per reading, core at {ghz} GHz", clock.source));
-    if let Some(latencies) = &header.latencies {
-        let all = [latencies.l1, latencies.l2, latencies.llc, latencies.dram];
-        let [l1, l2, llc, dram] = all.map(time);
-        fact("a dependent load", format!("L1 {l1}, L2 {l2}, LLC {llc}, DRAM {dram}"));
+    for (name, text) in timing(&header.clock, header.latencies.as_ref()) {
+        fact(name, text);
     }
     for (name, value) in &header.settings {
         let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
@@ -203,7 +198,19 @@ fn facts(record: &Record) -> Vec<(String, String)> {
     facts
 }
 
-fn machine(machine: &Machine) -> Vec<(&'static str, String)> {
+/// What told the time, and what the levels take, where that was calibrated.
+pub fn timing(clock: &ClockFacts, latencies: Option<&Latencies>) -> Vec<(&'static str, String)> {
+    let (cost, ghz) = (time(clock.cost_ns), significant(clock.core_ghz));
+    let clock = format!("{}, {cost} per reading, core at {ghz} GHz", clock.source);
+    let load = latencies.map(|all| {
+        let [l1, l2, llc, dram] = [all.l1, all.l2, all.llc, all.dram].map(time);
+        ("a dependent load", format!("L1 {l1}, L2 {l2}, LLC {llc}, DRAM {dram}"))
+    });
+    std::iter::once(("clock", clock)).chain(load).collect()
+}
+
+/// What a machine is, a fact a line.
+pub fn machine(machine: &Machine) -> Vec<(&'static str, String)> {
     let cache = |level: &cachewise_measure::CacheLevel| {
         let shared = match level.shared_by {
             0 | 1 => String::new(),

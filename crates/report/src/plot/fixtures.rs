@@ -1,42 +1,13 @@
 //! Small records that were never measured, for tests of what draws them.
 
+use cachewise_measure::record::read_text;
 use cachewise_measure::{
-    CacheLevel, Caches, CellKey, ClockFacts, Cpu, Decisions, End, Figure, FigureKind, Header,
-    Histogram, Libc, Machine, PairedRatio, Record, Row, Warning,
+    CellKey, Figure, FigureKind, Histogram, Machine, PairedRatio, Record, Row,
 };
-use std::collections::BTreeMap;
 
 /// A machine with 32 KiB, 512 KiB and 32 MiB of cache.
 pub fn machine() -> Machine {
-    let level = |bytes| CacheLevel { bytes, shared_by: 1, source: "cpuid".into() };
-    Machine {
-        cpu: Cpu {
-            vendor: "AuthenticAMD".into(),
-            model_name: "AMD <EPYC> & \"co\"".into(),
-            family: 25,
-            model: 1,
-            stepping: 1,
-            features: "sse2 avx2".into(),
-            ..Cpu::default()
-        },
-        caches: Caches {
-            l1d: level(32 << 10),
-            l2: level(512 << 10),
-            llc: level(32 << 20),
-            llc_usable: None,
-            notes: Vec::new(),
-        },
-        logical_cpus: 2,
-        memory_bytes: 24 << 30,
-        page_size: 4096,
-        thp: Some("madvise".into()),
-        governor: None,
-        hypervisor: Some("KVM".into()),
-        kernel: "Linux 6.1 x86_64".into(),
-        libc: Libc { name: "glibc".into(), version: "2.36".into(), ..Libc::default() },
-        compiler: "rustc 1.95.0".into(),
-        emulated: None,
-    }
+    record(Vec::new()).header.machine
 }
 
 /// Fifteen rounds between 100 and 114 ns per KiB; kernels other than libc take half as long.
@@ -52,34 +23,10 @@ pub fn row(operation: &str, size: u64, state: &str, candidate: &str) -> Row {
 
 /// A finished record of those rows.
 pub fn record(rows: Vec<Row>) -> Record {
-    let end = End {
-        rows: rows.len() as u64,
-        interrupted: false,
-        seconds: 12.5,
-        peak_bytes: None,
-        verdicts: vec!["It <pays> from 4 KiB on.".into(), "Below, it does not.".into()],
-    };
-    let clock = ClockFacts {
-        source: "tsc".into(),
-        frequency_ghz: Some(2.4),
-        cost_ns: 20.0,
-        resolution_ns: 0.4,
-        core_ghz: 3.2,
-    };
-    let warning = Warning {
-        id: "virtual".into(),
-        cause: "a guest <script>alert(1)</script>".into(),
-        remedy: "bare metal".into(),
-        figure: "KVM".into(),
-    };
-    let header = Header {
-        command: ["cachewise", "run", "grid", "it's; <b>"].map(str::to_owned).to_vec(),
-        started: "2026-01-02T03:04:05Z".into(),
-        settings: BTreeMap::from([("experiment".to_owned(), "grid".into())]),
-        warnings: vec![warning],
-        ..Header::now("cachewise 0.1.0", machine(), clock, 7)
-    };
-    Record { header, rows, notes: Vec::new(), decisions: Decisions::default(), end: Some(end) }
+    let read = read_text("fixture.jsonl", include_str!("fixture.jsonl"));
+    let mut record = read.unwrap_or_else(|error| panic!("{error}"));
+    record.end.iter_mut().for_each(|end| end.rows = rows.len() as u64);
+    Record { rows, ..record }
 }
 
 /// A figure with no panels of its own.

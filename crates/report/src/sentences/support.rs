@@ -94,7 +94,7 @@ pub(super) fn claim(claimed: Verdict, found: PairedRatio) -> &'static str {
 
 /// `1.32 (1.28 .. 1.36) times as long`.
 pub(super) fn times(pair: PairedRatio) -> String {
-    format!("{:.2} ({:.2} .. {:.2}) times as long", pair.median, pair.low, pair.high)
+    format!("{pair:.2} times as long")
 }
 
 /// `12.3 %` of a time ratio above or below 1.

@@ -4,10 +4,10 @@ use super::super::prelude::*;
 use super::cell::{Cell, PAGE_LINES};
 use super::ready::{Ready, out_of_memory};
 use cachewise_pages::{PageSize, Pool, PoolError, Scrub};
-use rustix::mm::{self, Advice, MapFlags, ProtFlags};
+use memmap2::{Advice, MmapMut, MmapOptions};
 use std::io;
 use std::ops::Range;
-use std::ptr::{self, NonNull};
+use std::ptr::NonNull;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
@@ -195,7 +195,7 @@ pub(super) struct Sample {
 
 /// What a thread holds.
 enum Held<'p> {
-    Mapping { start: *mut u8, bytes: usize, first: *mut u8 },
+    Mapping { first: *mut u8, mapping: MmapMut },
     Allocation { start: *mut u8, first: *mut u8 },
     Pages { pool: &'p Pool, pages: Vec<NonNull<u8>> },
 }
@@ -213,10 +213,7 @@ impl Held<'_> {
     /// Gives all of it back; what is left is an empty list to keep addresses in.
     fn give_back(self) -> Result<Vec<NonNull<u8>>> {
         match self {
-            Held::Mapping { start, bytes, .. } => {
-                // SAFETY: mapped by `take`, and nobody has a pointer into it.
-                unsafe { mm::munmap(start.cast(), bytes) }.map_err(out_of_memory("munmap"))?;
-            }
+            Held::Mapping { mapping, .. } => drop(mapping),
             // SAFETY: allocated by `take`, and nobody has a pointer into it.
             Held::Allocation { start, .. } => unsafe { libc::free(start.cast()) },
             Held::Pages { pool, mut pages } => {
@@ -244,30 +241,25 @@ pub(super) unsafe fn free(
 /// Room for a huge page's alignment, and for calloc's header.
 const HUGE: usize = 2 << 20;
 
-/// A new mapping, faulted in ahead where the arm says so; its bytes.
-fn map(arm: Arm, bytes: usize) -> Result<(*mut u8, usize)> {
-    let bytes = if arm == Arm::Huge { bytes + HUGE } else { bytes };
-    let ahead = if arm == Arm::MapPopulate { MapFlags::POPULATE } else { MapFlags::empty() };
-    let (access, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE | ahead);
-    // SAFETY: a new mapping where the system likes overlaps nothing.
-    let start = unsafe { mm::mmap_anonymous(ptr::null_mut(), bytes, access, flags) }
-        .map_err(out_of_memory("mmap"))?;
+/// A new mapping, faulted in ahead where the arm says so.
+fn map(arm: Arm, bytes: usize) -> Result<MmapMut> {
+    let mut options = MmapOptions::new();
+    options.len(if arm == Arm::Huge { bytes + HUGE } else { bytes });
+    if arm == Arm::MapPopulate {
+        options.populate();
+    }
+    let mapping = options.map_anon().map_err(out_of_memory("mmap"))?;
     let advice = match arm {
-        Arm::Huge => Some(Advice::LinuxHugepage),
+        Arm::Huge => Some(Advice::HugePage),
         Arm::MapPopulate => None,
-        _ => Some(Advice::LinuxNoHugepage),
+        _ => Some(Advice::NoHugePage),
     };
-    if let Some(advice) = advice {
-        // Refused where the kernel has no huge pages, and then there is nothing to advise.
-        // SAFETY: a mapping of ours; the contents stay.
-        let _ = unsafe { mm::madvise(start, bytes, advice) };
-    }
+    // Refused where the kernel has no huge pages, and then there is nothing to advise.
+    let _ = advice.map(|advice| mapping.advise(advice));
     if arm == Arm::Populate {
-        // SAFETY: a mapping of ours, which gets pages of its own.
-        unsafe { mm::madvise(start, bytes, Advice::LinuxPopulateWrite) }
-            .map_err(out_of_memory("MADV_POPULATE_WRITE"))?;
+        mapping.advise(Advice::PopulateWrite).map_err(out_of_memory("MADV_POPULATE_WRITE"))?;
     }
-    Ok((start.cast(), bytes))
+    Ok(mapping)
 }
 
 /// Takes a share of the pages and touches them one after another. Where a page is handed out by
@@ -296,8 +288,9 @@ fn take<'p>(
         return Ok(Held::Pages { pool, pages: room });
     }
     let held = if arm.is_ready() {
-        let (start, bytes) = (pools.ready.map_for(arm == Arm::ReadyAround)?, pools.ready.bytes());
-        Held::Mapping { start, bytes, first: start.wrapping_add(share.start * PAGE_SIZE) }
+        let mut mapping = pools.ready.map_for(arm == Arm::ReadyAround)?;
+        let first = mapping.as_mut_ptr().wrapping_add(share.start * PAGE_SIZE);
+        Held::Mapping { first, mapping }
     } else if arm == Arm::Calloc {
         // SAFETY: always callable.
         let start = unsafe { libc::calloc(pages + 1, PAGE_SIZE) }.cast::<u8>();
@@ -306,8 +299,8 @@ fn take<'p>(
         }
         Held::Allocation { start, first: start.wrapping_add(start.align_offset(PAGE_SIZE)) }
     } else {
-        let (start, bytes) = map(arm, pages * PAGE_SIZE)?;
-        Held::Mapping { start, bytes, first: start }
+        let mut mapping = map(arm, pages * PAGE_SIZE)?;
+        Held::Mapping { first: mapping.as_mut_ptr(), mapping }
     };
     for page in 0..pages {
         let page = held.page(page);

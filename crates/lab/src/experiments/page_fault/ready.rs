@@ -4,11 +4,10 @@
 //! a page and charging it to its control group, is left out too: hence "at most".
 
 use super::super::prelude::*;
+use memmap2::{Advice, MmapMut, MmapOptions};
 use rustix::fs::MemfdFlags;
-use rustix::mm::{self, Advice, MapFlags, ProtFlags};
 use std::fs::File;
 use std::io;
-use std::ptr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -30,19 +29,15 @@ impl Ready {
 
     /// Brings every page in and zeroes it, with non-temporal stores as a scrubber does.
     pub(super) fn prepare(&self) -> Result {
-        let start = self.map()?;
-        // SAFETY: a mapping of ours, of that length; what comes in is the file's.
-        let there = unsafe { mm::madvise(start, self.bytes, Advice::LinuxPopulateWrite) };
+        let mut all = self.map()?;
+        let what = "MADV_POPULATE_WRITE of a file in memory";
+        all.advise(Advice::PopulateWrite).map_err(out_of_memory(what))?;
         let begun = cachewise_measure::clock::thread_cpu_ns();
-        if there.is_ok() {
-            // SAFETY: mapped, writable, that long, and used by nobody else.
-            unsafe { cachewise::raw::zero_with(Reuse::Never, start.cast(), self.bytes) };
-        }
+        // SAFETY: mapped, writable, that long, and used by nobody else.
+        unsafe { cachewise::raw::zero_with(Reuse::Never, all.as_mut_ptr(), self.bytes) };
         let took = cachewise_measure::clock::thread_cpu_ns() - begun;
         self.zeroing.fetch_add(took as u64, Ordering::Relaxed);
-        // SAFETY: mapped above; no pointer into it is kept.
-        unsafe { mm::munmap(start, self.bytes) }.map_err(out_of_memory("munmap"))?;
-        there.map_err(out_of_memory("MADV_POPULATE_WRITE of a file in memory"))
+        Ok(())
     }
 
     /// The CPU that zeroing took, in all.
@@ -52,26 +47,19 @@ impl Ready {
 
     /// Maps all of it anew: the first touch of each page is a fault, of several neighbours at once
     /// where that is asked for and the first touch is a read.
-    pub(super) fn map_for(&self, around: bool) -> Result<*mut u8> {
-        let start = self.map()?;
+    pub(super) fn map_for(&self, around: bool) -> Result<MmapMut> {
+        let all = self.map()?;
         if !around {
-            // SAFETY: a mapping of ours; the contents stay.
-            let advised = unsafe { mm::madvise(start, self.bytes, Advice::Random) };
-            advised.map_err(out_of_memory("MADV_RANDOM"))?;
+            all.advise(Advice::Random).map_err(out_of_memory("MADV_RANDOM"))?;
         }
-        Ok(start.cast())
+        Ok(all)
     }
 
-    pub(super) fn bytes(&self) -> usize {
-        self.bytes
-    }
-
-    fn map(&self) -> Result<*mut std::ffi::c_void> {
+    fn map(&self) -> Result<MmapMut> {
         debug_assert!(self.bytes.is_multiple_of(PAGE_SIZE), "whole pages");
-        let access = ProtFlags::READ | ProtFlags::WRITE;
-        // SAFETY: a new mapping where the system likes overlaps nothing.
-        unsafe { mm::mmap(ptr::null_mut(), self.bytes, access, MapFlags::SHARED, &self.file, 0) }
-            .map_err(out_of_memory("mapping a file in memory"))
+        // SAFETY: a file of this process alone, whose length stays.
+        let mapped = unsafe { MmapOptions::new().len(self.bytes).map_mut(&self.file) };
+        mapped.map_err(out_of_memory("mapping a file in memory"))
     }
 }
 

@@ -2,6 +2,7 @@
 //! (Documentation/networking/msg_zerocopy.rst and `struct tcp_zerocopy_receive` in linux/tcp.h).
 
 use cachewise_kernels::PAGE_SIZE;
+use memmap2::{MmapOptions, MmapRaw};
 use std::io::{self, Read as _};
 use std::net::TcpStream;
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd};
@@ -136,24 +137,13 @@ struct Request {
 }
 
 /// Where the kernel maps what a socket has received.
-pub(super) struct Mapping {
-    start: *mut u8,
-    bytes: usize,
-}
+pub(super) struct Mapping(MmapRaw);
 
 impl Mapping {
     /// Room for a message of this size, in whole pages.
     pub(super) fn of(stream: &TcpStream, size: usize) -> io::Result<Mapping> {
-        let bytes = size.next_multiple_of(PAGE_SIZE);
-        let (protection, shared) = (libc::PROT_READ, libc::MAP_SHARED);
-        let socket = stream.as_raw_fd();
-        // SAFETY: a new mapping, where the kernel wants it.
-        let start =
-            unsafe { libc::mmap(std::ptr::null_mut(), bytes, protection, shared, socket, 0) };
-        if start == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
-        }
-        Ok(Mapping { start: start.cast(), bytes })
+        let mut room = MmapOptions::new();
+        room.len(size.next_multiple_of(PAGE_SIZE)).map_raw_read_only(stream).map(Mapping)
     }
 
     /// One message of the buffer's length: pages are mapped and shown, the rest is read. How many bytes
@@ -173,7 +163,7 @@ impl Mapping {
                 done = to;
                 continue;
             }
-            let at = self.start.wrapping_add(done);
+            let at = self.0.as_ptr().wrapping_add(done);
             let mut request = Request {
                 address: at.expose_provenance() as u64,
                 length: pages.min(1 << 30) as u32,
@@ -212,12 +202,5 @@ impl Mapping {
             }
         }
         Ok(mapped)
-    }
-}
-
-impl Drop for Mapping {
-    fn drop(&mut self) {
-        // SAFETY: the mapping that `of` made, of which nothing is borrowed.
-        unsafe { libc::munmap(self.start.cast(), self.bytes) };
     }
 }

@@ -24,7 +24,6 @@ pub(in super::super) fn run(setting: &mut Setting) -> Result {
     let Some(support) = Support::detect() else {
         return nothing("this CPU has no XSAVE, or the operating system does not enable it");
     };
-    setting.refuse_placements("one pair of buffers is used over and over")?;
     for save in Save::ALL.into_iter().filter(|save| !support.has(*save)) {
         setting.out.note(format!("skipped {}: this CPU lacks it", save.name()))?;
     }
