@@ -158,7 +158,7 @@ macro_rules! operation {
             /// As [`avx2`].
             #[unsafe(naked)]
             pub unsafe extern "C" fn avx2_or_sse2($($argument: $kind),*) -> $result {
-                $crate::$in!("{{disp32}} jb {sse2}", avx2, sse2 = sym sse2)
+                $crate::$in!(".hidden {sse2}\n{{disp32}} jb {sse2}", avx2, sse2 = sym sse2)
             }
 
             /// # Safety
