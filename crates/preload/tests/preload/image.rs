@@ -240,7 +240,8 @@ fn an_exported_function_begins_with_the_comparison_that_leads_to_its_entry() {
             );
         } else {
             let way = all[..5].iter().map(|one| one.mnemonic());
-            let choice = [Mnemonic::Cmp, Mnemonic::Jne, Mnemonic::Mov, Mnemonic::Cmp, Mnemonic::Jae];
+            let choice =
+                [Mnemonic::Cmp, Mnemonic::Jne, Mnemonic::Mov, Mnemonic::Cmp, Mnemonic::Jae];
             assert!(way.eq(choice), "{name}");
             assert!(all[0].is_ip_rel_memory_operand(), "{name}: {}", all[0]);
             assert!(is_size(&all[3]), "{name}: {}", all[3]);
