@@ -49,6 +49,9 @@ const CHANGES: usize = 20_000;
 /// Calls at most, where the writer hardly runs.
 const CALLS: usize = 400_000;
 
+/// Stores beside a destination, each looked at again: some are undone if a call loads and stores them.
+const STORES: usize = 5_000;
+
 /// A page that is followed by one that must not be read.
 fn fenced() -> *mut u8 {
     // SAFETY: a new mapping.
@@ -203,22 +206,21 @@ fn no_store_undoes_what_another_thread_stores_beside_it() {
             let beside = unsafe {
                 [dst.wrapping_sub(1), dst.wrapping_add(n)].map(|at| AtomicU8::from_ptr(at))
             };
+            // The other thread says when it has seen enough: before it runs, nothing is seen.
             let done = AtomicBool::new(false);
             let undone = thread::scope(|scope| {
                 let stores = scope.spawn(|| {
-                    let mut value = 0u8;
-                    while !done.load(Ordering::Relaxed) {
-                        value = value.wrapping_add(1);
+                    let undone = (0..STORES).any(|value| {
+                        let value = value as u8;
                         beside.iter().for_each(|byte| byte.store(value, Ordering::Relaxed));
-                        for _ in 0..20 {
-                            if beside.iter().any(|byte| byte.load(Ordering::Relaxed) != value) {
-                                return true;
-                            }
-                        }
-                    }
-                    false
+                        (0..20).any(|_| {
+                            beside.iter().any(|byte| byte.load(Ordering::Relaxed) != value)
+                        })
+                    });
+                    done.store(true, Ordering::Relaxed);
+                    undone
                 });
-                for _ in 0..CHANGES {
+                while !done.load(Ordering::Relaxed) {
                     // SAFETY: n bytes are readable and writable there.
                     unsafe {
                         raw::copy_nonoverlapping(dst, from.as_ptr(), n);
@@ -227,7 +229,6 @@ fn no_store_undoes_what_another_thread_stores_beside_it() {
                         raw::zero(dst, n);
                     }
                 }
-                done.store(true, Ordering::Relaxed);
                 stores.join().expect("it panics nowhere")
             });
             assert!(!undone, "{n} bytes at {to}");

@@ -169,7 +169,9 @@ macro_rules! entry_compare_evex {
             $same,
             "\n",
             "ret\n",
+            // So that the return of a test for equality does not end 32 bytes.
             ".p2align 6\n",
+            ".nops 1\n",
             "28:\n", // 33 to 64
             "vmovdqu64 ymm21, [rdi + rdx - 32]\n",
             "vpcmpneqb k1, ymm21, [rsi + rdx - 32]\n",
