@@ -11,7 +11,8 @@
 use cachewise::{entry, raw};
 use cachewise_kernels::Operation;
 use iced_x86::{
-    Decoder, DecoderOptions, FastFormatter, FlowControl, Instruction, Mnemonic, Register,
+    Decoder, DecoderOptions, EncodingKind, FastFormatter, FlowControl, Instruction,
+    InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register, RflagsBits,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -153,12 +154,10 @@ fn golden(name: &str, found: &str) {
 
 /// From Skylake to Cascade Lake a jump that lies across a multiple of 32 bytes or ends there, or is fused with
 /// a test that does, is decoded anew each time (Intel, Mitigations for Jump Conditional Code Erratum, 2019). None
-/// of those that small calls make does, in the exported function or in `avx2`, which it jumps to.
+/// of these instructions from an entry on is such a jump.
 fn no_jump_across_32_bytes(code: &[Instruction], entry: u64) {
-    let small = code.iter().take_while(|one| one.flow_control() != FlowControl::Return);
-    let with_return = small.clone().count() + 1;
-    let mut before = None;
-    for one in &code[..with_return] {
+    let mut before: Option<&Instruction> = None;
+    for one in code {
         let fused = |test: &&Instruction| {
             let is_test = matches!(test.mnemonic(), Mnemonic::Cmp | Mnemonic::Test);
             is_test && !test.is_ip_rel_memory_operand() && one.is_jcc_short_or_near()
@@ -178,39 +177,252 @@ fn beside(operation: Operation) -> Vec<u64> {
     others.flat_map(entry::variants).map(|entry| entry.function.address() as u64).collect()
 }
 
-#[test]
-#[cfg_attr(debug_assertions, ignore = "debug assertions add calls; run with --release")]
-fn every_entry_calls_nothing_and_small_sizes_run_what_was_agreed_on() {
-    let exported: [(*const (), Operation); 6] = [
+/// What a call of that size runs up to its return. Of the branches that do not ask for the size none is taken: buffers
+/// are equal, do not end at a page's end, and the stub is that which follows.
+fn run_by(from: u64, n: u64) -> Vec<Instruction> {
+    let (mut code, mut at, mut compared): (Vec<Instruction>, _, _) = (Vec::new(), from, None);
+    loop {
+        let one = decoded(at);
+        code.push(one);
+        assert!(code.len() < 100, "{n} bytes: no return");
+        let taken = match one.flow_control() {
+            FlowControl::Return => return code,
+            FlowControl::ConditionalBranch => {
+                compared.is_some_and(|with: u64| match one.mnemonic() {
+                    Mnemonic::Ja => n > with,
+                    Mnemonic::Jae => n >= with,
+                    Mnemonic::Jb => n < with,
+                    Mnemonic::Jbe => n <= with,
+                    _ => false,
+                })
+            }
+            FlowControl::UnconditionalBranch => true,
+            _ => false,
+        };
+        if one.mnemonic() == Mnemonic::Cmp {
+            let is_size =
+                matches!(one.op0_register().full_register(), Register::RDX | Register::RSI);
+            compared = is_size.then(|| one.try_immediate(1).ok()).flatten();
+        }
+        at = if taken { one.near_branch_target() } else { one.next_ip() };
+    }
+}
+
+fn decoded(at: u64) -> Instruction {
+    // SAFETY: the code of a function of this program; a page beyond it is mapped or not read, since one
+    // instruction is decoded.
+    let code = unsafe { std::slice::from_raw_parts(at as *const u8, 15) };
+    Decoder::with_ip(64, code, at, DecoderOptions::NONE).decode()
+}
+
+fn exported() -> [(u64, Operation); 6] {
+    [
         (raw::copy_nonoverlapping as *const (), Operation::Copy),
         (raw::copy as *const (), Operation::Move),
         (raw::fill as *const (), Operation::Fill),
         (raw::zero as *const (), Operation::Zero),
         (raw::compare as *const (), Operation::Compare),
         (raw::equal_int as *const (), Operation::Equal),
-    ];
+    ]
+    .map(|(function, operation)| (function as u64, operation))
+}
+
+/// Where an exported function goes if `avx512vl` is not the stub.
+fn avx2_or_sse2(exported: u64) -> u64 {
+    let jump = decoded(decoded(exported).next_ip());
+    assert_eq!(jump.mnemonic(), Mnemonic::Jne);
+    jump.near_branch_target()
+}
+
+/// The address of a stub, by its number.
+fn stub(operation: Operation, number: u8) -> u64 {
+    entry::variants(operation)[usize::from(number)].function.address() as u64
+}
+
+/// That two pieces of code are the same instructions and lead from each to the same, jump by jump. Where they lie,
+/// and so how long their jumps are, is not compared.
+fn assert_same(one: u64, other: u64, what: &str) {
+    let (mut todo, mut seen) = (vec![(one, other)], BTreeSet::new());
+    while let Some((mut left, mut right)) = todo.pop() {
+        loop {
+            let [mut a, mut b] = [decoded(left), decoded(right)];
+            for instruction in [&mut a, &mut b] {
+                while instruction.mnemonic() == Mnemonic::Nop {
+                    *instruction = decoded(instruction.next_ip());
+                }
+            }
+            if !seen.insert((a.ip(), b.ip())) {
+                break;
+            }
+            assert!(seen.len() < 1000, "{what}: no end in sight");
+            assert_eq!(a.mnemonic(), b.mnemonic(), "{what}: {a:?} {b:?}");
+            assert_eq!(a.op_count(), b.op_count(), "{what}: {a:?} {b:?}");
+            let branches = a.is_jcc_short_or_near() || a.is_jmp_short_or_near();
+            if branches {
+                let targets = (a.near_branch_target(), b.near_branch_target());
+                // The same address is somewhere outside both.
+                if targets.0 != targets.1 {
+                    todo.push(targets);
+                }
+            } else {
+                // Addresses that are relative to the instruction are absolute in it, so that data is the same.
+                let operand = |of: &Instruction, at| {
+                    let memory = (
+                        of.memory_base(),
+                        of.memory_index(),
+                        of.memory_index_scale(),
+                        of.memory_displacement64(),
+                    );
+                    match of.op_kind(at) {
+                        OpKind::Register => format!("{:?}", of.op_register(at)),
+                        OpKind::Memory => format!("{memory:?} {:?}", of.memory_size()),
+                        _ => format!("{:?}", of.try_immediate(at)),
+                    }
+                };
+                for at in 0..a.op_count() {
+                    assert_eq!(operand(&a, at), operand(&b, at), "{what}: {a:?} {b:?}");
+                }
+                assert_eq!(a.op_mask(), b.op_mask(), "{what}: {a:?} {b:?}");
+            }
+            if !matches!(a.flow_control(), FlowControl::Next | FlowControl::ConditionalBranch) {
+                break;
+            }
+            (left, right) = (a.next_ip(), b.next_ip());
+        }
+    }
+    assert!(seen.len() > 50, "{what}: {} instructions", seen.len());
+}
+
+/// An exported function compares the stub's number and nothing else before it is in that stub's code. `avx2` behind
+/// it is the stub that tests call by itself; `avx512vl` too.
+#[test]
+fn one_number_leads_to_the_code_of_its_stub() {
+    let numbers = [entry::SSE2, entry::AVX512VL, entry::AVX2];
+    for (function, operation) in exported() {
+        let names = numbers.map(|number| entry::variants(operation)[usize::from(number)].name);
+        assert_eq!(names, ["sse2", "avx512vl", "avx2"]);
+        let number = decoded(function);
+        assert_eq!(number.mnemonic(), Mnemonic::Cmp, "{operation}");
+        let chosen = (&raw const entry::CHOSEN).addr() + entry::place(operation);
+        assert_eq!(number.memory_size(), iced_x86::MemorySize::UInt8, "{operation}");
+        assert_eq!(number.ip_rel_memory_address(), chosen as u64, "{operation}: its number");
+        let immediate = number.try_immediate(1).ok();
+        assert_eq!(immediate, Some(u64::from(entry::AVX512VL)), "{operation}");
+        let others = decoded(avx2_or_sse2(function));
+        assert_eq!(others.mnemonic(), Mnemonic::Jb, "{operation}: below is {}", names[0]);
+        assert_eq!(others.near_branch_target(), stub(operation, entry::SSE2), "{operation}");
+        let avx2 = stub(operation, entry::AVX2);
+        assert_same(others.next_ip(), avx2, &format!("{operation} avx2"));
+        let follows = decoded(number.next_ip()).next_ip();
+        let avx512vl = stub(operation, entry::AVX512VL);
+        assert_same(follows, avx512vl, &format!("{operation} avx512vl"));
+    }
+}
+
+/// On every way through a stub, also those that calls seldom take: what the caller keeps in registers is not written,
+/// the direction is not changed, and where it ends or jumps away no upper half of ymm0 to ymm15 is in use, which would slow
+/// down the SSE instructions of others; nor does one of its own run meanwhile.
+#[test]
+fn on_every_way_through_a_stub_registers_are_left_as_callers_need_them() {
+    let mut looks = InstructionInfoFactory::new();
+    let mut in_use_somewhere = 0;
+    for (function, operation) in exported() {
+        let all: BTreeMap<u64, Instruction> = reachable(function, &beside(operation))
+            .into_iter()
+            .map(|one| (one.ip(), one))
+            .collect();
+        let (mut todo, mut seen) = (vec![(function, false)], BTreeSet::new());
+        while let Some((at, uppers)) = todo.pop() {
+            if !seen.insert((at, uppers)) {
+                continue;
+            }
+            // Somewhere else, or what fills the table.
+            let Some(one) = all.get(&at) else {
+                assert!(!uppers, "{operation}: upper halves in use at a jump to {at:x}");
+                continue;
+            };
+            let text = format!(
+                "{operation}: {one:?} at {at:x}, {:#x} behind the start",
+                at.wrapping_sub(function)
+            );
+            assert_eq!(one.rflags_modified() & RflagsBits::DF, 0, "{text}: the direction");
+            let mut uppers = uppers;
+            let flow = one.flow_control();
+            for used in looks.info(one).used_registers() {
+                let register = used.register();
+                let written = !matches!(used.access(), OpAccess::Read | OpAccess::CondRead);
+                let kept = matches!(
+                    register.full_register(),
+                    Register::RBX
+                        | Register::RBP
+                        | Register::RSP
+                        | Register::R12
+                        | Register::R13
+                        | Register::R14
+                        | Register::R15
+                );
+                assert!(!kept || !written || flow == FlowControl::Return, "{text}: the caller's");
+                let low = register.is_vector_register() && register.number() < 16;
+                let sse = low && one.encoding() == EncodingKind::Legacy;
+                assert!(!sse || !uppers, "{text}: upper halves in use");
+                uppers |=
+                    low && written && !register.is_xmm() && one.mnemonic() != Mnemonic::Vzeroupper;
+            }
+            uppers &= one.mnemonic() != Mnemonic::Vzeroupper;
+            in_use_somewhere += u32::from(uppers);
+            match flow {
+                FlowControl::Next => todo.push((one.next_ip(), uppers)),
+                FlowControl::ConditionalBranch => {
+                    todo.push((one.next_ip(), uppers));
+                    todo.push((one.near_branch_target(), uppers));
+                }
+                FlowControl::UnconditionalBranch => todo.push((one.near_branch_target(), uppers)),
+                _ => assert!(!uppers, "{text}: upper halves in use"),
+            }
+        }
+    }
+    assert!(in_use_somewhere > 100, "{in_use_somewhere} instructions of avx2 were looked at");
+}
+
+/// Up to 128 bytes by the exported function, and what `avx2` does in its first line.
+#[test]
+fn no_jump_of_a_small_call_lies_across_32_bytes() {
+    for (function, operation) in exported() {
+        let mut returns = BTreeSet::new();
+        for n in 0..=128 {
+            let code = run_by(function, n);
+            returns.extend(code.last().map(Instruction::ip));
+            no_jump_across_32_bytes(&code, function);
+        }
+        assert!(returns.len() > 1, "{operation}: every size has the same return");
+        let avx2 = avx2_or_sse2(function);
+        for n in [4, 32] {
+            no_jump_across_32_bytes(&run_by(avx2, n), avx2);
+        }
+    }
+}
+
+#[test]
+#[cfg_attr(debug_assertions, ignore = "debug assertions add calls; run with --release")]
+fn every_entry_calls_nothing_and_small_sizes_run_what_was_agreed_on() {
+    let exported = exported();
     for (function, operation) in exported {
         let mut others = beside(operation);
-        others.extend(exported.map(|(function, _)| function as u64));
+        others.extend(exported.map(|(function, _)| function));
         let mut text = String::new();
         for way in entry::variants(operation) {
             let name = format!("{operation} {}", way.name);
             let code = check(&name, way.function.address(), &others);
             let _ = write!(text, "{}:\n{code}", way.name);
-            if way.name == "avx2" {
-                let entry = way.function.address();
-                no_jump_across_32_bytes(&reachable(entry as u64, &others), entry as u64);
-            }
             assert!(!code.contains("ymm") || !way.name.contains("512") || !code.contains("vzero"));
         }
         golden(operation.name(), &text);
         // The exported function: which entry, and what small sizes of `avx512vl` run.
-        let code = reachable(function as u64, &others);
+        let code = reachable(function, &others);
         let choice = [Mnemonic::Cmp, Mnemonic::Jne, Mnemonic::Mov, Mnemonic::Cmp, Mnemonic::Jae];
         assert!(code.iter().take(5).map(Instruction::mnemonic).eq(choice), "{operation}");
-        no_jump_across_32_bytes(&code, function as u64);
         let small = code.iter().find(|one| one.flow_control() == FlowControl::Return);
-        let bytes = small.expect("small sizes return").next_ip() - function as u64;
+        let bytes = small.expect("small sizes return").next_ip() - function;
         // What masks do for a copy has a line of its own.
         let copies = matches!(operation, Operation::Copy | Operation::Move);
         assert!(copies || bytes <= 64, "{operation}: {bytes} bytes, more than a line");

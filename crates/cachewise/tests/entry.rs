@@ -349,7 +349,8 @@ mod written_out {
         COMPARE_ROW, COPY_ROW, DIRECT, EQUAL_ROW, FILL_ROW, MOVE_ROW, NARROW, PAGE, ZERO_ROW,
         choose,
     };
-    use cachewise_kernels::{Features, Operation};
+    use cachewise::profile::OPERATIONS;
+    use cachewise_kernels::{Features, Operation, TABLE};
     use std::sync::atomic::Ordering::Relaxed;
 
     const ROWS: [usize; 6] = [COPY_ROW, MOVE_ROW, FILL_ROW, ZERO_ROW, COMPARE_ROW, EQUAL_ROW];
@@ -396,29 +397,30 @@ mod written_out {
             assert_eq!(unsafe { first.read() }, [0x48, 0x89, 0xF8], "{}", entry.name);
             choose_all(number as u8);
             let calls = ways(entry.name);
-            // "All there is" ends where the bytes differ.
-            if entry.name != "sse2" {
-                let (left, right) = ([1u8; 256], [2u8; 256]);
-                // SAFETY: the first vectors are readable, and nothing is read behind a difference.
-                let order =
-                    unsafe { (EXPORTED.compare)(left.as_ptr(), right.as_ptr(), usize::MAX) };
-                // SAFETY: as above.
-                let same = unsafe { (EXPORTED.equal)(left.as_ptr(), right.as_ptr(), usize::MAX) };
-                assert!(order < 0 && same == 0, "{}: {order} {same}", entry.name);
-            }
             // An `sse2` way has no loop, whatever the limit.
             for limit in [256, usize::MAX] {
                 ROWS.into_iter().for_each(|row| DIRECT[row].store(limit, Relaxed));
-                buffers.calls = calls;
-                buffers.everything(LONGEST);
-                buffers.calls = EXPORTED;
-                buffers.everything(LONGEST);
+                for called in [calls, EXPORTED] {
+                    buffers.calls = called;
+                    buffers.everything(LONGEST);
+                    // The table's kernels may begin at the end.
+                    if entry.name != "sse2" {
+                        super::all_there_is(
+                            &called,
+                            if limit == 256 { 32 } else { 224 },
+                            entry.name,
+                        );
+                    }
+                }
             }
             // As on a CPU that halves vectors of 64 bytes, and as on another.
             let narrow = NARROW.load(Relaxed);
             NARROW.store(1 - narrow, Relaxed);
             buffers.calls = calls;
             buffers.everything(LONGEST);
+            if entry.name != "sse2" {
+                super::all_there_is(&calls, 224, entry.name);
+            }
             NARROW.store(narrow, Relaxed);
             for n in 0..LONGEST {
                 super::leaves_nothing(&calls, entry.name, n);
@@ -431,11 +433,69 @@ mod written_out {
             buffers.everything(64);
             PAGE.store(PAGE_BYTES as u32, Relaxed);
         }
+        if !super::is_small() {
+            behind_each_entry(buffers);
+        }
         println!(
             "all operations: {run} entries, {} calls checked in {:.1} s, 0 failed, {skipped} skipped",
             buffers.checked,
             started.elapsed().as_secs_f64()
         );
+    }
+
+    /// What an entry leaves to others, with each kernel of the library and libc's routine there, at the edges of pages
+    /// that must not be touched.
+    fn behind_each_entry(buffers: &mut Buffers) {
+        let here = Features::detect();
+        let of = |operation| {
+            let kernels = TABLE.iter().filter(move |kernel| kernel.operation() == operation);
+            kernels.filter(|kernel| kernel.deploy && kernel.runs_on(here)).collect::<Vec<_>>()
+        };
+        let kernels = OPERATIONS.map(of);
+        let rounds = kernels.iter().map(Vec::len).max().unwrap_or(0);
+        buffers.calls = EXPORTED;
+        for (number, entry) in cachewise::entry::variants(Operation::Copy).iter().enumerate() {
+            if !entry.runs_on(here) {
+                continue;
+            }
+            choose_all(number as u8);
+            for round in 0..=rounds {
+                for (operation, kernels) in OPERATIONS.into_iter().zip(&kernels) {
+                    if round < rounds {
+                        assert!(cachewise::use_only(kernels[round % kernels.len()]));
+                    } else {
+                        assert!(cachewise::use_libc(operation), "there is a C library");
+                    }
+                }
+                for n in 100..=600 {
+                    let end = 2 * PAGE_BYTES - n;
+                    let mixed = if n % 2 == 0 { (0, end) } else { (end, 0) };
+                    for (to, from) in [(0, 0), (end, end), mixed] {
+                        buffers.one(to, from, n);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// "All there is", and sizes with the highest bit: a comparison ends where the bytes differ, and no size is taken for a
+/// negative one. Differences in the first `within` bytes are found before a place that depends on the size is read.
+#[cfg(target_arch = "x86_64")]
+fn all_there_is(calls: &Calls, within: usize, name: &str) {
+    let (left, mut right) = ([1u8; 1024], [1u8; 1024]);
+    for at in 0..within {
+        right[at] = 2;
+        for n in [1 << 63, (1 << 63) + 20, usize::MAX - 31, usize::MAX] {
+            let (a, b) = (left.as_ptr(), right.as_ptr());
+            // SAFETY: what is read ends in the vectors behind the difference, which are inside both arrays.
+            let order = unsafe { [(calls.compare)(a, b, n), (calls.compare)(b, a, n)] };
+            // SAFETY: as above.
+            let same = unsafe { (calls.equal)(a, b, n) };
+            let found = (order.map(i32::signum), same);
+            assert_eq!(found, ([-1, 1], 0), "{name}: {n:#x} bytes, {at} differs");
+        }
+        right[at] = 1;
     }
 }
 

@@ -84,7 +84,7 @@ macro_rules! entry_compare_classes {
 }
 
 /// Whether 32 bytes from a or b on leave a page: what the entries that read on ask first. 25 is for
-/// no bytes at all, 20 for bytes that would. Long forms as in `masked`.
+/// no bytes at all, 20 for bytes that would. Long forms, so that no jump lies across 32 bytes.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! entry_compare_page {
@@ -147,6 +147,7 @@ macro_rules! entry_compare_evex {
     // that differs early has one less to mispredict. It is in the line of what comes next there, at label 57.
     (larger, $same:expr) => {
         concat!(
+            ".p2align 4\n", // so that no jump up to 256 bytes lies across 32
             "23:\n",
             "vmovdqu64 ymm20, [rdi]\n",
             "vpcmpneqb k1, ymm20, [rsi]\n",
@@ -157,9 +158,10 @@ macro_rules! entry_compare_evex {
             "{{disp32}} jbe 28f\n",
             "cmp rdx, 256\n",
             "ja 33f\n",
+            $crate::entry_compare_evex!(second),
             "cmp rdx, 128\n",
             "jbe 29f\n",
-            $crate::entry_compare_evex!(second),
+            $crate::entry_compare_evex!(third),
             $crate::entry_differences!("rdi", "rsi", " + rdx - 128", 2),
             "lea r9, [rdx - 128]\n",
             "jnz 49f\n",
@@ -167,7 +169,9 @@ macro_rules! entry_compare_evex {
             $same,
             "\n",
             "ret\n",
+            // So that the return of a test for equality does not end 32 bytes.
             ".p2align 6\n",
+            ".nops 1\n",
             "28:\n", // 33 to 64
             "vmovdqu64 ymm21, [rdi + rdx - 32]\n",
             "vpcmpneqb k1, ymm21, [rsi + rdx - 32]\n",
@@ -179,8 +183,6 @@ macro_rules! entry_compare_evex {
             "ret\n",
             ".p2align 5\n",
             "29:\n", // 65 to 128
-            "vmovdqu64 ymm20, [rdi + 32]\n",
-            "vpxorq ymm20, ymm20, [rsi + 32]\n",
             "vmovdqu64 zmm21, [rdi + rdx - 64]\n",
             "vpxorq zmm21, zmm21, [rsi + rdx - 64]\n",
             "vporq zmm22, zmm20, zmm21\n",
@@ -203,6 +205,7 @@ macro_rules! entry_compare_evex {
             ".p2align 5\n",
             "32:\n",
             $crate::entry_compare_evex!(second),
+            $crate::entry_compare_evex!(third),
             $crate::entry_differences!("rdi", "rsi", " + 128", 2),
             "mov r9d, 128\n",
             "jnz 49f\n",
@@ -264,11 +267,14 @@ macro_rules! entry_compare_evex {
             "ret\n",
         )
     };
-    // What bytes 32 to 63 and 64 to 127 differ in.
+    // What bytes 32 to 63 differ in, and 64 to 127.
     (second) => {
         "vmovdqu64 ymm20, [rdi + 32]
         vpxorq ymm20, ymm20, [rsi + 32]
-        vmovdqu64 zmm21, [rdi + 64]
+        "
+    };
+    (third) => {
+        "vmovdqu64 zmm21, [rdi + 64]
         vpxorq zmm21, zmm21, [rsi + 64]
         "
     };
@@ -276,6 +282,7 @@ macro_rules! entry_compare_evex {
     (narrow, $same:expr) => {
         concat!(
             $crate::entry_compare_evex!(second),
+            $crate::entry_compare_evex!(third),
             "vporq zmm22, zmm20, zmm21\n",
             "vptestmb k1, zmm22, zmm22\n",
             "kortestq k1, k1\n",

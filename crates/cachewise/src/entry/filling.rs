@@ -399,6 +399,7 @@ macro_rules! entry_fill_in {
             "43:",
             $crate::entry_next!("rdx", "zero_row", ""),
             "mov rsi, rdx",
+            ".hidden {zero}",
             "jmp {zero}",
             ".p2align 4",
             "39:",

@@ -39,6 +39,7 @@ macro_rules! entry_copy_in {
              cmp rcx, rdx\n\
              jb 40f\n",
             "40:\n\
+             .hidden {elsewhere}\n\
              jmp {elsewhere}\n",
             $($operand)*
         )
@@ -160,7 +161,7 @@ macro_rules! operation {
             #[unsafe(naked)]
             pub unsafe extern "C" fn avx2_or_sse2($($argument: $kind),*) -> $result {
                 $crate::$in!(
-                    "{{disp32}} jb {sse2}", avx2,
+                    ".hidden {sse2}\n{{disp32}} jb {sse2}", avx2,
                     sse2 = sym sse2 $(, $operand = sym super::$other::avx2)?
                 )
             }

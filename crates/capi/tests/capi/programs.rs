@@ -102,10 +102,43 @@ fn valgrind(program: &Path, ends: &str) {
 #[test]
 fn the_static_library_goes_into_a_shared_one() {
     let directory = tempfile::tempdir().expect("a directory");
+    let built = directory.path().join("libsomebodys.so");
     let mut command = Command::new("cc");
     command.args(["-shared", "-Wl,-z,text", "-Wl,--whole-archive"]);
     command.arg(libraries().join("libcachewise.a")).arg("-Wl,--no-whole-archive");
-    run(command.arg("-o").arg(directory.path().join("libsomebodys.so")));
+    run(command.arg("-o").arg(&built));
+    #[cfg(target_arch = "x86_64")]
+    no_jump_to_an_entry_calls_the_dynamic_linker(&built);
+}
+
+/// All its functions are exported there. A jump to one by way of the procedure linkage table may run the dynamic
+/// linker, which keeps arguments, not flags: by these `avx2` and `sse2` are told apart.
+#[cfg(target_arch = "x86_64")]
+fn no_jump_to_an_entry_calls_the_dynamic_linker(library: &Path) {
+    use iced_x86::{Decoder, DecoderOptions, Instruction, Mnemonic};
+    use object::{Object as _, ObjectSection as _, ObjectSymbol as _};
+    let bytes = std::fs::read(library).expect("the library");
+    let file = object::File::parse(&*bytes).expect("an object file");
+    let text = file.section_by_name(".text").expect(".text");
+    let (code, start) = (text.data().expect("its bytes"), text.address());
+    let inside = start..start + text.size();
+    // The instruction there, and where that one leads, if it is this jump.
+    let led = |at: u64, mnemonic: Mnemonic, name: &str| {
+        let from = (at - start) as usize;
+        let one: Instruction =
+            Decoder::with_ip(64, &code[from..], at, DecoderOptions::NONE).decode();
+        assert_eq!(one.mnemonic(), mnemonic, "{name}: {one}");
+        let target = one.near_branch_target();
+        assert!(inside.contains(&target), "{name}: {one} leads out of .text");
+        target
+    };
+    for name in ["cw_copy", "cw_move", "cw_fill", "cw_zero", "cw_compare", "cw_equal"] {
+        let mut symbols = file.dynamic_symbols();
+        let symbol = symbols.find(|one| one.name_bytes() == Ok(name.as_bytes())).expect(name);
+        // Behind the comparison of seven bytes.
+        let avx2_or_sse2 = led(symbol.address() + 7, Mnemonic::Jne, name);
+        led(avx2_or_sse2, Mnemonic::Jb, name);
+    }
 }
 
 /// A call begins with the test that tells its entry, and the one of its size.

@@ -21,6 +21,32 @@ fn every_length_alignment_and_overlap() {
     assert!(std::fs::read_to_string(counts).expect("counts").contains("overlap"));
 }
 
+/// `mempcpy` has its own way into each.
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn every_length_by_each_entry_that_a_profile_may_name() {
+    use cachewise::entry::{self, Operation};
+    let directory = tempfile::tempdir().expect("a directory");
+    let program = compile(directory.path(), "exhaustive", &[CALLS, &["-ldl"]].concat());
+    let here = cachewise_kernels::Features::detect();
+    for found in entry::variants(Operation::Copy).iter().filter(|entry| entry.runs_on(here)) {
+        let cpu = cachewise::cpu::Signature::detect();
+        let mut body = format!("cachewise-profile 2\ncpu {cpu}\ncaches 1 2 3\n");
+        for operation in cachewise::profile::OPERATIONS {
+            body += &format!("entry {operation} {}\n", found.name);
+        }
+        let sum = cachewise::profile::fnv1a64(body.as_bytes());
+        let end = format!("end {} fnv1a64:{sum:016x}\n", body.lines().count());
+        let profile = directory.path().join(found.name);
+        std::fs::write(&profile, body + &end).expect("written");
+        let mut command = preloaded(&program);
+        command.env("CACHEWISE_PROFILE", &profile).args(["libcachewise_preload", "profile"]);
+        let output = run(&mut command);
+        assert_eq!(text(&output.stdout), "every byte right\n", "{}", found.name);
+        assert_eq!(text(&output.stderr), "", "{}", found.name);
+    }
+}
+
 #[test]
 fn at_every_moment_of_a_process() {
     let directory = tempfile::tempdir().expect("a directory");
