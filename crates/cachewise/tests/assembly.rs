@@ -384,6 +384,39 @@ fn on_every_way_through_a_stub_registers_are_left_as_callers_need_them() {
     assert!(in_use_somewhere > 100, "{in_use_somewhere} instructions of avx2 were looked at");
 }
 
+/// Bytes beside a destination may be another thread's: a store of a whole vector that puts back what it found there
+/// would undo what that thread has stored meanwhile. So a stub that stores never loads from its destination: what it
+/// loads is the source's, by rsi, or the table's.
+#[test]
+fn no_stub_loads_from_its_destination() {
+    let others = exported().map(|(function, _)| function);
+    let mut looks = InstructionInfoFactory::new();
+    for (function, operation) in exported() {
+        if matches!(operation, Operation::Compare | Operation::Equal) {
+            continue;
+        }
+        let copies = matches!(operation, Operation::Copy | Operation::Move);
+        let mut stores = 0;
+        for one in reachable(function, &others) {
+            if matches!(one.mnemonic(), Mnemonic::Lea | Mnemonic::Nop)
+                || one.is_ip_rel_memory_operand()
+            {
+                continue;
+            }
+            let is_table = (one.memory_base(), one.memory_index()) == (Register::R8, Register::RCX);
+            let by_source = [one.memory_base(), one.memory_index()].contains(&Register::RSI);
+            let returns = one.flow_control() == FlowControl::Return;
+            for used in looks.info(&one).used_memory() {
+                let loads = !matches!(used.access(), OpAccess::Write | OpAccess::CondWrite);
+                let allowed = is_table || returns || copies && by_source;
+                assert!(!loads || allowed, "{operation}: {one:?}");
+                stores += u32::from(!loads);
+            }
+        }
+        assert!(stores > 50, "{operation}: {stores} stores");
+    }
+}
+
 /// Up to 128 bytes by the exported function, and what `avx2` does in its first line.
 #[test]
 fn no_jump_of_a_small_call_lies_across_32_bytes() {

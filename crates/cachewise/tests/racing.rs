@@ -49,9 +49,6 @@ const CHANGES: usize = 20_000;
 /// Calls at most, where the writer hardly runs.
 const CALLS: usize = 400_000;
 
-/// Stores beside a destination, each looked at again: some are undone if a call loads and stores them.
-const STORES: usize = 5_000;
-
 /// A page that is followed by one that must not be read.
 fn fenced() -> *mut u8 {
     // SAFETY: a new mapping.
@@ -186,52 +183,5 @@ fn calls_are_right_while_the_entry_and_the_kernels_change() {
             assert_eq!((order.cmp(&0), same == 1), (expected, expected.is_eq()), "{n} bytes");
         }
         done.store(true, Ordering::Relaxed);
-    });
-}
-
-/// Bytes beside a destination are another thread's: a store of a whole vector that puts back what it found there
-/// would undo what that thread has stored meanwhile.
-#[test]
-fn no_store_undoes_what_another_thread_stores_beside_it() {
-    let page = fenced();
-    let from = [3u8; 512];
-    with_each_entry(|| {
-        // In the middle of a page and up to its last byte but one.
-        for (n, to) in [1, 3, 4, 15, 16, 31, 33, 64, 65, 128, 300]
-            .into_iter()
-            .flat_map(|n| [(n, 1001), (n, PAGE - 1 - n)])
-        {
-            let dst = page.wrapping_add(to);
-            // SAFETY: both are inside the page, which is never unmapped.
-            let beside = unsafe {
-                [dst.wrapping_sub(1), dst.wrapping_add(n)].map(|at| AtomicU8::from_ptr(at))
-            };
-            // The other thread says when it has seen enough: before it runs, nothing is seen.
-            let done = AtomicBool::new(false);
-            let undone = thread::scope(|scope| {
-                let stores = scope.spawn(|| {
-                    let undone = (0..STORES).any(|value| {
-                        let value = value as u8;
-                        beside.iter().for_each(|byte| byte.store(value, Ordering::Relaxed));
-                        (0..20).any(|_| {
-                            beside.iter().any(|byte| byte.load(Ordering::Relaxed) != value)
-                        })
-                    });
-                    done.store(true, Ordering::Relaxed);
-                    undone
-                });
-                while !done.load(Ordering::Relaxed) {
-                    // SAFETY: n bytes are readable and writable there.
-                    unsafe {
-                        raw::copy_nonoverlapping(dst, from.as_ptr(), n);
-                        raw::copy(dst, from.as_ptr(), n);
-                        raw::fill(dst, 5, n);
-                        raw::zero(dst, n);
-                    }
-                }
-                stores.join().expect("it panics nowhere")
-            });
-            assert!(!undone, "{n} bytes at {to}");
-        }
     });
 }

@@ -147,7 +147,7 @@ macro_rules! entry_compare_evex {
     // that differs early has one less to mispredict. It is in the line of what comes next there, at label 57.
     (larger, $same:expr) => {
         concat!(
-            ".p2align 4\n", // so that no jump up to 256 bytes lies across 32
+            ".p2align 4\n", // so that no jump up to 128 bytes lies across 32
             "23:\n",
             "vmovdqu64 ymm20, [rdi]\n",
             "vpcmpneqb k1, ymm20, [rsi]\n",
