@@ -47,10 +47,8 @@ avx512vl:
     jne elsewhere
     or rcx, 0FFFFFFFFFFFFFFFFh
     bzhi rcx, rcx, rdx
-    je 1
     kmovq k1, rcx
     vmovdqu8 [rdi]{k1}, zmm20
-1:
     ret
 avx2:
     mov rax, rdi

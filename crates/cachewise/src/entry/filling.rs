@@ -266,7 +266,8 @@ macro_rules! entry_fill_way {
             ".p2align 4\n",
         )
     };
-    // One mask of 64 bytes, as in glibc, and in the exported function one line of code up to the first return.
+    // One mask of 64 bytes, and no branch for no bytes, as in glibc; in the exported function one line of code up
+    // to the first return.
     (avx512vl, $n:literal, $half:literal, $byte:ident, $limit:expr) => {
         concat!(
             "mov rax, rdi\n",
@@ -280,10 +281,8 @@ macro_rules! entry_fill_way {
             "bzhi rcx, rcx, ",
             $n,
             "\n",
-            "jz 25f\n",
             "kmovq k1, rcx\n",
             "vmovdqu8 [rdi]{{k1}}, zmm20\n",
-            "25:\n",
             "ret\n",
             ".p2align 5\n",
             "26:\n",
