@@ -2,7 +2,7 @@ cachewise-profile 2
 cpu AuthenticAMD 26 2 1 AMD EPYC
 caches 49152 1048576 33554432
 record 2026-11-22-costs-zen5-guest.csv fnv1a64:d9ba1645b1995228
-written 2026-11-22T16:09:50Z by cachewise 0.1.0
+written 2026-11-24T12:24:22Z by cachewise 0.1.0
 note decided by the tuner on the simulated machine of that table
 decide copy unknown 256 1048575 libc
 decide copy unknown 1048576 max copy.rep.movsb.aligned
@@ -36,8 +36,8 @@ entry fill avx512vl
 entry zero avx512vl
 entry compare avx512vl
 entry equal avx512vl
-parallel copy spawned 2 16777216
+parallel copy spawned 2 67108864
 parallel copy pooled 2 16777216
 parallel zero spawned 2 never
 parallel zero pooled 2 never
-end 42 fnv1a64:8be72e9fad727270
+end 42 fnv1a64:c13cb9a0784cd017

@@ -5,10 +5,10 @@ use super::estimate::{Estimate, FLOOR, GUARD, NEW, always, deviation, has_plenty
 use super::plan::{self, View};
 use super::ranges::{LIBC, choose};
 use super::rounds::{Evidence, Purpose};
-use super::seam::{Cell, Class, Competitor, Destination, Facts, Layout, Sample};
+use super::seam::{Cell, Class, Competitor, Contents, Destination, Facts, Layout, Sample};
 use cachewise::profile::Decision;
 use cachewise_kernels::Operation;
-use cachewise_measure::stats::median;
+use cachewise_measure::stats::{LEAST_ROUNDS as INTERVAL_ROUNDS, median};
 use std::cell::OnceCell;
 
 #[cfg(test)]
@@ -255,6 +255,25 @@ impl Field {
     /// The arms that are still measured at a size, without libc.
     pub(super) fn live(&self, size: usize) -> Vec<usize> {
         (1..self.arms.len()).filter(|arm| self.live[*arm][size]).collect()
+    }
+
+    /// The arms that took part or may, and have too few rounds in a view at a size for an interval, with how many the
+    /// one with the fewest lacks: of operands that lie on lines, in the states of a table of costs.
+    pub(super) fn scarce(&self, view: usize, size: usize) -> Option<(Vec<usize>, usize)> {
+        let View { layout, contents, .. } = self.views[view];
+        let is_of_table = (layout, contents) == (Layout::Aligned, Contents::Equal)
+            && self.views[view].is_visited(self.sizes[size]);
+        let takes_part = |arm: &usize| {
+            let mut views = self.rounds[*arm].iter();
+            self.live[*arm][size]
+                || views.any(|of_view| of_view[size].iter().any(|lying| !lying.is_empty()))
+        };
+        let lacks =
+            |arm: usize| INTERVAL_ROUNDS.saturating_sub(self.rounds[arm][view][size][0].len());
+        let arms = (1..self.arms.len()).filter(|arm| is_of_table && lacks(*arm) > 0);
+        let arms: Vec<usize> = arms.filter(takes_part).collect();
+        let most = arms.iter().map(|arm| lacks(*arm)).max()?;
+        Some((arms, most))
     }
 
     /// What the rounds of each arm show in a view at a size.

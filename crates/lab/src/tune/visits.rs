@@ -46,7 +46,7 @@ impl<'m> Visits<'m> {
     }
 
     /// Seconds that a sample is expected to take, and whether that was seen.
-    fn expected(&self, cell: &Cell) -> (f64, bool) {
+    pub(super) fn expected(&self, cell: &Cell) -> (f64, bool) {
         let kind = kind(cell);
         if let Some(price) = self.prices.get(&(kind, cell.size)) {
             return (*price, true);
