@@ -148,14 +148,16 @@ mod tests {
             "cachewise-profile 2\ncpu GenuineIntel 6 85 7 some name\ncaches 32768 1048576 33554432\n\
              decide copy unknown 256 max {chosen}\n"
         );
-        let profile = text.parse().expect("a profile");
+        let profile = Profile::parse(text.as_bytes()).expect("a profile");
         let libc = vec![100.0; 8];
         let row = |candidate: &str, times: Vec<f64>| {
             let cell = CellKey::new("copy", 4096, State::from("aligned"));
             let ratio = PairedRatio::exact(&times, &libc);
             Row::new("tune", cell, candidate, "libc", times).with_ratio(ratio)
         };
-        let times = |ratio: f64| (0..8).map(|round| 100.0 * ratio * f64::powi(1.0 + apart, round % 2 * 2 - 1));
+        let times = |ratio: f64| {
+            (0..8).map(|round| 100.0 * ratio * f64::powi(1.0 + apart, round % 2 * 2 - 1))
+        };
         let others = seen.into_iter().map(|(name, ratio)| row(name, times(ratio).collect()));
         let rows = std::iter::once(row("libc", libc.clone())).chain(others).collect();
         Tuning { profile, rows }
@@ -170,8 +172,14 @@ mod tests {
         let same = told("copy.avx", "copy.avx", 0.1);
         assert_eq!(same, "19 cells: 19 the same kernel, 0 within 3 %, 0 apart: 100.0 % agree\n");
         let far = told("copy.avx", "copy.avx512", 0.0);
-        assert!(far.ends_with("19 cells: 0 the same kernel, 0 within 3 %, 19 apart: 0.0 % agree\n"), "{far}");
-        assert!(far.contains("copy unknown 4096: copy.avx against copy.avx512 ") && !far.contains("intervals"));
+        assert!(
+            far.ends_with("19 cells: 0 the same kernel, 0 within 3 %, 19 apart: 0.0 % agree\n"),
+            "{far}"
+        );
+        assert!(
+            far.contains("copy unknown 4096: copy.avx against copy.avx512 ")
+                && !far.contains("intervals")
+        );
         let noisy = told("copy.avx", "copy.avx512", 0.1);
         let both = "0 within 3 %, 19 apart: 0.0 % agree\nby the records' 95 % intervals: 0 the same kernel, 19 within 3 %, 0 apart: 100.0 % agree\n";
         assert!(noisy.ends_with(both) && noisy.contains(" (within the intervals)\n"), "{noisy}");

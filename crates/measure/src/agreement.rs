@@ -30,7 +30,8 @@ impl LogRatio {
     #[must_use]
     pub fn of_rounds(times: &[f64], reference: &[f64]) -> Option<LogRatio> {
         let is_time = |time: &f64| *time > 0.0 && time.is_finite();
-        let pairs = times.iter().zip(reference).filter(|(one, other)| is_time(one) && is_time(other));
+        let pairs =
+            times.iter().zip(reference).filter(|(one, other)| is_time(one) && is_time(other));
         let logs: Vec<f64> = pairs.map(|(one, other)| (one / other).ln()).collect();
         if logs.is_empty() {
             return None;

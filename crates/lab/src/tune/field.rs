@@ -1,7 +1,9 @@
 //! One operation's race as it stands: who is still in it at which size, the rounds so far, and what
 //! they show. Pure.
 
-use super::estimate::{Estimate, FLOOR, GUARD, NEW, always, deviation, has_plenty, is_plenty, off};
+use super::estimate::{
+    Estimate, FLOOR, GUARD, Middle, NEW, always, deviation, has_plenty, is_plenty, off,
+};
 use super::plan::{self, View};
 use super::ranges::{LIBC, choose};
 use super::rounds::{Evidence, Purpose};
@@ -51,6 +53,8 @@ pub(super) struct Field {
     /// Rounds by arm, view and size: logarithms of time over libc's, between operands on lines' starts
     /// and between those at odd offsets.
     rounds: Vec<Vec<Vec<[Vec<f64>; 2]>>>,
+    /// The same, until other rounds come: what those of each layout come to, and all of them.
+    middles: Vec<Vec<Vec<OnceCell<[Middle; 3]>>>>,
     /// By view and size, until other rounds come: how far those of all arms lie from each one's median.
     off: Vec<Vec<OnceCell<Vec<f64>>>>,
     /// The same: what they show, by arm.
@@ -109,6 +113,7 @@ impl Field {
         });
         Field {
             rounds: vec![vec![vec![Default::default(); sizes.len()]; views.len()]; arms.len()],
+            middles: vec![vec![vec![OnceCell::new(); sizes.len()]; views.len()]; arms.len()],
             off: vec![vec![OnceCell::new(); sizes.len()]; views.len()],
             seen: vec![vec![OnceCell::new(); sizes.len()]; views.len()],
             handed_over: vec![Vec::new(); sizes.len()],
@@ -176,6 +181,7 @@ impl Field {
                 _ => continue,
             };
             self.rounds[arm][nth][size][lying].extend(Some(ratio.ln()).filter(|l| l.is_finite()));
+            self.middles[arm][nth][size].take();
             self.off[nth][size].take();
             for other in 0..self.sizes.len() {
                 if !view.proven || self.is_near(other, size) {
@@ -298,15 +304,22 @@ impl Field {
                     let off = near().flat_map(|size| off_median(&rounds[view][size].concat()));
                     pooled(&off.collect::<Vec<_>>(), least)
                 });
-                let estimate =
-                    |rounds: &[f64]| Estimate::pooled(rounds, own.unwrap_or(of_all), self.floor);
-                let layouts = [0, 1].map(|lying| {
-                    let rounds = from.iter().flat_map(|at| &rounds[view][*at][lying]);
-                    rounds.copied().collect::<Vec<f64>>()
-                });
-                let whole = estimate(&layouts.concat());
-                let enough = layouts.iter().filter(|rounds| rounds.len() >= LAYOUT_ROUNDS);
-                let worst = enough.map(|rounds| estimate(rounds).judged(of));
+                let estimate = |middle: Middle| middle.pooled(own.unwrap_or(of_all), self.floor);
+                let middles = || {
+                    let layouts = [0, 1].map(|lying| {
+                        let rounds = from.iter().flat_map(|at| &rounds[view][*at][lying]);
+                        rounds.copied().collect::<Vec<f64>>()
+                    });
+                    let [aligned, odd] = layouts.each_ref().map(|rounds| Middle::of(rounds));
+                    [aligned, odd, Middle::of(&layouts.concat())]
+                };
+                let [aligned, odd, whole] = match of.proven {
+                    true => *self.middles[arm][view][size].get_or_init(middles),
+                    false => middles(),
+                };
+                let whole = estimate(whole);
+                let enough = [aligned, odd].into_iter().filter(|of| of.rounds >= LAYOUT_ROUNDS);
+                let worst = enough.map(|middle| estimate(middle).judged(of));
                 Seen {
                     whole,
                     worst: worst.chain([whole.judged(of)]).fold(NO_LOSS, Estimate::worse),

@@ -12,7 +12,7 @@ use super::plan;
 use super::rounds::{Evidence, Purpose};
 use super::seam::{Arm, Cell, Class, Contents, Destination, Facts, Sample, Script, Stage};
 use super::threads;
-use super::visits::{Candidate, Visits};
+use super::visits::{Candidate, LEFT, Visits};
 use crate::LabError;
 use cachewise_kernels::Operation;
 use std::ops::Range;
@@ -42,6 +42,9 @@ enum What {
     Threads,
     Entries,
 }
+
+/// How many lanes are of sizes: the first ones.
+const SIZES: usize = 3;
 
 /// The race of all operations.
 pub(super) struct Race<'r, 'm> {
@@ -113,7 +116,7 @@ impl<'r, 'm> Race<'r, 'm> {
                     self.next_epoch(lane);
                 }
             }
-            let begun = self.lanes.iter().map(|lane| lane.epoch).sum();
+            let begun = self.lanes[..SIZES].iter().map(|lane| lane.epoch).sum();
             if wanted && std::mem::replace(&mut epochs, begun) != begun {
                 stop = end - self.completing().min(end / 2.0);
             }
@@ -156,7 +159,7 @@ impl<'r, 'm> Race<'r, 'm> {
             }
             What::Hints => {
                 // The temporal arm to compare with is known only when the others have begun.
-                if self.lanes[..3].iter().any(|lane| lane.epoch < 3 && !lane.over) {
+                if self.lanes[..SIZES].iter().any(|lane| lane.epoch < 3 && !lane.over) {
                     return;
                 }
                 for (nth, field) in self.fields.iter().enumerate() {
@@ -259,13 +262,18 @@ impl<'r, 'm> Race<'r, 'm> {
         open
     }
 
-    /// Seconds that [`Race::complete`] is expected to take.
+    /// Seconds that [`Race::complete`] is expected to take, with what a round is to have left at its end.
     fn completing(&self) -> f64 {
-        let of = |(_, cell, arms, rounds): (usize, Cell, Vec<usize>, usize)| {
-            let visits = (arms.len() + 2) * rounds * plan::samples(&cell, false);
+        let of = |(nth, cell, arms, rounds): (usize, Cell, Vec<usize>, usize)| {
+            let arms: Vec<Class> =
+                arms.iter().map(|arm| self.fields[nth].arms[*arm].class).collect();
+            let apart = arms.contains(&Class::NonTemporal)
+                && arms.iter().any(|of| *of != Class::NonTemporal);
+            let libc = if apart { 4 } else { 2 };
+            let visits = (arms.len() + libc) * rounds * plan::samples(&cell, false);
             visits as f64 * self.visits.expected(&cell).0
         };
-        self.scarce().into_iter().map(of).sum()
+        LEFT * self.scarce().into_iter().map(of).sum::<f64>()
     }
 
     /// Everybody who took part at a size, those that are out too, until there are rounds enough for an interval in

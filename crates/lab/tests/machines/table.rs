@@ -209,14 +209,17 @@ fn table_of_rows(rows: &[Row]) -> Table {
 }
 
 /// Kernels that were out early are in the record of the command's own budget with rounds enough for an interval, in
-/// every state and at every size where they took part; and the table that is made of it is that of the machine.
+/// every state and at every size where they took part; and the table that is made of it is that of the machine. With
+/// `SEEDS` in the environment of every operation and of a faster machine too, whose ten minutes take longer to simulate.
 #[test]
 fn a_tuning_of_ten_minutes_leaves_a_whole_table() {
-    for (name, mut kind) in [("zen5", plain(zen5())), ("2 GB/s", named("2 GB/s"))] {
+    let all = std::env::var_os("SEEDS").is_some();
+    let machines = [("2 GB/s", named("2 GB/s")), ("zen5", plain(zen5()))];
+    for (name, mut kind) in machines.into_iter().take(if all { 2 } else { 1 }) {
         kind.budget = 600.0;
-        // Two operations take a third of the test's time.
-        let all = std::env::var_os("SEEDS").is_some();
-        kind.table.retain(|of, _| all || [Operation::Copy, Operation::Compare].contains(of));
+        for (operation, costs) in &mut kind.table {
+            costs.truncate(if all || *operation == Operation::Copy { costs.len() } else { 1 });
+        }
         let (tuning, evidence) = tune(&kind, 14, Vec::new());
         assert!(tuning.seconds <= kind.budget, "{name}: {}", tuning.seconds);
         let (rows, mut off) = (evidence.rows(), Vec::new());
@@ -256,16 +259,9 @@ fn a_tuning_of_ten_minutes_leaves_a_whole_table() {
                 }
             }
         }
-        let (middle, worst) = (stats::median(&off), off.iter().copied().fold(0.0, f64::max));
-        println!(
-            "{name}: {:.0} s, {} cells, off by {middle:.3}, at most {worst:.3}",
-            tuning.seconds,
-            off.len()
-        );
-        assert!(
-            middle < 0.02 && worst < 0.2 && off.len() > 300,
-            "{name}: {middle} {worst} {}",
-            off.len()
-        );
+        let [middle, most] = [0.5, 0.99].map(|part| stats::quantile(&off, part));
+        let cells = off.len();
+        println!("{name}: {:.0} s, {cells} cells, off by {middle:.3}, {most:.3}", tuning.seconds);
+        assert!(middle < 0.02 && most < 0.15 && cells > 200, "{name}: {middle} {most} {cells}");
     }
 }
