@@ -10,6 +10,8 @@ __all__ = [
     "equal",
     "fill",
     "handler_use",
+    "log_ratio",
+    "may_lose_nothing",
     "move",
     "pool_is_used",
     "pool_make",
@@ -17,6 +19,7 @@ __all__ = [
     "pool_use",
     "save_sites",
     "site",
+    "tolerance",
     "user_profile",
     "zero",
 ]
@@ -47,3 +50,6 @@ def handler_use(array_api: object, handler: object | None) -> object: ...
 def pool_is_used(array_api: object) -> bool: ...
 def pool_stats() -> dict[str, int] | None: ...
 def user_profile() -> Path | None: ...
+def log_ratio(times: list[float], reference: list[float]) -> tuple[float, float] | None: ...
+def may_lose_nothing(log: Buffer, error: Buffer) -> bytes: ...
+def tolerance() -> float: ...

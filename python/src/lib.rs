@@ -1,11 +1,13 @@
 //! `cachewise._core`: what the Python package has in machine code. The package's own modules
 //! (`python/cachewise`) give it names, types and examples.
 //!
+//! - `agreement`: whether two choices of kernels come to the same.
 //! - `buffer`: an object's memory, checked.
 //! - `numpy`: NumPy's arrays in memory of a page pool.
 //! - `operations`: copy, move, fill, zero, compare, equal.
 //! - `sites`: the operations at a named call site.
 
+mod agreement;
 mod buffer;
 mod numpy;
 mod operations;
@@ -15,6 +17,8 @@ use pyo3::prelude::*;
 
 #[pymodule]
 mod _core {
+    #[pymodule_export]
+    use crate::agreement::{log_ratio, may_lose_nothing, tolerance};
     #[pymodule_export]
     use crate::numpy::{handler_use, pool_is_used, pool_make, pool_stats, pool_use};
     #[pymodule_export]

@@ -72,7 +72,7 @@ pub struct Tune {
     /// One hour
     #[arg(long, conflicts_with = "budget")]
     pub thorough: bool,
-    /// How long it may take: 90s, 10min, 1h [default: 10min]
+    /// How long it may take: 90s, 10min, 0.5h [default: 10min]
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     pub budget: Option<f64>,
     /// Measure nothing: decide again from the record of an earlier tuning, and print the profile
@@ -455,12 +455,40 @@ fn operation_or_function(text: &str) -> Result<Operation, String> {
 
 /// Seconds of a duration.
 fn duration(text: &str) -> Result<f64, String> {
-    match text.parse::<jiff::SignedDuration>().map(|duration| duration.as_secs_f64()) {
+    // What parses it wants a digit before the point.
+    let zero = if text.starts_with('.') { "0" } else { "" };
+    let found = format!("{zero}{text}").parse::<jiff::SignedDuration>();
+    match found.map(|duration| duration.as_secs_f64()) {
         Ok(seconds) if (1.0..=86_400.0).contains(&seconds) => Ok(seconds),
-        _ => Err(format!("found \"{text}\", accepted a duration from 1s to 24h: 90s, 10min, 1h")),
+        _ => Err(format!(
+            "found \"{text}\", accepted a duration from 1s to 24h, a number and its unit: 90s, 10min, 0.5h"
+        )),
     }
 }
 
 fn reuse(text: &str) -> Result<Reuse, String> {
     Reuse::from_name(text).ok_or_else(|| format!("found \"{text}\", accepted unknown, soon, never"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::duration;
+
+    #[test]
+    fn durations_may_have_a_fraction() {
+        for (text, seconds) in [
+            ("90s", 90.0),
+            ("10min", 600.0),
+            ("0.5h", 1800.0),
+            (".5h", 1800.0),
+            ("1.5 min", 90.0),
+            ("1h30m", 5400.0),
+        ] {
+            assert_eq!(duration(text), Ok(seconds), "{text}");
+        }
+        for text in [".", ".h", ".5", "..5h", "-.5h", ".5s", "0.5d2"] {
+            let told = duration(text).expect_err(text);
+            assert!(told.starts_with(&format!("found \"{text}\", accepted a duration")), "{told}");
+        }
+    }
 }

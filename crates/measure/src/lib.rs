@@ -13,6 +13,7 @@
 //! | [`verify`] | did it move the right bytes? |
 //! | [`turns`], [`children`] | which whole program runs when, and what CPU did it use? |
 //! | [`stats`], [`unpaired`] | is the difference real? |
+//! | [`agreement`] | do two choices come to the same? |
 //! | [`warnings`] | what disturbed the measurement, and how is it removed? |
 //! | [`record`] | how is it written down? |
 //! | [`units`] | how are sizes and times written, and sizes read? |
@@ -21,6 +22,7 @@
 //! laboratory crate, tables and plots to the report crate.
 #![warn(missing_docs)]
 
+pub mod agreement;
 pub mod arena;
 mod bystander;
 mod caches;

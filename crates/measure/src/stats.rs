@@ -8,8 +8,20 @@ use serde::{Deserialize, Serialize};
 
 /// The middle value (mean of the middle two); NaN for none.
 pub fn median(values: &[f64]) -> f64 {
+    // Few values need no memory of their own; medians of some rounds are most of what a tuner computes.
+    const FEW: usize = 64;
+    let mut few = [0.0; FEW];
+    match few.get_mut(..values.len()) {
+        Some(few) => {
+            few.copy_from_slice(values);
+            median_of(few)
+        }
+        None => median_of(&mut values.to_vec()),
+    }
+}
+
+fn median_of(values: &mut [f64]) -> f64 {
     let Some(last) = values.len().checked_sub(1) else { return f64::NAN };
-    let mut values = values.to_vec();
     let (_, below, behind) = values.select_nth_unstable_by(last / 2, f64::total_cmp);
     let above = if last % 2 == 0 { None } else { behind.iter().copied().min_by(f64::total_cmp) };
     *below + (above.unwrap_or(*below) - *below) * 0.5

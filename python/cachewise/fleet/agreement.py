@@ -5,7 +5,7 @@
 - *served*: do a host's own figures allow that the profile's kernel takes at most 3 % more time than the one it
   chose for itself?
 
-Allowed is what their 95 % interval holds. One minute leaves libc at many sizes where a kernel is a little faster,
+Allowed is what their 95 % interval holds; `xtask agree` asks two tunings of one machine by the same functions. One minute leaves libc at many sizes where a kernel is a little faster,
 and finds it at others: two tunings of one machine do that too, so it says nothing about the machines.
 
 The profile knows what all hosts have shown, and a host what a minute has shown it: where the two differ the
@@ -16,12 +16,11 @@ the host loses.
 import numpy as np
 from numpy.typing import NDArray
 
+from .._core import may_lose_nothing, tolerance
 from .store import LIBC, UNKNOWN, Measured
 
 # Times that differ by no more than this count as the same choice.
-TOLERANCE = 0.03
-# Standard errors in half a 95 % interval.
-WIDE = 1.96
+TOLERANCE = tolerance()
 # Hosts that each host is compared with, at most.
 PARTNERS = 8
 
@@ -60,10 +59,8 @@ class Choices:
         same = (mine == theirs) & (mine != UNKNOWN)
         lines = np.arange(len(mine))[:, None]
         for host in (lines, other[:, None]):
-            with np.errstate(invalid="ignore"):
-                more = np.abs(self._logs[host, mine] - self._logs[host, theirs])
-                error = self._error(host, mine, theirs)
-                same |= more - WIDE * error <= np.log1p(TOLERANCE)
+            more = np.abs(self._logs[host, mine] - self._logs[host, theirs])
+            same |= _may_lose_nothing(more, self._error(host, mine, theirs))
         answer: NDArray[np.bool_] = same
         return answer
 
@@ -74,8 +71,7 @@ class Choices:
         more = self._logs[:, ours] - self._logs[lines, chosen]
         seen = np.where(np.isnan(more), self._middle[ours] - self._middle[chosen], more)
         error = self._error(lines, ours, chosen)
-        with np.errstate(invalid="ignore"):
-            lost_nothing = seen - WIDE * error <= np.log1p(TOLERANCE)
+        lost_nothing = _may_lose_nothing(seen, error)
         served: NDArray[np.bool_] = ((chosen == ours) & (ours != UNKNOWN)) | lost_nothing
         return served
 
@@ -90,6 +86,13 @@ class Choices:
         """Hosts' logarithms of a kernel's time over libc's at a size, of those that have one."""
         logs = self._logs[:, column]
         return logs[~np.isnan(logs)]
+
+
+def _may_lose_nothing(log: Floats, error: Floats) -> NDArray[np.bool_]:
+    """By element, whether the 95 % interval allows that the time is at most 3 % longer; not where it is NaN."""
+    logs, errors = (np.ascontiguousarray(values, np.float32) for values in (log, error))
+    answers = np.frombuffer(may_lose_nothing(logs, errors), np.bool_)
+    return answers.reshape(log.shape)
 
 
 def _with_libc(values: Floats, unknown: float) -> Floats:

@@ -17,6 +17,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from .._core import log_ratio
 from . import files
 from .errors import FleetError
 
@@ -30,9 +31,6 @@ SIZES = [1 << octave for octave in range(8, 27)]
 
 # How Parquet files are written.
 LAYOUT: dict[str, Any] = {"compression": "zstd", "row_group_size": 16}
-# Standard error of a logarithm of which there are fewer than three rounds, and the least of any: a
-# tuning's own luck.
-FEW, FLOOR = 0.1, 0.006
 
 FIGURE = pa.struct(
     [
@@ -235,19 +233,8 @@ def _paired(totals: list[float], reference: list[float]) -> tuple[float | None, 
 
     Not the ratio that the row has: that is missing where a candidate took part in every other round only.
     """
-    logs = [
-        math.log(one / other)
-        for one, other in zip(totals, reference, strict=False)
-        if one > 0 and other > 0 and math.isfinite(one) and math.isfinite(other)
-    ]
-    if not logs:
-        return None, None
-    middle = statistics.median(logs)
-    # Median absolute deviation; a normal's standard deviation is 1.48 of it, and the median's error 1.25
-    # of the mean's.
-    spread = 1.48 * statistics.median(abs(log - middle) for log in logs)
-    error = 1.25 * spread / math.sqrt(len(logs)) if len(logs) > 2 else FEW
-    return math.exp(middle), max(error, FLOOR)
+    found = log_ratio(totals, reference)
+    return (None, None) if found is None else (math.exp(found[0]), found[1])
 
 
 def _median(times: list[float | None]) -> float | None:

@@ -41,7 +41,7 @@ fn each_wrong_argument_is_a_line_that_says_what_is_accepted() {
     ] {
         refused(arguments, 2, parts);
     }
-    for budget in ["0", "0s", "10", "-1s", "1 fortnight", "99h"] {
+    for budget in ["0", "0s", "10", ".5", "-1s", "1 fortnight", "99h"] {
         let refusal = said(asked("tune").arg(format!("--budget={budget}"))).with(2);
         has(refusal.line(), &["accepted a duration from 1s to 24h"]);
     }

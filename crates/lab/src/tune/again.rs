@@ -316,7 +316,9 @@ fn field(
     // States that no round of it is of were not measured then; the first release's grid were octaves,
     // and all rounds of a cell one epoch.
     let mut sizes = plan::grid(top);
-    sizes.retain(|size| today || size.is_power_of_two());
+    let measured = |size: &usize| logs.iter().any(|(cell, _)| cell.size == *size);
+    // Half octaves ended at 8 MiB for a while, whatever the largest size.
+    sizes.retain(|size| size.is_power_of_two() || today && measured(size));
     let mut views = plan::views(operation, facts);
     views.retain(|view| logs.iter().any(|(cell, _)| view.holds(cell)));
     let mut field = Field::new(operation, arms, (sizes, views), facts, previous);

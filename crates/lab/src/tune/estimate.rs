@@ -35,17 +35,7 @@ impl Estimate {
 
     /// Of an arm's rounds, from so many on with their own scatter beside that of others.
     pub(super) fn pooled(rounds: &[f64], pooled: f64, floor: f64) -> Estimate {
-        let n = rounds.len();
-        if n == 0 {
-            return Estimate { mean: 9.0, error: 9.0, rounds: 0 };
-        }
-        let variance = if n >= 4 {
-            0.6 * pooled.powi(2) + 0.4 * scatter(rounds, median(rounds)).powi(2)
-        } else {
-            pooled.powi(2)
-        };
-        let error = (variance / n as f64 + floor.powi(2)).sqrt();
-        Estimate { mean: robust_mean(rounds), error, rounds: n }
+        Middle::of(rounds).pooled(pooled, floor)
     }
 
     /// What is held against the guard in a view: where nothing need be proven, the other end of the interval.
@@ -57,6 +47,35 @@ impl Estimate {
     /// The one that loses more, with its error.
     pub(super) fn worse(self, other: Estimate) -> Estimate {
         if other.mean + other.error >= self.mean + self.error { other } else { self }
+    }
+}
+
+/// What an arm's rounds come to by themselves.
+#[derive(Clone, Copy)]
+pub(super) struct Middle {
+    pub rounds: usize,
+    mean: f64,
+    scatter: f64,
+}
+
+impl Middle {
+    pub(super) fn of(rounds: &[f64]) -> Middle {
+        let middle = median(rounds);
+        let away = median(&off(rounds, middle));
+        let mean = if rounds.is_empty() { 9.0 } else { moved_nearer(rounds, middle, away) };
+        Middle { rounds: rounds.len(), mean, scatter: deviation_of(away) }
+    }
+
+    /// With the scatter of others.
+    pub(super) fn pooled(self, pooled: f64, floor: f64) -> Estimate {
+        let Middle { rounds, mean, scatter } = self;
+        let variance = match rounds {
+            0 => return Estimate { mean, error: 9.0, rounds },
+            ..4 => pooled.powi(2),
+            _ => 0.6 * pooled.powi(2) + 0.4 * scatter.powi(2),
+        };
+        let error = (variance / rounds as f64 + floor.powi(2)).sqrt();
+        Estimate { mean, error, rounds }
     }
 }
 
@@ -89,8 +108,13 @@ pub(super) fn scatter(values: &[f64], middle: f64) -> f64 {
 
 /// The same of how far they lie from it.
 pub(super) fn deviation(off: &[f64]) -> f64 {
+    deviation_of(median(off))
+}
+
+/// The same of the median of that.
+fn deviation_of(away: f64) -> f64 {
     // 1.48 is a normal's; medians of few values fall short of it by some 15 %.
-    1.48 * 1.15 * median(off)
+    1.48 * 1.15 * away
 }
 
 /// How far each value lies from their middle.
@@ -101,10 +125,14 @@ pub(super) fn off(values: &[f64], middle: f64) -> Vec<f64> {
 /// The mean of values, those far from the median moved nearer.
 pub(super) fn robust_mean(values: &[f64]) -> f64 {
     let middle = median(values);
+    moved_nearer(values, middle, median(&off(values, middle)))
+}
+
+fn moved_nearer(values: &[f64], middle: f64, away: f64) -> f64 {
     if values.len() < 5 {
         return middle;
     }
-    let most = (2.0 * 1.48 * median(&off(values, middle))).max(0.01);
+    let most = (2.0 * 1.48 * away).max(0.01);
     let sum: f64 = values.iter().map(|v| v.clamp(middle - most, middle + most)).sum();
     sum / values.len() as f64
 }

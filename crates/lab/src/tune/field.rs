@@ -1,14 +1,16 @@
 //! One operation's race as it stands: who is still in it at which size, the rounds so far, and what
 //! they show. Pure.
 
-use super::estimate::{Estimate, FLOOR, GUARD, NEW, always, deviation, has_plenty, is_plenty, off};
+use super::estimate::{
+    Estimate, FLOOR, GUARD, Middle, NEW, always, deviation, has_plenty, is_plenty, off,
+};
 use super::plan::{self, View};
 use super::ranges::{LIBC, choose};
 use super::rounds::{Evidence, Purpose};
-use super::seam::{Cell, Class, Competitor, Destination, Facts, Layout, Sample};
+use super::seam::{Cell, Class, Competitor, Contents, Destination, Facts, Layout, Sample};
 use cachewise::profile::Decision;
 use cachewise_kernels::Operation;
-use cachewise_measure::stats::median;
+use cachewise_measure::stats::{LEAST_ROUNDS as INTERVAL_ROUNDS, median};
 use std::cell::OnceCell;
 
 #[cfg(test)]
@@ -51,6 +53,8 @@ pub(super) struct Field {
     /// Rounds by arm, view and size: logarithms of time over libc's, between operands on lines' starts
     /// and between those at odd offsets.
     rounds: Vec<Vec<Vec<[Vec<f64>; 2]>>>,
+    /// The same, until other rounds come: what those of each layout come to, and all of them.
+    middles: Vec<Vec<Vec<OnceCell<[Middle; 3]>>>>,
     /// By view and size, until other rounds come: how far those of all arms lie from each one's median.
     off: Vec<Vec<OnceCell<Vec<f64>>>>,
     /// The same: what they show, by arm.
@@ -109,6 +113,7 @@ impl Field {
         });
         Field {
             rounds: vec![vec![vec![Default::default(); sizes.len()]; views.len()]; arms.len()],
+            middles: vec![vec![vec![OnceCell::new(); sizes.len()]; views.len()]; arms.len()],
             off: vec![vec![OnceCell::new(); sizes.len()]; views.len()],
             seen: vec![vec![OnceCell::new(); sizes.len()]; views.len()],
             handed_over: vec![Vec::new(); sizes.len()],
@@ -176,6 +181,7 @@ impl Field {
                 _ => continue,
             };
             self.rounds[arm][nth][size][lying].extend(Some(ratio.ln()).filter(|l| l.is_finite()));
+            self.middles[arm][nth][size].take();
             self.off[nth][size].take();
             for other in 0..self.sizes.len() {
                 if !view.proven || self.is_near(other, size) {
@@ -257,6 +263,25 @@ impl Field {
         (1..self.arms.len()).filter(|arm| self.live[*arm][size]).collect()
     }
 
+    /// The arms that took part or may, and have too few rounds in a view at a size for an interval, with how many the
+    /// one with the fewest lacks: of operands that lie on lines, in the states of a table of costs.
+    pub(super) fn scarce(&self, view: usize, size: usize) -> Option<(Vec<usize>, usize)> {
+        let View { layout, contents, .. } = self.views[view];
+        let is_of_table = (layout, contents) == (Layout::Aligned, Contents::Equal)
+            && self.views[view].is_visited(self.sizes[size]);
+        let takes_part = |arm: &usize| {
+            let mut views = self.rounds[*arm].iter();
+            self.live[*arm][size]
+                || views.any(|of_view| of_view[size].iter().any(|lying| !lying.is_empty()))
+        };
+        let lacks =
+            |arm: usize| INTERVAL_ROUNDS.saturating_sub(self.rounds[arm][view][size][0].len());
+        let arms = (1..self.arms.len()).filter(|arm| is_of_table && lacks(*arm) > 0);
+        let arms: Vec<usize> = arms.filter(takes_part).collect();
+        let most = arms.iter().map(|arm| lacks(*arm)).max()?;
+        Some((arms, most))
+    }
+
     /// What the rounds of each arm show in a view at a size.
     fn seen(&self, view: usize, size: usize) -> &[Seen] {
         self.seen[view][size].get_or_init(|| {
@@ -279,15 +304,22 @@ impl Field {
                     let off = near().flat_map(|size| off_median(&rounds[view][size].concat()));
                     pooled(&off.collect::<Vec<_>>(), least)
                 });
-                let estimate =
-                    |rounds: &[f64]| Estimate::pooled(rounds, own.unwrap_or(of_all), self.floor);
-                let layouts = [0, 1].map(|lying| {
-                    let rounds = from.iter().flat_map(|at| &rounds[view][*at][lying]);
-                    rounds.copied().collect::<Vec<f64>>()
-                });
-                let whole = estimate(&layouts.concat());
-                let enough = layouts.iter().filter(|rounds| rounds.len() >= LAYOUT_ROUNDS);
-                let worst = enough.map(|rounds| estimate(rounds).judged(of));
+                let estimate = |middle: Middle| middle.pooled(own.unwrap_or(of_all), self.floor);
+                let middles = || {
+                    let layouts = [0, 1].map(|lying| {
+                        let rounds = from.iter().flat_map(|at| &rounds[view][*at][lying]);
+                        rounds.copied().collect::<Vec<f64>>()
+                    });
+                    let [aligned, odd] = layouts.each_ref().map(|rounds| Middle::of(rounds));
+                    [aligned, odd, Middle::of(&layouts.concat())]
+                };
+                let [aligned, odd, whole] = match of.proven {
+                    true => *self.middles[arm][view][size].get_or_init(middles),
+                    false => middles(),
+                };
+                let whole = estimate(whole);
+                let enough = [aligned, odd].into_iter().filter(|of| of.rounds >= LAYOUT_ROUNDS);
+                let worst = enough.map(|middle| estimate(middle).judged(of));
                 Seen {
                     whole,
                     worst: worst.chain([whole.judged(of)]).fold(NO_LOSS, Estimate::worse),

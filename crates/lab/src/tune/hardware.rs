@@ -16,6 +16,7 @@ mod calls;
 mod operands;
 mod sample;
 
+use super::plan;
 use super::seam::{
     After, Arm, Ask, Cell, Competitor, Contents, Destination, Facts, Sample, Script, Stage, Visit,
 };
@@ -40,10 +41,6 @@ use operands::{Operands, differences, flush, overwrite, read, room};
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::time::Instant;
-
-/// The largest operation that is measured where nothing asks for more: with both operands beyond any
-/// cache but the largest.
-const TOP: usize = 64 << 20;
 
 /// A sample shorter than this is over before anybody else runs; the clocks of the thread cost more.
 const WATCHED_NS: f64 = 20_000.0;
@@ -116,7 +113,7 @@ impl<'h> Hardware<'h> {
         // Needs memory of its own, which is given back before the operands' is taken.
         let latencies = Latencies::shared(&clock, &machine.caches).ok();
         go_on()?;
-        let wanted = if setup.budget < 120.0 { TOP } else { TOP.max(2 * machine.caches.llc.bytes) };
+        let wanted = plan::largest(machine.caches.llc.bytes, setup.budget);
         // A quarter is for bystanders and for what else is needed.
         let most = (limit / 4 * 3 / 2).saturating_sub(operands::MARGIN).min(wanted);
         let arena = Arena::within(&MemoryBudget::process(), room(most), PagePolicy::Huge, 1)?;

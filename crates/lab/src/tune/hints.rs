@@ -7,7 +7,7 @@
 use super::estimate::{Estimate, FLOOR, GUARD};
 use super::field::Field;
 use super::plan::{self, weights};
-use super::ranges::Range;
+use super::ranges::{Range, SWITCH};
 use super::rounds::{Evidence, Purpose};
 use super::seam::{After, Cell, Class, Destination, Facts};
 use cachewise_kernels::Operation;
@@ -33,9 +33,14 @@ pub(super) fn non_temporal(field: &Field) -> Vec<usize> {
 pub(super) fn sizes(field: &Field) -> Vec<usize> {
     let octaves = field.sizes.iter().copied().filter(|size| size.is_power_of_two());
     let mut sizes: Vec<usize> = octaves.filter(|size| *size >= plan::NON_TEMPORAL_FROM).collect();
-    let top = sizes.last().map_or(0, |top| top.ilog2());
-    sizes.retain(|size| *size <= plan::HALF_OCTAVES_TO || (top - size.ilog2()).is_multiple_of(2));
+    let (top, half_octaves_to) =
+        (sizes.last().map_or(0, |top| top.ilog2()), half_octaves_to(field));
+    sizes.retain(|size| *size <= half_octaves_to || (top - size.ilog2()).is_multiple_of(2));
     sizes
+}
+
+fn half_octaves_to(field: &Field) -> usize {
+    plan::half_octaves_to(field.sizes.last().copied().unwrap_or(0))
 }
 
 /// A bystander's cell: half of the cache is somebody else's working set. The destination is cached in
@@ -82,8 +87,7 @@ fn cut(
     sizes: &[usize],
     gain: impl Fn(usize, usize) -> Option<f64>,
 ) -> Option<From> {
-    // As much as any change of arm has to gain.
-    let mut best = (-0.06, None);
+    let mut best = (-SWITCH, None);
     let weights = if sizes.is_empty() { Vec::new() } else { weights(sizes) };
     for &arm in arms {
         let mut sum = 0.0;
@@ -138,7 +142,7 @@ const HEATS: usize = 2;
 /// every size above it, so that a size says nothing while one above it is open.
 pub(super) fn next(field: &Field, evidence: &Evidence) -> Option<(usize, Vec<usize>)> {
     let sizes = sizes(field);
-    let pivot = *sizes.iter().rfind(|size| **size <= plan::HALF_OCTAVES_TO)?;
+    let pivot = *sizes.iter().rfind(|size| **size <= half_octaves_to(field))?;
     let arms = non_temporal(field);
     let best = match arms[..] {
         [] => return None,

@@ -4,7 +4,6 @@
 use super::estimate::{Estimate, FLOOR, GUARD};
 use super::field::Field;
 use super::hints::{self, From};
-use super::plan;
 use super::referee::{Referee, Trial, decisions, rule};
 use super::rounds::{Evidence, Purpose};
 use super::seam::{Arm, Cell, Stage};
@@ -136,7 +135,7 @@ impl Referee<'_, '_> {
                 open.extend(sizes.map(|size| (nth, size, from.arm)));
             }
             self.visits.random.shuffle(&mut open);
-            open.sort_by_key(|(_, size, _)| *size >= plan::HALF_OCTAVES_TO);
+            open.sort_by_key(|(nth, size, _)| *size >= trials[*nth].bands()[1]);
             let mut bought = false;
             for (nth, size, arm) in open {
                 let now = self.visits.machine.now();

@@ -7,16 +7,23 @@ use cachewise_kernels::Operation;
 #[cfg(test)]
 mod tests;
 
-/// From here on sizes are whole octaves: a visit costs milliseconds, and what is from memory anyway
-/// changes slowly with size.
-pub(super) const HALF_OCTAVES_TO: usize = 8 << 20;
+/// The largest size of a minute's tuning: what is promised is about sizes up to this.
+pub(super) const TOP: usize = 64 << 20;
 
-/// The largest size where nothing asks for more.
-const TOP: usize = 64 << 20;
-/// The largest size anyway: one sample costs half a second and more.
-const MOST: usize = 1 << 30;
-/// With a shorter budget nothing above [`TOP`] is measured.
-const LONG_BUDGET: f64 = 120.0;
+/// The budget that [`TOP`] belongs to, in seconds.
+const MINUTE: f64 = 60.0;
+
+/// From here on sizes are whole octaves. All octaves up to some size take as long as that size does, and half
+/// octaves three quarters of it: up to an eighth of the largest size they add less than a tenth to an epoch.
+pub(super) fn half_octaves_to(top: usize) -> usize {
+    top.max(TOP) / 8
+}
+
+/// Where sizes are small, where they are large, for a grid up to `top`: three bands of three octaves and more, so
+/// that a visit in one takes at least eight times as long as in the one below.
+pub(super) fn bands(top: usize) -> [usize; 2] {
+    [half_octaves_to(top) / 8, half_octaves_to(top)]
+}
 
 /// Below this many bytes no non-temporal kernel is a candidate: what so few lines
 /// evict cannot be told from noise, and a fence costs as much as the whole operation.
@@ -154,10 +161,11 @@ pub(super) fn views(operation: Operation, facts: &Facts) -> Vec<View> {
 pub(super) fn grid(top: usize) -> Vec<usize> {
     let mut sizes = Vec::new();
     let mut octave = FIRST_SIZE as usize;
+    let half_octaves_to = half_octaves_to(top);
     while octave <= top {
         sizes.push(octave);
         let half = octave + octave / 2;
-        if octave < HALF_OCTAVES_TO && half <= top {
+        if octave < half_octaves_to && half <= top {
             sizes.push(half);
         }
         octave *= 2;
@@ -165,10 +173,23 @@ pub(super) fn grid(top: usize) -> Vec<usize> {
     sizes
 }
 
+/// Whether a tuning leaves a whole table of costs, with rounds enough of those that are out: from the budget on that is the
+/// command's own.
+pub(super) fn has_table(budget: f64) -> bool {
+    budget >= 10.0 * MINUTE
+}
+
+/// The largest size worth measuring: with the destination alone beyond such a cache. An epoch takes as long again
+/// for every octave more, so that beyond [`TOP`] the largest size grows with the budget and not faster: as many
+/// rounds as in a minute are left.
+pub(super) fn largest(cache: usize, budget: f64) -> usize {
+    let afforded = TOP as f64 * budget / MINUTE;
+    (2 * cache).min(afforded as usize).max(TOP)
+}
+
 /// The largest size measured.
 pub(super) fn top(facts: &Facts, budget: f64) -> usize {
-    let wanted = if budget < LONG_BUDGET { TOP } else { (2 * facts.cache()).max(TOP) };
-    wanted.min(facts.largest).clamp(FIRST_SIZE as usize, MOST)
+    largest(facts.cache(), budget).min(facts.largest).max(FIRST_SIZE as usize)
 }
 
 /// Whether what was decided at the largest size holds for every larger one: memory did not limit what was measured,

@@ -12,7 +12,7 @@ use super::plan;
 use super::rounds::{Evidence, Purpose};
 use super::seam::{Arm, Cell, Class, Contents, Destination, Facts, Sample, Script, Stage};
 use super::threads;
-use super::visits::{Candidate, Visits};
+use super::visits::{Candidate, LEFT, Visits};
 use crate::LabError;
 use cachewise_kernels::Operation;
 use std::ops::Range;
@@ -43,6 +43,9 @@ enum What {
     Entries,
 }
 
+/// How many lanes are of sizes: the first ones.
+const SIZES: usize = 3;
+
 /// The race of all operations.
 pub(super) struct Race<'r, 'm> {
     pub visits: &'r mut Visits<'m>,
@@ -57,7 +60,7 @@ pub(super) struct Race<'r, 'm> {
 pub(super) fn scripts(operation: Operation, facts: &Facts) -> Vec<Cell> {
     let contents = [Contents::Equal, Contents::Unequal];
     let contents = if plan::stores(operation) { &contents[..1] } else { &contents };
-    let spans = [(true, facts.l1 / 2), (false, (64 << 20).min(facts.largest))];
+    let spans = [(true, facts.l1 / 2), (false, plan::TOP.min(facts.largest))];
     let cells = spans.into_iter().flat_map(|(hot, span)| {
         let cell = Cell::new(operation, span, Destination::Cached);
         contents.iter().map(move |&contents| Cell {
@@ -85,10 +88,12 @@ impl<'r, 'm> Race<'r, 'm> {
             over: false,
             items: Vec::new(),
         };
+        let top = fields.iter().flat_map(|field| field.sizes.last()).max();
+        let [small, large] = plan::bands(top.copied().unwrap_or(0));
         let lanes = vec![
-            lane(What::Sizes(0..1 << 20), 0.26),
-            lane(What::Sizes(1 << 20..8 << 20), 0.22),
-            lane(What::Sizes(8 << 20..usize::MAX), 0.34),
+            lane(What::Sizes(0..small), 0.26),
+            lane(What::Sizes(small..large), 0.22),
+            lane(What::Sizes(large..usize::MAX), 0.34),
             lane(What::Hints, 0.08),
             lane(What::Threads, 0.06),
             lane(What::Entries, 0.04),
@@ -96,18 +101,24 @@ impl<'r, 'm> Race<'r, 'm> {
         Race { visits, evidence, facts, fields, lanes }
     }
 
-    /// Runs until `stop` or until nothing is left to learn; `after` seconds are expected to follow.
+    /// Runs until `end` or until nothing is left to learn; `after` seconds are expected to follow. Where a table
+    /// of costs is `wanted`, what that takes is left of them, up to a half.
     ///
     /// # Errors
     /// Those of the machine.
-    pub(super) fn run(&mut self, stop: f64, after: f64) -> Result<(), LabError> {
+    pub(super) fn run(&mut self, end: f64, after: f64, wanted: bool) -> Result<(), LabError> {
+        let (mut stop, mut epochs) = (end, 0);
         loop {
             let now = self.visits.machine.now();
-            self.visits.machine.progress(Stage::Race, (stop - now).max(0.0) + after);
+            self.visits.machine.progress(Stage::Race, (end - now).max(0.0) + after);
             for lane in 0..self.lanes.len() {
                 if self.lanes[lane].items.is_empty() && !self.lanes[lane].over {
                     self.next_epoch(lane);
                 }
+            }
+            let begun = self.lanes[..SIZES].iter().map(|lane| lane.epoch).sum();
+            if wanted && std::mem::replace(&mut epochs, begun) != begun {
+                stop = end - self.completing().min(end / 2.0);
             }
             let behind = |lane: &usize| self.lanes[*lane].spent / self.lanes[*lane].share;
             let next = (0..self.lanes.len())
@@ -148,7 +159,7 @@ impl<'r, 'm> Race<'r, 'm> {
             }
             What::Hints => {
                 // The temporal arm to compare with is known only when the others have begun.
-                if self.lanes[..3].iter().any(|lane| lane.epoch < 3 && !lane.over) {
+                if self.lanes[..SIZES].iter().any(|lane| lane.epoch < 3 && !lane.over) {
                     return;
                 }
                 for (nth, field) in self.fields.iter().enumerate() {
@@ -236,7 +247,58 @@ impl<'r, 'm> Race<'r, 'm> {
         Ok(true)
     }
 
-    /// Temporal arms against libc, then the non-temporal ones in a round of their own.
+    /// The cells of a table of costs that lack rounds: of which field, of whom, and how many.
+    fn scarce(&self) -> Vec<(usize, Cell, Vec<usize>, usize)> {
+        let mut open = Vec::new();
+        for (nth, field) in self.fields.iter().enumerate() {
+            let cells = (0..field.views.len())
+                .flat_map(|view| (0..field.sizes.len()).map(move |size| (view, size)));
+            open.extend(cells.filter_map(|(view, size)| {
+                let cell = field.views[view].cell(field.operation, field.sizes[size], false);
+                let (arms, rounds) = field.scarce(view, size)?;
+                Some((nth, cell, arms, rounds))
+            }));
+        }
+        open
+    }
+
+    /// Seconds that [`Race::complete`] is expected to take, with what a round is to have left at its end.
+    fn completing(&self) -> f64 {
+        let of = |(nth, cell, arms, rounds): (usize, Cell, Vec<usize>, usize)| {
+            let arms: Vec<Class> =
+                arms.iter().map(|arm| self.fields[nth].arms[*arm].class).collect();
+            let apart = arms.contains(&Class::NonTemporal)
+                && arms.iter().any(|of| *of != Class::NonTemporal);
+            let libc = if apart { 4 } else { 2 };
+            let visits = (arms.len() + libc) * rounds * plan::samples(&cell, false);
+            visits as f64 * self.visits.expected(&cell).0
+        };
+        LEFT * self.scarce().into_iter().map(of).sum::<f64>()
+    }
+
+    /// Everybody who took part at a size, those that are out too, until there are rounds enough for an interval in
+    /// each state, of operands on lines: a whole table of costs, from which a simulated machine can be made.
+    ///
+    /// # Errors
+    /// Those of the machine.
+    pub(super) fn complete(&mut self, stop: f64, after: f64) -> Result<(), LabError> {
+        loop {
+            let mut open = self.scarce();
+            self.visits.random.shuffle(&mut open);
+            let mut bought = false;
+            for (nth, cell, arms, _) in open {
+                let now = self.visits.machine.now();
+                self.visits.machine.progress(Stage::Race, (stop - now).max(0.0) + after);
+                let samples = plan::samples(&cell, false);
+                bought |= self.compete(nth, cell, arms, false, samples, stop)?;
+            }
+            if !bought {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Everybody who is still in the race at a size.
     fn kernels(
         &mut self,
         field: usize,
@@ -249,9 +311,23 @@ impl<'r, 'm> Race<'r, 'm> {
         let odd = f.is_odd_turn(view, size);
         let cell = f.views[view].cell(f.operation, f.sizes[size], odd);
         let samples = plan::samples(&cell, first);
+        let (arms, handed_over) = (f.live(size), f.wants_handed_over(view, size));
+        self.compete(field, cell, arms, handed_over, samples, stop)
+    }
+
+    /// Temporal arms against libc, then the non-temporal ones in a round of their own.
+    fn compete(
+        &mut self,
+        field: usize,
+        cell: Cell,
+        arms: Vec<usize>,
+        handed_over: bool,
+        samples: usize,
+        stop: f64,
+    ) -> Result<bool, LabError> {
+        let f = &self.fields[field];
         let (non_temporal, temporal): (Vec<usize>, Vec<usize>) =
-            f.live(size).into_iter().partition(|arm| f.arms[*arm].class == Class::NonTemporal);
-        let handed_over = f.wants_handed_over(view, size);
+            arms.into_iter().partition(|arm| f.arms[*arm].class == Class::NonTemporal);
         let mut bought = false;
         for arms in [temporal, non_temporal] {
             if arms.is_empty() {

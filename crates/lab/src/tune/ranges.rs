@@ -14,7 +14,7 @@ pub(super) fn most_ranges(extends: bool) -> usize {
 }
 
 /// What a change of arm has to gain: a logarithm of cost times octaves, so 6 % over one octave.
-const SWITCH: f64 = 0.06;
+pub(super) const SWITCH: f64 = 0.06;
 
 /// The arm per size with the least sum of cost times octaves and [`SWITCH`] per change, in at most `most`
 /// ranges, by dynamic programming. `cost[arm][size]` is a logarithm over libc's; `None` where the arm

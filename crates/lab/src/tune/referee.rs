@@ -109,6 +109,11 @@ impl Trial {
         ranges(&self.field.sizes, &self.chosen, &self.borders, self.extends)
     }
 
+    /// Where visits are dear, and where they are dearest.
+    pub(super) fn bands(&self) -> [usize; 2] {
+        plan::bands(self.field.sizes.last().copied().unwrap_or(0))
+    }
+
     /// The largest size of a range that ends with a size of the grid. Nothing above it was raced, so that
     /// there it may lose nothing at all.
     fn end(&self, grid: usize) -> usize {
@@ -409,7 +414,7 @@ impl Referee<'_, '_> {
             }
             self.visits.random.shuffle(&mut open);
             // Where time runs out, it does so on the dear cells, not on all.
-            open.sort_by_key(|(_, _, cell)| (cell.size >= 1 << 20, cell.size >= 8 << 20));
+            open.sort_by_key(|(nth, _, cell)| trials[*nth].bands().map(|from| cell.size >= from));
             let mut bought = false;
             for (nth, point, cell) in open {
                 let now = self.visits.machine.now();
@@ -432,7 +437,7 @@ impl Referee<'_, '_> {
         cell: Cell,
         stop: f64,
     ) -> Result<bool, LabError> {
-        let samples = plan::samples(&cell, cell.size >= 1 << 20);
+        let samples = plan::samples(&cell, cell.size >= trial.bands()[0]);
         let twice = [(cell, Arm::Library); 2];
         let Some(round) = self.visits.round((cell, Arm::LIBC), &twice, samples, stop)? else {
             return Ok(false);

@@ -53,7 +53,11 @@ pub fn run(
     let mut visits = Visits::new(machine, settings.seed);
     let mut race = Race::new(&mut visits, evidence, facts, fields);
     let (takes, after) = (REFEREE_TAKES * budget, NEVER_TAKES * budget);
-    race.run(RACE_UNTIL * budget, takes + after)?;
+    let table = plan::has_table(budget);
+    race.run(RACE_UNTIL * budget, takes + after, table)?;
+    if table {
+        race.complete(RACE_UNTIL * budget, takes + after)?;
+    }
     let fields = race.fields;
     let entries = entries(race.evidence, &facts);
     let mut trials: Vec<Trial> = fields

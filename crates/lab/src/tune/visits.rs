@@ -39,6 +39,9 @@ fn kind(cell: &Cell) -> Kind {
 /// What a sample is taken to cost beyond its bytes until one was seen, in seconds.
 const SAMPLE: f64 = 50e-6;
 
+/// The time that has to be left for a round, over what it is expected to take.
+pub(super) const LEFT: f64 = 1.2;
+
 impl<'m> Visits<'m> {
     pub(super) fn new(machine: &'m mut dyn Machine, seed: u64) -> Visits<'m> {
         // Until something was seen: half a GB/s, which no machine that is sold falls short of.
@@ -46,7 +49,7 @@ impl<'m> Visits<'m> {
     }
 
     /// Seconds that a sample is expected to take, and whether that was seen.
-    fn expected(&self, cell: &Cell) -> (f64, bool) {
+    pub(super) fn expected(&self, cell: &Cell) -> (f64, bool) {
         let kind = kind(cell);
         if let Some(price) = self.prices.get(&(kind, cell.size)) {
             return (*price, true);
@@ -103,10 +106,10 @@ impl<'m> Visits<'m> {
         let (price, _) = self.expected(&reference.0);
         let all = (others.len() + 2) as f64 * price;
         let left = stop - self.machine.now();
-        if 1.2 * all > left {
+        if LEFT * all > left {
             return Ok(None);
         }
-        let samples = samples.min((left / (1.2 * all)) as usize).max(1);
+        let samples = samples.min((left / (LEFT * all)) as usize).max(1);
         let before = self.visit(reference, samples, draw, stop)?;
         let mut order: Vec<usize> = (0..others.len()).collect();
         self.random.shuffle(&mut order);

@@ -87,6 +87,19 @@ fn value(kind: &Kind, arm: usize, operation: Operation, size: usize) -> f64 {
         / 2.0
 }
 
+/// What an arm leaves of what the best one gains that loses nowhere more than is allowed, in percent.
+pub fn regret(kind: &Kind, arm: usize, operation: Operation, size: usize) -> f64 {
+    let cells = cells(operation, size);
+    let allowed = allowed(kind, &cells);
+    let guarded =
+        |arm: &usize| cells.iter().all(|cell| percent(over_libc(kind, *arm, cell)) <= allowed);
+    let best = (0..kind.costs(operation).len())
+        .filter(guarded)
+        .map(|arm| value(kind, arm, operation, size))
+        .fold(f64::MAX, f64::min);
+    percent(value(kind, arm, operation, size) - best)
+}
+
 pub fn percent(log: f64) -> f64 {
     100.0 * (log.exp() - 1.0)
 }
@@ -217,14 +230,7 @@ pub fn check(kind: &Kind, seeds: u64) -> Outcome {
                         let given = loss <= handed_over;
                         of_this = of_this.max(if given { 0.0 } else { loss });
                     }
-                    let guarded = |arm: &usize| {
-                        cells.iter().all(|cell| percent(over_libc(kind, *arm, cell)) <= allowed)
-                    };
-                    let best = (0..kind.costs(operation).len())
-                        .filter(guarded)
-                        .map(|arm| value(kind, arm, operation, size))
-                        .fold(f64::MAX, f64::min);
-                    regrets.push(percent(value(kind, arm, operation, size) - best));
+                    regrets.push(regret(kind, arm, operation, size));
                 }
             }
         }

@@ -15,6 +15,15 @@ fn sizes_are_half_octaves_up_to_8_mib_then_octaves() {
     );
     assert_eq!(sizes[sizes.len() - 5..], [6 << 20, 8 << 20, 16 << 20, 32 << 20, 64 << 20]);
     assert_eq!(grid(FIRST_SIZE as usize), [FIRST_SIZE as usize]);
+    // As small a part of an epoch whatever the largest size is; all of them where memory allows no more.
+    assert!(grid(512 << 20).ends_with(&[48 << 20, 64 << 20, 128 << 20, 256 << 20, 512 << 20]));
+    assert!(grid(4 << 20).ends_with(&[3 << 20, 4 << 20]));
+    for top in [64 << 20, 512 << 20] {
+        let (all, octaves) = (grid(top), |size: &&usize| size.is_power_of_two());
+        let octaves: usize = all.iter().filter(octaves).sum();
+        assert!(all.iter().sum::<usize>() * 10 < octaves * 11);
+    }
+    assert_eq!((bands(1 << 20), bands(512 << 20)), ([1 << 20, 8 << 20], [8 << 20, 64 << 20]));
     // Each stands for the octaves half way to its neighbours; the ends for those to theirs.
     assert_eq!(weights(&[1024]), [1.0]);
     assert_eq!(weights(&[1024, 2048, 8192, 1 << 16]), [1.0, 1.5, 2.5, 3.0]);
@@ -25,9 +34,11 @@ fn the_largest_size_is_what_budget_and_memory_allow() {
     let facts = facts();
     assert_eq!(top(&facts, 60.0), 64 << 20);
     let large = Facts { llc: 256 << 20, llc_usable: 256 << 20, ..facts };
-    assert_eq!((top(&large, 119.0), top(&large, 120.0)), (64 << 20, 512 << 20));
+    let within = |budget| top(&large, budget);
+    assert_eq!([1.0, 60.0, 120.0].map(within), [64 << 20, 64 << 20, 128 << 20]);
+    assert_eq!([480.0, 600.0, 3600.0].map(within), [512 << 20; 3]);
     assert_eq!(top(&Facts { largest: 1 << 20, ..large }, 600.0), 1 << 20);
-    assert_eq!(top(&Facts { llc_usable: 4 << 30, largest: usize::MAX, ..large }, 600.0), 1 << 30);
+    assert_eq!(top(&facts, 3600.0), 64 << 20, "beyond its cache already");
     assert_eq!(top(&Facts { largest: 0, ..large }, 60.0), FIRST_SIZE as usize);
     // A fifth and more beyond all caches, and not for want of memory.
     assert!(extends(&facts, &[64 << 20]) && !extends(&facts, &[(64 << 20) - 1]));
