@@ -137,18 +137,30 @@ fn tuning(path: &Path) -> Result<Tuning> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use cachewise_measure::CellKey;
-    use cachewise_measure::PairedRatio;
+    use cachewise::Reuse;
+    use cachewise::cpu::{Caches, Cpu};
+    use cachewise::profile::Decision;
     use cachewise_measure::record::State;
+    use cachewise_measure::{CellKey, PairedRatio};
 
     /// A tuning that chose a kernel for copies of all sizes, and saw kernels take so much of libc's time, in rounds
     /// that lie so far apart.
     fn tuning(chosen: &str, seen: [(&str, f64); 2], apart: f64) -> Tuning {
-        let text = format!(
-            "cachewise-profile 2\ncpu GenuineIntel 6 85 7 some name\ncaches 32768 1048576 33554432\n\
-             decide copy unknown 256 max {chosen}\n"
-        );
-        let profile = Profile::parse(text.as_bytes()).expect("a profile");
+        let copy = OPERATIONS.into_iter().find(|operation| operation.name() == "copy");
+        let (operation, reuse) = (copy.expect("copies"), Reuse::Unknown);
+        let kernel = chosen.to_owned();
+        let all =
+            Decision { operation, reuse, from: FIRST_SIZE, to: u64::MAX, kernel, nearest: None };
+        let profile = Profile {
+            cpu: Cpu::detect(),
+            caches: Caches::detect(),
+            record: None,
+            written: String::new(),
+            decisions: vec![all],
+            parallel: Vec::new(),
+            entries: Vec::new(),
+            notes: Vec::new(),
+        };
         let libc = vec![100.0; 8];
         let row = |candidate: &str, times: Vec<f64>| {
             let cell = CellKey::new("copy", 4096, State::from("aligned"));
@@ -156,7 +168,7 @@ mod tests {
             Row::new("tune", cell, candidate, "libc", times).with_ratio(ratio)
         };
         let times = |ratio: f64| {
-            (0..8).map(|round| 100.0 * ratio * f64::powi(1.0 + apart, round % 2 * 2 - 1))
+            (0..8).map(move |round| 100.0 * ratio * f64::powi(1.0 + apart, round % 2 * 2 - 1))
         };
         let others = seen.into_iter().map(|(name, ratio)| row(name, times(ratio).collect()));
         let rows = std::iter::once(row("libc", libc.clone())).chain(others).collect();
