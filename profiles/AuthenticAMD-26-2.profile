@@ -4,11 +4,11 @@ caches 49152 1048576 33554432
 record 2026-11-22-costs-zen5-guest.csv fnv1a64:d9ba1645b1995228
 written 2026-11-24T12:24:22Z by cachewise 0.1.0
 note decided by the tuner on the simulated machine of that table
-decide copy unknown 256 786431 libc
-decide copy unknown 786432 4718591 copy.rep.movsb
+decide copy unknown 256 524287 libc
+decide copy unknown 524288 4718591 copy.rep.movsb
 decide copy unknown 4718592 max copy.rep.movsb.aligned
-decide copy soon 256 786431 libc
-decide copy soon 786432 4718591 copy.rep.movsb
+decide copy soon 256 524287 libc
+decide copy soon 524288 4718591 copy.rep.movsb
 decide copy soon 4718592 max copy.rep.movsb.aligned
 decide move unknown 256 4194303 libc
 decide move unknown 4194304 23068671 move.avx
@@ -16,16 +16,18 @@ decide move unknown 23068672 max move.sse2.nt.ends
 decide move soon 256 4194303 libc
 decide move soon 4194304 23068671 move.avx
 decide move soon 23068672 max move.sse2.nt.ends
-decide fill unknown 256 max libc
-decide fill soon 256 max libc
+decide fill unknown 256 2047 libc fill.avx
+decide fill unknown 2048 3103 fill.avx512
+decide fill unknown 3104 max libc
+decide fill soon 256 2047 libc fill.avx
+decide fill soon 2048 3103 fill.avx512
+decide fill soon 3104 max libc
 decide zero unknown 256 max libc
 decide zero soon 256 max libc
 decide compare unknown 256 2047 libc compare.avx512
 decide compare unknown 2048 max compare.avx512
 decide equal unknown 256 2047 libc equal.avx512
-decide equal unknown 2048 851967 equal.avx512
-decide equal unknown 851968 3145727 libc equal.avx512
-decide equal unknown 3145728 max equal.avx512
+decide equal unknown 2048 max equal.avx512
 entry copy avx512vl
 entry move avx512vl
 entry fill avx512vl
@@ -36,4 +38,4 @@ parallel copy spawned 2 67108864
 parallel copy pooled 2 16777216
 parallel zero spawned 2 never
 parallel zero pooled 2 never
-end 38 fnv1a64:8d23e3c5b0524424
+end 40 fnv1a64:b5843ea4f9bdd384
