@@ -71,7 +71,7 @@ impl Middle {
         let Middle { rounds, mean, scatter } = self;
         let variance = match rounds {
             0 => return Estimate { mean, error: 9.0, rounds },
-            ..4 => pooled.powi(2),
+            1..4 => pooled.powi(2),
             _ => 0.6 * pooled.powi(2) + 0.4 * scatter.powi(2),
         };
         let error = (variance / rounds as f64 + floor.powi(2)).sqrt();
