@@ -8,14 +8,14 @@ decide copy unknown 256 2047 libc copy.avx
 decide copy unknown 2048 26623 copy.avx
 decide copy unknown 26624 49151 libc copy.avx.ends
 decide copy unknown 49152 11534335 copy.avx.ends
-decide copy unknown 11534336 33554431 copy.sse2
-decide copy unknown 33554432 max copy.avx.nt.ends
+decide copy unknown 11534336 46137343 copy.sse2
+decide copy unknown 46137344 max copy.avx.nt.ends
 decide copy soon 256 2047 libc copy.avx
 decide copy soon 2048 26623 copy.avx
 decide copy soon 26624 49151 libc copy.avx.ends
 decide copy soon 49152 11534335 copy.avx.ends
-decide copy soon 11534336 33554431 copy.sse2
-decide copy soon 33554432 max copy.avx.nt.ends
+decide copy soon 11534336 46137343 copy.sse2
+decide copy soon 46137344 max copy.avx.nt.ends
 decide move unknown 256 2047 libc move.avx
 decide move unknown 2048 4607 move.avx
 decide move unknown 4608 12287 libc move.avx.ends
@@ -37,23 +37,23 @@ decide fill soon 256 2047 libc fill.avx
 decide fill soon 2048 3407871 fill.avx
 decide fill soon 3407872 max libc
 decide zero unknown 256 2047 libc zero.avx
-decide zero unknown 2048 13311 zero.avx
-decide zero unknown 13312 524287 libc
+decide zero unknown 2048 4607 zero.avx
+decide zero unknown 4608 524287 libc
 decide zero unknown 524288 18874367 zero.avx
 decide zero unknown 18874368 max libc zero.rep.stosb
 decide zero soon 256 2047 libc zero.avx
-decide zero soon 2048 13311 zero.avx
-decide zero soon 13312 524287 libc
+decide zero soon 2048 4607 zero.avx
+decide zero soon 4608 524287 libc
 decide zero soon 524288 18874367 zero.avx
 decide zero soon 18874368 max libc zero.rep.stosb
-decide compare unknown 256 2047 libc compare.avx2
-decide compare unknown 2048 26623 compare.avx2
-decide compare unknown 26624 3145727 libc
+decide compare unknown 256 2047 libc
+decide compare unknown 2048 2079 compare.avx2
+decide compare unknown 2080 3145727 libc
 decide compare unknown 3145728 max compare.avx2
 decide equal unknown 256 2047 libc equal.avx2
-decide equal unknown 2048 106495 equal.avx2
-decide equal unknown 106496 2097151 libc
-decide equal unknown 2097152 max equal.avx2
+decide equal unknown 2048 53247 equal.avx2
+decide equal unknown 53248 3145727 libc
+decide equal unknown 3145728 max equal.avx2
 entry copy avx2
 entry move avx2
 entry fill avx2
@@ -64,4 +64,4 @@ parallel copy spawned 2 16777216
 parallel copy pooled 2 16777216
 parallel zero spawned 2 never
 parallel zero pooled 2 never
-end 66 fnv1a64:d80d05e8cfad3ab4
+end 66 fnv1a64:86b6cfc722b29b43

@@ -26,34 +26,34 @@ decide move soon 524288 33554431 move.avx
 decide move soon 33554432 max move.avx512.nt.pf512
 decide fill unknown 256 2047 libc fill.avx512
 decide fill unknown 2048 3103 fill.avx512
-decide fill unknown 3104 524287 libc
-decide fill unknown 524288 37748735 fill.avx512
+decide fill unknown 3104 1048575 libc
+decide fill unknown 1048576 37748735 fill.avx512
 decide fill unknown 37748736 max libc fill.avx512.nt
 decide fill soon 256 2047 libc fill.avx512
 decide fill soon 2048 3103 fill.avx512
-decide fill soon 3104 524287 libc
-decide fill soon 524288 37748735 fill.avx512
+decide fill soon 3104 1048575 libc
+decide fill soon 1048576 37748735 fill.avx512
 decide fill soon 37748736 max libc fill.avx512.nt
 decide zero unknown 256 2047 libc zero.avx512
 decide zero unknown 2048 3103 zero.avx512
-decide zero unknown 3104 16383 libc
-decide zero unknown 16384 18874367 zero.avx
+decide zero unknown 3104 65535 libc zero.avx
+decide zero unknown 65536 18874367 zero.avx
 decide zero unknown 18874368 67108863 libc zero.avx
 decide zero unknown 67108864 max zero.avx512.nt
 decide zero soon 256 2047 libc zero.avx512
 decide zero soon 2048 3103 zero.avx512
-decide zero soon 3104 16383 libc
-decide zero soon 16384 18874367 zero.avx
+decide zero soon 3104 65535 libc zero.avx
+decide zero soon 65536 18874367 zero.avx
 decide zero soon 18874368 67108863 libc zero.avx
 decide zero soon 67108864 max zero.avx512.nt
 decide compare unknown 256 2047 libc
 decide compare unknown 2048 2079 compare.avx512
-decide compare unknown 2080 1048575 libc
-decide compare unknown 1048576 max compare.avx512
+decide compare unknown 2080 16777215 libc
+decide compare unknown 16777216 max compare.avx512
 decide equal unknown 256 2047 libc equal.avx512
-decide equal unknown 2048 26623 equal.avx512
-decide equal unknown 26624 524287 libc equal.avx512
-decide equal unknown 524288 max equal.avx512
+decide equal unknown 2048 6655 equal.avx512
+decide equal unknown 6656 16777215 libc equal.avx512
+decide equal unknown 16777216 max equal.avx512
 entry copy avx512vl
 entry move avx512vl
 entry fill avx512vl
@@ -64,4 +64,4 @@ parallel copy spawned 2 67108864
 parallel copy pooled 2 67108864
 parallel zero spawned 2 never
 parallel zero pooled 2 never
-end 66 fnv1a64:4a1f0b4165a03f53
+end 66 fnv1a64:5b6f758e8acbb0f7

@@ -5,25 +5,17 @@ record 2026-11-22-costs-cascade-lake-guest.csv fnv1a64:b42c0c6312680f9d
 written 2026-11-22T11:02:36Z by cachewise 0.1.0
 note decided by the tuner on the simulated machine of that table
 decide copy unknown 256 32767 libc
-decide copy unknown 32768 53247 copy.avx512.ends
-decide copy unknown 53248 212991 copy.avx512
-decide copy unknown 212992 2359295 copy.avx512.ends
+decide copy unknown 32768 2359295 copy.avx512.ends
 decide copy unknown 2359296 max libc copy.sse2.ends
 decide copy soon 256 32767 libc
-decide copy soon 32768 53247 copy.avx512.ends
-decide copy soon 53248 212991 copy.avx512
-decide copy soon 212992 2359295 copy.avx512.ends
+decide copy soon 32768 2359295 copy.avx512.ends
 decide copy soon 2359296 max libc copy.sse2.ends
-decide move unknown 256 2047 libc move.avx512
-decide move unknown 2048 2079 move.avx
-decide move unknown 2080 32767 libc
-decide move unknown 32768 2359295 move.avx512.ends
-decide move unknown 2359296 max libc
-decide move soon 256 2047 libc move.avx512
-decide move soon 2048 2079 move.avx
-decide move soon 2080 32767 libc
-decide move soon 32768 2359295 move.avx512.ends
-decide move soon 2359296 max libc
+decide move unknown 256 32767 libc
+decide move unknown 32768 851967 move.avx512.ends
+decide move unknown 851968 max libc move.avx
+decide move soon 256 32767 libc
+decide move soon 32768 851967 move.avx512.ends
+decide move soon 851968 max libc move.avx
 decide fill unknown 256 2047 libc
 decide fill unknown 2048 18431 fill.avx512
 decide fill unknown 18432 393215 libc
@@ -52,4 +44,4 @@ decide compare unknown 6815744 max libc compare.avx512
 decide equal unknown 256 2047 libc equal.avx512
 decide equal unknown 2048 851967 equal.avx512
 decide equal unknown 851968 max libc
-end 54 fnv1a64:05f6154369cc966d
+end 46 fnv1a64:bdb46a9f01adc08f

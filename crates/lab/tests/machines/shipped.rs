@@ -35,6 +35,10 @@ const NOISE: f64 = 0.25;
 /// Tunings of which the best is shipped.
 const BLESSED: u64 = 64;
 
+/// What has to be gained for a change, in percent of regret: tables of one CPU made on two days differ by more. (By Zen
+/// 4's table `compare.avx512` takes no longer than libc at 8 MiB, a day later it took 6 % more.)
+const MARGIN: f64 = 1.0;
+
 /// Tunings whose median what is shipped is compared with: an odd number, so that one is in the middle.
 const FRESH: u64 = 3;
 
@@ -164,7 +168,7 @@ impl Recipe {
     }
 
     /// For each operation the best of what is in force and of so many seeds' tunings. What is in force stays unless it
-    /// is beaten.
+    /// is beaten by [`MARGIN`].
     fn best(&self, in_force: Option<Vec<Decision>>, seeds: u64) -> Vec<Decision> {
         let tuned = (1..=seeds).map(|seed| self.tuned(seed));
         let all: Vec<Vec<Decision>> = in_force.into_iter().chain(tuned).collect();
@@ -172,8 +176,10 @@ impl Recipe {
         for operation in OPERATIONS.into_iter().filter(|of| self.kind.table.contains_key(of)) {
             let scored = all.iter().map(|of| (self.score(operation, of), of));
             let scored = scored.inspect(|(score, _)| println!("{operation}: {score:.2?}"));
-            let one = scored.reduce(|best, of| if of.0.cmp(&best.0).is_lt() { of } else { best });
-            let one = one.expect("a seed").1;
+            let mut scored = scored.collect::<Vec<_>>().into_iter();
+            let first = scored.next().expect("a seed");
+            let better = scored.filter(|of| of.0.more(MARGIN).cmp(&first.0).is_lt());
+            let one = better.min_by(|one, other| one.0.cmp(&other.0)).map_or(first.1, |of| of.1);
             best.extend(one.iter().filter(|of| of.operation == operation).cloned());
         }
         best
@@ -195,6 +201,11 @@ struct Score {
 }
 
 impl Score {
+    /// With so much more regret.
+    fn more(self, percent: f64) -> Score {
+        Score { regret: self.regret + percent, ..self }
+    }
+
     fn cmp(&self, other: &Score) -> std::cmp::Ordering {
         self.worst.total_cmp(&other.worst).then(self.regret.total_cmp(&other.regret))
     }
@@ -265,7 +276,7 @@ fn a_shipped_profile_is_no_worse_than_the_median_of_fresh_tunings() {
                 fresh.iter().map(|of| recipe.score(operation, of)).collect();
             fresh.sort_unstable_by(Score::cmp);
             println!("{cpu} {operation}: {shipped:.2?} of {fresh:.2?}");
-            let median = fresh[fresh.len() / 2];
+            let median = fresh[fresh.len() / 2].more(MARGIN);
             assert!(shipped.cmp(&median).is_le(), "{cpu} {operation}: {shipped:?} of {fresh:?}");
         }
     }
