@@ -62,7 +62,7 @@ enum Chore {
         seconds: u64,
     },
     /// How far two profiles of one machine agree: sizes with the same kernel, or with kernels whose
-    /// times differ by at most 3 % in either record. Octaves only.
+    /// times differ by at most 3 % in either record, and the same by the records' intervals. Octaves only.
     Agree {
         /// The first profile.
         first: PathBuf,

@@ -91,7 +91,7 @@ class Choices:
 def _may_lose_nothing(log: Floats, error: Floats) -> NDArray[np.bool_]:
     """By element, whether the 95 % interval allows that the time is at most 3 % longer; not where it is NaN."""
     logs, errors = (np.ascontiguousarray(values, np.float32) for values in (log, error))
-    answers = np.frombuffer(may_lose_nothing(logs, errors), np.bool_)
+    answers = np.frombuffer(may_lose_nothing(logs.data, errors.data), np.bool_)
     return answers.reshape(log.shape)
 
 
