@@ -61,7 +61,7 @@ entry zero avx512vl
 entry compare avx512vl
 entry equal avx512vl
 parallel copy spawned 2 67108864
-parallel copy pooled 2 67108864
+parallel copy pooled 2 16777216
 parallel zero spawned 2 never
 parallel zero pooled 2 never
-end 66 fnv1a64:5b6f758e8acbb0f7
+end 66 fnv1a64:c86cef9da459ed08

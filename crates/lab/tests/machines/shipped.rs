@@ -246,8 +246,13 @@ fn shipped_profiles_lose_nothing_to_libc() {
     for (cpu, name, table) in SHIPPED {
         let path = at("profiles").join(format!("{name}.profile"));
         if std::env::var_os("CACHEWISE_BLESS").is_some() {
-            let in_force = Profile::read(&path).ok().map(|profile| profile.decisions);
-            let recipe = Recipe::of(cpu);
+            let in_force = Profile::read(&path).ok();
+            let mut recipe = Recipe::of(cpu);
+            // From what size on threads pay is one tuning's luck too.
+            if let Some(in_force) = &in_force {
+                recipe.again.parallel.clone_from(&in_force.parallel);
+            }
+            let in_force = in_force.map(|profile| profile.decisions);
             let best = recipe.best(in_force, seeds(BLESSED));
             recipe.profile(table, best).write_atomic(&path).expect("profiles/ is writable");
         }
