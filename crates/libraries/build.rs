@@ -60,7 +60,7 @@ fn build(package: &str, file: &str, root: &Path, out: &Path, target: &str) -> Pa
     // What a profile says of `strip` is lost where packages have an `opt-level` of their own.
     let mut flags = env::var("CARGO_ENCODED_RUSTFLAGS").unwrap_or_default();
     flags.push_str(if flags.is_empty() { "-Cstrip=debuginfo" } else { "\u{1f}-Cstrip=debuginfo" });
-    cargo.env("CARGO_ENCODED_RUSTFLAGS", flags);
+    cargo.env("CARGO_ENCODED_RUSTFLAGS", flags).env("CARGO_PROFILE_RELEASE_DEBUG", "0");
     let status = cargo.status().expect("Cargo runs again");
     assert!(status.success(), "{package}: {status}");
     folder.join(target).join("release").join(file)
