@@ -1,9 +1,10 @@
 //! `cachewise explain`: a decision, and the figures behind it.
 
+use super::redraw::Loaded;
 use super::{file_of, learned, profile_in_force};
 use crate::{args, output, status};
 use anyhow::{Context as _, bail};
-use cachewise::profile::{FIRST_SIZE, LIBC, MAX_SIZE, Profile, fnv1a64};
+use cachewise::profile::{FIRST_SIZE, LIBC, MAX_SIZE, Profile, fnv1a64, libc_from};
 use cachewise::{Reuse, Source, decision};
 use cachewise_kernels::{Operation, find};
 use cachewise_measure::{Record, record};
@@ -64,6 +65,8 @@ impl<'a> Call<'a> {
         let mut text = format!("{}: {kernel} (from {} {upto})\n", self.words(), bytes(from));
         if let Some(row) = find(&kernel) {
             text += &format!("  {}\n", row.about);
+        } else if kernel == LIBC && self.size < libc_from(self.op) {
+            text += "  the library's own loop of vectors: glibc's is the same one, and a jump to it takes time\n";
         } else if kernel == LIBC {
             text += "  the C library's own routine\n";
         }
@@ -153,7 +156,7 @@ impl<'a> Call<'a> {
         if fnv1a64(&content) != named.checksum {
             bail!("{file}: not the record this profile was made from");
         }
-        let record = record::read(&path)?;
+        let record = Loaded::read(&path)?.record;
         let libc = super::libc(&record.header.machine);
         let (tuned, operation) = (Tuned::of(&record, &libc), self.op.name());
         let of_size = chosen.map(|chosen| tuned.evidence(operation, self.size, chosen));

@@ -112,6 +112,19 @@ fn doctor_answers_from_the_record_with_its_status() {
     assert!(line.ends_with("`cachewise tune --quick` measures again."), "{line}");
 }
 
+/// A compressed record is read as it is, and libc is named only where it is what is called.
+#[test]
+fn explain_reads_a_compressed_record_and_names_who_is_called() {
+    let folder = Folder::new();
+    let (name, profile) = ("2026-11-26-tune-quick-zen4-guest.jsonl.gz", folder.path("p.profile"));
+    std::fs::copy(root().join("record").join(name), folder.path(name)).expect("the record");
+    ok(&format!("tune --from {} -o {profile}", folder.path(name)));
+    let told = |size: &str| ok(&format!("explain --op memcmp --size {size} --profile {profile}"));
+    let [small, large] = [told("1K"), told("1M")];
+    has(&small, &["compare of 1 KiB with reuse unknown: libc", "the library's own loop", "why: "]);
+    has(&large, &["libc (from", "the C library's own routine", "Time over glibc 2.36's at 1 MiB"]);
+}
+
 #[test]
 fn an_experiment_prints_seed_columns_and_writes_its_files() {
     let folder = Folder::new();

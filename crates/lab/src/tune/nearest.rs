@@ -67,6 +67,7 @@ mod tests {
             shown: [300, 2048, 4096].into_iter().flat_map(at).collect(),
             refereed: Vec::new(),
             repairs: Vec::new(),
+            passed_over: Vec::new(),
             facts,
             seconds: 0.0,
         };

@@ -1,9 +1,11 @@
 //! What a tuning adds to its record besides rows: the decisions with their reasons, and how it is drawn.
 
+use super::ranges::MOST_RANGES;
 use super::seam::After;
 use super::tuning::{Ruling, Tuning};
 use cachewise::Reuse;
 use cachewise::profile::{LIBC, MAX_SIZE};
+use cachewise_kernels::Operation;
 use cachewise_measure::record::{Decision, Decisions, ThreadDecision};
 use cachewise_measure::stats::geometric_mean;
 use cachewise_measure::{Figure, PairedRatio};
@@ -31,7 +33,18 @@ pub fn decisions(tuning: &Tuning) -> Decisions {
                     && inside(repair.size)
             });
             let taken: BTreeSet<&str> = taken.map(|repair| &*repair.kernel).collect();
-            let mut why = "no kernel was shown to be faster and to lose nowhere".to_owned();
+            let over = tuning
+                .passed_over
+                .iter()
+                .filter(|(operation, size, _)| *operation == decision.operation && inside(*size));
+            let over: Vec<_> = over.collect();
+            let mut why = match over[..] {
+                [] => "no kernel was shown to be faster and to lose nowhere".to_owned(),
+                [(_, first, _), .., (_, last, _)] => {
+                    left_out(&format!("some sizes from {first} to {last}"), &over)
+                }
+                [(_, only, _)] => left_out(&only.to_string(), &over),
+            };
             if !taken.is_empty() {
                 let taken: Vec<&str> = taken.into_iter().collect();
                 why += &format!("; not confirmed beside libc: {}", taken.join(", "));
@@ -65,6 +78,16 @@ pub fn decisions(tuning: &Tuning) -> Decisions {
         from: line.from,
     });
     Decisions { kernels: kernels.collect(), threads: threads.collect() }
+}
+
+/// Why libc was decided for where kernels were shown to be faster.
+fn left_out(sizes: &str, over: &[&(Operation, usize, String)]) -> String {
+    let kernels: BTreeSet<&str> = over.iter().map(|(.., name)| &**name).collect();
+    let kernels: Vec<&str> = kernels.into_iter().collect();
+    format!(
+        "{} gained something at {sizes} bytes, too little for one more range ({MOST_RANGES} at most)",
+        kernels.join(" or ")
+    )
 }
 
 /// How a tuning's rows are drawn.

@@ -6,7 +6,7 @@ use super::hints::{self, From};
 use super::nearest::name_nearest;
 use super::plan;
 use super::race::Race;
-use super::ranges::{MOST_RANGES, Range, most_ranges, ranges};
+use super::ranges::{LIBC, MOST_RANGES, Range, most_ranges, ranges};
 use super::referee::{Referee, Trial, decisions};
 use super::rounds::{Evidence, Log, Purpose};
 use super::seam::{Facts, Machine, Stage};
@@ -90,6 +90,26 @@ pub(super) struct Decided {
     pub never: Option<From>,
 }
 
+impl Decided {
+    /// The best of the kernels that are shown to be faster than libc, at each size that is left to libc.
+    fn passed_over(&self) -> Vec<(Operation, usize, String)> {
+        let field = &self.field;
+        let costs = field.costs(true);
+        let left = |size: &usize| {
+            let inside = |range: &&Range| (range.from..=range.to).contains(&(*size as u64));
+            self.unknown.iter().find(inside).is_some_and(|range| range.arm == LIBC)
+        };
+        let sizes = field.sizes.iter().enumerate().filter(|(_, size)| left(size));
+        let found = sizes.filter_map(|(at, size)| {
+            let costs = costs.iter().enumerate().filter_map(|(arm, of)| Some((arm, of[at]?)));
+            let (arm, _) = costs.min_by(|a, b| a.1.total_cmp(&b.1))?;
+            (!field.is_libc(arm, *size))
+                .then(|| (field.operation, *size, field.arms[arm].name.clone()))
+        });
+        found.collect()
+    }
+}
+
 /// What that comes to; without a referee.
 pub(super) fn decided(
     fields: &[Decided],
@@ -104,6 +124,7 @@ pub(super) fn decided(
         shown: fields.iter().flat_map(|of| shown(&of.field)).collect(),
         refereed: Vec::new(),
         repairs: Vec::new(),
+        passed_over: fields.iter().flat_map(Decided::passed_over).collect(),
         facts,
         seconds: 0.0,
     };

@@ -34,6 +34,9 @@ pub struct Tuning {
     pub refereed: Vec<Refereed>,
     /// Kernels that the referee took out of a place, and how often there was anything to take out.
     pub repairs: Vec<Repair>,
+    /// Kernels that were shown to be faster at a size where libc was decided for: the range would have been
+    /// one too many, or gained too little.
+    pub passed_over: Vec<(Operation, usize, String)>,
     /// What the machine is.
     pub facts: Facts,
     /// Seconds used, calibration included.

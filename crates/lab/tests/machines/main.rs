@@ -582,6 +582,32 @@ fn what_was_not_confirmed_is_named() {
     assert!(seen > 0);
 }
 
+/// What was faster than libc and is not decided for is said to have been so, under libc's ranges alone.
+#[test]
+fn kernels_that_gained_too_little_for_a_range_are_named() {
+    let why = |tuning: &Tuning| -> Vec<String> {
+        recording::decisions(tuning).kernels.into_iter().filter_map(|line| line.why).collect()
+    };
+    let mut tuning = ZEN5.0.clone();
+    for (operation, size, kernel) in &tuning.passed_over {
+        let mut lines = tuning.decisions.iter().filter(|line| {
+            line.reuse == Reuse::Unknown
+                && line.operation == *operation
+                && (line.from..=line.to).contains(&(*size as u64))
+        });
+        assert_eq!(lines.next().expect("a decision").kernel, "libc", "{kernel} at {size}");
+    }
+    let libc = tuning.decisions.iter().find(|line| line.kernel == "libc").expect("one");
+    let over = |size| (libc.operation, size, "a.kernel".to_owned());
+    let [from, to] = [libc.from, libc.to.min(1 << 40)].map(|size| size as usize);
+    tuning.passed_over = vec![over(from), over(to)];
+    let told =
+        format!("a.kernel gained something at some sizes from {from} to {to} bytes, too little");
+    assert!(why(&tuning).iter().any(|why| why.starts_with(&told)), "{:?}", why(&tuning));
+    tuning.passed_over.clear();
+    assert!(!why(&tuning).iter().any(|why| why.contains("too little")));
+}
+
 /// With the decisions that were in force then, wherever it is decided.
 #[test]
 fn a_record_has_the_decisions_that_were_in_force() {
