@@ -6,7 +6,8 @@
 //! component and by what the registers hold: *dirty* (modified since the last restore), *unmodified*
 //! (as the last restore left them) and *clean* (in their initial state, after `vzeroupper` and the
 //! like). Then copy, zero and compare by each register class, bare and between save and restore, take
-//! turns with the integer kernels.
+//! turns with the integer kernels. At last integer work is timed after a kernel of each register class: some
+//! CPUs lower their clock for a while after vectors of 64 bytes.
 
 use super::prelude::*;
 
@@ -19,6 +20,9 @@ pub(super) fn figures() -> Vec<Figure> {
     vec![
         Figure::bars(save, NET_NS).by(&[COMPONENTS, "state"]).of("registers"),
         Figure::curve(even, "size", "ratio").of("break-even"),
+        Figure::bars("Integer work after a kernel, time over that after integers", "ratio")
+            .by(&["operation"])
+            .of("what runs after"),
     ]
 }
 

@@ -197,6 +197,21 @@ fn part_of(row: &Row) -> &str {
 }
 
 /// `vector-state`: kernels against sizes, with the faster integer kernel as 1.
+/// Integer work after a kernel.
+pub const AFTER: Grid = Grid {
+    of: |row| row.cell.state == "what runs after",
+    caption: |_| ("Integer work after a kernel: time over that after integers".to_owned(), None),
+    lines: ("kernel", |row| row.candidate.split_once('.').map_or("", |(_, of)| of).to_owned()),
+    column: |row| {
+        let place = ["copy", "zero", "compare"].iter().position(|of| row.cell.operation == *of)?;
+        Some((place as f64, row.cell.operation.clone()))
+    },
+    cell: |row| ratio_or_none(row),
+    legend: "each after 3 ms without the kernel and 1 ms of it; ~: cannot tell it from 1",
+    ..GRID
+};
+
+/// Kernels between saving and restoring.
 pub const BREAK_EVEN: Grid = Grid {
     of: |row| row.cell.state == "break-even",
     caption: |row| {

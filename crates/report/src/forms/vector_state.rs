@@ -1,5 +1,5 @@
 //! `vector-state`: nanoseconds of saving and restoring by component and state; then kernels against
-//! sizes, with the faster integer kernel as 1.
+//! sizes, with the faster integer kernel as 1; then integer work after a kernel.
 
 use super::grids;
 use super::support::*;
@@ -9,7 +9,8 @@ pub fn tables(rows: &[Row]) -> Vec<Table> {
     let saving: Vec<&Row> =
         rows.iter().filter(|row| row.cell.axes.contains_key(COMPONENTS)).collect();
     let costs = (!saving.is_empty()).then(|| costs(&saving));
-    costs.into_iter().chain(grids::BREAK_EVEN.tables(rows)).collect()
+    let tables = grids::BREAK_EVEN.tables(rows).into_iter().chain(grids::AFTER.tables(rows));
+    costs.into_iter().chain(tables).collect()
 }
 
 fn costs(rows: &[&Row]) -> Table {

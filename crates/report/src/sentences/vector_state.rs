@@ -105,7 +105,30 @@ pub fn verdicts(rows: &[Row]) -> Vec<String> {
             headline.join("; ")
         )
     };
-    std::iter::once(headline).chain(costs(rows)).chain(details).collect()
+    std::iter::once(headline).chain(after(rows)).chain(costs(rows)).chain(details).collect()
+}
+
+/// Whether what runs after a kernel is slower than after integers. A ratio that is within a hundredth is no
+/// clock: those are lowered by 100 MHz at least.
+fn after(rows: &[Row]) -> Vec<String> {
+    let of = |row: &&Row| row.cell.state == "what runs after" && row.candidate != row.reference;
+    let sentence = |row: &Row| {
+        let ratio = row.ratio?;
+        let says = match says(ratio) {
+            Verdict::Slower if ratio.low > 1.01 => format!(
+                "takes {} longer than after {}, which no time of the kernel itself shows",
+                percent(ratio.median),
+                row.reference
+            ),
+            Verdict::CannotTell if ratio.high > 1.01 => {
+                format!("cannot be told from that after {}", row.reference)
+            }
+            _ => format!("is as fast as after {}", row.reference),
+        };
+        let (low, high) = (ratio.low, ratio.high);
+        Some(format!("Integer work after {} {says} ({low:.3} .. {high:.3})", row.candidate))
+    };
+    rows.iter().filter(of).filter_map(sentence).collect()
 }
 
 /// What saving and restoring costs, for the largest set of components, and whether a clean state is
@@ -190,10 +213,15 @@ mod tests {
             let cell = cell("save-restore", 832, &format!("registers {state}"));
             row(&cell.with(&[(COMPONENTS, 7.0)]), "xsavec", ns).with(&[(NET_NS, ns)])
         });
+        let after = [("copy.avx", 100.2), ("copy.avx512", 107.0)].map(|(candidate, ns)| {
+            let row = over(100.0, row(&cell("copy", 4096, "what runs after"), candidate, ns));
+            Row { reference: "copy.gpr64".to_owned(), ..row }
+        });
         let cases = [
             ("the earliest that pays", verdicts(&all)),
             ("none pays", verdicts(&never)),
             ("what saving costs", verdicts(&costs)),
+            ("what runs after", verdicts(&after)),
             ("nothing", verdicts(&[])),
         ];
         kept("vector-state", &cases);

@@ -5,6 +5,7 @@ use crate::xstate::{self, AVX, AVX512, Area, SSE, Save, Support, X87};
 use cachewise_kernels::find;
 use std::cell::Cell as Shared;
 use std::rc::Rc;
+use std::time::{Duration, Instant};
 
 /// What the registers hold when they are saved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,7 +39,7 @@ pub(in super::super) fn run(setting: &mut Setting) -> Result {
     fields.retain(|routines| !routines.is_empty());
     let sizes = sizes(setting);
     let masks = masks(&support, setting.options.quick);
-    setting.begin((3 * masks.len() + fields.len() * sizes.len()) as f64);
+    setting.begin((3 * masks.len() + fields.len() * (sizes.len() + 1)) as f64);
     for &components in &masks {
         for state in [State::Dirty, State::Unmodified, State::Clean] {
             save_restore(setting, &support, components, state)?;
@@ -52,6 +53,11 @@ pub(in super::super) fn run(setting: &mut Setting) -> Result {
             beside(setting, &support, routines, size)?;
             setting.out.advance(&format!("{operation} {}", bytes(size)), 1.0);
         }
+    }
+    for routines in &fields {
+        let operation = routines[0].function.operation();
+        after(setting, routines)?;
+        setting.out.advance(&format!("what runs after {operation}"), 1.0);
     }
     Ok(())
 }
@@ -216,6 +222,59 @@ fn beside(setting: &mut Setting, support: &Support, routines: &[Routine], size: 
         setting.out.row(found.row(index, reference).with(figure.as_slice()))?;
     }
     Ok(())
+}
+
+/// A CPU that has lowered its clock for wide vectors raises it again within 2 ms, and may take half of one to
+/// lower it (Intel 64 and IA-32 Architectures Optimization Reference Manual, "Skylake Server Power Management").
+const UNTIL_RAISED: Duration = Duration::from_millis(3);
+const UNTIL_LOWERED: Duration = Duration::from_millis(1);
+
+/// Integer work after a kernel of each register class, each after a time without any. Only the work is timed:
+/// what a lower clock costs is in no time of the kernel itself.
+fn after(setting: &mut Setting, routines: &[Routine]) -> Result {
+    let mut firsts: Vec<(RegisterClass, &Routine)> = Vec::new();
+    for routine in routines {
+        let class = find(&routine.name).map_or(RegisterClass::Gpr, |kernel| kernel.registers);
+        if firsts.iter().all(|(known, _)| *known != class) {
+            firsts.push((class, routine));
+        }
+    }
+    let reference = firsts.iter().position(|(class, _)| *class == RegisterClass::Gpr);
+    let (Some(reference), 2..) = (reference, firsts.len()) else { return Ok(()) };
+    let operation = routines[0].function.operation();
+    let mut calls: Vec<Call<'_>> = firsts.iter().map(|(_, routine)| work_after(routine)).collect();
+    let cell = Cell { contents: Some(Contents::Kept), ..Cell::reused("what runs after") };
+    let task = setting.task(operation, 4096, cell);
+    let Some(found) = setting.measure(&task, &mut each(&mut calls))? else { return Ok(()) };
+    for index in 0..firsts.len() {
+        setting.out.row(found.row(index, reference))?;
+    }
+    Ok(())
+}
+
+/// Multiplications that each wait for the one before, some 30 us of them, after the kernel.
+fn work_after<'c>(routine: &Routine) -> Call<'c> {
+    const STEPS: u64 = 1 << 15;
+    let function = routine.function;
+    let work = |places: &[Place]| {
+        for _ in places {
+            let product = (0..STEPS).fold(1u64, |x, step| {
+                std::hint::black_box(x.wrapping_mul(0x5851_F42D_4C95_7F2D).wrapping_add(step))
+            });
+            std::hint::black_box(product);
+        }
+    };
+    Call::new(&*routine.name, work).set_up(move |places| {
+        let mut waited = 0u64;
+        let begun = Instant::now();
+        while begun.elapsed() < UNTIL_RAISED {
+            waited = std::hint::black_box(waited.wrapping_add(1));
+        }
+        let begun = Instant::now();
+        while begun.elapsed() < UNTIL_LOWERED {
+            run_all(function, places);
+        }
+    })
 }
 
 /// A kernel between saving the registers it uses and restoring them.
