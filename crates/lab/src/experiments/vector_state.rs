@@ -21,7 +21,6 @@ pub(super) fn figures() -> Vec<Figure> {
         Figure::bars(save, NET_NS).by(&[COMPONENTS, "state"]).of("registers"),
         Figure::curve(even, "size", "ratio").of("break-even"),
         Figure::bars("Integer work after a kernel, time over that after integers", "ratio")
-            .by(&["operation"])
             .of("what runs after"),
     ]
 }
