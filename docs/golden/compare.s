@@ -91,24 +91,6 @@ sse2:
     sub eax, 0FFFFh
     jne elsewhere
     ret
-avx512vl:
-    mov ecx, 0FFFFFFFFh
-    cmp rdx, 21h
-    jae elsewhere
-    bzhi ecx, ecx, edx
-    kmovd k1, ecx
-    vmovdqu8 ymm20{k1}{z}, [rdi]
-    vpcmpneqb k2{k1}, ymm20, [rsi]
-    kmovd eax, k2
-    test eax, eax
-    jne 1
-    ret
-1:
-    tzcnt ecx, eax
-    movzx eax, byte ptr [rdi+rcx]
-    movzx ecx, byte ptr [rsi+rcx]
-    sub eax, ecx
-    ret
 avx2:
     cmp rdx, 20h
     ja elsewhere
@@ -196,4 +178,40 @@ avx2:
     pmovmskb eax, xmm2
     sub eax, 0FFFFh
     jne elsewhere
+    ret
+avx512vl:
+    mov ecx, 0FFFFFFFFh
+    cmp rdx, 21h
+    jae elsewhere
+    bzhi ecx, ecx, edx
+    kmovd k1, ecx
+    vmovdqu8 ymm20{k1}{z}, [rdi]
+    vpcmpneqb k2{k1}, ymm20, [rsi]
+    kmovd eax, k2
+    test eax, eax
+    jne 1
+    ret
+1:
+    tzcnt ecx, eax
+    movzx eax, byte ptr [rdi+rcx]
+    movzx ecx, byte ptr [rsi+rcx]
+    sub eax, ecx
+    ret
+avx512vl.256:
+    mov ecx, 0FFFFFFFFh
+    cmp rdx, 21h
+    jae elsewhere
+    bzhi ecx, ecx, edx
+    kmovd k1, ecx
+    vmovdqu8 ymm20{k1}{z}, [rdi]
+    vpcmpneqb k2{k1}, ymm20, [rsi]
+    kmovd eax, k2
+    test eax, eax
+    jne 1
+    ret
+1:
+    tzcnt ecx, eax
+    movzx eax, byte ptr [rdi+rcx]
+    movzx ecx, byte ptr [rsi+rcx]
+    sub eax, ecx
     ret

@@ -89,18 +89,6 @@ sse2:
     jne elsewhere
     inc eax
     ret
-avx512vl:
-    mov ecx, 0FFFFFFFFh
-    cmp rdx, 21h
-    jae elsewhere
-    bzhi ecx, ecx, edx
-    kmovd k1, ecx
-    vmovdqu8 ymm20{k1}{z}, [rdi]
-    vpcmpneqb k2{k1}, ymm20, [rsi]
-    xor eax, eax
-    kortestd k2, k2
-    sete al
-    ret
 avx2:
     cmp rdx, 20h
     ja elsewhere
@@ -180,4 +168,28 @@ avx2:
     sub eax, 0FFFFh
     jne elsewhere
     inc eax
+    ret
+avx512vl:
+    mov ecx, 0FFFFFFFFh
+    cmp rdx, 21h
+    jae elsewhere
+    bzhi ecx, ecx, edx
+    kmovd k1, ecx
+    vmovdqu8 ymm20{k1}{z}, [rdi]
+    vpcmpneqb k2{k1}, ymm20, [rsi]
+    xor eax, eax
+    kortestd k2, k2
+    sete al
+    ret
+avx512vl.256:
+    mov ecx, 0FFFFFFFFh
+    cmp rdx, 21h
+    jae elsewhere
+    bzhi ecx, ecx, edx
+    kmovd k1, ecx
+    vmovdqu8 ymm20{k1}{z}, [rdi]
+    vpcmpneqb k2{k1}, ymm20, [rsi]
+    xor eax, eax
+    kortestd k2, k2
+    sete al
     ret

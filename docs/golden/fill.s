@@ -36,20 +36,6 @@ sse2:
     mov [rdi+rdx-1h], cl
 3:
     ret
-avx512vl:
-    mov rax, rdi
-    cmp rdx, 41h
-    jae elsewhere
-    vpbroadcastb zmm20, esi
-    lea ecx, [rdi+3Fh]
-    xor ecx, edi
-    test ch, 10h
-    jne elsewhere
-    or rcx, 0FFFFFFFFFFFFFFFFh
-    bzhi rcx, rcx, rdx
-    kmovq k1, rcx
-    vmovdqu8 [rdi]{k1}, zmm20
-    ret
 avx2:
     mov rax, rdi
     cmp rdx, 40h
@@ -96,4 +82,32 @@ avx2:
     mov [rdi+r8], cl
     mov [rdi+rdx-1h], cl
 4:
+    ret
+avx512vl:
+    mov rax, rdi
+    cmp rdx, 41h
+    jae elsewhere
+    vpbroadcastb zmm20, esi
+    lea ecx, [rdi+3Fh]
+    xor ecx, edi
+    test ch, 10h
+    jne elsewhere
+    or rcx, 0FFFFFFFFFFFFFFFFh
+    bzhi rcx, rcx, rdx
+    kmovq k1, rcx
+    vmovdqu8 [rdi]{k1}, zmm20
+    ret
+avx512vl.256:
+    mov rax, rdi
+    cmp rdx, 21h
+    jae elsewhere
+    vpbroadcastb ymm20, esi
+    lea ecx, [rdi+1Fh]
+    xor ecx, edi
+    test ch, 10h
+    jne elsewhere
+    or ecx, 0FFFFFFFFh
+    bzhi ecx, ecx, edx
+    kmovd k1, ecx
+    vmovdqu8 [rdi]{k1}, ymm20
     ret

@@ -39,30 +39,6 @@ sse2:
     mov [rdi+rdx-1h], sil
 3:
     ret
-avx512vl:
-    mov rax, rdi
-    cmp rdx, 21h
-    jae elsewhere
-    cmp edx, 10h
-    jb 1
-    vmovdqu64 xmm20, [rsi]
-    vmovdqu64 xmm21, [rsi+rdx-10h]
-    vmovdqu64 [rdi], xmm20
-    vmovdqu64 [rdi+rdx-10h], xmm21
-    ret
-1:
-    lea ecx, [rdi+0Fh]
-    xor ecx, edi
-    test ch, 10h
-    jne elsewhere
-    or ecx, 0FFFFFFFFh
-    bzhi ecx, ecx, edx
-    kmovd k1, ecx
-    je 2
-    vmovdqu8 xmm20{k1}{z}, [rsi]
-    vmovdqu8 [rdi]{k1}, xmm20
-2:
-    ret
 avx2:
     mov rax, rdi
     cmp rdx, 40h
@@ -112,4 +88,52 @@ avx2:
     mov [rdi+r9], r8b
     mov [rdi+rdx-1h], sil
 4:
+    ret
+avx512vl:
+    mov rax, rdi
+    cmp rdx, 21h
+    jae elsewhere
+    cmp edx, 10h
+    jb 1
+    vmovdqu64 xmm20, [rsi]
+    vmovdqu64 xmm21, [rsi+rdx-10h]
+    vmovdqu64 [rdi], xmm20
+    vmovdqu64 [rdi+rdx-10h], xmm21
+    ret
+1:
+    lea ecx, [rdi+0Fh]
+    xor ecx, edi
+    test ch, 10h
+    jne elsewhere
+    or ecx, 0FFFFFFFFh
+    bzhi ecx, ecx, edx
+    kmovd k1, ecx
+    je 2
+    vmovdqu8 xmm20{k1}{z}, [rsi]
+    vmovdqu8 [rdi]{k1}, xmm20
+2:
+    ret
+avx512vl.256:
+    mov rax, rdi
+    cmp rdx, 21h
+    jae elsewhere
+    cmp edx, 10h
+    jb 1
+    vmovdqu64 xmm20, [rsi]
+    vmovdqu64 xmm21, [rsi+rdx-10h]
+    vmovdqu64 [rdi], xmm20
+    vmovdqu64 [rdi+rdx-10h], xmm21
+    ret
+1:
+    lea ecx, [rdi+0Fh]
+    xor ecx, edi
+    test ch, 10h
+    jne elsewhere
+    or ecx, 0FFFFFFFFh
+    bzhi ecx, ecx, edx
+    kmovd k1, ecx
+    je 2
+    vmovdqu8 xmm20{k1}{z}, [rsi]
+    vmovdqu8 [rdi]{k1}, xmm20
+2:
     ret

@@ -32,20 +32,6 @@ sse2:
     mov [rdi+rsi-1h], cl
 3:
     ret
-avx512vl:
-    mov rax, rdi
-    cmp rsi, 41h
-    jae elsewhere
-    vpxord xmm20, xmm20, xmm20
-    lea ecx, [rdi+3Fh]
-    xor ecx, edi
-    test ch, 10h
-    jne elsewhere
-    or rcx, 0FFFFFFFFFFFFFFFFh
-    bzhi rcx, rcx, rsi
-    kmovq k1, rcx
-    vmovdqu8 [rdi]{k1}, zmm20
-    ret
 avx2:
     mov rax, rdi
     cmp rsi, 40h
@@ -87,4 +73,32 @@ avx2:
     mov [rdi+r8], cl
     mov [rdi+rsi-1h], cl
 4:
+    ret
+avx512vl:
+    mov rax, rdi
+    cmp rsi, 41h
+    jae elsewhere
+    vpxord xmm20, xmm20, xmm20
+    lea ecx, [rdi+3Fh]
+    xor ecx, edi
+    test ch, 10h
+    jne elsewhere
+    or rcx, 0FFFFFFFFFFFFFFFFh
+    bzhi rcx, rcx, rsi
+    kmovq k1, rcx
+    vmovdqu8 [rdi]{k1}, zmm20
+    ret
+avx512vl.256:
+    mov rax, rdi
+    cmp rsi, 21h
+    jae elsewhere
+    vpxord xmm20, xmm20, xmm20
+    lea ecx, [rdi+1Fh]
+    xor ecx, edi
+    test ch, 10h
+    jne elsewhere
+    or ecx, 0FFFFFFFFh
+    bzhi ecx, ecx, esi
+    kmovd k1, ecx
+    vmovdqu8 [rdi]{k1}, ymm20
     ret

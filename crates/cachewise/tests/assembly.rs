@@ -228,7 +228,7 @@ fn exported() -> [(u64, Operation); 6] {
 }
 
 /// Where an exported function goes if `avx512vl` is not the stub.
-fn avx2_or_sse2(exported: u64) -> u64 {
+fn others(exported: u64) -> u64 {
     let jump = decoded(decoded(exported).next_ip());
     assert_eq!(jump.mnemonic(), Mnemonic::Jne);
     jump.near_branch_target()
@@ -297,10 +297,10 @@ fn assert_same(one: u64, other: u64, what: &str) {
 /// it is the stub that tests call by itself; `avx512vl` too.
 #[test]
 fn one_number_leads_to_the_code_of_its_stub() {
-    let numbers = [entry::SSE2, entry::AVX512VL, entry::AVX2];
+    let numbers = [entry::SSE2, entry::AVX2, entry::AVX512VL, entry::AVX512VL_256];
     for (function, operation) in exported() {
         let names = numbers.map(|number| entry::variants(operation)[usize::from(number)].name);
-        assert_eq!(names, ["sse2", "avx512vl", "avx2"]);
+        assert_eq!(names, ["sse2", "avx2", "avx512vl", "avx512vl.256"]);
         let number = decoded(function);
         assert_eq!(number.mnemonic(), Mnemonic::Cmp, "{operation}");
         let chosen = (&raw const entry::CHOSEN).addr() + entry::place(operation);
@@ -308,11 +308,27 @@ fn one_number_leads_to_the_code_of_its_stub() {
         assert_eq!(number.ip_rel_memory_address(), chosen as u64, "{operation}: its number");
         let immediate = number.try_immediate(1).ok();
         assert_eq!(immediate, Some(u64::from(entry::AVX512VL)), "{operation}");
-        let others = decoded(avx2_or_sse2(function));
-        assert_eq!(others.mnemonic(), Mnemonic::Jb, "{operation}: below is {}", names[0]);
-        assert_eq!(others.near_branch_target(), stub(operation, entry::SSE2), "{operation}");
+        let odd = decoded(others(function));
+        assert_eq!(odd.mnemonic(), Mnemonic::Jnp, "{operation}");
+        let below = decoded(odd.near_branch_target());
+        assert_eq!(below.mnemonic(), Mnemonic::Jb, "{operation}");
+        assert_eq!(below.near_branch_target(), stub(operation, entry::SSE2), "{operation}");
+        let by_32 = stub(operation, entry::AVX512VL_256);
+        assert_same(below.next_ip(), by_32, &format!("{operation} avx512vl.256"));
+        // The flags of a comparison with that number, as the CPU makes them of the difference's lowest byte.
+        for number in numbers {
+            let (difference, below) = number.overflowing_sub(entry::AVX512VL);
+            let even = difference.count_ones() % 2 == 0;
+            let led = match (difference == 0, even, below) {
+                (true, ..) => entry::AVX512VL,
+                (_, true, _) => entry::AVX2,
+                (_, _, true) => entry::SSE2,
+                _ => entry::AVX512VL_256,
+            };
+            assert_eq!(led, number, "{operation}");
+        }
         let avx2 = stub(operation, entry::AVX2);
-        assert_same(others.next_ip(), avx2, &format!("{operation} avx2"));
+        assert_same(odd.next_ip(), avx2, &format!("{operation} avx2"));
         let follows = decoded(number.next_ip()).next_ip();
         let avx512vl = stub(operation, entry::AVX512VL);
         assert_same(follows, avx512vl, &format!("{operation} avx512vl"));
@@ -428,7 +444,7 @@ fn no_jump_of_a_small_call_lies_across_32_bytes() {
             no_jump_across_32_bytes(&code, function);
         }
         assert!(returns.len() > 1, "{operation}: every size has the same return");
-        let avx2 = avx2_or_sse2(function);
+        let avx2 = others(function);
         for n in [4, 32] {
             no_jump_across_32_bytes(&run_by(avx2, n), avx2);
         }
@@ -448,6 +464,10 @@ fn every_entry_calls_nothing_and_small_sizes_run_what_was_agreed_on() {
             let code = check(&name, way.function.address(), &others);
             let _ = write!(text, "{}:\n{code}", way.name);
             assert!(!code.contains("ymm") || !way.name.contains("512") || !code.contains("vzero"));
+            let wide = reachable(way.function.address() as u64, &others);
+            let wide =
+                wide.iter().any(|one| (0..one.op_count()).any(|at| one.op_register(at).is_zmm()));
+            assert_eq!(wide, way.name == "avx512vl", "{name}: vectors of 64 bytes");
         }
         golden(operation.name(), &text);
         // The exported function: which entry, and what small sizes of `avx512vl` run.

@@ -4,6 +4,7 @@
 //! Nothing here prints.
 #![warn(missing_docs)]
 
+mod after;
 pub mod bench;
 mod callee;
 pub mod distributions;

@@ -175,7 +175,8 @@ mod exported {
             "ja {elsewhere}",
             "cmp byte ptr [rip + {chosen} + {operation}], {number}",
             "je {avx512vl} + 3",
-            "ja {avx2} + 3",
+            "ja {avx512vl_256} + 3",
+            "jp {avx2} + 3", // as in `others`
             "jmp {sse2} + 3",
             ".p2align 4", // as in `checked`
             chosen = sym cachewise::entry::CHOSEN,
@@ -184,6 +185,7 @@ mod exported {
             number = const cachewise::entry::AVX512VL,
             avx2 = sym copy::avx2,
             avx512vl = sym copy::avx512vl,
+            avx512vl_256 = sym copy::avx512vl_256,
             sse2 = sym copy::sse2,
             elsewhere = sym plain::mempcpy,
         )

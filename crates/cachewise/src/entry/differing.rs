@@ -7,6 +7,66 @@
 #[doc(hidden)]
 #[macro_export]
 macro_rules! entry_compare_evex_apart {
+    // Vectors of 32 behind label 50.
+    (by_32) => {
+        concat!(
+            // One at rdi.
+            "66:\n",
+            "add rsi, rdi\n",
+            "xor r8d, r8d\n",
+            "jmp 50b\n",
+            // Four of 32 at rdi, of which the last two may be equal; rsi is b less a.
+            "64:\n",
+            "add rsi, rdi\n",
+            "65:\n",
+            "vptestmb k1, ymm20, ymm20\n",
+            "vptestmb k2, ymm21, ymm21\n",
+            "vptestmb k3, ymm22, ymm22\n",
+            "vptestmb k4, ymm23, ymm23\n",
+            "kunpckdq k1, k2, k1\n",
+            "kunpckdq k3, k4, k3\n",
+            "mov r8d, 64\n",
+            "xor r9d, r9d\n",
+            "kmovq rax, k3\n",
+            "kmovq rcx, k1\n",
+            "test rcx, rcx\n",
+            "cmovnz rax, rcx\n",
+            "cmovnz r8, r9\n",
+            "jmp 50b\n",
+        )
+    };
+    // Vectors of 32 alone.
+    (256) => {
+        concat!(
+            // At 32; the last.
+            "41:\n",
+            "mov r8d, 32\n",
+            "jmp 50f\n",
+            "43:\n",
+            "lea r8, [rdx - 32]\n",
+            "jmp 50f\n",
+            // Two at 64; the last two.
+            "42:\n",
+            "mov r8d, 64\n",
+            "jmp 47f\n",
+            "44:\n",
+            "lea r8, [rdx - 64]\n",
+            "47:\n",
+            "vptestmb k1, ymm20, ymm20\n",
+            "vptestmb k2, ymm21, ymm21\n",
+            "kunpckdq k1, k2, k1\n",
+            "kmovq rax, k1\n",
+            "50:\n",
+            "tzcnt rcx, rax\n",
+            $crate::entry_compare_byte!(),
+            // The last four.
+            "45:\n",
+            "lea rdi, [rdi + rdx - 128]\n",
+            "lea rsi, [rsi + rdx - 128]\n",
+            "jmp 65f\n",
+            $crate::entry_compare_evex_apart!(by_32),
+        )
+    };
     () => {
         concat!(
             // The last of 32, that at 32 or the last of 64.
@@ -66,28 +126,7 @@ macro_rules! entry_compare_evex_apart {
             "50:\n",
             "tzcnt rcx, rax\n",
             $crate::entry_compare_byte!(),
-            // One at rdi.
-            "66:\n",
-            "add rsi, rdi\n",
-            "xor r8d, r8d\n",
-            "jmp 50b\n",
-            // Four of 32 at rdi, of which the last two may be equal; rsi is b less a.
-            "64:\n",
-            "add rsi, rdi\n",
-            "vptestmb k1, ymm20, ymm20\n",
-            "vptestmb k2, ymm21, ymm21\n",
-            "vptestmb k3, ymm22, ymm22\n",
-            "vptestmb k4, ymm23, ymm23\n",
-            "kunpckdq k1, k2, k1\n",
-            "kunpckdq k3, k4, k3\n",
-            "mov r8d, 64\n",
-            "xor r9d, r9d\n",
-            "kmovq rax, k3\n",
-            "kmovq rcx, k1\n",
-            "test rcx, rcx\n",
-            "cmovnz rax, rcx\n",
-            "cmovnz r8, r9\n",
-            "jmp 50b\n",
+            $crate::entry_compare_evex_apart!(by_32),
         )
     };
 }
@@ -270,8 +309,11 @@ macro_rules! entry_compare_apart {
             $crate::entry_compare_byte!(),
         )
     };
-    ($evex:ident) => {
+    (avx512vl) => {
         $crate::entry_compare_evex_apart!()
+    };
+    (avx512vl_256) => {
+        $crate::entry_compare_evex_apart!(256)
     };
 }
 
@@ -303,7 +345,7 @@ macro_rules! entry_compare_near {
         ret
         "
     };
-    (avx512vl) => {
+    ($evex:ident) => {
         concat!(
             "kmovd eax, k2\n",
             "test eax, eax\n",
@@ -364,7 +406,7 @@ macro_rules! entry_equal_apart {
     };
     ($evex:ident) => {
         concat!(
-            "43:\n44:\n45:\n46:\n47:\n48:\n49:\n53:\n64:\n66:\n",
+            "41:\n42:\n43:\n44:\n45:\n46:\n47:\n48:\n49:\n53:\n64:\n66:\n",
             $crate::entry_equal_apart!(sse2)
         )
     };
@@ -381,7 +423,7 @@ macro_rules! entry_equal_near {
     (sse2) => {
         "25:\nmov eax, 1\nret\n"
     };
-    (avx512vl) => {
+    ($evex:ident) => {
         "xor eax, eax\nkortestd k2, k2\nsete al\nret\n.p2align 6\n57:\nxor eax, eax\nret\n"
     };
 }

@@ -88,23 +88,21 @@ macro_rules! entry_fill_many {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! entry_fill_loop {
-    (avx, $n:literal) => {
+    (by_32 $kind:ident, $n:literal) => {
         concat!(
             "lea rcx, [rdi + ",
             $n,
             " - 1]\n",
-            $crate::entry_put!(avx: "+ 0"),
+            $crate::entry_put!($kind: "+ 0"),
             "or rdi, 31\n",
             "inc rdi\n",
             "and rcx, -32\n",
-            $crate::entry_group!(put avx "rdi": 0 "+ 0", 0 "+ 1", 0 "+ 2"),
+            $crate::entry_group!(put $kind "rdi": 0 "+ 0", 0 "+ 1", 0 "+ 2"),
             "add rdi, 3 * 32\n",
             "sub rcx, 3 * 32\n",
-            $crate::entry_fill_loop!(steps avx),
-            "vmovdqu [rax + ",
-            $n,
-            " - 32], ymm0\n",
-            "vzeroupper\n",
+            $crate::entry_fill_loop!(steps $kind),
+            $crate::entry_group!(store $kind "rax": 0 concat!("+ ", $n, " - 1")),
+            $crate::entry_vector!(done $kind),
             "ret\n",
         )
     };
@@ -262,7 +260,7 @@ macro_rules! entry_fill_way {
             $crate::entry_fill_many!(eight_here avx, $n, $crate::$byte!(avx)),
             $limit,
             $crate::$byte!(avx),
-            $crate::entry_fill_loop!(avx, $n),
+            $crate::entry_fill_loop!(by_32 avx, $n),
             ".p2align 4\n",
         )
     };
@@ -309,6 +307,46 @@ macro_rules! entry_fill_way {
             $crate::entry_fill_bytes!($n, $half, $crate::$byte!(word)),
             $crate::entry_fill_many!(four_here evex64, $n, $limit),
             $crate::entry_fill_loop!(evex64, $n),
+            ".p2align 4\n",
+        )
+    };
+    (avx512vl_256, $n:literal, $half:literal, $byte:ident, $limit:expr) => {
+        concat!(
+            "mov rax, rdi\n",
+            "cmp ",
+            $n,
+            ", 33\n",
+            "jae 26f\n",
+            $crate::$byte!(evex32),
+            $crate::entry_in_page!(32),
+            "or ecx, -1\n",
+            "bzhi ecx, ecx, ",
+            $half,
+            "\n",
+            "kmovd k1, ecx\n",
+            "vmovdqu8 [rdi]{{k1}}, ymm20\n",
+            "ret\n",
+            ".p2align 5\n",
+            "26:\n",
+            $crate::$byte!(evex32),
+            "cmp ",
+            $n,
+            ", 64\n",
+            "ja 23f\n",
+            $crate::entry_fill_two!(evex32, $n, ""),
+            ".p2align 4\n",
+            "21:\n",
+            "cmp ",
+            $half,
+            ", 16\n",
+            "jb 22f\n",
+            $crate::entry_fill_two!(evex16, $n, ""),
+            $crate::entry_fill_bytes!($n, $half, $crate::$byte!(word)),
+            ".p2align 6\n",
+            "23:\n",
+            $crate::entry_fill_many!(eight_here evex32, $n, ""),
+            $limit,
+            $crate::entry_fill_loop!(by_32 evex32, $n),
             ".p2align 4\n",
         )
     };

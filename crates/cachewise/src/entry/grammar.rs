@@ -63,6 +63,9 @@ macro_rules! entry_vector {
     (store evex32 $r:literal $at:expr) => {
         concat!("vmovdqu64 ", $at, ", ymm2", $r, "\n")
     };
+    (put evex32 $r:literal $at:expr) => {
+        concat!("vmovdqa64 ", $at, ", ymm2", $r, "\n")
+    };
     (load evex64 $r:literal $at:expr) => {
         concat!("vmovdqu64 zmm2", $r, ", ", $at, "\n")
     };
@@ -207,9 +210,9 @@ macro_rules! entry_through_the_table {
 macro_rules! entry_choice {
     () => {
         ".hidden {chosen}
-        .hidden {avx2_or_sse2}
+        .hidden {others}
         cmp byte ptr [rip + {chosen} + {operation}], {avx512vl}
-        {{disp32}} jne {avx2_or_sse2}
+        {{disp32}} jne {others}
         "
     };
 }

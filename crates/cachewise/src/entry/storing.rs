@@ -13,7 +13,8 @@
 //! | more | | 32, loop of 4 x 32 at aligned places, 4 x 32 | the same with 64 |
 //! | beyond the direct limit | | the table's kernel | the table's kernel |
 //!
-//! At the end of a page `avx512vl` has the classes of `avx2`.
+//! At the end of a page `avx512vl` has the classes of `avx2`. `avx512vl.256` is `avx512vl` up to 64 bytes (a fill:
+//! one masked 32, then 32 + 32) and `avx2` above, without the classes of 384 and 512.
 //!
 //! The grammar is llvm-libc's: a class is served by blocks from its head and as many from its tail,
 //! which overlap where the size is not the class's largest. Nothing branches but on the class; in
@@ -312,6 +313,41 @@ macro_rules! entry_copy_way {
     };
     (avx512vl) => {
         concat!(
+            $crate::entry_copy_way!(small evex),
+            "cmp rdx, 64\n",
+            "jbe 29f\n",
+            "cmp rdx, 128\n",
+            "ja 23f\n",
+            $crate::entry_copy_two!(evex64),
+            ".p2align 6\n",
+            "29:\n",
+            $crate::entry_copy_two!(evex32),
+            $crate::entry_copy_bytes!(),
+            $crate::entry_copy_many!(four_here evex64),
+            $crate::entry_copy_loops!(evex64),
+            ".p2align 4\n",
+        )
+    };
+    (avx512vl_256) => {
+        concat!(
+            $crate::entry_copy_way!(small evex),
+            "cmp rdx, 64\n",
+            "ja 23f\n",
+            $crate::entry_copy_two!(evex32),
+            $crate::entry_copy_bytes!(),
+            ".p2align 6\n",
+            "23:\n",
+            $crate::entry_copy_many!(eight_here evex32),
+            "cmp rdx, [rip + {direct} + {row} * 8]\n",
+            "ja 39f\n",
+            $crate::entry_copy_many!(ends evex32),
+            $crate::entry_copy_loops!(evex32),
+            ".p2align 4\n",
+        )
+    };
+    // 0 to 32 bytes; 33 and more follow.
+    (small evex) => {
+        concat!(
             "mov rax, rdi\n",
             "cmp rdx, 33\n",
             "jae 27f\n",
@@ -330,19 +366,7 @@ macro_rules! entry_copy_way {
             "25:\n",
             "ret\n",
             ".p2align 6\n",
-            "27:\n", // 33 and more
-            "cmp rdx, 64\n",
-            "jbe 29f\n",
-            "cmp rdx, 128\n",
-            "ja 23f\n",
-            $crate::entry_copy_two!(evex64),
-            ".p2align 6\n",
-            "29:\n",
-            $crate::entry_copy_two!(evex32),
-            $crate::entry_copy_bytes!(),
-            $crate::entry_copy_many!(four_here evex64),
-            $crate::entry_copy_loops!(evex64),
-            ".p2align 4\n",
+            "27:\n",
         )
     };
 }

@@ -1,7 +1,7 @@
 //! The entries, each a function by itself, and what leads to those that do not follow in the
 //! exported functions.
 
-use super::choice::{AVX2, AVX512VL, COUNT, Entry, KINDS};
+use super::choice::{AVX2, AVX512VL, AVX512VL_256, COUNT, Entry, KINDS};
 use cachewise_kernels::Function;
 
 /// The body of a naked function with `memcpy`'s contract.
@@ -12,7 +12,7 @@ macro_rules! entry_copy {
         $crate::entry_copy_in!(
             $crate::entry_choice!(),
             avx512vl,
-            avx2_or_sse2 = sym $crate::entry::ways::copy::avx2_or_sse2,
+            others = sym $crate::entry::ways::copy::others,
             elsewhere = sym $crate::entry::ways::r#move::avx512vl
         )
     };
@@ -54,7 +54,7 @@ macro_rules! entry_move {
         $crate::entry_move_in!(
             $crate::entry_choice!(),
             avx512vl,
-            avx2_or_sse2 = sym $crate::entry::ways::r#move::avx2_or_sse2,
+            others = sym $crate::entry::ways::r#move::others,
         )
     };
 }
@@ -85,7 +85,7 @@ macro_rules! entry_fill {
         $crate::entry_fill_in!(
             $crate::entry_choice!(),
             avx512vl,
-            avx2_or_sse2 = sym $crate::entry::ways::fill::avx2_or_sse2,
+            others = sym $crate::entry::ways::fill::others,
             zero = sym $crate::entry::ways::zero::avx512vl
         )
     };
@@ -99,7 +99,7 @@ macro_rules! entry_zero {
         $crate::entry_zero_in!(
             $crate::entry_choice!(),
             avx512vl,
-            avx2_or_sse2 = sym $crate::entry::ways::zero::avx2_or_sse2,
+            others = sym $crate::entry::ways::zero::others,
         )
     };
 }
@@ -112,7 +112,7 @@ macro_rules! entry_compare {
         $crate::entry_compare_in!(
             $crate::entry_choice!(),
             avx512vl,
-            avx2_or_sse2 = sym $crate::entry::ways::compare::avx2_or_sse2,
+            others = sym $crate::entry::ways::compare::others,
         )
     };
 }
@@ -125,7 +125,7 @@ macro_rules! entry_equal {
         $crate::entry_equal_in!(
             $crate::entry_choice!(),
             avx512vl,
-            avx2_or_sse2 = sym $crate::entry::ways::equal::avx2_or_sse2,
+            others = sym $crate::entry::ways::equal::others,
         )
     };
 }
@@ -153,16 +153,28 @@ macro_rules! operation {
                 $crate::$in!("", avx2, $($operand = sym super::$other::avx2)?)
             }
 
-            /// Behind the comparison of an exported function, whose flags it asks for; called by itself it
-            /// is the one or the other.
+            /// `avx2`, or one of the others: behind the comparison of an exported function, whose flags it asks for.
+            /// The difference of `avx2`'s number is -1, with an even number of bits; 1 and -2 have an odd one.
             ///
             /// # Safety
             /// As [`avx2`].
             #[unsafe(naked)]
-            pub unsafe extern "C" fn avx2_or_sse2($($argument: $kind),*) -> $result {
+            pub unsafe extern "C" fn others($($argument: $kind),*) -> $result {
                 $crate::$in!(
-                    ".hidden {sse2}\n{{disp32}} jb {sse2}", avx2,
-                    sse2 = sym sse2 $(, $operand = sym super::$other::avx2)?
+                    ".hidden {odd}\n{{disp32}} jnp {odd}", avx2,
+                    odd = sym odd $(, $operand = sym super::$other::avx2)?
+                )
+            }
+
+            /// `avx512vl.256`, or `sse2` where the difference is negative.
+            ///
+            /// # Safety
+            /// As [`avx512vl`].
+            #[unsafe(naked)]
+            unsafe extern "C" fn odd($($argument: $kind),*) -> $result {
+                $crate::$in!(
+                    ".hidden {sse2}\n{{disp32}} jb {sse2}", avx512vl_256,
+                    sse2 = sym sse2 $(, $operand = sym super::$other::avx512vl_256)?
                 )
             }
 
@@ -173,10 +185,19 @@ macro_rules! operation {
                 $crate::$in!("", avx512vl, $($operand = sym super::$other::avx512vl)?)
             }
 
+            /// # Safety
+            /// As [`avx512vl`].
+            #[unsafe(naked)]
+            pub unsafe extern "C" fn avx512vl_256($($argument: $kind),*) -> $result {
+                $crate::$in!("", avx512vl_256, $($operand = sym super::$other::avx512vl_256)?)
+            }
+
             pub(super) static ENTRIES: [Entry; COUNT] = {
                 let mut entries = [Entry::new(&KINDS[0], Function::$operation(sse2)); COUNT];
                 entries[AVX512VL as usize] =
                     Entry::new(&KINDS[AVX512VL as usize], Function::$operation(avx512vl));
+                entries[AVX512VL_256 as usize] =
+                    Entry::new(&KINDS[AVX512VL_256 as usize], Function::$operation(avx512vl_256));
                 entries[AVX2 as usize] =
                     Entry::new(&KINDS[AVX2 as usize], Function::$operation(avx2));
                 entries

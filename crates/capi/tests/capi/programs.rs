@@ -136,8 +136,9 @@ fn no_jump_to_an_entry_calls_the_dynamic_linker(library: &Path) {
         let mut symbols = file.dynamic_symbols();
         let symbol = symbols.find(|one| one.name_bytes() == Ok(name.as_bytes())).expect(name);
         // Behind the comparison of seven bytes.
-        let avx2_or_sse2 = led(symbol.address() + 7, Mnemonic::Jne, name);
-        led(avx2_or_sse2, Mnemonic::Jb, name);
+        let others = led(symbol.address() + 7, Mnemonic::Jne, name);
+        let odd = led(others, Mnemonic::Jnp, name);
+        led(odd, Mnemonic::Jb, name);
     }
 }
 

@@ -17,6 +17,7 @@ use cachewise_lab::tune::rounds::Evidence;
 use cachewise_lab::tune::seam::{Machine as _, Stage};
 use cachewise_lab::tune::tuning::{Settings, Tuning};
 use cachewise_lab::tune::{recording, tuner};
+use cachewise_measure::record::Note;
 use cachewise_measure::{Decisions, Machine, Record, Writer, record};
 use cachewise_report::tuning::Tuned;
 use cachewise_report::units::bytes;
@@ -74,6 +75,9 @@ pub fn run(args: &Tune) -> anyhow::Result<u8> {
     for warning in hardware.warnings() {
         bar.borrow().say(&format!("warning: {warning}"));
     }
+    if let Some(said) = hardware.without_wide_vectors() {
+        bar.borrow().say(&said);
+    }
     let settings = Settings { budget, seed, previous: previous(&profile_path) };
     let mut evidence = Evidence::default();
     let outcome = tuner::run(&mut hardware, &settings, &mut evidence);
@@ -98,7 +102,9 @@ pub fn run(args: &Tune) -> anyhow::Result<u8> {
     ]);
     header.settings.extend(again::settings(&hardware.facts(), &settings.previous));
     header.figures = recording::figures();
-    let (notes, decisions) = (Vec::new(), Decisions::default());
+    let said = hardware.without_wide_vectors();
+    let notes = said.into_iter().map(|text| Note { text }).collect();
+    let decisions = Decisions::default();
     let mut record = Record { header, rows, notes, decisions, end: None };
     let keep = |record: &Record, verdicts: &[String]| {
         let writer = Writer::create(&record_path)?;

@@ -21,6 +21,7 @@ use super::seam::{
     After, Arm, Ask, Cell, Competitor, Contents, Destination, Facts, Sample, Script, Stage, Visit,
 };
 use crate::LabError;
+use crate::after::shows_a_lower_clock;
 use crate::callee::Callee;
 use crate::distributions::Distribution;
 use crate::experiments::parallel::Pool;
@@ -29,11 +30,11 @@ use crate::script;
 use crate::select::candidates;
 use cachewise::entry::{self, Entry};
 use cachewise::profile::{Decision, OPERATIONS, Parallel, Profile};
-use cachewise_kernels::{Features, Kernel, Operation};
+use cachewise_kernels::{Features, Kernel, Operation, RegisterClass};
 use cachewise_measure::clock::thread_cpu_ns;
 use cachewise_measure::{
     Arena, Bystander, Clock, Header, LINE, Latencies, Machine, MemoryBudget, NoiseSnapshot,
-    PagePolicy, Place, Warning, warnings,
+    PagePolicy, PairedRatio, Place, Warning, warnings,
 };
 use calls::{Caller, call_all, check};
 use fastrand::Rng;
@@ -76,6 +77,8 @@ pub struct Hardware<'h> {
     facts: Facts,
     arena: Arena,
     kernels: BTreeMap<Operation, Vec<&'static Kernel>>,
+    /// The time of integer work after vectors of 64 bytes, over that after integers.
+    after_wide: Option<PairedRatio>,
     distribution: Distribution,
     bystanders: BTreeMap<usize, Bystander>,
     pool: Option<Pool>,
@@ -126,8 +129,17 @@ impl<'h> Hardware<'h> {
         for (_, kernels) in &mut kernels {
             kernels.retain(|kernel| !calibrate::copies_by_bytes(kernel, &clock, &arena));
         }
+        go_on()?;
+        let copies = kernels.iter().find(|(operation, _)| *operation == Operation::Copy);
+        let after_wide = copies.and_then(|(_, all)| calibrate::after_wide_vectors(&clock, all));
+        if after_wide.as_ref().is_some_and(shows_a_lower_clock) {
+            for (_, kernels) in &mut kernels {
+                kernels.retain(|kernel| !is_wide(kernel));
+            }
+        }
         let distribution = setup.distribution.clone().unwrap_or_else(script::plain);
         Ok(Hardware {
+            after_wide,
             machine,
             clock,
             latencies,
@@ -150,6 +162,18 @@ impl<'h> Hardware<'h> {
     #[must_use]
     pub fn warnings(&self) -> Vec<Warning> {
         warnings(&self.noise, &NoiseSnapshot::take(), &self.machine)
+    }
+
+    /// That what runs after vectors of 64 bytes is slower here, so that none takes part: as a sentence.
+    #[must_use]
+    pub fn without_wide_vectors(&self) -> Option<String> {
+        let found = self.after_wide.as_ref().filter(|found| shows_a_lower_clock(found))?;
+        let [more, low, high] =
+            [found.median, found.low, found.high].map(|ratio| 100.0 * (ratio - 1.0));
+        Some(format!(
+            "what runs after vectors of 64 bytes takes {more:.0} % longer here ({low:.0} to {high:.0} %): no kernel and \
+             no entry stub with such vectors takes part"
+        ))
     }
 
     /// The record's first line.
@@ -199,17 +223,22 @@ impl<'h> Hardware<'h> {
     /// Has the library follow the decisions, with the entry of that number in every operation; `None`
     /// leaves it to the library.
     fn install(&self, entry: Option<usize>) -> Result<(), cachewise::InstallError> {
+        // Where vectors of 64 bytes take no part, the library has none either.
+        let without = || self.without_wide_vectors().map(|_| BY_32);
         let named = |operation: Operation| {
-            Some((operation, self.stubs(operation).nth(entry?)?.name.to_owned()))
+            let of_number = entry.and_then(|entry| Some(self.stubs(operation).nth(entry)?.name));
+            Some((operation, of_number.or_else(without)?.to_owned()))
         };
         let entries = OPERATIONS.iter().filter_map(|operation| named(*operation)).collect();
         cachewise::load(&Profile { entries, ..self.followed.clone() })
     }
 
-    /// The entries that this CPU can run.
+    /// The entries that take part: that this CPU can run.
     fn stubs(&self, operation: Operation) -> impl Iterator<Item = &'static Entry> + use<> {
         let features = self.features;
-        entry::variants(operation).iter().filter(move |entry| entry.runs_on(features))
+        let all = self.without_wide_vectors().is_none();
+        let wanted = move |entry: &&Entry| entry.runs_on(features) && (all || entry.name != WIDE);
+        entry::variants(operation).iter().filter(wanted)
     }
 
     /// The name of an arm, for messages.
@@ -450,6 +479,15 @@ impl super::seam::Machine for Hardware<'_> {
     fn progress(&mut self, stage: Stage, left: f64) {
         (self.setup.progress)(stage, left);
     }
+}
+
+/// The entry stub with vectors of 64 bytes, and the one like it without.
+const WIDE: &str = "avx512vl";
+const BY_32: &str = "avx512vl.256";
+
+/// Whether a kernel uses vectors of 64 bytes.
+fn is_wide(kernel: &Kernel) -> bool {
+    kernel.registers == RegisterClass::Zmm
 }
 
 /// A profile for this CPU that leaves everything to the computed defaults.

@@ -5,7 +5,6 @@ use crate::xstate::{self, AVX, AVX512, Area, SSE, Save, Support, X87};
 use cachewise_kernels::find;
 use std::cell::Cell as Shared;
 use std::rc::Rc;
-use std::time::{Duration, Instant};
 
 /// What the registers hold when they are saved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -224,11 +223,6 @@ fn beside(setting: &mut Setting, support: &Support, routines: &[Routine], size: 
     Ok(())
 }
 
-/// A CPU that has lowered its clock for wide vectors raises it again within 2 ms, and may take half of one to
-/// lower it (Intel 64 and IA-32 Architectures Optimization Reference Manual, "Skylake Server Power Management").
-const UNTIL_RAISED: Duration = Duration::from_millis(3);
-const UNTIL_LOWERED: Duration = Duration::from_millis(1);
-
 /// Integer work after a kernel of each register class, each after a time without any. Only the work is timed:
 /// what a lower clock costs is in no time of the kernel itself.
 fn after(setting: &mut Setting, routines: &[Routine]) -> Result {
@@ -252,29 +246,11 @@ fn after(setting: &mut Setting, routines: &[Routine]) -> Result {
     Ok(())
 }
 
-/// Multiplications that each wait for the one before, some 30 us of them, after the kernel.
 fn work_after<'c>(routine: &Routine) -> Call<'c> {
-    const STEPS: u64 = 1 << 15;
     let function = routine.function;
-    let work = |places: &[Place]| {
-        for _ in places {
-            let product = (0..STEPS).fold(1u64, |x, step| {
-                std::hint::black_box(x.wrapping_mul(0x5851_F42D_4C95_7F2D).wrapping_add(step))
-            });
-            std::hint::black_box(product);
-        }
-    };
-    Call::new(&*routine.name, work).set_up(move |places| {
-        let mut waited = 0u64;
-        let begun = Instant::now();
-        while begun.elapsed() < UNTIL_RAISED {
-            waited = std::hint::black_box(waited.wrapping_add(1));
-        }
-        let begun = Instant::now();
-        while begun.elapsed() < UNTIL_LOWERED {
-            run_all(function, places);
-        }
-    })
+    let work = |places: &[Place]| places.iter().for_each(|_| crate::after::work());
+    Call::new(&*routine.name, work)
+        .set_up(move |places| crate::after::prepare(|| run_all(function, places)))
 }
 
 /// A kernel between saving the registers it uses and restoring them.

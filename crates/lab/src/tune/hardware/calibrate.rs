@@ -3,9 +3,9 @@
 use super::operands::read;
 use crate::tune::seam::Facts;
 use cachewise::profile::OPERATIONS;
-use cachewise_kernels::{Function, Kernel};
+use cachewise_kernels::{Function, Kernel, RegisterClass};
 use cachewise_measure::stats::median;
-use cachewise_measure::{Arena, Clock, Latencies, Machine, MemoryBudget};
+use cachewise_measure::{Arena, Clock, Latencies, Machine, MemoryBudget, PairedRatio};
 
 /// Bytes that this process can have without pressing on others: half of what is free now, within what
 /// it may have anyway.
@@ -111,6 +111,15 @@ pub(super) fn copies_by_bytes(kernel: &Kernel, clock: &Clock, arena: &Arena) -> 
     };
     let plain = took(2048);
     [1, 16].into_iter().any(|above| took(above) > 4.0 * plain)
+}
+
+/// How much longer integer work takes after a copy by vectors of 64 bytes than after one by integers, where
+/// there are such vectors.
+pub(super) fn after_wide_vectors(clock: &Clock, kernels: &[&Kernel]) -> Option<PairedRatio> {
+    let wide = kernels.iter().find(|kernel| kernel.registers == RegisterClass::Zmm)?;
+    let plain = cachewise_kernels::find("copy.gpr64")?;
+    // SAFETY: this CPU can run those that compete, and integers.
+    Some(unsafe { crate::after::of_copies(clock, wide.function, plain.function) })
 }
 
 /// Bytes of such a copy: a multiple of 4096, in the L2 of any CPU, and three of it fit into any arena.
