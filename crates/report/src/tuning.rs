@@ -147,7 +147,7 @@ impl<'t> Tuned<'t> {
             "speed: of the operation and a reader after it; +100 % is twice as fast as libc; each range \
              ends below `to`",
             "cells: sizes and states that were checked with the library following these decisions",
-            "libc: libc's own routine is called; `cachewise explain` says why",
+            "libc: left to libc; `cachewise explain` says why",
         ] {
             table.remark(remark);
         }

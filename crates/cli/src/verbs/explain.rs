@@ -65,8 +65,11 @@ impl<'a> Call<'a> {
         let mut text = format!("{}: {kernel} (from {} {upto})\n", self.words(), bytes(from));
         if let Some(row) = find(&kernel) {
             text += &format!("  {}\n", row.about);
-        } else if kernel == LIBC && self.size < libc_from(self.op) {
-            text += "  the library's own loop of vectors: glibc's is the same one, and a jump to it takes time\n";
+        } else if kernel == LIBC
+            && self.size < libc_from(self.op)
+            && cachewise::below_libc(self.op).is_some()
+        {
+            text += "  the library's own loop of vectors: at this size a jump to libc's costs more than it gains\n";
         } else if kernel == LIBC {
             text += "  the C library's own routine\n";
         }

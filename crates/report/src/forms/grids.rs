@@ -196,8 +196,7 @@ fn part_of(row: &Row) -> &str {
     row.cell.state.split(' ').next().unwrap_or_default()
 }
 
-/// `vector-state`: kernels against sizes, with the faster integer kernel as 1.
-/// Integer work after a kernel.
+/// `vector-state`: integer work after a kernel.
 pub const AFTER: Grid = Grid {
     of: |row| row.cell.state == "what runs after",
     caption: |_| ("Integer work after a kernel: time over that after integers".to_owned(), None),
@@ -211,7 +210,7 @@ pub const AFTER: Grid = Grid {
     ..GRID
 };
 
-/// Kernels between saving and restoring.
+/// `vector-state`: kernels against sizes, with the faster integer kernel as 1.
 pub const BREAK_EVEN: Grid = Grid {
     of: |row| row.cell.state == "break-even",
     caption: |row| {
