@@ -64,7 +64,7 @@ pub fn run(args: &Tune) -> anyhow::Result<u8> {
         stop: &stop,
         progress: &mut progress,
     };
-    bar.borrow_mut().expected("getting to know the machine", 0.0, tuner::EXPECTED * budget);
+    bar.borrow_mut().expected("getting to know the machine", 0.0, tuner::expected(budget));
     let made = Hardware::new(setup);
     if let Err(LabError::Interrupted) = made {
         bar.borrow().clear();

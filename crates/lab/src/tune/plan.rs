@@ -11,7 +11,7 @@ mod tests;
 pub(super) const TOP: usize = 64 << 20;
 
 /// The budget that [`TOP`] belongs to, in seconds.
-const MINUTE: f64 = 60.0;
+pub(super) const MINUTE: f64 = 60.0;
 
 /// From here on sizes are whole octaves. All octaves up to some size take as long as that size does, and half
 /// octaves three quarters of it: up to an eighth of the largest size they add less than a tenth to an epoch.

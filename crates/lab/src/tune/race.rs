@@ -12,6 +12,7 @@ use super::plan;
 use super::rounds::{Evidence, Purpose};
 use super::seam::{Arm, Cell, Class, Contents, Destination, Facts, Sample, Script, Stage};
 use super::threads;
+use super::tuner::chosen;
 use super::visits::{Candidate, LEFT, Visits};
 use crate::LabError;
 use cachewise_kernels::Operation;
@@ -43,6 +44,9 @@ enum What {
     Entries,
 }
 
+/// Rounds that the referee is expected to take of a cell.
+const REFEREED: f64 = 5.0;
+
 /// How many lanes are of sizes: the first ones.
 const SIZES: usize = 3;
 
@@ -52,7 +56,14 @@ pub(super) struct Race<'r, 'm> {
     pub evidence: &'r mut Evidence,
     pub facts: Facts,
     pub fields: Vec<Field>,
+    pub follows: Follows,
     lanes: Vec<Lane>,
+}
+
+/// Seconds that are expected to follow a race.
+pub(super) struct Follows {
+    pub referee: f64,
+    pub never: f64,
 }
 
 /// The cells of an operation's scripts: hot and cold, their calls spread over bytes well inside L1 and far
@@ -78,6 +89,7 @@ impl<'r, 'm> Race<'r, 'm> {
         evidence: &'r mut Evidence,
         facts: Facts,
         fields: Vec<Field>,
+        follows: Follows,
     ) -> Race<'r, 'm> {
         let lane = |what, share| Lane {
             what,
@@ -98,27 +110,32 @@ impl<'r, 'm> Race<'r, 'm> {
             lane(What::Threads, 0.06),
             lane(What::Entries, 0.04),
         ];
-        Race { visits, evidence, facts, fields, lanes }
+        Race { visits, evidence, facts, fields, follows, lanes }
     }
 
-    /// Runs until `end` or until nothing is left to learn; `after` seconds are expected to follow. Where a table
-    /// of costs is `wanted`, what that takes is left of them, up to a half.
+    /// Runs until `end` or until nothing is left to learn. The referee may take as many seconds as `most`. Where a
+    /// table of costs is `wanted`, what that takes is left of the time, up to a half.
     ///
     /// # Errors
     /// Those of the machine.
-    pub(super) fn run(&mut self, end: f64, after: f64, wanted: bool) -> Result<(), LabError> {
+    pub(super) fn run(&mut self, end: f64, most: f64, wanted: bool) -> Result<(), LabError> {
         let (mut stop, mut epochs) = (end, 0);
         loop {
-            let now = self.visits.machine.now();
-            self.visits.machine.progress(Stage::Race, (end - now).max(0.0) + after);
+            let now = self.tell(end);
             for lane in 0..self.lanes.len() {
                 if self.lanes[lane].items.is_empty() && !self.lanes[lane].over {
                     self.next_epoch(lane);
                 }
             }
             let begun = self.lanes[..SIZES].iter().map(|lane| lane.epoch).sum();
-            if wanted && std::mem::replace(&mut epochs, begun) != begun {
-                stop = end - self.completing().min(end / 2.0);
+            if std::mem::replace(&mut epochs, begun) != begun {
+                if wanted {
+                    stop = end - self.completing().min(end / 2.0);
+                }
+                // Before, too little is decided to say.
+                if self.lanes[..SIZES].iter().all(|lane| lane.epoch > 3 || lane.over) {
+                    self.follows.referee = self.refereeing().min(most);
+                }
             }
             let behind = |lane: &usize| self.lanes[*lane].spent / self.lanes[*lane].share;
             let next = (0..self.lanes.len())
@@ -135,6 +152,31 @@ impl<'r, 'm> Race<'r, 'm> {
             lane.spent += self.visits.machine.now() - now;
             lane.bought |= bought;
         }
+    }
+
+    /// Tells the machine how long the tuning is expected to take, if the race ends at `end`; what time it is.
+    fn tell(&mut self, end: f64) -> f64 {
+        let now = self.visits.machine.now();
+        let Follows { referee, never } = self.follows;
+        self.visits.machine.progress(Stage::Race, (end - now).max(0.0) + referee + never);
+        now
+    }
+
+    /// Seconds that the referee is expected to take with the decisions as they stand: rounds of four visits at
+    /// every size that a kernel is decided for, in every state.
+    fn refereeing(&self) -> f64 {
+        let mut seconds = 0.0;
+        for field in &self.fields {
+            for (arm, &size) in chosen(field, &self.facts).into_iter().zip(&field.sizes) {
+                let views = field.views.iter().filter(|view| view.is_visited(size));
+                for view in views.filter(|_| !field.is_libc(arm, size)) {
+                    let cell = view.cell(field.operation, size, false);
+                    let samples = 4 * plan::samples(&cell, false);
+                    seconds += REFEREED * samples as f64 * self.visits.expected(&cell).0;
+                }
+            }
+        }
+        seconds
     }
 
     fn next_epoch(&mut self, lane: usize) {
@@ -281,14 +323,13 @@ impl<'r, 'm> Race<'r, 'm> {
     ///
     /// # Errors
     /// Those of the machine.
-    pub(super) fn complete(&mut self, stop: f64, after: f64) -> Result<(), LabError> {
+    pub(super) fn complete(&mut self, stop: f64) -> Result<(), LabError> {
         loop {
             let mut open = self.scarce();
             self.visits.random.shuffle(&mut open);
             let mut bought = false;
             for (nth, cell, arms, _) in open {
-                let now = self.visits.machine.now();
-                self.visits.machine.progress(Stage::Race, (stop - now).max(0.0) + after);
+                self.tell(stop);
                 let samples = plan::samples(&cell, false);
                 bought |= self.compete(nth, cell, arms, false, samples, stop)?;
             }

@@ -5,7 +5,7 @@ use super::field::Field;
 use super::hints::{self, From};
 use super::nearest::name_nearest;
 use super::plan;
-use super::race::Race;
+use super::race::{Follows, Race};
 use super::ranges::{LIBC, MOST_RANGES, Range, most_ranges, ranges};
 use super::referee::{Referee, Trial, decisions};
 use super::rounds::{Evidence, Log, Purpose};
@@ -24,12 +24,16 @@ const RACE_UNTIL: f64 = 0.70;
 const REFEREE_UNTIL: f64 = 0.94;
 const NEVER_UNTIL: f64 = 0.97;
 const SCRIPTS_UNTIL: f64 = 0.985;
-/// What of the budget the referee takes where little fails, as mostly: for the time left.
+/// What of a minute the referee takes where little fails, as mostly: for the time left, until prices tell. A larger
+/// budget does not make it longer, as its rounds of a cell are limited.
 const REFEREE_TAKES: f64 = 0.13;
 const NEVER_TAKES: f64 = 0.02;
 
-/// What of its budget a tuning is expected to take.
-pub const EXPECTED: f64 = RACE_UNTIL + REFEREE_TAKES + NEVER_TAKES;
+/// Seconds of its budget that a tuning is expected to take.
+#[must_use]
+pub fn expected(budget: f64) -> f64 {
+    RACE_UNTIL * budget + (REFEREE_TAKES + NEVER_TAKES) * budget.min(plan::MINUTE)
+}
 
 /// Tunes a machine. What was seen is in `evidence` even when this ends early.
 ///
@@ -51,13 +55,15 @@ pub fn run(
         .collect();
     let budget = settings.budget;
     let mut visits = Visits::new(machine, settings.seed);
-    let mut race = Race::new(&mut visits, evidence, facts, fields);
-    let (takes, after) = (REFEREE_TAKES * budget, NEVER_TAKES * budget);
+    let minute = budget.min(plan::MINUTE);
+    let follows = Follows { referee: REFEREE_TAKES * minute, never: NEVER_TAKES * minute };
+    let mut race = Race::new(&mut visits, evidence, facts, fields, follows);
     let table = plan::has_table(budget);
-    race.run(RACE_UNTIL * budget, takes + after, table)?;
+    race.run(RACE_UNTIL * budget, (REFEREE_UNTIL - RACE_UNTIL) * budget, table)?;
     if table {
-        race.complete(RACE_UNTIL * budget, takes + after)?;
+        race.complete(RACE_UNTIL * budget)?;
     }
+    let Follows { referee: takes, never: after } = race.follows;
     let fields = race.fields;
     let entries = entries(race.evidence, &facts);
     let mut trials: Vec<Trial> = fields

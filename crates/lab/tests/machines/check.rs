@@ -111,7 +111,7 @@ fn quantile(values: &mut [f64], q: f64) -> f64 {
 
 /// Tunes, until the user stops it at a visit; and how wrong the time left was, at its worst, in parts of the
 /// whole time that the tuning took.
-fn run(
+pub fn run(
     kind: &Kind,
     seed: u64,
     previous: Vec<Decision>,
