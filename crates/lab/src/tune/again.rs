@@ -10,7 +10,7 @@ use super::rounds::{Evidence, Log, Purpose};
 use super::seam::{
     After, Cell, Competitor, Contents, Destination, Facts, Layout, Sample, Script, Threads,
 };
-use super::tuner::{Decided, chosen, decided, entries};
+use super::tuner::{Decided, decided, entries};
 use super::tuning::Tuning;
 use crate::LabError;
 use cachewise::profile::{Decision, FIRST_SIZE, OPERATIONS, Supply};
@@ -289,7 +289,7 @@ pub fn decide_again(rows: &[Row], facts: Facts, previous: &[Decision]) -> Result
         field.have_entries(&entries);
         field.remember(&evidence);
         refuse(&mut field, &evidence);
-        let chosen = chosen(&field, &facts);
+        let chosen = hints::chosen(&field, &facts);
         let extends = plan::extends(&facts, &field.sizes);
         let never = hints::never(&field, &evidence);
         let never = never.and_then(|from| never::again(&field, &evidence, from));

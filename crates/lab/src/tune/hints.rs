@@ -7,7 +7,7 @@
 use super::estimate::{Estimate, FLOOR, GUARD};
 use super::field::Field;
 use super::plan::{self, weights};
-use super::ranges::{Range, SWITCH};
+use super::ranges::{MOST_RANGES, Range, SWITCH, most_ranges, ranges};
 use super::rounds::{Evidence, Purpose};
 use super::seam::{After, Cell, Class, Destination, Facts};
 use cachewise_kernels::Operation;
@@ -26,6 +26,27 @@ pub(super) struct From {
 /// The non-temporal arms of a field.
 pub(super) fn non_temporal(field: &Field) -> Vec<usize> {
     (1..field.arms.len()).filter(|arm| field.arms[*arm].class == Class::NonTemporal).collect()
+}
+
+/// The arm per size where nothing is known about reuse: temporal ranges, and one non-temporal arm from
+/// some size on where that is shown to pay.
+pub(super) fn chosen(field: &Field, facts: &Facts) -> Vec<usize> {
+    let extends = plan::extends(facts, &field.sizes);
+    let mut most = most_ranges(extends);
+    loop {
+        let mut chosen = field.temporal(most);
+        if let Some(from) = soon(field, &chosen) {
+            for (arm, size) in chosen.iter_mut().zip(&field.sizes) {
+                if *size >= from.size {
+                    *arm = from.arm;
+                }
+            }
+        }
+        if most == 1 || ranges(&field.sizes, &chosen, &[], extends).len() <= MOST_RANGES {
+            return chosen;
+        }
+        most -= 1;
+    }
 }
 
 /// The sizes of bystander cells, ascending: octaves, and every other one down from the largest where

@@ -12,7 +12,6 @@ use super::plan;
 use super::rounds::{Evidence, Purpose};
 use super::seam::{Arm, Cell, Class, Contents, Destination, Facts, Sample, Script, Stage};
 use super::threads;
-use super::tuner::chosen;
 use super::visits::{Candidate, LEFT, Visits};
 use crate::LabError;
 use cachewise_kernels::Operation;
@@ -167,7 +166,7 @@ impl<'r, 'm> Race<'r, 'm> {
     fn refereeing(&self) -> f64 {
         let mut seconds = 0.0;
         for field in &self.fields {
-            for (arm, &size) in chosen(field, &self.facts).into_iter().zip(&field.sizes) {
+            for (arm, &size) in hints::chosen(field, &self.facts).into_iter().zip(&field.sizes) {
                 let views = field.views.iter().filter(|view| view.is_visited(size));
                 for view in views.filter(|_| !field.is_libc(arm, size)) {
                     let cell = view.cell(field.operation, size, false);

@@ -6,7 +6,7 @@ use super::hints::{self, From};
 use super::nearest::name_nearest;
 use super::plan;
 use super::race::{Follows, Race};
-use super::ranges::{LIBC, MOST_RANGES, Range, most_ranges, ranges};
+use super::ranges::{LIBC, Range};
 use super::referee::{Referee, Trial, decisions};
 use super::rounds::{Evidence, Log, Purpose};
 use super::seam::{Facts, Machine, Stage};
@@ -70,7 +70,7 @@ pub fn run(
         .into_iter()
         .map(|mut field| {
             field.have_entries(&entries);
-            let chosen = chosen(&field, &facts);
+            let chosen = hints::chosen(&field, &facts);
             Trial::new(field, chosen, &facts, &mut visits.random)
         })
         .collect();
@@ -137,27 +137,6 @@ pub(super) fn decided(
     };
     name_nearest(&mut tuning);
     tuning
-}
-
-/// The arm per size where nothing is known about reuse: temporal ranges, and one non-temporal arm from
-/// some size on where that is shown to pay.
-pub(super) fn chosen(field: &Field, facts: &Facts) -> Vec<usize> {
-    let extends = plan::extends(facts, &field.sizes);
-    let mut most = most_ranges(extends);
-    loop {
-        let mut chosen = field.temporal(most);
-        if let Some(from) = hints::soon(field, &chosen) {
-            for (arm, size) in chosen.iter_mut().zip(&field.sizes) {
-                if *size >= from.size {
-                    *arm = from.arm;
-                }
-            }
-        }
-        if most == 1 || ranges(&field.sizes, &chosen, &[], extends).len() <= MOST_RANGES {
-            return chosen;
-        }
-        most -= 1;
-    }
 }
 
 /// Every operation under every hint.
