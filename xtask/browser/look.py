@@ -1,7 +1,7 @@
 """Pages of the report in headless Chromium: every control used, nothing on the console, nothing asked of the
 network, no sideways scrolling on a phone, and pictures for people to look at.
 
-    python3 look.py PAGE...
+    /usr/bin/python3 look.py PAGE...
 
 Pictures go beside the page. Ends with status 1 and a line where something is wrong.
 """

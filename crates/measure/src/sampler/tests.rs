@@ -409,14 +409,12 @@ fn reused_operands_beyond_the_l2_wait_for_the_last_level() {
     let mixed = Cell { source: far, ..target(1 << 20) };
     let once = Plan { calls: Some(1), screening_rounds: 0, ..Plan::default() };
     let often = Plan { calls: Some(100), ..once.clone() };
-    let hasty = Plan { warm_up: false, ..once.clone() };
     // The made-up last level is of 4 MiB, the L2 of 512 KiB.
     for (mut cell, plan, untimed) in [
         (both(1 << 20), &once, 4),
         (both(256 << 10), &once, 16),
         (both(64 << 10), &once, 1),
         (both(256 << 10), &often, 0),
-        (both(1 << 20), &hasty, 1),
         (mixed, &once, 1),
     ] {
         let mut workload = Workload::default();
