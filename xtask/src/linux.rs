@@ -153,7 +153,8 @@ mod tests {
     #[test]
     fn the_rest_is_begun_where_as_much_time_is_left_as_it_took_until_then() {
         let (half, second) = (BOOT_LIMIT / 2, Duration::from_secs(1));
-        let begun = [Duration::ZERO, half, half + second, 2 * BOOT_LIMIT].map(has_room_for_the_rest);
+        let begun =
+            [Duration::ZERO, half, half + second, 2 * BOOT_LIMIT].map(has_room_for_the_rest);
         assert_eq!(begun, [true, true, false, false]);
     }
 

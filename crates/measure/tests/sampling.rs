@@ -58,20 +58,16 @@ fn from_the_machine_to_a_record() {
         bystander: Some(&mut bystander),
     };
     let mut once = Copy { name: "once", times: 1 };
-    let mut twice = Copy { name: "twice", times: 2 };
     let mut often = Copy { name: "often", times: 30 };
-    let mut candidates: [&mut dyn Candidate; 3] = [&mut once, &mut twice, &mut often];
+    let mut candidates: [&mut dyn Candidate; 2] = [&mut once, &mut often];
     let plan = Plan { seed: 3, screening_rounds: 0, ..Plan::default() };
     let result =
         sampler::run(&mut cell, &mut candidates, &plan, &clock, &|| false).expect("a result");
 
     assert_eq!(result.rounds, 15);
     assert!(result.calls_per_sample >= 1);
-    let levels = |proof: &Option<Proof>| proof.as_ref().map(|proof| proof.level);
-    assert_eq!(
-        (levels(&result.proofs.0), levels(&result.proofs.1)),
-        (Some(Level::L1), Some(Level::L2))
-    );
+    let proofs: Vec<Proof> = result.proofs.0.iter().chain(&result.proofs.1).cloned().collect();
+    assert_eq!(proofs.iter().map(|proof| proof.level).collect::<Vec<_>>(), [Level::L1, Level::L2]);
     let reference = &result.candidates[0];
     for samples in &result.candidates {
         let Samples { operation_ns, reader_ns, bystander_ns, .. } = samples;
@@ -81,8 +77,7 @@ fn from_the_machine_to_a_record() {
     let ratio = |index: usize| {
         PairedRatio::new(&result.candidates[index].operation_ns, &reference.operation_ns, 1)
     };
-    assert_eq!(ratio(2).verdict(0.02), Verdict::Slower, "thirty times the work: {:?}", ratio(2));
-    assert!(ratio(2).median > ratio(1).median);
+    assert_eq!(ratio(1).verdict(0.02), Verdict::Slower, "thirty times the work: {:?}", ratio(1));
 
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("record.jsonl");
@@ -103,7 +98,7 @@ fn from_the_machine_to_a_record() {
             calls: result.calls_per_sample,
             reader_ns: samples.reader_ns.clone(),
             bystander_ns: samples.bystander_ns.clone(),
-            proofs: result.proofs.0.iter().chain(&result.proofs.1).cloned().collect(),
+            proofs: proofs.clone(),
             drift: Some(result.drift),
             dropped: samples.dropped_after.is_some(),
             ..Row::new("test", cell, &samples.name, &reference.name, times)
@@ -113,8 +108,8 @@ fn from_the_machine_to_a_record() {
     }
     writer.finish(false).expect("the end");
     let read = record::read(&path).expect("a record");
-    assert_eq!(read.rows.len(), 3);
+    assert_eq!(read.rows.len(), 2);
     assert_eq!(read.header.machine, machine);
     let close = |a: f64, b: f64| (a - b).abs() <= 5e-5 * b.abs();
-    assert!(close(read.rows[2].operation_ns[7], result.candidates[2].operation_ns[7]));
+    assert!(close(read.rows[1].operation_ns[7], result.candidates[1].operation_ns[7]));
 }

@@ -17,7 +17,7 @@ use anyhow::{Context as _, Result, anyhow, bail, ensure};
 use cachewise_learn::Way;
 use cachewise_learn::section::{Section, Site, write_end};
 use cachewise_learn::trial;
-use cachewise_measure::stats::{LEAST_ROUNDS, PairedRatio};
+use cachewise_measure::stats::{LEAST_ROUNDS, PairedRatio, Verdict};
 use cachewise_measure::turns;
 use cachewise_measure::whole::{MARGIN, Run, Times, in_turns};
 use cachewise_report::Table;
@@ -78,12 +78,10 @@ fn verdict(decided: Option<Way>, ratio: &PairedRatio) -> &'static str {
     if ratio.rounds < LEAST_ROUNDS {
         return "too few rounds to say";
     }
-    let better = if ratio.high < 1.0 && ratio.median < 1.0 - MARGIN {
-        Way::NonTemporal
-    } else if ratio.low > 1.0 && ratio.median > 1.0 + MARGIN {
-        Way::Temporal
-    } else {
-        return "nothing between them";
+    let better = match ratio.verdict(MARGIN) {
+        Verdict::Faster => Way::NonTemporal,
+        Verdict::Slower => Way::Temporal,
+        Verdict::CannotTell => return "nothing between them",
     };
     match decided {
         None => "cannot tell",
