@@ -213,19 +213,22 @@ fn the_slow_of_a_group_are_dropped_but_the_reference_stays() {
 fn readers_and_bystanders_have_parts_of_their_own() {
     let log = Log::default();
     let mut bystander = Bystander::new(64 << 10, 3).expect("a bystander");
-    let mut cell = Cell {
-        source: Some(operand(Level::Dram, 4096, 0.5, 2)),
-        reader: Some(ReaderSpec { touched_fraction: 1.0, delay: Delay::Bytes(1 << 16) }),
-        bystander: Some(&mut bystander),
-        ..cell(operand(Level::L2, 4096, 0.5, 1))
-    };
-    let result = start(&mut cell, &mut spies(&[40_000.0], &log), &Plan::default());
-    let samples = &result.candidates[0];
-    assert_eq!((samples.reader_ns.len(), samples.bystander_ns.len()), (15, 15));
-    assert!(samples.reader_ns.iter().all(|time| *time >= 0.0));
-    let total = samples.operation_ns[4] + samples.reader_ns[4] + samples.bystander_ns[4];
-    assert_eq!(samples.total_ns()[4], total);
-    assert!(result.proofs.0.is_some());
+    for delay in [Delay::Bytes(1 << 16), Delay::Nanoseconds(50.0)] {
+        let mut cell = Cell {
+            source: Some(operand(Level::Dram, 4096, 0.5, 2)),
+            reader: Some(ReaderSpec { touched_fraction: 1.0, delay }),
+            bystander: Some(&mut bystander),
+            ..cell(operand(Level::L2, 4096, 0.5, 1))
+        };
+        let result = start(&mut cell, &mut spies(&[40_000.0], &log), &Plan::default());
+        let Samples { operation_ns, reader_ns, bystander_ns, .. } = &result.candidates[0];
+        assert_eq!([operation_ns, reader_ns, bystander_ns].map(Vec::len), [15; 3]);
+        assert!(operation_ns.iter().chain(reader_ns).all(|time| time.is_finite() && *time >= 0.0));
+        let total = operation_ns[4] + reader_ns[4] + bystander_ns[4];
+        assert_eq!(result.candidates[0].total_ns()[4], total);
+        let proofs = result.proofs.0.iter().chain(&result.proofs.1).map(|proof| proof.level);
+        assert_eq!(proofs.collect::<Vec<_>>(), [Level::Dram, Level::L2]);
+    }
 }
 
 #[test]
