@@ -33,11 +33,13 @@ fn pair<'b>(level: Level) -> Cell<'b> {
     Cell { source: Some(operand(level, 64, 0.5, 2)), ..cell(operand(level, 64, 0.5, 1)) }
 }
 
+type Calls<'s> = Box<dyn FnMut(&Place) + 's>;
+
 /// A candidate of a closure that counts what it is told.
 #[derive(Default)]
 struct Spy<'s> {
     name: String,
-    calls: Option<Box<dyn FnMut(&Place) + 's>>,
+    calls: Option<Calls<'s>>,
     stays: bool,
     group: u8,
     function: Option<Function>,
