@@ -1,6 +1,6 @@
 //! The library, and the example of a kernel's author, for a target that has no operating system.
 
-use crate::command::{Lacking, cargo, made, output, rustc};
+use crate::command::{Lacking, built, cargo, output, rustc};
 use anyhow::{Context as _, Result};
 
 const TARGET: &str = "x86_64-unknown-none";
@@ -10,8 +10,8 @@ const EXAMPLE: &str = "crates/cachewise/examples/kernel_boot.rs";
 pub fn run() -> Result<()> {
     Lacking::check_target(TARGET)?;
     let mut build = cargo("build -p cachewise -p cachewise-kernels --no-default-features");
-    build.args(["--target", TARGET, "--message-format", "json"]).env("RUSTFLAGS", "-D warnings");
-    let libraries = made(&output(&mut build)?.stdout, Some(".rlib"));
+    build.args(["--target", TARGET]).env("RUSTFLAGS", "-D warnings");
+    let libraries = built(&mut build, Some(".rlib"))?;
     let scratch = tempfile::tempdir()?;
     let mut command = rustc();
     // A library: `main` prints, and is not there without an operating system. All of its code is

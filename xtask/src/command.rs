@@ -5,7 +5,7 @@ use fs_err as fs;
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 /// The workspace's root.
 pub fn root() -> &'static Path {
@@ -102,9 +102,13 @@ pub fn remove_folder(folder: &Path) -> Result<()> {
     }
 }
 
-/// What cargo says it made (`--message-format json`), by target: the files with that ending, or the
-/// programs.
-pub fn made(told: &[u8], ending: Option<&str>) -> BTreeMap<String, PathBuf> {
+/// Has cargo build and says what it made, by target: the files with that ending, or the programs.
+pub fn built(cargo: &mut Command, ending: Option<&str>) -> Result<BTreeMap<String, PathBuf>> {
+    let told = output(cargo.args(["--message-format", "json"]).stderr(Stdio::inherit()))?.stdout;
+    Ok(made(&told, ending))
+}
+
+fn made(told: &[u8], ending: Option<&str>) -> BTreeMap<String, PathBuf> {
     let of_line = |line: &str| {
         let message: serde_json::Value = serde_json::from_str(line).ok()?;
         let mut files = message["filenames"].as_array()?.iter().filter_map(|file| file.as_str());

@@ -1,7 +1,7 @@
 //! 32-bit x86, the documents' own CPUs: their routines under the kernels' tests, and the C interface under
 //! C programs that call all of it, run on this machine.
 
-use crate::command::{Lacking, cargo, command, made, output, prints, root, run as run_command};
+use crate::command::{Lacking, built, cargo, command, prints, root, run as run_command};
 use anyhow::{Context as _, Result};
 use fs_err as fs;
 use std::process::Command;
@@ -29,15 +29,14 @@ const PROGRAMS: [(&str, &str); 2] =
 
 /// C programs, linked with the shared and with the static library.
 fn c_programs() -> Result<()> {
-    let told =
-        output(cargo("build -p cachewise-capi --message-format json --target").arg(TARGET))?.stdout;
     let directory = tempfile::tempdir()?;
     let package = root().join("crates/capi");
     // The shared library is found by its soname.
     for (ending, name) in [(".so", "libcachewise.so.0"), (".a", "libcachewise.a")] {
-        let libraries = made(&told, Some(ending));
-        let built =
-            libraries.get("cachewise_c").with_context(|| format!("no library in {ending}"))?;
+        let mut libraries =
+            built(cargo("build -p cachewise-capi --target").arg(TARGET), Some(ending))?;
+        let built = libraries.remove("cachewise_c");
+        let built = built.with_context(|| format!("no library in {ending}"))?;
         let library = directory.path().join(name);
         fs::copy(built, &library)?;
         for (source, expected) in PROGRAMS {

@@ -18,7 +18,6 @@ mod matrix;
 mod nightly;
 mod python;
 mod soak;
-mod webdriver;
 mod whole;
 
 use anyhow::Result;

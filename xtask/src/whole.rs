@@ -19,7 +19,7 @@ mod script;
 use crate::command::{Lacking, accepted};
 use anyhow::{Context as _, Result, bail, ensure};
 use cachewise_measure::stats::LEAST_ROUNDS;
-use cachewise_measure::whole::{Ended, Run, Times, Verdict, run};
+use cachewise_measure::whole::{self, Ended, Run, Times, Verdict, run};
 use cachewise_measure::{children, turns};
 use cachewise_report::Table;
 use fs_err as fs;
@@ -115,6 +115,13 @@ fn ran(command: &mut Command, turn: &Turn<'_>, limit: Duration) -> Result<Run> {
 /// rounds that end when the interval looks good have none.
 fn rounds(left: Duration, round: Duration, most: u32) -> usize {
     turns::rounds(left.saturating_sub(round), round, LEAST_ROUNDS, most as usize)
+}
+
+/// How much of a run's work, `most` where there is room, is done so that so many runs fit into the share of the
+/// time, where one of all of it took so long. Not less than `least`: that would be start and end only.
+fn fitting(most: u32, least: u32, share: Duration, runs: f64, took: Duration) -> u32 {
+    let room = share.as_secs_f64() / runs / took.as_secs_f64().max(1e-3);
+    ((f64::from(most) * room) as u32).max(least).min(most)
 }
 
 /// What a chore has from its beginning to its end.
@@ -280,9 +287,17 @@ fn profile(named: Option<&Path>, to: &Path) -> Result<Option<PathBuf>> {
     copied(from, to).map(Some)
 }
 
-/// Says how far the rounds of a program are.
-fn saying<'a>(name: &'a str, rounds: usize) -> impl FnMut(usize, f64) + 'a {
-    move |done, left| eprintln!("{name}: round {done} of {rounds}, some {left:.0} s left")
+/// Runs candidates in turns, and says how far the rounds are; none stops it all.
+fn in_turns(
+    turn: &Turn<'_>,
+    candidates: usize,
+    rounds: usize,
+    mut run: impl FnMut(usize) -> Result<Option<Run>>,
+) -> Result<Times> {
+    let name = turn.name;
+    let mut say = |done, left| eprintln!("{name}: round {done} of {rounds}, some {left:.0} s left");
+    let mut timed = |at| Ok(run(at)?.map(|run| (run.seconds, run.cpu)));
+    whole::in_turns(candidates, rounds, &mut say, &mut timed)
 }
 
 /// Everything that was timed, by candidate, for the record.
@@ -313,6 +328,18 @@ fn cell(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_long_run_gets_less_to_do() {
+        let second = Duration::from_secs(1);
+        let fits = |most, share, took| fitting(most, 200, share, 100.0, took);
+        assert_eq!(fits(800, 101 * second, second), 800);
+        assert_eq!(fits(800, 100 * second, 2 * second), 400);
+        assert_eq!(fits(800, 100 * second, 1000 * second), 200);
+        assert_eq!(fits(800, Duration::ZERO, second), 200);
+        assert_eq!(fits(800, 40 * second, Duration::ZERO), 800);
+        assert_eq!(fits(100, Duration::ZERO, second), 100, "what was asked for is not raised");
+    }
 
     #[test]
     fn the_time_left_is_that_of_what_is_done() {

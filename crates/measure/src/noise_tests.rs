@@ -125,4 +125,6 @@ fn the_machine_itself_may_be_the_noise() {
 fn this_system_can_be_read() {
     let now = NoiseSnapshot::take();
     assert!(!now.cpus.is_empty() && now.memory.is_some());
+    let told = warnings(&now, &NoiseSnapshot::take(), &Machine::describe());
+    assert!(told.iter().all(|warning| !warning.figure.is_empty()), "{told:?}");
 }

@@ -2,7 +2,9 @@
 //! Five digits are two more than the best interval here resolves, and keep a record small.
 
 use serde::de::DeserializeOwned;
+use serde::ser::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::Value;
 use std::collections::BTreeMap;
 
 const SIGNIFICANT: i32 = 5;
@@ -15,21 +17,29 @@ pub(crate) fn round(value: f64) -> f64 {
     format!("{value:.*e}", (SIGNIFICANT - 1) as usize).parse().unwrap_or(value)
 }
 
-/// What is written rounded: in a form where `None` stands for what is not a number.
-pub(crate) trait Rounded {
-    type Written: Serialize + DeserializeOwned;
+/// All floats of a value rounded; what is not a number is `null` in one.
+fn rounded(value: Value) -> Value {
+    match value {
+        Value::Number(number) if number.is_f64() => number.as_f64().map(round).into(),
+        Value::Array(values) => values.into_iter().map(rounded).collect(),
+        Value::Object(of) => of.into_iter().map(|(name, value)| (name, rounded(value))).collect(),
+        other => other,
+    }
+}
 
-    fn written(&self) -> Self::Written;
+pub(crate) fn serialize<S: Serializer>(value: &impl Serialize, to: S) -> Result<S::Ok, S::Error> {
+    rounded(serde_json::to_value(value).map_err(S::Error::custom)?).serialize(to)
+}
+
+/// What is read from a form in which `None` stands for what is not a number.
+pub(crate) trait Rounded {
+    type Written: DeserializeOwned;
 
     fn read(written: Self::Written) -> Self;
 }
 
 impl Rounded for f64 {
     type Written = Option<f64>;
-
-    fn written(&self) -> Option<f64> {
-        self.is_finite().then(|| round(*self))
-    }
 
     fn read(written: Option<f64>) -> f64 {
         written.unwrap_or(f64::NAN)
@@ -39,10 +49,6 @@ impl Rounded for f64 {
 impl Rounded for Vec<f64> {
     type Written = Vec<Option<f64>>;
 
-    fn written(&self) -> Self::Written {
-        self.iter().map(f64::written).collect()
-    }
-
     fn read(written: Self::Written) -> Vec<f64> {
         written.into_iter().map(f64::read).collect()
     }
@@ -50,10 +56,6 @@ impl Rounded for Vec<f64> {
 
 impl Rounded for (f64, f64) {
     type Written = (Option<f64>, Option<f64>);
-
-    fn written(&self) -> Self::Written {
-        (self.0.written(), self.1.written())
-    }
 
     fn read((low, high): Self::Written) -> (f64, f64) {
         (f64::read(low), f64::read(high))
@@ -63,17 +65,9 @@ impl Rounded for (f64, f64) {
 impl Rounded for BTreeMap<String, f64> {
     type Written = BTreeMap<String, Option<f64>>;
 
-    fn written(&self) -> Self::Written {
-        self.iter().map(|(name, value)| (name.clone(), value.written())).collect()
-    }
-
     fn read(written: Self::Written) -> BTreeMap<String, f64> {
         written.into_iter().map(|(name, value)| (name, f64::read(value))).collect()
     }
-}
-
-pub(crate) fn serialize<T: Rounded, S: Serializer>(value: &T, to: S) -> Result<S::Ok, S::Error> {
-    value.written().serialize(to)
 }
 
 pub(crate) fn deserialize<'de, T: Rounded, D: Deserializer<'de>>(from: D) -> Result<T, D::Error> {

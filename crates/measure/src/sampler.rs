@@ -7,7 +7,8 @@
 //! that each candidate meets the same one whatever the one before it left. Operands that are
 //! [reused](crate::Slots::reused) are restored as they [say](crate::Restore); there each short sample
 //! begins with untimed calls of the candidate itself: one, or where the operands are larger than the
-//! L2 keeps, as many as go through the last level once (see [`Plan::warm_up`]).
+//! L2 keeps, as many as process the size of the last level (64 MiB at most): a shared last level takes
+//! dozens of calls of one candidate until it holds what that candidate leaves there.
 //!
 //! Without reader and bystander the calls of a sample run back to back in one interval. With
 //! either, each call is followed by its reader and its bystander, and each part is an interval of
@@ -183,19 +184,13 @@ pub struct Plan {
     /// Calls per sample instead of as many as the lengths above ask for: the loops of a source
     /// document.
     pub calls: Option<usize>,
-    /// Whether short samples on reused operands begin with a warm-up of the last level. A shared
-    /// last level takes dozens of calls of one candidate until it holds what that candidate leaves
-    /// there. As many untimed calls are made before each sample as process the size of the last level
-    /// (64 MiB at most); `false` makes one.
-    pub warm_up: bool,
 }
 
 /// Fewest rounds a plan may have.
 pub const MIN_ROUNDS: usize = 15;
 
 impl Default for Plan {
-    /// 15 rounds, three of them screening at ratio 4; samples under half a second, with a warm-up of the
-    /// last level.
+    /// 15 rounds, three of them screening at ratio 4; samples under half a second.
     fn default() -> Plan {
         Plan {
             rounds: MIN_ROUNDS,
@@ -204,7 +199,6 @@ impl Default for Plan {
             seed: 0,
             max_sample_ns: 5e8,
             calls: None,
-            warm_up: true,
         }
     }
 }

@@ -1,10 +1,10 @@
 //! An architecture, and how programs are built for it and run.
 
-use crate::command::{command, made, output, root};
+use crate::command::{built, command, root};
 use anyhow::Result;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 /// An architecture that can be emulated.
 pub struct Target {
@@ -52,18 +52,17 @@ pub(super) fn cargo(target: &Target, words: &str) -> Result<BTreeMap<String, Pat
     let mut cargo = command("/usr/bin/cargo");
     cargo
         .args(words.split_whitespace())
-        .args(["--target", &triple, "--message-format", "json", "--target-dir"])
+        .args(["--target", &triple, "--target-dir"])
         .arg(root().join("target/emulate-arch"))
         // What only debugging and timing need costs time to compile.
         .args(["--config", "profile.dev.debug=false", "--config", "profile.dev.incremental=false"])
         .args(["--config", "profile.dev.package.cachewise-measure.opt-level=1"])
         .envs([("RUSTC", "/usr/bin/rustc"), ("RUSTC_BOOTSTRAP", "1")])
         .env(linker, target.tool("gcc"))
-        .current_dir(root())
-        .stderr(Stdio::inherit());
+        .current_dir(root());
     // The outer cargo's choices, which are for another toolchain.
     for name in ["RUSTUP_TOOLCHAIN", "RUSTDOC", "RUSTFLAGS", "LD_LIBRARY_PATH"] {
         cargo.env_remove(name);
     }
-    Ok(made(&output(&mut cargo)?.stdout, None))
+    built(&mut cargo, None)
 }

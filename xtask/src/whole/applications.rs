@@ -8,11 +8,10 @@
 //! environment of this chore's own under Cargo's target directory, made once.
 
 use super::script::{PYTHON, Script, Setting};
-use super::{Common, Shown, Turn, begin, campaign, chosen, rounds, saying, times_json};
+use super::{Common, Shown, Turn, begin, campaign, chosen, in_turns, rounds, times_json};
 use crate::{command, python};
 use anyhow::{Context as _, Result};
 use cachewise_measure::stats::{LEAST_ROUNDS, median};
-use cachewise_measure::whole::in_turns;
 use cachewise_report::{Align, Table};
 use serde_json::json;
 use std::ffi::OsString;
@@ -142,7 +141,6 @@ fn one(
     candidates: &[Candidate],
     most: u32,
 ) -> Result<Shown> {
-    let name = turn.name;
     let (mut script, _) = Script::prepare(turn, text, argument, RUNS)?;
     let mut ran = |of: &Candidate| script.run(&of.settings, &format!("with {}", of.name));
     let known = candidates.len();
@@ -161,10 +159,10 @@ fn one(
     let round = settling.elapsed().mul_f64(all as f64 / (known - 1) as f64);
     let rounds = rounds(turn.left(), round, most);
     let mut resident = vec![Vec::new(); all];
-    let times = in_turns(all, rounds, &mut saying(name, rounds), &mut |at| {
+    let times = in_turns(turn, all, rounds, |at| {
         let run = ran(&candidates[at])?;
         resident[at].push(run.resident as f64 / f64::from(1 << 20));
-        Ok::<_, anyhow::Error>(Some((run.seconds, run.cpu)))
+        Ok(Some(run))
     })?;
     let Script { wrong, percent, .. } = script;
     let names: Vec<&str> = candidates.iter().map(|candidate| candidate.name.as_str()).collect();

@@ -10,16 +10,17 @@
 //! - *cannot tell* where nothing was decided.
 
 use super::{
-    Common, LEARNING, LEAST_RUNS, Shown, Turn, begin, campaign, chosen, ran, rounds, saying,
+    Common, LEARNING, LEAST_RUNS, Shown, Turn, begin, campaign, chosen, fitting, in_turns, ran,
+    rounds,
 };
 use crate::command::{command, output, text};
 use anyhow::{Context as _, Result, anyhow, bail, ensure};
 use cachewise_learn::Way;
 use cachewise_learn::section::{Section, Site, write_end};
 use cachewise_learn::trial;
-use cachewise_measure::stats::{LEAST_ROUNDS, PairedRatio};
+use cachewise_measure::stats::{LEAST_ROUNDS, PairedRatio, Verdict};
 use cachewise_measure::turns;
-use cachewise_measure::whole::{MARGIN, Run, Times, in_turns};
+use cachewise_measure::whole::{MARGIN, Run, Times};
 use cachewise_report::Table;
 use fs_err as fs;
 use serde_json::{Value, json};
@@ -65,7 +66,7 @@ const PROGRAMS: [(&str, &str); 10] = [
 /// Room for so many runs of a program is wanted: one to see how long it takes, a third of them to
 /// learn, and one to warm up and thirty that count of each of three.
 const RUNS: f64 = 1.0 + 1.5 * 3.0 * (1.0 + 30.0);
-/// A run of fewer calls would be start and end only.
+/// Calls of a run at least.
 const LEAST_CALLS: u32 = 200;
 /// What a program may cost above the better way once it is decided.
 const AFTER: f64 = 1.03;
@@ -78,12 +79,10 @@ fn verdict(decided: Option<Way>, ratio: &PairedRatio) -> &'static str {
     if ratio.rounds < LEAST_ROUNDS {
         return "too few rounds to say";
     }
-    let better = if ratio.high < 1.0 && ratio.median < 1.0 - MARGIN {
-        Way::NonTemporal
-    } else if ratio.low > 1.0 && ratio.median > 1.0 + MARGIN {
-        Way::Temporal
-    } else {
-        return "nothing between them";
+    let better = match ratio.verdict(MARGIN) {
+        Verdict::Faster => Way::NonTemporal,
+        Verdict::Slower => Way::Temporal,
+        Verdict::CannotTell => return "nothing between them",
     };
     match decided {
         None => "cannot tell",
@@ -161,7 +160,8 @@ impl Setup<'_> {
         let file = |what: &str| turn.directory.join(what);
         let mut printed = Printed::new();
         self.timed(turn, &mut printed, (program, self.args.calls), None)?;
-        let calls = calls(self.args.calls, turn.share, turn.begun.elapsed());
+        let took = turn.begun.elapsed();
+        let calls = fitting(self.args.calls, LEAST_CALLS, turn.share, RUNS, took);
         let (learned, began) = (file("learned"), Instant::now());
         let mut runs = 0;
         let (sites, section) = loop {
@@ -189,7 +189,7 @@ impl Setup<'_> {
                 fs::write(file, with_decision(&section, &sites, site, way))?;
             }
             let mut of_end = [Vec::new(), Vec::new()];
-            let times = in_turns(3, rounds, &mut saying(program, rounds), &mut |at| {
+            let times = in_turns(turn, 3, rounds, |at| {
                 let after = file("after");
                 let (learn, section) = match forced.get(at) {
                     Some(file) => ("0", file),
@@ -205,7 +205,7 @@ impl Setup<'_> {
                     let end = self.timed(turn, &mut printed, (ends_as, calls), learning)?;
                     of_end[at].push(end.seconds);
                 }
-                Ok::<_, anyhow::Error>(Some((ran.seconds, ran.cpu)))
+                Ok(Some(ran))
             })?;
             let (line, json, verdict) = shown(site, &times, &of_end, (runs, calls));
             if verdict == WRONG {
@@ -272,12 +272,6 @@ fn shown(
     (line, json, verdict)
 }
 
-/// The calls of a run, where one of `most` took so long.
-fn calls(most: u32, share: Duration, took: Duration) -> u32 {
-    let room = share.as_secs_f64() / RUNS / took.as_secs_f64().max(1e-3);
-    ((f64::from(most) * room) as u32).max(LEAST_CALLS).min(most)
-}
-
 fn decided(site: &Site) -> Option<Way> {
     match site.left.outcome {
         trial::Outcome::Decided(way) => Some(way),
@@ -322,27 +316,13 @@ mod tests {
             (None, slower, "cannot tell"),
             (temporal, faster, WRONG),
             (non_temporal, faster, "right"),
-            // Certain, and of no interest.
+            // By the margin of whole programs.
             (non_temporal, ratio(1.015, 1.01, 1.02), NOTHING),
-            (temporal, ratio(0.985, 0.98, 0.99), NOTHING),
-            // Large, and not certain.
-            (non_temporal, ratio(1.3, 0.95, 1.6), NOTHING),
-            (None, ratio(1.0, 0.99, 1.01), NOTHING),
+            (None, ratio(0.985, 0.98, 0.99), NOTHING),
             (non_temporal, PairedRatio { rounds: 5, ..slower }, "too few rounds to say"),
         ] {
             assert_eq!(verdict(decided, &ratio), expected, "{decided:?}, {ratio:?}");
         }
-    }
-
-    #[test]
-    fn a_long_run_gets_fewer_calls() {
-        let second = Duration::from_secs(1);
-        let share = second.mul_f64(RUNS + 0.1);
-        assert_eq!(calls(800, share, second), 800);
-        assert_eq!(calls(800, share, 2 * second), 400);
-        assert_eq!(calls(800, share, 100 * second), LEAST_CALLS);
-        assert_eq!(calls(100, Duration::ZERO, second), 100, "what was asked for is not raised");
-        assert_eq!(calls(800, 40 * second, Duration::ZERO), 800);
     }
 
     #[test]

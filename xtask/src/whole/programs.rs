@@ -7,11 +7,11 @@
 
 use super::counts::Counts;
 use super::script::{Script, Setting};
-use super::{Common, Shown, Turn, begin, campaign, chosen, rounds, saying, times_json};
+use super::{Common, Shown, Turn, begin, campaign, chosen, in_turns, rounds, times_json};
 use crate::command::{stem, text};
 use anyhow::{Context as _, Result};
 use cachewise_measure::stats::median;
-use cachewise_measure::whole::{Times, Verdict, in_turns};
+use cachewise_measure::whole::{Times, Verdict};
 use cachewise_report::Table;
 use fs_err as fs;
 use serde_json::{Value, json};
@@ -113,15 +113,13 @@ fn one(turn: &Turn<'_>, source: &str, with: &[Setting], most: u32) -> Result<Sho
     let rounds = rounds(turn.left(), round, most);
     let (percent, long) = (script.percent, round.as_secs_f64() * (rounds + 1) as f64);
     eprintln!("{name}: {rounds} rounds of {percent} % of its input, some {long:.0} s");
-    let times = in_turns(3, rounds, &mut saying(name, rounds), &mut |at| {
-        if script.wrong.is_some() {
-            return Ok(None);
-        }
-        let run = match at {
-            1 => script.run(with, "with the library")?,
-            _ => script.run(&[], "without the library")?,
+    let times = in_turns(turn, 3, rounds, |at| {
+        let (settings, how) = match at {
+            1 => (with, "with the library"),
+            _ => (&[][..], "without the library"),
         };
-        Ok::<_, anyhow::Error>(Some((run.seconds, run.cpu)))
+        let is_right = script.wrong.is_none();
+        is_right.then(|| script.run(settings, how)).transpose()
     })?;
     Ok(shown(source, &times, percent, &counts, script.wrong))
 }

@@ -14,7 +14,7 @@
 //! | `REPOSITORY` | this project |
 //! | `PYTHON` | the Python to use, where a chore has one of its own |
 
-use super::{Turn, open_to_all, ran};
+use super::{Turn, fitting, open_to_all, ran};
 use crate::command::{Lacking, root, text};
 use anyhow::{Context as _, Result, bail, ensure};
 use cachewise_measure::whole::Run;
@@ -40,7 +40,7 @@ pub static PYTHON: OnceLock<PathBuf> = OnceLock::new();
 /// What nobody has seen run gets this long.
 const FIRST_LIMIT: Duration = Duration::from_secs(600);
 
-/// No input is made smaller than this many percent: it would be start and end only.
+/// No input is made smaller than this many percent.
 const LEAST_PERCENT: u32 = 10;
 
 /// A variable of the environment.
@@ -81,7 +81,8 @@ impl<'a> Script<'a> {
                 _ => bail!("prepare: {}: {}", made.status, made.told),
             }
             let (whole, first) = script.timed(&[]).context("without the library")?;
-            let percent = percent(turn.share, runs, whole);
+            let took = Duration::from_secs_f64(whole);
+            let percent = fitting(100, LEAST_PERCENT, turn.share, runs, took);
             if script.percent < 100 || percent == 100 {
                 // Far longer: the machine may be suspended meanwhile.
                 script.limit = Duration::from_secs_f64(180.0 + 10.0 * whole.min(3600.0));
@@ -164,28 +165,11 @@ impl<'a> Script<'a> {
     }
 }
 
-/// How much of a program's input is used, in percent, where so many runs shall fit into its share of
-/// the time and one of the whole input takes so many seconds.
-fn percent(share: Duration, runs: f64, seconds: f64) -> u32 {
-    let room = share.as_secs_f64() / runs;
-    ((100.0 * room / seconds.max(1e-3)) as u32).clamp(LEAST_PERCENT, 100)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::sync::atomic::AtomicBool;
     use std::time::Instant;
-
-    #[test]
-    fn a_long_run_gets_a_smaller_input() {
-        let minute = Duration::from_secs(60);
-        assert_eq!(percent(minute, 100.0, 0.0), 100);
-        assert_eq!(percent(minute, 100.0, 0.6), 100);
-        assert_eq!(percent(minute, 100.0, 1.2), 50);
-        assert_eq!(percent(minute, 100.0, 1000.0), LEAST_PERCENT);
-        assert_eq!(percent(Duration::ZERO, 100.0, 1.0), LEAST_PERCENT);
-    }
 
     #[test]
     fn a_smaller_input_is_a_part_rounded_up() {

@@ -98,6 +98,7 @@ fn a_record_comes_back_as_it_was() {
     assert!(begun.ends_with('Z') && begun.len() == 20, "{begun}");
     assert_eq!(record.header.settings["rounds"], 15);
     assert_eq!(record.header.latencies, header().latencies);
+    assert_eq!(record.header.machine, header().machine);
     assert_eq!(record.rows.len(), 1);
     assert!(record.rows[0].reader_ns[0].is_nan());
     let without_nan = |row: &Row| Row { reader_ns: Vec::new(), ..row.clone() };

@@ -2,8 +2,8 @@
 
 use super::names::{ALONE, THREADS};
 use super::{Row, ThreadDecision, groups};
-use crate::Verdict;
-use std::collections::BTreeSet;
+use crate::{PairedRatio, Verdict};
+use std::collections::BTreeMap;
 
 /// Where threads come from: made for the call, or waiting in a pool. States of rows.
 const SUPPLIES: [&str; 2] = ["spawned", "pooled"];
@@ -12,40 +12,29 @@ const SUPPLIES: [&str; 2] = ["spawned", "pooled"];
 /// as the medians tell, at every larger size measured.
 pub fn paying(rows: &[Row]) -> Vec<ThreadDecision> {
     let mut found = Vec::new();
-    let count = |row: &Row| row.axis(THREADS).map_or(0, |threads| threads as u32);
-    for (operation, of_it) in groups(rows, |row: &Row| row.cell.operation.clone()) {
-        let sizes: BTreeSet<u64> = of_it.iter().map(|row| row.cell.size).collect();
+    for (operation, of_it) in groups(rows, |row: &Row| &row.cell.operation) {
         for supply in SUPPLIES {
-            let mine: Vec<&Row> = of_it
-                .iter()
-                .copied()
-                .filter(|row| [ALONE, supply].contains(&row.cell.state.as_str()))
-                .collect();
-            let counts: BTreeSet<u32> = mine.iter().map(|row| count(row)).collect();
-            for (&fewer, &more) in counts.iter().zip(counts.iter().skip(1)) {
-                let row = |size: u64, threads: u32| {
-                    mine.iter().find(|row| row.cell.size == size && count(row) == threads)
-                };
-                let (mut from, mut compared) = (None, false);
-                for &size in sizes.iter().rev() {
-                    let (Some(by_fewer), Some(by_more)) = (row(size, fewer), row(size, more))
-                    else {
-                        continue;
-                    };
-                    compared = true;
-                    let ratio = by_more.over(by_fewer);
-                    if ratio.median >= 1.0 {
-                        break;
-                    }
-                    if ratio.verdict(crate::MARGIN) == Verdict::Faster {
-                        from = Some(size);
-                    }
+            // By number of threads, by size.
+            let mut mine: BTreeMap<u32, BTreeMap<u64, &Row>> = BTreeMap::new();
+            for row in of_it.iter().filter(|row| [ALONE, supply].contains(&&*row.cell.state)) {
+                let threads = row.axis(THREADS).map_or(0, |threads| threads as u32);
+                mine.entry(threads).or_default().entry(row.cell.size).or_insert(row);
+            }
+            for (fewer, (&threads, more)) in mine.values().zip(mine.iter().skip(1)) {
+                let ratio =
+                    |(size, more): (&u64, &&Row)| Some((*size, more.over(fewer.get(size)?)));
+                let ratios: Vec<(u64, PairedRatio)> = more.iter().rev().filter_map(ratio).collect();
+                let gaining = ratios
+                    .iter()
+                    .take_while(|(_, ratio)| ratio.median < 1.0 || ratio.median.is_nan());
+                let is_faster =
+                    |ratio: &PairedRatio| ratio.verdict(crate::MARGIN) == Verdict::Faster;
+                let from =
+                    gaining.filter(|(_, ratio)| is_faster(ratio)).last().map(|(size, _)| *size);
+                if !ratios.is_empty() {
+                    let (operation, supply) = (operation.clone(), supply.to_owned());
+                    found.push(ThreadDecision { operation, supply, threads, from });
                 }
-                if !compared {
-                    continue;
-                }
-                let (operation, supply) = (operation.clone(), supply.to_owned());
-                found.push(ThreadDecision { operation, supply, threads: more, from });
             }
         }
     }

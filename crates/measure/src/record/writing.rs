@@ -8,6 +8,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
+use tempfile::TempPath;
 
 /// Writes lines in order: the header first, the end when finished. Dropped unfinished, it finishes
 /// as interrupted, so that finished rows are kept.
@@ -16,7 +17,7 @@ pub struct Writer {
     output: Option<Box<dyn Write>>,
     name: String,
     /// Where it is written and what it becomes.
-    files: Option<(PathBuf, PathBuf)>,
+    files: Option<(TempPath, PathBuf)>,
     started: Instant,
     rows: u64,
     verdicts: Vec<String>,
@@ -35,15 +36,17 @@ impl Writer {
         let file_name = path
             .file_name()
             .ok_or_else(|| refused(io::Error::new(io::ErrorKind::InvalidInput, "names no file")))?;
-        let mut temporary = std::ffi::OsString::from(".");
-        temporary.push(file_name);
-        // A name that nobody can guess, and a file that is new: no link leads elsewhere.
-        temporary.push(format!(".{:016x}.tmp", fastrand::u64(..)));
-        let temporary = path.with_file_name(temporary);
-        let file = File::create_new(&temporary).map_err(refused)?;
-        let output = BufWriter::new(file);
+        // A file that is new: no link leads elsewhere.
+        let mut hidden = std::ffi::OsString::from(".");
+        hidden.push(file_name);
+        let file = tempfile::Builder::new()
+            .prefix(&hidden)
+            .suffix(".tmp")
+            .make_in(folder(path), |new| File::create_new(new))
+            .map_err(refused)?;
+        let (file, temporary) = file.into_parts();
         let files = Some((temporary, path.to_path_buf()));
-        Ok(Writer::new(Box::new(output), name, files))
+        Ok(Writer::new(Box::new(BufWriter::new(file)), name, files))
     }
 
     /// Writes to an open stream, standard output for one.
@@ -51,7 +54,7 @@ impl Writer {
         Writer::new(output, "the output".to_owned(), None)
     }
 
-    fn new(output: Box<dyn Write>, name: String, files: Option<(PathBuf, PathBuf)>) -> Writer {
+    fn new(output: Box<dyn Write>, name: String, files: Option<(TempPath, PathBuf)>) -> Writer {
         Writer {
             output: Some(output),
             name,
@@ -118,17 +121,14 @@ impl Writer {
         let outcome = self.put("end", &end);
         self.output = None;
         let Some((temporary, path)) = self.files.take() else { return outcome.map(|()| end) };
-        let renamed = outcome.and_then(|()| {
-            File::open(&temporary)
-                .and_then(|file| file.sync_all())
-                .and_then(|()| std::fs::rename(&temporary, &path))
-                .map(|()| sync_directory(&path))
-                .map_err(|source| RecordError::Io { file: self.name.clone(), source })
-        });
-        if renamed.is_err() {
-            let _ = std::fs::remove_file(&temporary);
-        }
-        renamed.map(|()| end)
+        outcome?;
+        File::open(&temporary)
+            .and_then(|file| file.sync_all())
+            .and_then(|()| temporary.persist(&path).map_err(io::Error::from))
+            .map_err(|source| RecordError::Io { file: self.name.clone(), source })?;
+        // Makes the name durable. A file system that cannot sync a directory has done what it can.
+        let _ = File::open(folder(&path)).and_then(|directory| directory.sync_all());
+        Ok(end)
     }
 
     fn put(&mut self, kind: &str, body: &impl Serialize) -> Result<(), RecordError> {
@@ -147,10 +147,7 @@ impl Writer {
         let written = output.write_all(&text).and_then(|()| output.flush()).map_err(failed);
         if written.is_err() {
             // A line may stand there in part: nothing can follow it, nor a file have the name.
-            self.output = None;
-            if let Some((temporary, _)) = self.files.take() {
-                let _ = std::fs::remove_file(temporary);
-            }
+            (self.output, self.files) = (None, None);
         }
         written
     }
@@ -164,12 +161,10 @@ struct Line<'a, T> {
     body: &'a T,
 }
 
-/// Makes a file's name durable. A file system that cannot sync a directory has done what it can.
-fn sync_directory(path: &Path) {
+/// Where a file is.
+fn folder(path: &Path) -> &Path {
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-    if let Ok(directory) = File::open(parent.unwrap_or(Path::new("."))) {
-        let _ = directory.sync_all();
-    }
+    parent.unwrap_or(Path::new("."))
 }
 
 impl Drop for Writer {

@@ -34,8 +34,7 @@ pub fn run(
         }
         _ => None,
     };
-    let warm_up = plan.warm_up;
-    let mut table = Table { cell, clock: *clock, calls: 1, places: Vec::new(), delay, warm_up };
+    let mut table = Table { cell, clock: *clock, calls: 1, places: Vec::new(), delay };
     let mut proofs = [Vec::new(), Vec::new()];
     for candidate in candidates.iter_mut() {
         for _ in 0..2 {
@@ -139,7 +138,6 @@ struct Table<'c, 'b> {
     calls: usize,
     places: Vec<Place>,
     delay: Option<Arena>,
-    warm_up: bool,
 }
 
 impl Table<'_, '_> {
@@ -314,17 +312,14 @@ impl Table<'_, '_> {
 
     /// Untimed calls before each sample: none where operands are put in their state for it, or where
     /// the first of many calls does not matter; more than one where reused operands are larger than the
-    /// L2 keeps (see [`Plan::warm_up`]).
+    /// L2 keeps: those go through the last level once.
     fn untimed_calls(&self) -> usize {
         if self.calls >= SHORT || !self.operands().any(Operand::is_reused) {
             return 0;
         }
         let touched = self.operands().count() * self.cell.size;
         let caches = &self.cell.destination.slots.caches;
-        if !self.warm_up
-            || touched <= Level::L2.capacity(caches)
-            || !self.operands().all(Operand::is_reused)
-        {
+        if touched <= Level::L2.capacity(caches) || !self.operands().all(Operand::is_reused) {
             return 1;
         }
         (caches.llc.bytes.min(MOST_WARM_UP) / self.cell.size.max(1)).max(1)

@@ -33,19 +33,29 @@ fn pair<'b>(level: Level) -> Cell<'b> {
     Cell { source: Some(operand(level, 64, 0.5, 2)), ..cell(operand(level, 64, 0.5, 1)) }
 }
 
-/// A candidate of a closure.
+type Calls<'s> = Box<dyn FnMut(&Place) + 's>;
+
+/// A candidate of a closure that counts what it is told.
+#[derive(Default)]
 struct Spy<'s> {
     name: String,
-    calls: Box<dyn FnMut(&Place) + 's>,
+    calls: Option<Calls<'s>>,
     stays: bool,
     group: u8,
     function: Option<Function>,
+    companion: Option<Function>,
+    announced: usize,
+    called: usize,
+    outstanding: usize,
+    read: usize,
+    reads_itself: bool,
+    /// Nanoseconds of a call elsewhere, and how many were asked for at a time.
+    elsewhere: Option<(f64, Vec<usize>)>,
 }
 
 impl<'s> Spy<'s> {
     fn new(name: &str, calls: impl FnMut(&Place) + 's) -> Spy<'s> {
-        let (name, calls) = (name.to_owned(), Box::new(calls));
-        Spy { name, calls, stays: false, group: 0, function: None }
+        Spy { name: name.to_owned(), calls: Some(Box::new(calls)), ..Spy::default() }
     }
 }
 
@@ -55,11 +65,39 @@ impl Candidate for Spy<'_> {
     }
 
     fn call(&mut self, place: &Place) {
-        (self.calls)(place);
+        self.outstanding -= 1;
+        self.called += 1;
+        if let Some(calls) = &mut self.calls {
+            calls(place);
+        }
+    }
+
+    fn before(&mut self, places: &[Place], calls: usize) {
+        assert!(!places.is_empty() && places.len() <= calls, "places repeat, calls do not");
+        assert_eq!(self.outstanding, 0, "all that was announced was made");
+        self.outstanding = calls;
+        self.announced += calls;
+    }
+
+    fn timed_elsewhere(&mut self, places: &[Place], calls: usize) -> Option<f64> {
+        assert!(!places.is_empty());
+        let (nanoseconds, asked) = self.elsewhere.as_mut()?;
+        asked.push(calls);
+        self.outstanding = 0;
+        Some(*nanoseconds * calls as f64)
+    }
+
+    fn read(&mut self, _: &Place) -> bool {
+        self.read += 1;
+        self.reads_itself
     }
 
     fn function(&self) -> Option<Function> {
         self.function
+    }
+
+    fn companion(&self) -> Option<Function> {
+        self.companion
     }
 
     fn stays(&self) -> bool {
@@ -177,19 +215,22 @@ fn the_slow_of_a_group_are_dropped_but_the_reference_stays() {
 fn readers_and_bystanders_have_parts_of_their_own() {
     let log = Log::default();
     let mut bystander = Bystander::new(64 << 10, 3).expect("a bystander");
-    let mut cell = Cell {
-        source: Some(operand(Level::Dram, 4096, 0.5, 2)),
-        reader: Some(ReaderSpec { touched_fraction: 1.0, delay: Delay::Bytes(1 << 16) }),
-        bystander: Some(&mut bystander),
-        ..cell(operand(Level::L2, 4096, 0.5, 1))
-    };
-    let result = start(&mut cell, &mut spies(&[40_000.0], &log), &Plan::default());
-    let samples = &result.candidates[0];
-    assert_eq!((samples.reader_ns.len(), samples.bystander_ns.len()), (15, 15));
-    assert!(samples.reader_ns.iter().all(|time| *time >= 0.0));
-    let total = samples.operation_ns[4] + samples.reader_ns[4] + samples.bystander_ns[4];
-    assert_eq!(samples.total_ns()[4], total);
-    assert!(result.proofs.0.is_some());
+    for delay in [Delay::Bytes(1 << 16), Delay::Nanoseconds(50.0)] {
+        let mut cell = Cell {
+            source: Some(operand(Level::Dram, 4096, 0.5, 2)),
+            reader: Some(ReaderSpec { touched_fraction: 1.0, delay }),
+            bystander: Some(&mut bystander),
+            ..cell(operand(Level::L2, 4096, 0.5, 1))
+        };
+        let result = start(&mut cell, &mut spies(&[40_000.0], &log), &Plan::default());
+        let Samples { operation_ns, reader_ns, bystander_ns, .. } = &result.candidates[0];
+        assert_eq!([operation_ns, reader_ns, bystander_ns].map(Vec::len), [15; 3]);
+        assert!(operation_ns.iter().chain(reader_ns).all(|time| time.is_finite() && *time >= 0.0));
+        let total = operation_ns[4] + reader_ns[4] + bystander_ns[4];
+        assert_eq!(result.candidates[0].total_ns()[4], total);
+        let proofs = result.proofs.0.iter().chain(&result.proofs.1).map(|proof| proof.level);
+        assert_eq!(proofs.collect::<Vec<_>>(), [Level::Dram, Level::L2]);
+    }
 }
 
 #[test]
@@ -274,55 +315,7 @@ fn what_contradicts_itself_is_refused() {
     }
 }
 
-/// Counts what it is told.
-#[derive(Default)]
-struct Workload {
-    announced: usize,
-    called: usize,
-    outstanding: usize,
-    read: usize,
-    reads_itself: bool,
-    companion: Option<Function>,
-    /// Nanoseconds of a call elsewhere, and how many were asked for at a time.
-    elsewhere: Option<(f64, Vec<usize>)>,
-}
-
-impl Candidate for Workload {
-    fn name(&self) -> &str {
-        "workload"
-    }
-
-    fn call(&mut self, _: &Place) {
-        self.outstanding -= 1;
-        self.called += 1;
-    }
-
-    fn before(&mut self, places: &[Place], calls: usize) {
-        assert!(!places.is_empty() && places.len() <= calls, "places repeat, calls do not");
-        assert_eq!(self.outstanding, 0, "all that was announced was made");
-        self.outstanding = calls;
-        self.announced += calls;
-    }
-
-    fn timed_elsewhere(&mut self, places: &[Place], calls: usize) -> Option<f64> {
-        assert!(!places.is_empty());
-        let (nanoseconds, asked) = self.elsewhere.as_mut()?;
-        asked.push(calls);
-        self.outstanding = 0;
-        Some(*nanoseconds * calls as f64)
-    }
-
-    fn read(&mut self, _: &Place) -> bool {
-        self.read += 1;
-        self.reads_itself
-    }
-
-    fn companion(&self) -> Option<Function> {
-        self.companion
-    }
-}
-
-fn run_it(cell: &mut Cell<'_>, workload: &mut Workload, plan: &Plan) -> CellResult {
+fn run_it(cell: &mut Cell<'_>, workload: &mut Spy<'_>, plan: &Plan) -> CellResult {
     start(cell, std::slice::from_mut(workload), plan)
 }
 
@@ -331,7 +324,7 @@ fn wrong_bytes_stop_the_run() {
     let wrong = Function::Copy(lost_copy);
     let one = Spy { function: Some(wrong), ..Spy::new("spy", |_| {}) };
     let first = attempt(&mut pair(Level::L1), &mut [one], &Plan::default(), &|| false);
-    let two = Workload { companion: Some(wrong), ..Workload::default() };
+    let two = Spy { companion: Some(wrong), ..Spy::default() };
     let second = attempt(&mut pair(Level::L1), &mut [two], &Plan::default(), &|| false);
     for error in [first, second] {
         assert!(matches!(error, Err(MeasureError::WrongBytes { .. })), "{error:?}");
@@ -340,7 +333,7 @@ fn wrong_bytes_stop_the_run() {
 
 #[test]
 fn a_candidate_elsewhere_is_billed_what_it_says_and_makes_as_many_calls() {
-    let mut workload = Workload { elsewhere: Some((7.0, Vec::new())), ..Workload::default() };
+    let mut workload = Spy { elsewhere: Some((7.0, Vec::new())), ..Spy::default() };
     let plan = Plan { screening_rounds: 0, ..Plan::default() };
     let found = run_it(&mut cell(operand(Level::L1, 64, 1.0, 1)), &mut workload, &plan);
     assert!(found.candidates[0].operation_ns.iter().all(|time| *time == 7.0));
@@ -364,7 +357,7 @@ fn every_call_is_announced_once() {
         Cell { reader, source: source(Level::L2), ..cell(reused()) },
         Cell { bystander: Some(&mut bystander), ..cell(operand(Level::L2, 64, 1.0, 1)) },
     ] {
-        let mut workload = Workload::default();
+        let mut workload = Spy::default();
         let result = run_it(cell, &mut workload, &plan);
         assert_eq!(result.calls_per_sample, 7, "{cell:?}");
         assert_eq!((workload.announced, workload.outstanding), (workload.called, 0), "{cell:?}");
@@ -377,7 +370,7 @@ fn a_workload_reads_where_the_cell_has_a_reader() {
     let reader = Some(ReaderSpec { touched_fraction: 1.0, delay: Delay::None });
     let plan = Plan { calls: Some(3), ..Plan::default() };
     for (reader, reads_itself) in [(reader, true), (reader, false), (None, true)] {
-        let mut workload = Workload { reads_itself, ..Workload::default() };
+        let mut workload = Spy { reads_itself, ..Spy::default() };
         let mut cell = Cell { reader, ..cell(operand(Level::L1, 64, 1.0, 1)) };
         let result = run_it(&mut cell, &mut workload, &plan);
         let rounds = if reader.is_some() { 15 } else { 0 };
@@ -409,17 +402,15 @@ fn reused_operands_beyond_the_l2_wait_for_the_last_level() {
     let mixed = Cell { source: far, ..target(1 << 20) };
     let once = Plan { calls: Some(1), screening_rounds: 0, ..Plan::default() };
     let often = Plan { calls: Some(100), ..once.clone() };
-    let hasty = Plan { warm_up: false, ..once.clone() };
     // The made-up last level is of 4 MiB, the L2 of 512 KiB.
     for (mut cell, plan, untimed) in [
         (both(1 << 20), &once, 4),
         (both(256 << 10), &once, 16),
         (both(64 << 10), &once, 1),
         (both(256 << 10), &often, 0),
-        (both(1 << 20), &hasty, 1),
         (mixed, &once, 1),
     ] {
-        let mut workload = Workload::default();
+        let mut workload = Spy::default();
         let result = run_it(&mut cell, &mut workload, plan);
         let timed = result.calls_per_sample as usize;
         assert_eq!(workload.called, 2 + result.rounds * (untimed + timed), "{cell:?}");
