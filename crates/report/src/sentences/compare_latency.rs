@@ -195,63 +195,9 @@ fn clock(calls: &[&Row]) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::made_up::{cell, row};
     use super::*;
     use cachewise_measure::CallTimes;
-
-    fn page(candidate: &str, ns: f64) -> Row {
-        let [a, b, c] = WITHIN;
-        row(&cell("compare", 4096, "pages"), candidate, ns).with(&[(a, 0.5), (b, 0.6), (c, 0.7)])
-    }
-
-    fn swept(candidate: &str, position: f64, ns: f64) -> Row {
-        row(&cell("compare", 4096, "sweep").with(&[(FIRST_DIFFERENCE, position)]), candidate, ns)
-    }
-
-    fn called(candidate: &str, launch: f64, share: f64, times: &CallTimes) -> Row {
-        let cell = cell("compare", 4096, "calls to 1000 ns").with(&[(LAUNCH, launch)]);
-        let histogram = Some(times.histogram(1000.0, 1));
-        Row { histogram, ..row(&cell, candidate, 50.0).with(&[(BELOW_100, share)]) }
-    }
-
-    /// Calls under 100 ns, of integers and of vectors, in two launches.
-    fn launches(integers: [f64; 2], vectors: [f64; 2]) -> Vec<String> {
-        let of = |name: &str, [first, second]: [f64; 2]| {
-            let times = CallTimes::default();
-            [(1.0, first), (2.0, second)].map(|(at, share)| called(name, at, share, &times))
-        };
-        verdicts(&[of("compare.gpr64", integers), of("compare.avx2.pre64", vectors)].concat())
-    }
-
-    #[test]
-    fn each_outcome_has_its_sentences() {
-        let pages = [
-            page("compare.gpr64", 90.0),
-            page(LIBC, 50.05),
-            page("compare.avx2", 60.0),
-            page("compare.avx2.pre16", 50.0),
-            page("compare.avx2.pre64", 55.0),
-        ];
-        let sweep = [
-            swept("compare.gpr64", 0.0, 2.0),
-            swept("compare.avx2", 0.0, 4.0),
-            swept("compare.gpr64", 64.0, 10.0),
-            swept("compare.avx2", 64.0, 5.0),
-            swept("compare.gpr64", 4096.0, 300.0),
-            swept("compare.avx2", 4096.0, 60.0),
-            swept("compare.avx2.pre64", 4096.0, 66.0),
-        ];
-        let same = [page("compare.avx2", 50.0), page("compare.avx2.pre64", 50.05)];
-        let cases = [
-            ("a pre-check pays", verdicts(&pages)),
-            ("a pre-check makes no difference", verdicts(&same)),
-            ("positions", verdicts(&sweep)),
-            ("more calls under 100 ns with vectors", launches([0.5, 0.6], [0.7, 0.8])),
-            ("fewer", launches([0.7, 0.8], [0.5, 0.6])),
-            ("launches that overlap", launches([0.5, 0.7], [0.6, 0.8])),
-            ("nothing", verdicts(&[])),
-        ];
-        kept("compare-latency", &cases);
-    }
 
     #[test]
     fn a_spike_is_seen_and_a_smooth_tail_is_not() {
@@ -263,7 +209,10 @@ mod tests {
         let mut spiky = smooth.clone();
         (0..200).for_each(|_| spiky.record(603.0));
         assert_eq!(spike(&spiky.histogram(1000.0, 1)), Some(600.0));
-        let here = [called("libc", 2.0, 0.5, &spiky), called("libc", 1.0, 0.5, &smooth)];
+        let here = [(2.0, &spiky), (1.0, &smooth)].map(|(launch, times)| {
+            let cell = cell("compare", 4096, "calls to 1000 ns").with(&[(LAUNCH, launch)]);
+            Row { histogram: Some(times.histogram(1000.0, 1)), ..row(&cell, LIBC, 50.0) }
+        });
         let said = spikes(&here.iter().collect::<Vec<_>>()).expect("a sentence");
         assert!(said.ends_with("here too: libc at 600 ns in launch 2"), "{said}");
         assert!(spikes(&[&here[1]]).expect("a sentence").contains("not here"));

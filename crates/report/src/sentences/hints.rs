@@ -86,43 +86,11 @@ fn verdict(what: &str, rows: &[&Row], soon_kernel: &str, never_kernel: &str) -> 
 
 #[cfg(test)]
 mod tests {
+    use super::super::made_up::{cell, row};
     use super::*;
 
-    fn told(reader: [f64; 2], bystander: [f64; 2], kernels: Option<[&str; 2]>) -> Vec<String> {
-        let row = |state, nth: usize, reader: f64, bystander: f64| {
-            let name = ["cachewise soon", "cachewise never"][nth];
-            let row = row(&cell("copy", 1 << 20, state), name, 100.0);
-            Row { reader_ns: vec![reader; 15], bystander_ns: vec![bystander; 15], ..row }
-        };
-        let rows = [0, 1].map(|nth| {
-            [row("read", nth, reader[nth], 0.0), row("beside", nth, 0.0, bystander[nth])]
-        });
-        let decision = |(reuse, kernel): (&str, &str)| Decision {
-            operation: "copy".into(),
-            reuse: reuse.into(),
-            from: 1 << 20,
-            to: Some(1 << 20),
-            kernel: kernel.into(),
-            ratio: None,
-            why: None,
-        };
-        let decisions =
-            kernels.map(|[soon, never]| [("soon", soon), ("never", never)].map(decision));
-        verdicts(&rows.concat(), decisions.as_ref().map_or(&[], |decisions| decisions))
-    }
-
     #[test]
-    fn a_promise_is_kept_broken_or_cannot_be_told() {
-        let cases = [
-            (
-                "both are kept",
-                told([1000.0, 9000.0], [8000.0, -50.0], Some(["copy.avx", "copy.avx.nt"])),
-            ),
-            ("both are broken", told([9.0, 1.0], [1.0, 9.0], None)),
-            ("ties break none", told([1.0, 1.0], [1.0, 1.0], None)),
-            ("the same kernel", told([1.0, 1.0], [1.0, 1.0], Some(["copy.avx", "copy.avx"]))),
-        ];
-        kept("hints", &cases);
+    fn rounds_that_disagree_tell_nothing_and_neither_does_one_hint() {
         let mixed: Vec<f64> = (0..16).map(|round| f64::from(round % 2) * 2.0).collect();
         assert_eq!(promise(&[1.0; 16], &mixed), Promise::CannotTell);
         let alone = row(&cell("copy", 1 << 20, "read"), "cachewise soon", 1.0);

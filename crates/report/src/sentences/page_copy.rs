@@ -105,39 +105,3 @@ fn beside_fork(cells: &Cells<'_>) -> Option<String> {
         if shares.iter().all(|(_, share)| *share < 1.0) { ": the rest is not copying" } else { "" }
     ))
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn sized(size: usize, temporal: f64, nt: f64, mixed: f64) -> Vec<Row> {
-        let cell = cell("copy", size, "made up");
-        let times = [
-            (LIBC, 100.0),
-            ("mmx_APn", temporal),
-            ("mmx_APN", nt),
-            ("mmx_APn/APN", mixed),
-            ("avx", 100.0),
-            ("2M avx", 5000.0),
-            (FORK, 400.0),
-        ];
-        times.map(|(name, ns)| row(&cell, name, ns)).to_vec()
-    }
-
-    #[test]
-    fn each_outcome_has_its_sentences() {
-        let mut cold = sized(4096, 100.0, 60.0, 60.0);
-        cold.iter_mut().for_each(|row| row.cell.state = COLD_DESTINATION.into());
-        let (small, large) = (sized(4096, 100.0, 150.0, 120.0), sized(8192, 90.0, 60.0, 62.0));
-        let wins = [sized(4096, 200.0, 150.0, 150.0), sized(8192, 200.0, 120.0, 120.0)];
-        let libc = row(&cell("copy", 4096, "made up"), LIBC, 1.0);
-        let cases = [
-            ("non-temporal wins everywhere", verdicts(&wins.concat())),
-            ("at some buffers", verdicts(&[small.clone(), large].concat())),
-            ("no difference", verdicts(&sized(4096, 100.0, 100.0, 110.0))),
-            ("other destinations in memory", verdicts(&[small, cold].concat())),
-            ("libc alone", verdicts(&[libc])),
-        ];
-        kept("page-copy", &cases);
-    }
-}

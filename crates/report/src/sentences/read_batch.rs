@@ -88,37 +88,3 @@ fn movdqa(what: &str, of_cell: &[&Row]) -> Option<String> {
     });
     Some(format!("{what}: movdqa, 8 loads before 8 stores, {now} one by one{judgement}"))
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn member(level: Level, family: &str, bytes: f64, ns: f64) -> Row {
-        row(&at(level, cell("copy", 4096, "placed")).with(&[(READ_BYTES, bytes)]), family, ns)
-    }
-
-    #[test]
-    fn each_outcome_has_its_sentences() {
-        let family = "copy.avx.g*";
-        let rows = [
-            member(Level::L1, family, 32.0, 100.0),
-            member(Level::L1, family, 128.0, 100.05),
-            member(Level::Dram, family, 32.0, 130.0),
-            member(Level::Dram, family, 128.0, 100.0),
-        ];
-        let movdqa = |level, eight| {
-            let name = "copy.sse2.movdqa.g*";
-            verdicts(&[member(level, name, 16.0, 100.0), member(level, name, 128.0, eight)])
-        };
-        let cases = [
-            ("no difference in L1, one in memory", verdicts(&rows)),
-            ("movdqa in L1, as claimed", movdqa(Level::L1, 150.0)),
-            ("movdqa in L1, otherwise", movdqa(Level::L1, 80.0)),
-            ("movdqa in L1, no difference", movdqa(Level::L1, 100.1)),
-            ("movdqa in L2, as claimed", movdqa(Level::L2, 80.0)),
-            ("movdqa in memory, of which nothing is claimed", movdqa(Level::Dram, 80.0)),
-            ("one member", verdicts(&[member(Level::L1, "copy.sse2.dillon", 128.0, 1.0)])),
-        ];
-        kept("read-batch", &cases);
-    }
-}

@@ -147,6 +147,7 @@ fn beside_tcp(cells: &Cells<'_>) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::made_up::{cell, row};
     use super::*;
 
     fn point(state: &str, size: usize, read: bool, never: f64, always: f64) -> Vec<Row> {

@@ -9,8 +9,6 @@ pub(super) use cachewise_measure::{
     CellKey, Decision, Histogram, MARGIN, PairedRatio, ProofVerdict, Row, ThreadDecision, Verdict,
     stats,
 };
-#[cfg(test)]
-pub(super) use made_up::*;
 
 /// Rows by cell.
 pub(super) type Cells<'r> = [(&'r CellKey, Vec<&'r Row>)];
@@ -136,45 +134,4 @@ pub(super) fn counted(number: usize, what: &str) -> String {
 pub(super) fn kept(name: &str, cases: &[(&str, Vec<String>)]) {
     let case = |(case, said): &(&str, Vec<String>)| format!("# {case}\n{}\n", said.join("\n"));
     insta::assert_snapshot!(name, cases.iter().map(case).collect::<String>());
-}
-
-/// Rows that were never measured, beside libc.
-#[cfg(test)]
-pub(super) mod made_up {
-    use super::*;
-    pub(in crate::sentences) use cachewise_measure::Level;
-    use cachewise_measure::record::made_up;
-
-    pub(in crate::sentences) fn cell(operation: &str, size: usize, state: &str) -> CellKey {
-        CellKey::new(operation, size, state)
-    }
-
-    /// The same with its operands at a level.
-    pub(in crate::sentences) fn at(level: Level, cell: CellKey) -> CellKey {
-        let destination = Some(level.to_string());
-        CellKey {
-            source: destination.clone().filter(|_| cell.operation == "copy"),
-            destination,
-            ..cell
-        }
-    }
-
-    pub(in crate::sentences) fn row(cell: &CellKey, candidate: &str, ns: f64) -> Row {
-        noisy(cell, candidate, ns, 0.001)
-    }
-
-    pub(in crate::sentences) fn noisy(cell: &CellKey, candidate: &str, ns: f64, noise: f64) -> Row {
-        made_up::noisy(cell.clone(), candidate, LIBC, ns, noise)
-    }
-
-    /// A row with its ratio to another of that time.
-    pub(in crate::sentences) fn over(ns: f64, row: Row) -> Row {
-        let pair = versus(&row, &self::row(&row.cell, "twin", ns));
-        row.with_ratio(pair)
-    }
-
-    /// A row with that ratio.
-    pub(in crate::sentences) fn with_ratio(row: Row, (low, median, high): (f64, f64, f64)) -> Row {
-        row.with_ratio(PairedRatio { median, low, high, rounds: 15 })
-    }
 }

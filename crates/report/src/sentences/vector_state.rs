@@ -194,40 +194,4 @@ mod tests {
             "from the smallest size on up to 32 KiB, above that there is no difference"
         );
     }
-
-    fn beside(candidate: &str, size: usize, ns: f64) -> Row {
-        let row = over(100.0, row(&cell("copy", size, "break-even"), candidate, ns));
-        Row { reference: "copy.gpr64".to_owned(), ..row }
-    }
-
-    #[test]
-    fn each_outcome_has_its_sentences() {
-        let all = [
-            beside("copy.avx, dirty", 256, 150.0),
-            beside("copy.avx, dirty", 1024, 50.0),
-            beside("copy.sse2, dirty", 256, 150.0),
-            beside("copy.sse2, dirty", 1024, 120.0),
-            beside("copy.avx, clean", 256, 80.0),
-            beside("copy.avx, clean", 1024, 50.0),
-        ];
-        let never = [beside("copy.avx, dirty", 256, 150.0), beside("copy.sse2, dirty", 256, 170.0)];
-        let costs = [("dirty", 90.0), ("unmodified", 80.0), ("clean", 40.0)].map(|(state, ns)| {
-            let cell = cell("save-restore", 832, &format!("registers {state}"));
-            row(&cell.with(&[(COMPONENTS, 7.0)]), "xsavec", ns).with(&[(NET_NS, ns)])
-        });
-        let after = [("copy.avx", 100.2), ("copy.sse2", 101.0), ("copy.avx512", 107.0)].map(
-            |(candidate, ns)| {
-                let row = over(100.0, row(&cell("copy", 4096, "what runs after"), candidate, ns));
-                Row { reference: "copy.gpr64".to_owned(), ..row }
-            },
-        );
-        let cases = [
-            ("the earliest that pays", verdicts(&all)),
-            ("none pays", verdicts(&never)),
-            ("what saving costs", verdicts(&costs)),
-            ("what runs after", verdicts(&after)),
-            ("nothing", verdicts(&[])),
-        ];
-        kept("vector-state", &cases);
-    }
 }
