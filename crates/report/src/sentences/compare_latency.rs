@@ -34,11 +34,9 @@ fn pre_check(pages: &[&Row]) -> String {
     let mut text = format!("Pages compared as ksmd does: {name} {how} {time:.1} ns a comparison");
     for other in ["compare.gpr64", LIBC].into_iter().filter(|other| other != name) {
         let Some(row) = named(pages, other) else { continue };
-        let ratio = versus(row, winner);
-        text += &match says(ratio) {
-            Verdict::Slower => format!(", {other} takes {} longer", percent(ratio.median)),
-            _ => format!(", {other} is not measurably different"),
-        };
+        let none = "is not measurably different";
+        let told = told(versus(row, winner), [none, "takes {} longer", none]);
+        text += &format!(", {other} {told}");
     }
     let stem = |row: &Row| family(&row.candidate).map(|(stem, _)| stem.to_owned());
     let pre = |row: &Row| family(&row.candidate).map_or(0, |(_, bytes)| bytes);
@@ -106,12 +104,9 @@ fn by_position(sweep: &[&Row]) -> Vec<String> {
         let mut pre_checked =
             of(&format!("{vector}.pre64")).into_iter().filter_map(|row| over(row, vector));
         if let Some((_, pair)) = pre_checked.find(|(position, _)| *position as u64 == size) {
-            let part = percent(pair.median);
-            let effect = match says(pair) {
-                Verdict::Slower => format!("costs {part} (004.8: \"no downside\")"),
-                Verdict::Faster => format!("saves {part}"),
-                Verdict::CannotTell => "costs nothing measurable (004.8: still true)".to_owned(),
-            };
+            let costs = "costs {} (004.8: \"no downside\")";
+            let none = "costs nothing measurable (004.8: still true)";
+            let effect = told(pair, ["saves {}", costs, none]);
             sentences
                 .push(format!("{operation} of {size} equal B: looking at 64 bytes first {effect}"));
         }

@@ -13,7 +13,13 @@ pub fn verdicts(rows: &[Row]) -> Vec<String> {
             let part = |row: &&Row| {
                 let pieces = bytes(axis(row, CHUNK) as u64);
                 let order = if axis(row, SHUFFLED) == 1.0 { " shuffled" } else { "" };
-                format!("{pieces}{order} {}", takes(versus(row, one), "no measurable difference"))
+                format!(
+                    "{pieces}{order} {}",
+                    told(
+                        versus(row, one),
+                        ["takes {} less", "takes {} longer", "no measurable difference"]
+                    )
+                )
             };
             let sentence = format!(
                 "{operation} with {candidate}: one call of {} {:.3} GB/s; by {}",

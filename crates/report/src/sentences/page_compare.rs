@@ -51,11 +51,8 @@ fn of_state(of_all: &[&Row]) -> Vec<String> {
 /// `80.0 ns a pair, 12 % less time than compare.gpr64 alone (90.0 ns)`, and so on.
 fn beside(ours: &Row, theirs: &Row, alone: &str) -> String {
     let pair = versus(ours, theirs);
-    let than = match says(pair) {
-        Verdict::Faster => format!("{} less time than", percent(pair.median)),
-        Verdict::Slower => format!("{} more time than", percent(pair.median)),
-        Verdict::CannotTell => "no measurably different time from".to_owned(),
-    };
+    let none = "no measurably different time from";
+    let than = told(pair, ["{} less time than", "{} more time than", none]);
     let (ns, name, other) = (ours.median_ns(), &theirs.candidate, theirs.median_ns());
     format!("{ns:.1} ns a pair, {than} {name}{alone} ({other:.1} ns)")
 }

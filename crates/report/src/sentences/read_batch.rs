@@ -74,10 +74,8 @@ fn movdqa(what: &str, of_cell: &[&Row]) -> Option<String> {
             .find(|row| row.candidate == "copy.sse2.movdqa.g*" && axis(row, READ_BYTES) == bytes)
     };
     let ratio = versus(form(128.0)?, form(16.0)?);
-    let now = match says(ratio) {
-        Verdict::CannotTell => "is not measurably different from".to_owned(),
-        _ => format!("{} than", takes(ratio, "")),
-    };
+    let none = "is not measurably different from";
+    let now = told(ratio, ["takes {} less than", "takes {} longer than", none]);
     let claimed = match what {
         place if place.starts_with("L1 to L1") => Some((Verdict::Slower, "slower")),
         place if place.starts_with("L2 to L2") => Some((Verdict::Faster, "faster")),

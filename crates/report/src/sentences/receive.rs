@@ -114,11 +114,8 @@ fn recommended(cells: &Cells<'_>) -> Option<String> {
     let (all, _) = means(cells);
     let best = all.iter().find(|(name, _)| by_size.contains(name))?.0;
     let pair = Some(over_cells(cells, "NT when known", best)).filter(PairedRatio::is_sound)?;
-    let answer = match says(pair) {
-        Verdict::Faster => "still true: the hint costs less",
-        Verdict::Slower => "no longer true here: the size decides better",
-        Verdict::CannotTell => "cannot tell here",
-    };
+    let no_longer = "no longer true here: the size decides better";
+    let answer = told(pair, ["still true: the hint costs less", no_longer, "cannot tell here"]);
     Some(format!(
         "A caller's hint decides what size cannot (001.8); {answer}: \"NT when known\" takes {} as \
          \"{best}\", cell by cell",

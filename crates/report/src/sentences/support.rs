@@ -67,13 +67,18 @@ pub(super) fn by_candidate<'r>(rows: &[&'r Row]) -> Vec<(String, Vec<&'r Row>)> 
     groups(rows.iter().copied(), |row: &Row| row.candidate.clone())
 }
 
-/// `takes 12 % longer`, `takes 12 % less`, or what stands for no measurable difference.
-pub(super) fn takes(pair: PairedRatio, no_difference: &str) -> String {
-    match says(pair) {
-        Verdict::Slower => format!("takes {} longer", percent(pair.median)),
-        Verdict::Faster => format!("takes {} less", percent(pair.median)),
-        Verdict::CannotTell => no_difference.to_owned(),
+/// The words for what was found: less, more, or no measurable difference.
+pub(super) fn words(found: Verdict, [less, more, none]: [&str; 3]) -> &str {
+    match found {
+        Verdict::Faster => less,
+        Verdict::Slower => more,
+        Verdict::CannotTell => none,
     }
+}
+
+/// The same of a ratio, with `{}` for the difference in per cent.
+pub(super) fn told(pair: PairedRatio, all: [&str; 3]) -> String {
+    words(says(pair), all).replace("{}", &percent(pair.median))
 }
 
 /// What a paired ratio says by the margin of all verdicts.
@@ -83,11 +88,9 @@ pub(super) fn says(pair: PairedRatio) -> Verdict {
 
 /// A claim of a source document against what was found.
 pub(super) fn claim(claimed: Verdict, found: PairedRatio) -> &'static str {
-    match says(found) {
-        Verdict::CannotTell => "cannot tell here",
-        found if found == claimed => "still true",
-        _ => "no longer true here",
-    }
+    let (so, not_so) = ("still true", "no longer true here");
+    let [faster, slower] = if claimed == Verdict::Faster { [so, not_so] } else { [not_so, so] };
+    words(says(found), [faster, slower, "cannot tell here"])
 }
 
 /// `1.32 (1.28 .. 1.36) times as long`.

@@ -23,23 +23,20 @@ pub fn verdicts(rows: &[Row]) -> Vec<String> {
 fn denormals(rows: &[Row]) -> String {
     let of = |row: &&Row| row.candidate == "copy.sse.nt" && row.cell.operation == "copy";
     let cells = groups(rows.iter().filter(of), |row: &Row| (where_is(&row.cell), row.cell.size));
-    let told = cells.iter().filter_map(|((where_, _), of_cell)| {
+    let of_cells = cells.iter().filter_map(|((where_, _), of_cell)| {
         let by = |value: f64| of_cell.iter().find(|row| axis(row, VALUE) == value);
-        let ratio = versus(by(3.0)?, by(2.0)?);
-        Some(match says(ratio) {
-            Verdict::CannotTell => format!("{where_}: no measurable difference"),
-            said => format!("{where_}: {} {said}", percent(ratio.median)),
-        })
+        let said = ["{} faster", "{} slower", "no measurable difference"];
+        Some(format!("{where_}: {}", told(versus(by(3.0)?, by(2.0)?), said)))
     });
-    let told: Vec<String> = told.collect();
-    if told.is_empty() {
+    let of_cells: Vec<String> = of_cells.collect();
+    if of_cells.is_empty() {
         return "Denormals through movntps: cannot tell, it was not measured".to_owned();
     }
-    let slow = told.iter().any(|text| text.ends_with("slower"));
+    let slow = of_cells.iter().any(|text| text.ends_with("slower"));
     format!(
         "Denormals through movntps {} against random bytes: {}",
         if slow { "are slow" } else { "are not shown to be slow" },
-        told.join("; ")
+        of_cells.join("; ")
     )
 }
 
@@ -49,12 +46,9 @@ fn copy_sentence(where_: &str, of_cell: &[&Row]) -> String {
         let Some(random) = values.iter().find(|row| axis(row, VALUE) == 2.0) else { continue };
         for row in values.iter().filter(|row| axis(row, VALUE) != 2.0) {
             compared += 1;
-            let ratio = versus(row, random);
             let name = VALUES.get(axis(row, VALUE) as usize).unwrap_or(&"?");
-            if says(ratio) != Verdict::CannotTell {
-                let more = percent(ratio.median);
-                differing.push(format!("{candidate} {name} {more} {}", says(ratio)));
-            }
+            let said = told(versus(row, random), ["{} faster", "{} slower", ""]);
+            differing.extend((!said.is_empty()).then(|| format!("{candidate} {name} {said}")));
         }
     }
     if compared == 0 {

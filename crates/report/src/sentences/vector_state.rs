@@ -148,15 +148,9 @@ fn costs(rows: &[Row]) -> Vec<String> {
         let parts: Vec<String> = of_one.iter().filter_map(part).collect();
         let of = |state: &str| of_one.iter().find(|row| row.cell.state.ends_with(state));
         let clean = of("clean").zip(of("unmodified")).map_or(String::new(), |(clean, kept)| {
-            let ratio = versus(clean, kept);
-            let part = percent(ratio.median);
-            match says(ratio) {
-                Verdict::Faster => format!("; clean is {part} cheaper than unmodified"),
-                Verdict::Slower => format!("; clean is {part} more expensive than unmodified"),
-                Verdict::CannotTell => {
-                    "; no measurable difference between clean and unmodified".to_owned()
-                }
-            }
+            let more = "; clean is {} more expensive than unmodified";
+            let none = "; no measurable difference between clean and unmodified";
+            told(versus(clean, kept), ["; clean is {} cheaper than unmodified", more, none])
         });
         (!parts.is_empty())
             .then(|| format!("{candidate} of all components: {}{clean}", parts.join(", ")))
