@@ -96,7 +96,7 @@ fn by_position(sweep: &[&Row]) -> Vec<String> {
             .map(|(position, pair)| (position.max(1), pair.median, says(pair)))
             .collect();
         points.sort_by_key(|point| point.0);
-        if let Some(found) = break_even(&points) {
+        if let Some((_, found)) = break_even(&points) {
             sentences.push(format!(
                 "{operation} of {size} B: {vector} beats {integer} {found} of equal beginning"
             ));

@@ -44,14 +44,12 @@ pub fn verdicts(rows: &[Row]) -> Vec<String> {
 
 /// At which sizes one of a pair beats the other. None where they were not compared.
 fn today(cells: &Cells<'_>, (nt, temporal): (&str, &str)) -> Option<String> {
-    let pairs =
-        cells.iter().filter_map(|(key, of_cell)| Some((key.size, between(of_cell, nt, temporal)?)));
-    let mut found: Vec<(u64, Verdict)> = pairs.map(|(size, pair)| (size, says(pair))).collect();
-    found.sort_unstable_by_key(|(size, _)| *size);
+    let mut found = pairs(cells, nt, temporal);
+    found.sort_unstable_by_key(|(key, _)| key.size);
     let [faster, slower, open] =
         [Verdict::Faster, Verdict::Slower, Verdict::CannotTell].map(|wanted| {
-            let sizes = found.iter().filter(|(_, verdict)| *verdict == wanted);
-            let sizes = joined(sizes.map(|(size, _)| bytes(*size)), ", ");
+            let sizes = found.iter().filter(|(_, pair)| says(*pair) == wanted);
+            let sizes = joined(sizes.map(|(key, _)| bytes(key.size)), ", ");
             if sizes.is_empty() { "no size".to_owned() } else { sizes }
         });
     (!found.is_empty()).then(|| {

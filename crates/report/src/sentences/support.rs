@@ -36,6 +36,17 @@ pub(super) fn between(of_cell: &[&Row], ours: &str, theirs: &str) -> Option<Pair
     told.then_some(pair)
 }
 
+/// The same in each of some cells that have both.
+pub(super) fn pairs<'r>(
+    cells: &Cells<'r>,
+    ours: &str,
+    theirs: &str,
+) -> Vec<(&'r CellKey, PairedRatio)> {
+    let pair =
+        |(key, of_cell): &(&'r CellKey, Vec<&Row>)| Some((*key, between(of_cell, ours, theirs)?));
+    cells.iter().filter_map(pair).collect()
+}
+
 /// One row's operation over another's of the same rounds.
 pub(super) fn versus(ours: &Row, theirs: &Row) -> PairedRatio {
     PairedRatio::new(&ours.operation_ns, &theirs.operation_ns, 0)
