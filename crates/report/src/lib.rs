@@ -23,8 +23,9 @@ mod svg;
 pub mod table;
 pub mod text;
 pub mod tuning;
-pub mod units;
 
+/// How sizes, rates and times are written: one formatter for all.
+pub use cachewise_measure::units;
 pub use table::{Align, Table};
 
 /// How an experiment's rows become tables.

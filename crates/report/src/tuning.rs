@@ -262,25 +262,18 @@ impl<'t> Tuned<'t> {
     /// span. `None` where the record has none.
     pub fn entries(&self, operation: &str) -> Option<Table> {
         let race = self.race(ENTRIES, operation);
-        let mut names = sorted(race.iter().map(|row| row.candidate.as_str()));
         let ratio = |name: &str, state: &str| {
             let mut here =
                 race.iter().filter(|row| row.candidate == name && row.cell.state.as_str() == state);
             here.next().and_then(|row| row.ratio)
         };
         let states = ["script-hot", "script-cold"];
-        let mean = |name: &str| {
-            let of_name = states.iter().filter_map(|state| Some(ratio(name, state)?.median));
-            geometric_mean(&of_name.collect::<Vec<f64>>())
-        };
-        names.sort_by(|a, b| mean(a).total_cmp(&mean(b)));
         let title = format!("Entries with calls as programs make them, time over {}'s", self.libc);
         let mut table = Table::new(title, &["entry", ">hot", ">cold"]);
-        for name in &names {
-            let shown = states.map(|state| or_dash(ratio(name, state), |ratio| ratio.to_string()));
-            table.push([vec![(*name).to_owned()], shown.to_vec()].concat());
+        for (name, ratios) in by_mean(race.iter(), &states, ratio) {
+            table.push([vec![name.to_owned()], ratios].concat());
         }
-        (!names.is_empty()).then_some(table)
+        (!table.rows.is_empty()).then_some(table)
     }
 
     /// What the referee saw of the range that a size is in.
@@ -316,31 +309,42 @@ fn state(row: &Row) -> String {
     }
 }
 
+/// The candidates of some rows by their mean over the states, the fastest first, with their ratios.
+fn by_mean<'r>(
+    rows: impl Iterator<Item = &'r &'r Row>,
+    states: &[impl AsRef<str>],
+    ratio: impl Fn(&str, &str) -> Option<PairedRatio>,
+) -> Vec<(&'r str, Vec<String>)> {
+    let names = sorted(rows.map(|row| row.candidate.as_str())).into_iter();
+    let mut found: Vec<(f64, &str, Vec<String>)> = names
+        .map(|name| {
+            let ratios: Vec<_> = states.iter().map(|state| ratio(name, state.as_ref())).collect();
+            let medians: Vec<f64> = ratios.iter().flatten().map(|ratio| ratio.median).collect();
+            let texts = ratios.into_iter().map(|ratio| or_dash(ratio, |ratio| ratio.to_string()));
+            (geometric_mean(&medians), name, texts.collect())
+        })
+        .collect();
+    found.sort_by(|a, b| a.0.total_cmp(&b.0));
+    found.into_iter().map(|(_, name, texts)| (name, texts)).collect()
+}
+
 /// The kernels at one size, the chosen one first, then the fastest.
 fn shown(race: &[&Row], size: u64, chosen: &str, libc: &str) -> Table {
     let here: Vec<&&Row> = race.iter().filter(|row| row.cell.size == size).collect();
     let states = sorted(here.iter().map(|row| state(row)));
-    let mut names = sorted(here.iter().map(|row| row.candidate.as_str()));
     let ratio = |name: &str, state: &str| {
         let of_it = |row: &&&&Row| row.candidate == name && self::state(row) == state;
         here.iter().find(of_it).and_then(|row| row.total_ratio.or(row.ratio))
     };
-    let mean = |name: &str| {
-        let ratios: Vec<f64> =
-            states.iter().filter_map(|state| Some(ratio(name, state)?.median)).collect();
-        geometric_mean(&ratios)
-    };
-    names.sort_by(|a, b| (*a != chosen).cmp(&(*b != chosen)).then(mean(a).total_cmp(&mean(b))));
     let mut columns = vec!["".to_owned(), "kernel".to_owned()];
     columns.extend(states.iter().map(|state| format!(">{state}")));
     let mut table =
         Table::new(format!("Time over {libc}'s at {}, by state", bytes(size)), &columns);
-    for name in names {
-        let mut cells = vec![if name == chosen { "->" } else { "" }.to_owned(), name.to_owned()];
-        cells.extend(
-            states.iter().map(|state| or_dash(ratio(name, state), |ratio| ratio.to_string())),
-        );
-        table.push(cells);
+    let mut kernels = by_mean(here.iter().copied(), &states, ratio);
+    kernels.sort_by_key(|(name, _)| *name != chosen);
+    for (name, ratios) in kernels {
+        let mark = if name == chosen { "->" } else { "" };
+        table.push([vec![mark.to_owned(), name.to_owned()], ratios].concat());
     }
     for remark in [
         "lower is faster, 1 is libc's time; in brackets the 95 % interval; -> is what is decided for",

@@ -27,15 +27,21 @@ fn record() -> String {
     measured().path("a.jsonl")
 }
 
-/// The record with every line changed, as a text.
-fn changed(change: impl Fn(&mut Value)) -> String {
-    let text = measured().read("a.jsonl");
-    let lines = text.lines().map(|line| {
+/// A record with every line of that type changed, as a text.
+fn changed_in(record: &str, of_type: &str, change: impl Fn(&mut Value)) -> String {
+    let lines = record.lines().map(|line| {
         let mut value: Value = serde_json::from_str(line).expect("JSON");
-        change(&mut value);
+        if value["type"] == of_type {
+            change(&mut value);
+        }
         value.to_string() + "\n"
     });
     lines.collect()
+}
+
+/// The same of the record that was measured.
+fn changed(of_type: &str, change: impl Fn(&mut Value)) -> String {
+    changed_in(&measured().read("a.jsonl"), of_type, change)
 }
 
 /// The records that a tuning of a minute leaves, however many rows they have: those of `record/`.
@@ -54,17 +60,14 @@ fn the_page_of_a_quick_tuning_is_small() {
 fn no_control_character_of_a_record_reaches_a_terminal() {
     let folder = Folder::new();
     let evil = "\u{1b}]0;owned\u{7}\u{9b}2J";
-    let hostile = changed(|line| {
-        if line["type"] == "row" && line["candidate"] != line["reference"] {
+    let hostile = changed("row", |line| {
+        if line["candidate"] != line["reference"] {
             line["candidate"] = evil.into();
         }
-        if line["type"] == "end" {
-            line["verdicts"] = json!([evil]);
-        }
-        if line["type"] == "header" {
-            line["machine"]["cpu"]["model_name"] = evil.into();
-        }
     });
+    let hostile = changed_in(&hostile, "end", |line| line["verdicts"] = json!([evil]));
+    let cpu = |line: &mut Value| line["machine"]["cpu"]["model_name"] = evil.into();
+    let hostile = changed_in(&hostile, "header", cpu);
     let printed = ok(&format!("report {} --plot", folder.write("hostile.jsonl", hostile)));
     assert!(printed.contains("owned") && printed.lines().count() > 10, "{printed}");
     let other = folder.write("other.jsonl", "{\"type\":\"\u{1b}[2J\"}\n");
@@ -102,12 +105,7 @@ fn what_is_no_record_is_refused_by_name_and_line() {
     folder.write("empty.jsonl", "");
     folder.write("cut.jsonl", &text[..text.len() / 2]);
     folder.write("short.jsonl", text.lines().take(2).collect::<Vec<_>>().join("\n"));
-    let newer = changed(|line| {
-        if line["type"] == "header" {
-            line["schema"] = 99.into();
-        }
-    });
-    folder.write("newer.jsonl", newer);
+    folder.write("newer.jsonl", changed("header", |line| line["schema"] = 99.into()));
     let packed = compressed(&record());
     folder.write("cut.jsonl.gz", &packed[..packed.len() / 2]);
     for (bad, found, accepted) in [
@@ -139,14 +137,12 @@ fn comparing_tells_by_exit_status() {
     let folder = Folder::new();
     // Made-up rounds, so that no neighbour of this machine decides the outcome.
     let scaled = |factor: f64, rounds: i32| {
-        changed(|line| {
-            if line["type"] == "row" {
-                let scale = if line["candidate"] == "copy.sse2" { factor } else { 1.0 };
-                let times = (0..rounds).map(|round| scale * f64::from(100 + round * 7 % 15));
-                line["operation_ns"] = times.collect::<Vec<f64>>().into();
-                line["reader_ns"] = json!([]);
-                line["bystander_ns"] = json!([]);
-            }
+        changed("row", |line| {
+            let scale = if line["candidate"] == "copy.sse2" { factor } else { 1.0 };
+            let times = (0..rounds).map(|round| scale * f64::from(100 + round * 7 % 15));
+            line["operation_ns"] = times.collect::<Vec<f64>>().into();
+            line["reader_ns"] = json!([]);
+            line["bystander_ns"] = json!([]);
         })
     };
     let plain = folder.write("plain.jsonl", scaled(1.0, 15));
@@ -185,12 +181,8 @@ fn comparing_tells_by_exit_status() {
 #[test]
 fn machines_are_not_mixed_unawares() {
     let folder = Folder::new();
-    let other = changed(|line| {
-        if line["type"] == "header" {
-            line["machine"]["cpu"]["model_name"] = "Some Other CPU".into();
-        }
-    });
-    let other = folder.write("other.jsonl", other);
+    let cpu = |line: &mut Value| line["machine"]["cpu"]["model_name"] = "Some Other CPU".into();
+    let other = folder.write("other.jsonl", changed("header", cpu));
     let comparing = format!("compare {} {other}", record());
     refused(&comparing, 1, &["different machines", "Some Other CPU", "--across-machines"]);
     has(&ok(&format!("{comparing} --across-machines")), &["the runs differ in CPU"]);
@@ -198,11 +190,7 @@ fn machines_are_not_mixed_unawares() {
     assert!(drawn.err.starts_with("warning: other.jsonl comes from another machine"), "{drawn:?}");
     has(&drawn.out, &["different machines"]);
 
-    let unrelated = changed(|line| {
-        if line["type"] == "row" {
-            line["experiment"] = "another".into();
-        }
-    });
+    let unrelated = changed("row", |line| line["experiment"] = "another".into());
     let unrelated = folder.write("unrelated.jsonl", unrelated);
     let comparing = format!("compare {} {unrelated}", record());
     refused(&comparing, 1, &["no row in common", "accepted"]);

@@ -5,9 +5,11 @@
 //! others; `mod child;` alone is no use. Tests inside of files are left out.
 
 use crate::support::root;
+use regex_lite::Regex;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
+use std::sync::LazyLock;
 
 /// A module by its names from the root of the crate on, or a path to something in one.
 type Names = Vec<String>;
@@ -15,51 +17,29 @@ type Names = Vec<String>;
 /// Files by their modules.
 type Uses = BTreeMap<Names, BTreeSet<Names>>;
 
-/// The words and signs of a program, `::` one of them; none of comments, strings and lifetimes.
+/// The paths and signs of a program: a path is one of them, a macro's with its `!`. None of comments, of
+/// strings, and of whom things are visible to.
 fn tokens(text: &str) -> Vec<&str> {
-    let end = |from: usize, what: &str| text[from..].find(what).map(|at| from + at + what.len());
-    let is_word = |c: char| c.is_alphanumeric() || c == '_';
-    let (mut tokens, mut at) = (Vec::new(), 0);
-    while let Some(first) = text[at..].chars().next() {
-        let word: usize = text[at..].chars().take_while(|c| is_word(*c)).map(char::len_utf8).sum();
-        let rest = &text[at + word..];
-        let hashes = rest.len() - rest.trim_start_matches('#').len();
-        let next = if rest[hashes..].starts_with('"') && ["r", "br"].contains(&&text[at..at + word])
-        {
-            end(at + word + hashes + 1, &format!("\"{}", &rest[..hashes]))
-        } else if word > 0 {
-            let raw = &text[at..at + word] == "r" && rest.starts_with('#');
-            tokens.extend(Some(&text[at..at + word]).filter(|_| !raw));
-            Some(at + word + usize::from(raw))
-        } else if text[at..].starts_with("//") {
-            end(at, "\n")
-        } else if text[at..].starts_with("::") {
-            tokens.push("::");
-            Some(at + 2)
-        } else if first == '"' {
-            let mut escaped = false;
-            let closing = text[at + 1..].find(|c: char| {
-                let closes = c == '"' && !escaped;
-                escaped = c == '\\' && !escaped;
-                closes
-            });
-            closing.map(|length| at + length + 2)
-        } else if first == '\'' {
-            // A character, or the sign before a lifetime's name.
-            let length = text[at + 1..].chars().next().map_or(1, char::len_utf8);
-            match text[at + 1..].starts_with('\\') {
-                true => end(at + 3, "'"),
-                false if text[at + 1 + length..].starts_with('\'') => Some(at + length + 2),
-                false => Some(at + 1),
-            }
-        } else {
-            tokens
-                .extend(Some(&text[at..at + first.len_utf8()]).filter(|_| !first.is_whitespace()));
-            Some(at + first.len_utf8())
-        };
-        at = next.unwrap_or(text.len());
-    }
-    tokens
+    static TOKEN: LazyLock<Regex> = LazyLock::new(|| {
+        let comment = r"//.*|/\*(?s:.*?)\*/";
+        let string = r##"b?r"[^"]*"|b?r#+"(?s:.*?)"#+|"(?:\\(?s:.)|[^"\\])*""##;
+        let character = r"'(?:\\.[^']*|[^'\\])'|'\w+";
+        let visibility = r"\((?:super|crate|in [\w:]+)\)";
+        let token = r"\w+(?:::\w+)*(?:!\B)?|::|\S";
+        let all = [comment, string, character, visibility, token].join("|");
+        Regex::new(&all).expect("an expression")
+    });
+    let is_left_out = |token: &&str| {
+        token.starts_with(['\'', '"'])
+            || token.ends_with('"')
+            || token.len() > 1 && token.starts_with(['/', '('])
+    };
+    TOKEN.find_iter(text).map(|found| found.as_str()).filter(|token| !is_left_out(token)).collect()
+}
+
+/// A token as a path.
+fn names(token: &str) -> Names {
+    token.split("::").map(str::to_owned).collect()
 }
 
 /// Behind the bracket that closes the one at a place.
@@ -73,30 +53,24 @@ fn behind(tokens: &[&str], open: usize) -> usize {
     tokens[open..].iter().position(closes).map_or(tokens.len(), |length| open + length + 1)
 }
 
-/// Without what is compiled for tests alone, and without whom things are visible to.
+/// Without what is compiled for tests alone.
 fn of_the_program<'t>(tokens: &[&'t str]) -> Vec<&'t str> {
     let (mut kept, mut at) = (Vec::new(), 0);
     while at < tokens.len() {
         let is = |what: &[&str]| tokens[at..].starts_with(what);
-        if is(&["#", "[", "cfg", "(", "test"]) || is(&["#", "[", "cfg", "(", "all", "(", "test"]) {
-            at = behind(tokens, at + 1);
-            while tokens[at..].starts_with(&["#"]) {
-                at = behind(tokens, at + 1);
-            }
-            let visibility = ["pub", "(", "super", "crate", ")"];
-            let mut item = tokens[at..].iter().skip_while(|token| visibility.contains(token));
-            let imports = item.next() == Some(&"use");
-            while at < tokens.len() && tokens[at] != ";" && (imports || tokens[at] != "{") {
-                at += 1;
-            }
-            at = if at < tokens.len() && tokens[at] == "{" { behind(tokens, at) } else { at + 1 };
-        } else if is(&["pub", "("]) {
-            kept.push("pub");
-            at = behind(tokens, at + 1);
-        } else {
+        if !is(&["#", "[", "cfg", "(", "test"]) && !is(&["#", "[", "cfg", "(", "all", "(", "test"])
+        {
             kept.push(tokens[at]);
             at += 1;
+            continue;
         }
+        while tokens.get(at) == Some(&"#") {
+            at = behind(tokens, at + 1);
+        }
+        let imports = tokens[at..].iter().find(|token| **token != "pub") == Some(&"use");
+        let ends = |token: &&str| *token == ";" || (*token == "{" && !imports);
+        let end = tokens[at..].iter().position(ends).map_or(tokens.len(), |length| at + length);
+        at = if tokens.get(end) == Some(&"{") { behind(tokens, end) } else { end + 1 };
     }
     kept
 }
@@ -113,133 +87,103 @@ struct File {
     words: BTreeSet<String>,
 }
 
-/// The paths of a `use`, with the name that each has here.
-fn imports(tokens: &[&str], before: &[&str], into: &mut Vec<(Names, String)>) {
-    let mut path: Vec<&str> = before.to_vec();
-    let mut at = 0;
-    while at < tokens.len() {
-        match tokens[at] {
+/// The paths of a `use`, with the name that each has here, up to the sign that ends them.
+fn imports<'t>(
+    tokens: &mut impl Iterator<Item = &'t str>,
+    mut path: Names,
+    into: &mut Vec<(Names, String)>,
+) -> &'t str {
+    let mut name = None;
+    loop {
+        match tokens.next().unwrap_or(";") {
             "{" => {
-                let end = behind(tokens, at);
-                let mut from = at + 1;
-                for place in at + 1..end {
-                    let outside = behind_all(&tokens[at + 1..place]);
-                    if place == end - 1 || (tokens[place] == "," && outside) {
-                        imports(&tokens[from..place], &path, into);
-                        from = place + 1;
-                    }
-                }
-                return;
+                while imports(&mut *tokens, path.clone(), into) == "," {}
+                name = None;
             }
-            "as" => break,
+            "as" => name = tokens.next().map(str::to_owned),
+            "self" if !path.is_empty() => name = path.last().cloned(),
             "::" => {}
-            word => path.push(word),
+            end @ ("," | "}" | ";") => {
+                into.extend(name.map(|name| (path, name)));
+                return end;
+            }
+            token => {
+                path.extend(names(token));
+                name = path.last().cloned();
+            }
         }
-        at += 1;
     }
-    if path.last() == Some(&"self") && path.len() > 1 {
-        path.pop();
-    }
-    let name = if at < tokens.len() { tokens.last() } else { path.last() };
-    if let Some(name) = name.filter(|_| path.len() > before.len() || before.last() == path.last()) {
-        into.push((path.iter().map(|word| (*word).to_owned()).collect(), (*name).to_owned()));
-    }
-}
-
-/// Whether every bracket is closed.
-fn behind_all(tokens: &[&str]) -> bool {
-    let count = |what: &str| tokens.iter().filter(|token| **token == what).count();
-    count("{") == count("}")
 }
 
 impl File {
     /// Reads a module's file. `modules` are all of the crate's.
     fn read(module: &Names, text: &str, modules: &BTreeSet<&Names>) -> File {
-        let all = tokens(text);
-        let tokens = of_the_program(&all);
+        let tokens = of_the_program(&tokens(text));
         let mut file = File::default();
-        let mut aliases: BTreeMap<&str, Names> = BTreeMap::new();
-        let mut passed: Vec<(String, Names)> = Vec::new();
+        let (mut aliases, mut paths) = (BTreeMap::new(), Vec::new());
         // Modules inside of the file, with their ends.
         let mut inner: Vec<(usize, &str)> = Vec::new();
-        let (mut at, mut paths) = (0, Vec::new());
-        while at < tokens.len() {
+        let mut at = 0;
+        while let [token, next, ..] = tokens[at..] {
             inner.retain(|(end, _)| at < *end);
-            let here: Names = module
-                .iter()
-                .cloned()
-                .chain(inner.iter().map(|(_, name)| (*name).to_owned()))
-                .collect();
-            let starts = at == 0 || tokens[at - 1] != "::";
-            match tokens[at] {
-                "use" if starts => {
-                    let length = tokens[at..].iter().position(|token| *token == ";").unwrap_or(1);
-                    let (mut found, is_passed) = (Vec::new(), at > 0 && tokens[at - 1] == "pub");
-                    imports(&tokens[at + 1..at + length], &[], &mut found);
+            let inside = inner.iter().map(|(_, name)| (*name).to_owned());
+            let here: Names = module.iter().cloned().chain(inside).collect();
+            let before = at.checked_sub(1).map_or("", |before| tokens[before]);
+            at += 1;
+            match token {
+                "use" => {
+                    let mut rest = tokens[at..].iter().copied();
+                    let mut found = Vec::new();
+                    imports(&mut rest, Names::new(), &mut found);
+                    at = tokens.len() - rest.len();
                     for (path, name) in found {
                         let path = absolute(&here, module, &path, modules);
-                        match (path, is_passed) {
-                            (Some(path), true) => passed.push((name, path)),
-                            (None, true) => passed.push((name, Vec::new())),
-                            (Some(path), false) => {
-                                let word =
-                                    tokens[at..at + length].iter().find(|word| **word == name);
-                                aliases.extend(word.map(|word| (*word, path.clone())));
-                                file.named.insert(path);
-                            }
-                            (None, false) => {}
+                        if before == "pub" {
+                            file.passed_on.push((name, path.unwrap_or_default()));
+                        } else if let Some(path) = path {
+                            file.named.insert(path.clone());
+                            aliases.insert(name, path);
                         }
                     }
-                    at += length;
                 }
-                "mod" if starts => {
-                    let name = if tokens.get(at + 1) == Some(&"$") { at + 2 } else { at + 1 };
+                "mod" => {
+                    let name = if next == "$" { at + 1 } else { at };
                     if tokens.get(name + 1) == Some(&"{") {
                         inner.push((behind(&tokens, name + 1), tokens[name]));
                     }
                     at = name + 1;
                 }
-                "macro_rules" => {
-                    file.macros.extend(tokens.get(at + 2).map(|name| (*name).to_owned()));
-                    at += 3;
+                "macro_rules!" => {
+                    file.macros.insert(next.to_owned());
+                    at += 1;
                 }
                 // A name that is given here is not used.
                 "fn" | "struct" | "enum" | "const" | "static" | "type" | "trait"
-                    if tokens.get(at + 2) != Some(&"::") =>
+                    if !next.contains("::") =>
                 {
-                    at += 2;
-                }
-                word if starts && word.chars().all(|c| c.is_alphanumeric() || c == '_') => {
-                    file.words.insert(word.to_owned());
-                    let mut path = vec![word.to_owned()];
-                    while let ["::", next, ..] = tokens[at + 1..]
-                        && next.chars().all(|c| c.is_alphanumeric() || c == '_')
-                    {
-                        path.push(next.to_owned());
-                        at += 2;
-                    }
-                    if let ["!", "(" | "[" | "{", ..] = tokens[at + 1..] {
-                        path.last_mut().expect("one name").push('!');
-                    }
-                    paths.push((here, path));
                     at += 1;
                 }
-                _ => at += 1,
+                _ if before != "::"
+                    && token.starts_with(|c: char| c == '_' || c.is_alphanumeric()) =>
+                {
+                    paths.push((here, names(token)));
+                }
+                _ => {}
             }
         }
         for (here, path) in paths {
-            let is_macro = path[0].ends_with('!');
-            if let Some(alias) = aliases.get(&*path[0]).filter(|_| path.len() > 1) {
+            file.words.insert(path[0].clone());
+            if let Some(alias) = aliases.get(&path[0]).filter(|_| path.len() > 1) {
                 file.named.insert([&alias[..], &path[1..]].concat());
-            } else if is_macro {
+            } else if path[0].ends_with('!') {
                 file.named.insert(path);
             } else if path.len() > 1 {
                 file.named.extend(absolute(&here, module, &path, modules));
             }
         }
-        let uses_too = passed.iter().filter(|(name, _)| file.words.contains(name));
-        file.named.extend(uses_too.map(|(_, path)| path.clone()).filter(|path| !path.is_empty()));
-        file.passed_on = passed;
+        let uses_too = file.passed_on.iter().filter(|(name, _)| file.words.contains(name));
+        let uses_too = uses_too.map(|(_, path)| path.clone()).filter(|path| !path.is_empty());
+        file.named.extend(uses_too.collect::<Vec<_>>());
         file
     }
 }
@@ -321,22 +265,16 @@ fn uses(texts: &BTreeMap<Names, String>) -> Uses {
 }
 
 /// Files that use each other in a circle.
-fn circle(mut left: Uses) -> Option<Vec<String>> {
-    // Whoever uses nobody who is left can be read first.
-    while let Some(free) = {
-        let is_free =
-            |(_, used): &(&Names, &BTreeSet<Names>)| used.iter().all(|one| !left.contains_key(one));
-        left.iter().find(is_free).map(|(module, _)| module.clone())
-    } {
-        left.remove(&free);
-    }
-    let mut way = vec![left.keys().next()?];
+fn circle(mut left: Uses) -> Vec<String> {
     loop {
-        let next = left[way[way.len() - 1]].iter().find(|used| left.contains_key(*used))?;
-        if let Some(start) = way.iter().position(|module| *module == next) {
-            return Some(way[start..].iter().map(|module| module.join("/")).collect());
+        let is_left = |one: &&Names| left.contains_key(*one);
+        let used: BTreeSet<Names> = left.values().flatten().filter(is_left).cloned().collect();
+        let all = left.len();
+        // Who uses nobody who is left is in no circle, and neither is whom nobody uses.
+        left.retain(|module, uses| used.contains(module) && !uses.is_disjoint(&used));
+        if left.len() == all {
+            return left.keys().map(|module| module.join("/")).collect();
         }
-        way.push(next);
     }
 }
 
@@ -383,7 +321,7 @@ fn no_crate_has_a_circle_of_files() {
             let all = &uses[&module(user)];
             assert!(all.contains(&module(used)), "{folder}: {user} uses {used}, found {all:?}");
         }
-        assert_eq!(circle(uses), None, "{folder}");
+        assert_eq!(circle(uses), [""; 0], "{folder}");
     }
 }
 
@@ -393,8 +331,8 @@ fn a_circle_is_found_however_it_is_closed() {
         circle(uses(&files.iter().map(|(name, text)| (module(name), (*text).to_owned())).collect()))
     };
     let lower = ("b", "pub fn two() {} // crate::a::one()");
-    assert_eq!(of(&[("a", "use crate::b::{self, two}; fn one() { b::two() }"), lower]), None);
-    let both = Some(vec!["a".to_owned(), "b".to_owned()]);
+    assert_eq!(of(&[("a", "use crate::b::{self, two}; fn one() { b::two() }"), lower]), [""; 0]);
+    let both = ["a", "b"];
     for (a, b) in [
         ("use crate::b::{self, two};", "fn two() { crate::a::one() }"),
         ("use super::b; fn one() { b::two() }", "use super::a::*;"),
@@ -412,12 +350,12 @@ fn a_circle_is_found_however_it_is_closed() {
     // A parent that lends to its child and uses it; not one that passes on, nor one whose tests use it.
     let child = ("a/child", "use super::lent; pub fn two() { lent() }");
     let parent = "mod child; fn lent() {} fn one() { child::two() }";
-    assert!(of(&[("a", parent), child]).is_some());
+    assert_eq!(of(&[("a", parent), child]), ["a", "a/child"]);
     for parent in [
         "mod child; pub use child::two; fn lent() {}",
         "mod child; fn lent() {} #[cfg(test)] mod tests { fn one() { super::child::two() } }",
         "mod child; fn lent() -> &'static str { \"child::two()\" }",
     ] {
-        assert_eq!(of(&[("a", parent), child]), None, "{parent}");
+        assert_eq!(of(&[("a", parent), child]), [""; 0], "{parent}");
     }
 }

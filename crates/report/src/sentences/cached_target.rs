@@ -165,52 +165,6 @@ fn prefetch_kind(in_l2: Option<Verdict>, in_memory: Option<Verdict>) -> &'static
 mod tests {
     use super::*;
 
-    fn target(state: &str, cached: f64, temporal: f64, non_temporal: f64, noise: f64) -> [Row; 3] {
-        let key = cell("copy", 8192, state).with(&[(SOURCE_CACHED, cached)]);
-        let non_temporal = noisy(&key, "copy.avx.nt", non_temporal, noise);
-        [row(&key, LIBC, temporal * 1.2), row(&key, "copy.avx", temporal), non_temporal]
-    }
-
-    fn targets(non_temporal: f64, far: f64, noise: f64) -> Vec<String> {
-        let rows = [
-            target(TARGET_READ, 1.0, 100.0, non_temporal, noise),
-            target(TARGET_FAR, 1.0, 100.0, far, 0.001),
-            target(TARGET_UNREAD, 1.0, 90.0, non_temporal * 2.0, 0.001),
-            target(TARGET_READ, 0.0, 300.0, 150.0, 0.001),
-        ];
-        verdicts(&rows.concat())
-    }
-
-    fn prefetched(levels: &[(Level, f64)]) -> Vec<String> {
-        let at = |(level, with): &(Level, f64)| {
-            let key = at(*level, cell("copy", 65536, PREFETCHNTA));
-            [row(&key, "copy.mmx", 100.0), row(&key, "copy.mmx.pf320", *with)]
-        };
-        verdicts(&levels.iter().flat_map(at).collect::<Vec<_>>())
-    }
-
-    #[cfg(target_arch = "x86_64")]
-    #[test]
-    fn each_kind_of_target_and_of_prefetch_has_its_sentence() {
-        let prefetched =
-            |l2: f64, memory: f64| prefetched(&[(Level::L2, l2), (Level::Dram, memory)]);
-        let cases = [
-            ("at cached speed", targets(105.0, 900.0, 0.001)),
-            ("at memory speed", targets(900.0, 900.0, 0.001)),
-            ("neither", targets(300.0, 900.0, 0.001)),
-            ("noise around the border", targets(110.0, 900.0, 0.02)),
-            ("nothing", verdicts(&[])),
-            ("prefetching as A64", prefetched(150.0, 60.0)),
-            ("prefetching as AXP and P4", prefetched(100.0, 100.0)),
-            ("prefetching helps and costs nothing", prefetched(100.0, 60.0)),
-            ("prefetching hurts in L2", prefetched(150.0, 100.0)),
-            ("prefetching helps in L2", prefetched(50.0, 100.0)),
-            ("prefetching hurts uncached", prefetched(100.0, 150.0)),
-            ("prefetching in L1 alone", self::prefetched(&[(Level::L1, 90.0)])),
-        ];
-        kept("cached-target", &cases);
-    }
-
     #[test]
     fn borders_of_the_kinds() {
         for (low, high, rounds, over_far, kind) in [

@@ -34,11 +34,9 @@ fn pre_check(pages: &[&Row]) -> String {
     let mut text = format!("Pages compared as ksmd does: {name} {how} {time:.1} ns a comparison");
     for other in ["compare.gpr64", LIBC].into_iter().filter(|other| other != name) {
         let Some(row) = named(pages, other) else { continue };
-        let ratio = versus(row, winner);
-        text += &match says(ratio) {
-            Verdict::Slower => format!(", {other} takes {} longer", percent(ratio.median)),
-            _ => format!(", {other} is not measurably different"),
-        };
+        let none = "is not measurably different";
+        let told = told(versus(row, winner), [none, "takes {} longer", none]);
+        text += &format!(", {other} {told}");
     }
     let stem = |row: &Row| family(&row.candidate).map(|(stem, _)| stem.to_owned());
     let pre = |row: &Row| family(&row.candidate).map_or(0, |(_, bytes)| bytes);
@@ -98,7 +96,7 @@ fn by_position(sweep: &[&Row]) -> Vec<String> {
             .map(|(position, pair)| (position.max(1), pair.median, says(pair)))
             .collect();
         points.sort_by_key(|point| point.0);
-        if let Some(found) = break_even(&points) {
+        if let Some((_, found)) = break_even(&points) {
             sentences.push(format!(
                 "{operation} of {size} B: {vector} beats {integer} {found} of equal beginning"
             ));
@@ -106,12 +104,9 @@ fn by_position(sweep: &[&Row]) -> Vec<String> {
         let mut pre_checked =
             of(&format!("{vector}.pre64")).into_iter().filter_map(|row| over(row, vector));
         if let Some((_, pair)) = pre_checked.find(|(position, _)| *position as u64 == size) {
-            let part = percent(pair.median);
-            let effect = match says(pair) {
-                Verdict::Slower => format!("costs {part} (004.8: \"no downside\")"),
-                Verdict::Faster => format!("saves {part}"),
-                Verdict::CannotTell => "costs nothing measurable (004.8: still true)".to_owned(),
-            };
+            let costs = "costs {} (004.8: \"no downside\")";
+            let none = "costs nothing measurable (004.8: still true)";
+            let effect = told(pair, ["saves {}", costs, none]);
             sentences
                 .push(format!("{operation} of {size} equal B: looking at 64 bytes first {effect}"));
         }
@@ -195,63 +190,9 @@ fn clock(calls: &[&Row]) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::made_up::{cell, row};
     use super::*;
     use cachewise_measure::CallTimes;
-
-    fn page(candidate: &str, ns: f64) -> Row {
-        let [a, b, c] = WITHIN;
-        row(&cell("compare", 4096, "pages"), candidate, ns).with(&[(a, 0.5), (b, 0.6), (c, 0.7)])
-    }
-
-    fn swept(candidate: &str, position: f64, ns: f64) -> Row {
-        row(&cell("compare", 4096, "sweep").with(&[(FIRST_DIFFERENCE, position)]), candidate, ns)
-    }
-
-    fn called(candidate: &str, launch: f64, share: f64, times: &CallTimes) -> Row {
-        let cell = cell("compare", 4096, "calls to 1000 ns").with(&[(LAUNCH, launch)]);
-        let histogram = Some(times.histogram(1000.0, 1));
-        Row { histogram, ..row(&cell, candidate, 50.0).with(&[(BELOW_100, share)]) }
-    }
-
-    /// Calls under 100 ns, of integers and of vectors, in two launches.
-    fn launches(integers: [f64; 2], vectors: [f64; 2]) -> Vec<String> {
-        let of = |name: &str, [first, second]: [f64; 2]| {
-            let times = CallTimes::default();
-            [(1.0, first), (2.0, second)].map(|(at, share)| called(name, at, share, &times))
-        };
-        verdicts(&[of("compare.gpr64", integers), of("compare.avx2.pre64", vectors)].concat())
-    }
-
-    #[test]
-    fn each_outcome_has_its_sentences() {
-        let pages = [
-            page("compare.gpr64", 90.0),
-            page(LIBC, 50.05),
-            page("compare.avx2", 60.0),
-            page("compare.avx2.pre16", 50.0),
-            page("compare.avx2.pre64", 55.0),
-        ];
-        let sweep = [
-            swept("compare.gpr64", 0.0, 2.0),
-            swept("compare.avx2", 0.0, 4.0),
-            swept("compare.gpr64", 64.0, 10.0),
-            swept("compare.avx2", 64.0, 5.0),
-            swept("compare.gpr64", 4096.0, 300.0),
-            swept("compare.avx2", 4096.0, 60.0),
-            swept("compare.avx2.pre64", 4096.0, 66.0),
-        ];
-        let same = [page("compare.avx2", 50.0), page("compare.avx2.pre64", 50.05)];
-        let cases = [
-            ("a pre-check pays", verdicts(&pages)),
-            ("a pre-check makes no difference", verdicts(&same)),
-            ("positions", verdicts(&sweep)),
-            ("more calls under 100 ns with vectors", launches([0.5, 0.6], [0.7, 0.8])),
-            ("fewer", launches([0.7, 0.8], [0.5, 0.6])),
-            ("launches that overlap", launches([0.5, 0.7], [0.6, 0.8])),
-            ("nothing", verdicts(&[])),
-        ];
-        kept("compare-latency", &cases);
-    }
 
     #[test]
     fn a_spike_is_seen_and_a_smooth_tail_is_not() {
@@ -263,7 +204,10 @@ mod tests {
         let mut spiky = smooth.clone();
         (0..200).for_each(|_| spiky.record(603.0));
         assert_eq!(spike(&spiky.histogram(1000.0, 1)), Some(600.0));
-        let here = [called("libc", 2.0, 0.5, &spiky), called("libc", 1.0, 0.5, &smooth)];
+        let here = [(2.0, &spiky), (1.0, &smooth)].map(|(launch, times)| {
+            let cell = cell("compare", 4096, "calls to 1000 ns").with(&[(LAUNCH, launch)]);
+            Row { histogram: Some(times.histogram(1000.0, 1)), ..row(&cell, LIBC, 50.0) }
+        });
         let said = spikes(&here.iter().collect::<Vec<_>>()).expect("a sentence");
         assert!(said.ends_with("here too: libc at 600 ns in launch 2"), "{said}");
         assert!(spikes(&[&here[1]]).expect("a sentence").contains("not here"));

@@ -13,7 +13,13 @@ pub fn verdicts(rows: &[Row]) -> Vec<String> {
             let part = |row: &&Row| {
                 let pieces = bytes(axis(row, CHUNK) as u64);
                 let order = if axis(row, SHUFFLED) == 1.0 { " shuffled" } else { "" };
-                format!("{pieces}{order} {}", takes(versus(row, one), "no measurable difference"))
+                format!(
+                    "{pieces}{order} {}",
+                    told(
+                        versus(row, one),
+                        ["takes {} less", "takes {} longer", "no measurable difference"]
+                    )
+                )
             };
             let sentence = format!(
                 "{operation} with {candidate}: one call of {} {:.3} GB/s; by {}",
@@ -37,29 +43,4 @@ pub fn verdicts(rows: &[Row]) -> Vec<String> {
         }
     }
     [headline, sentences].concat()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn rows(pieces: [f64; 2], page: f64, shuffled: f64) -> [Row; 3] {
-        let ways = [(8192.0, 0.0, 100.0), (pieces[0], 0.0, page), (pieces[1], 1.0, shuffled)];
-        ways.map(|(chunk, order, ns)| {
-            let cell = cell("zero", 8192, "extent").with(&[(CHUNK, chunk), (SHUFFLED, order)]);
-            row(&cell, "zero.avx", ns)
-        })
-    }
-
-    #[test]
-    fn contiguity_pays_or_does_not() {
-        let pages = [4096.0; 2];
-        let cases = [
-            ("pieces take longer", verdicts(&rows(pages, 120.0, 200.0))),
-            ("pieces do not differ", verdicts(&rows(pages, 100.02, 100.03))),
-            ("no pages", verdicts(&rows([2048.0; 2], 120.0, 200.0))),
-            ("one call alone", verdicts(&rows(pages, 120.0, 200.0)[..1])),
-        ];
-        kept("extent", &cases);
-    }
 }

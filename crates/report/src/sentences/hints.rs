@@ -2,26 +2,19 @@
 
 use super::support::*;
 
-/// What was found of a promise that one sample is less than the other of the same round.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Promise {
-    Kept,
-    Broken,
-    CannotTell,
-}
-
-/// Two standard deviations of a coin's tosses, the sign test: what a bystander loses may be next to
-/// nothing, and below, so that a ratio would mean little. Rounds in which the two are equal say nothing.
-fn promise(less: &[f64], more: &[f64]) -> Promise {
+/// Whether one sample is less than the other of the same round: two standard deviations of a coin's tosses,
+/// the sign test. What a bystander loses may be next to nothing, and below, so that a ratio would mean
+/// little. Rounds in which the two are equal say nothing.
+fn promise(less: &[f64], more: &[f64]) -> Verdict {
     let below = less.iter().zip(more).filter(|(less, more)| less < more).count() as f64;
     let above = less.iter().zip(more).filter(|(less, more)| less > more).count() as f64;
     let (half, spread) = ((below + above) / 2.0, (below + above).sqrt());
     if below - half > spread {
-        Promise::Kept
+        Verdict::Faster
     } else if half - below > spread {
-        Promise::Broken
+        Verdict::Slower
     } else {
-        Promise::CannotTell
+        Verdict::CannotTell
     }
 }
 
@@ -63,16 +56,22 @@ fn verdict(what: &str, rows: &[&Row], soon_kernel: &str, never_kernel: &str) -> 
         time if time <= 0.0 => "nothing that can be measured".to_owned(),
         time => format!("{:.1} us", time / 1000.0),
     };
-    let reader = match promise(&read_soon.reader_ns, &read_never.reader_ns) {
-        Promise::Kept => "soon leaves the destination cached",
-        Promise::Broken => "soon does NOT leave the destination cached",
-        Promise::CannotTell => "cannot tell whether soon leaves the destination cached",
-    };
-    let bystander = match promise(&lost_never.bystander_ns, &lost_soon.bystander_ns) {
-        Promise::Kept => "never leaves the bystander cached",
-        Promise::Broken => "never does NOT leave the bystander cached",
-        Promise::CannotTell => "cannot tell whether never leaves the bystander cached",
-    };
+    let reader = words(
+        promise(&read_soon.reader_ns, &read_never.reader_ns),
+        [
+            "soon leaves the destination cached",
+            "soon does NOT leave the destination cached",
+            "cannot tell whether soon leaves the destination cached",
+        ],
+    );
+    let bystander = words(
+        promise(&lost_never.bystander_ns, &lost_soon.bystander_ns),
+        [
+            "never leaves the bystander cached",
+            "never does NOT leave the bystander cached",
+            "cannot tell whether never leaves the bystander cached",
+        ],
+    );
     let by = |kernel: &str| if kernel.is_empty() { String::new() } else { format!(" ({kernel})") };
     let [soon, never] = [read_soon, read_never].map(|row| micros(&row.reader_ns));
     let [by_soon, by_never] = [soon_kernel, never_kernel].map(by);
@@ -86,45 +85,13 @@ fn verdict(what: &str, rows: &[&Row], soon_kernel: &str, never_kernel: &str) -> 
 
 #[cfg(test)]
 mod tests {
+    use super::super::made_up::{cell, row};
     use super::*;
 
-    fn told(reader: [f64; 2], bystander: [f64; 2], kernels: Option<[&str; 2]>) -> Vec<String> {
-        let row = |state, nth: usize, reader: f64, bystander: f64| {
-            let name = ["cachewise soon", "cachewise never"][nth];
-            let row = row(&cell("copy", 1 << 20, state), name, 100.0);
-            Row { reader_ns: vec![reader; 15], bystander_ns: vec![bystander; 15], ..row }
-        };
-        let rows = [0, 1].map(|nth| {
-            [row("read", nth, reader[nth], 0.0), row("beside", nth, 0.0, bystander[nth])]
-        });
-        let decision = |(reuse, kernel): (&str, &str)| Decision {
-            operation: "copy".into(),
-            reuse: reuse.into(),
-            from: 1 << 20,
-            to: Some(1 << 20),
-            kernel: kernel.into(),
-            ratio: None,
-            why: None,
-        };
-        let decisions =
-            kernels.map(|[soon, never]| [("soon", soon), ("never", never)].map(decision));
-        verdicts(&rows.concat(), decisions.as_ref().map_or(&[], |decisions| decisions))
-    }
-
     #[test]
-    fn a_promise_is_kept_broken_or_cannot_be_told() {
-        let cases = [
-            (
-                "both are kept",
-                told([1000.0, 9000.0], [8000.0, -50.0], Some(["copy.avx", "copy.avx.nt"])),
-            ),
-            ("both are broken", told([9.0, 1.0], [1.0, 9.0], None)),
-            ("ties break none", told([1.0, 1.0], [1.0, 1.0], None)),
-            ("the same kernel", told([1.0, 1.0], [1.0, 1.0], Some(["copy.avx", "copy.avx"]))),
-        ];
-        kept("hints", &cases);
+    fn rounds_that_disagree_tell_nothing_and_neither_does_one_hint() {
         let mixed: Vec<f64> = (0..16).map(|round| f64::from(round % 2) * 2.0).collect();
-        assert_eq!(promise(&[1.0; 16], &mixed), Promise::CannotTell);
+        assert_eq!(promise(&[1.0; 16], &mixed), Verdict::CannotTell);
         let alone = row(&cell("copy", 1 << 20, "read"), "cachewise soon", 1.0);
         assert!(verdicts(&[alone], &[]).is_empty());
     }

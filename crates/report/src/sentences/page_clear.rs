@@ -44,14 +44,12 @@ pub fn verdicts(rows: &[Row]) -> Vec<String> {
 
 /// At which sizes one of a pair beats the other. None where they were not compared.
 fn today(cells: &Cells<'_>, (nt, temporal): (&str, &str)) -> Option<String> {
-    let pairs =
-        cells.iter().filter_map(|(key, of_cell)| Some((key.size, between(of_cell, nt, temporal)?)));
-    let mut found: Vec<(u64, Verdict)> = pairs.map(|(size, pair)| (size, says(pair))).collect();
-    found.sort_unstable_by_key(|(size, _)| *size);
+    let mut found = pairs(cells, nt, temporal);
+    found.sort_unstable_by_key(|(key, _)| key.size);
     let [faster, slower, open] =
         [Verdict::Faster, Verdict::Slower, Verdict::CannotTell].map(|wanted| {
-            let sizes = found.iter().filter(|(_, verdict)| *verdict == wanted);
-            let sizes = joined(sizes.map(|(size, _)| bytes(*size)), ", ");
+            let sizes = found.iter().filter(|(_, pair)| says(*pair) == wanted);
+            let sizes = joined(sizes.map(|(key, _)| bytes(key.size)), ", ");
             if sizes.is_empty() { "no size".to_owned() } else { sizes }
         });
     (!found.is_empty()).then(|| {
@@ -91,48 +89,4 @@ pub(super) fn beside_libc(cells: &Cells<'_>) -> Option<String> {
             format!("More than {margin:.0} % faster than libc: {}", better.join(", "))
         }
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn sized(size: usize, temporal: f64, nt: f64) -> Vec<Row> {
-        let cell = cell("zero", size, "made up");
-        let times = [
-            (LIBC, 100.0),
-            ("zero.mmx", temporal),
-            ("zero.mmx.nt", nt),
-            ("zero.avx", temporal / 2.0),
-            ("zero.avx.nt", nt / 2.0),
-        ];
-        times.map(|(name, ns)| row(&cell, name, ns)).to_vec()
-    }
-
-    #[test]
-    fn each_outcome_has_its_sentences() {
-        let key = cell("zero", 32 << 10, "made up");
-        let unclear = [
-            row(&key, LIBC, 50.0),
-            noisy(&key, "zero.mmx", 100.0, 0.4),
-            row(&key, "zero.mmx.nt", 100.0),
-        ];
-        let small = cell("zero", 4096, "made up");
-        let untested = [row(&small, LIBC, 50.0), row(&small, "zero.avx", 60.0)];
-        let both = |small: (f64, f64), large: (f64, f64)| {
-            verdicts(
-                &[sized(32 << 10, small.0, small.1), sized(320 << 10, large.0, large.1)].concat(),
-            )
-        };
-        let cases = [
-            ("as claimed", both((100.0, 150.0), (100.0, 60.0))),
-            ("otherwise", both((200.0, 100.0), (210.0, 400.0))),
-            ("noise", verdicts(&unclear)),
-            ("the document's kernels are missing", verdicts(&untested)),
-            ("libc alone", verdicts(&[row(&small, LIBC, 50.0)])),
-            ("a kernel alone", verdicts(&[row(&small, "zero.avx", 50.0)])),
-            ("nothing", verdicts(&[])),
-        ];
-        kept("page-clear", &cases);
-    }
 }

@@ -49,27 +49,3 @@ pub fn verdicts(rows: &[Row]) -> Vec<String> {
     let headline = format!("002.11, colour costs 30 %: {answer}");
     std::iter::once(headline).chain(each).collect()
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn rows(one: f64, given: f64) -> [Row; 2] {
-        [(PAGES_OF[0], one), (PAGES_OF[2], given)].map(|(of, ratio)| {
-            over(100.0, row(&at(Level::L2, cell("zero", 524_288, of)), LIBC, 100.0 * ratio))
-        })
-    }
-
-    #[test]
-    fn colour_costs_or_does_not() {
-        let [one, given] = rows(1.0, 1.0);
-        let noise = [with_ratio(one, (0.5, 1.0, 2.0)), given];
-        let cases = [
-            ("as claimed", verdicts(&rows(1.8, 1.1))),
-            ("less", verdicts(&rows(1.1, 1.0))),
-            ("nothing to see", verdicts(&rows(1.0, 1.0))),
-            ("noise", verdicts(&noise)),
-        ];
-        kept("page-colour", &cases);
-    }
-}

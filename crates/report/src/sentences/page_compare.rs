@@ -51,40 +51,8 @@ fn of_state(of_all: &[&Row]) -> Vec<String> {
 /// `80.0 ns a pair, 12 % less time than compare.gpr64 alone (90.0 ns)`, and so on.
 fn beside(ours: &Row, theirs: &Row, alone: &str) -> String {
     let pair = versus(ours, theirs);
-    let than = match says(pair) {
-        Verdict::Faster => format!("{} less time than", percent(pair.median)),
-        Verdict::Slower => format!("{} more time than", percent(pair.median)),
-        Verdict::CannotTell => "no measurably different time from".to_owned(),
-    };
+    let none = "no measurably different time from";
+    let than = told(pair, ["{} less time than", "{} more time than", none]);
     let (ns, name, other) = (ours.median_ns(), &theirs.candidate, theirs.median_ns());
     format!("{ns:.1} ns a pair, {than} {name}{alone} ({other:.1} ns)")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn pair(candidate: &str, ns: f64) -> Row {
-        let row = row(&cell("compare", 4096, PAIRS[0]), candidate, ns);
-        row.with(&WITHIN.map(|name| (name, 0.8)))
-    }
-
-    #[test]
-    fn the_whole_way_is_compared_with_integers_alone() {
-        let rows = |behind: f64, always: f64| {
-            [
-                pair(LIBC, 50.0),
-                pair(LIBRARY, 45.0),
-                pair("compare.gpr64", 100.0),
-                pair("compare.avx, saved", always),
-                pair("compare.avx, saved behind 64 B", behind),
-            ]
-        };
-        let cases = [
-            ("saving behind 64 bytes pays", verdicts(&rows(80.0, 200.0))),
-            ("it costs, and always saving no more", verdicts(&rows(120.0, 120.01))),
-            ("no registers were saved", verdicts(&rows(1.0, 1.0)[..3])),
-        ];
-        kept("page-compare", &cases);
-    }
 }

@@ -47,12 +47,11 @@ pub fn verdicts(rows: &[Row]) -> Vec<String> {
     }
     let today = TODAY.iter().find_map(|pair| against(&cells, *pair));
     texts.extend(today.map(|told| format!("Today {told}")));
-    let whole_pages =
-        [("2M avx512", "avx512"), ("2M avx", "avx")].iter().find_map(|(huge, base)| {
-            cells.iter().find_map(|(key, of_cell)| Some((key.size, between(of_cell, huge, base)?)))
-        });
-    texts.extend(whole_pages.map(|(size, pair)| {
-        let (size, times) = (bytes(size), times(pair));
+    let whole_pages = [("2M avx512", "avx512"), ("2M avx", "avx")]
+        .iter()
+        .find_map(|(huge, base)| pairs(&cells, huge, base).into_iter().next());
+    texts.extend(whole_pages.map(|(key, pair)| {
+        let (size, times) = (bytes(key.size), times(pair));
         format!("Copying a whole 2 MiB page for a buffer of {size} takes {times} as page by page")
     }));
     texts.extend(cold_destination(&cold));
@@ -75,11 +74,9 @@ fn against(cells: &Cells<'_>, (nt, temporal): (&str, &str)) -> Option<String> {
 
 /// How a candidate fared against another over all buffers, and that in words.
 fn buffers(cells: &Cells<'_>, ours: &str, theirs: &str) -> Option<(Tally, String)> {
-    let pair =
-        |(key, of_cell): &(&CellKey, Vec<&Row>)| Some((key.size, between(of_cell, ours, theirs)?));
-    let pairs: Vec<_> = cells.iter().filter_map(pair).collect();
+    let pairs = pairs(cells, ours, theirs);
     let [best, worst] =
-        ends(&pairs)?.map(|(size, pair)| format!("{} at {}", times(*pair), bytes(*size)));
+        ends(&pairs)?.map(|(key, pair)| format!("{} at {}", times(*pair), bytes(key.size)));
     let tally = Tally::of(pairs.iter().map(|(_, pair)| *pair));
     let Tally { all, faster, slower, open } = tally;
     let told = format!(
@@ -91,53 +88,20 @@ fn buffers(cells: &Cells<'_>, ours: &str, theirs: &str) -> Option<(Tally, String
 
 /// What part of a real fork the copying is, from the smallest buffer to the largest.
 fn beside_fork(cells: &Cells<'_>) -> Option<String> {
-    let mut shares: Vec<(u64, f64)> = cells
-        .iter()
-        .filter_map(|(key, of_cell)| Some((key.size, between(of_cell, LIBC, FORK)?.median)))
-        .collect();
-    shares.sort_unstable_by_key(|(size, _)| *size);
+    let mut shares = pairs(cells, LIBC, FORK);
+    shares.sort_unstable_by_key(|(key, _)| key.size);
     let (first, last) = (shares.first()?, shares.last()?);
-    let text = |(size, share): &(u64, f64)| format!("{:.1} % at {}", share * 100.0, bytes(*size));
+    let text = |(key, share): &(&CellKey, PairedRatio)| {
+        format!("{:.1} % at {}", share.median * 100.0, bytes(key.size))
+    };
     Some(format!(
         "Of the kernel's own fork, child and wait, such a loop by libc is {}{}{}",
         text(first),
         if shares.len() > 1 { format!(" and {}", text(last)) } else { String::new() },
-        if shares.iter().all(|(_, share)| *share < 1.0) { ": the rest is not copying" } else { "" }
+        if shares.iter().all(|(_, share)| share.median < 1.0) {
+            ": the rest is not copying"
+        } else {
+            ""
+        }
     ))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn sized(size: usize, temporal: f64, nt: f64, mixed: f64) -> Vec<Row> {
-        let cell = cell("copy", size, "made up");
-        let times = [
-            (LIBC, 100.0),
-            ("mmx_APn", temporal),
-            ("mmx_APN", nt),
-            ("mmx_APn/APN", mixed),
-            ("avx", 100.0),
-            ("2M avx", 5000.0),
-            (FORK, 400.0),
-        ];
-        times.map(|(name, ns)| row(&cell, name, ns)).to_vec()
-    }
-
-    #[test]
-    fn each_outcome_has_its_sentences() {
-        let mut cold = sized(4096, 100.0, 60.0, 60.0);
-        cold.iter_mut().for_each(|row| row.cell.state = COLD_DESTINATION.into());
-        let (small, large) = (sized(4096, 100.0, 150.0, 120.0), sized(8192, 90.0, 60.0, 62.0));
-        let wins = [sized(4096, 200.0, 150.0, 150.0), sized(8192, 200.0, 120.0, 120.0)];
-        let libc = row(&cell("copy", 4096, "made up"), LIBC, 1.0);
-        let cases = [
-            ("non-temporal wins everywhere", verdicts(&wins.concat())),
-            ("at some buffers", verdicts(&[small.clone(), large].concat())),
-            ("no difference", verdicts(&sized(4096, 100.0, 100.0, 110.0))),
-            ("other destinations in memory", verdicts(&[small, cold].concat())),
-            ("libc alone", verdicts(&[libc])),
-        ];
-        kept("page-copy", &cases);
-    }
 }

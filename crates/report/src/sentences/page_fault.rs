@@ -18,20 +18,22 @@ pub fn verdicts(rows: &[Row]) -> Vec<String> {
                 && wanted.iter().all(|(name, value)| axis(row, name) == *value as f64)
         })
     };
-    let compared =
-        |name, lines, reps| find(name, lines, 1, reps).filter(|row: &&Row| row.ratio.is_some());
+    let compared = |name, lines, reps| {
+        let row: &Row = find(name, lines, 1, reps)?;
+        Some((row, rate(row.ratio?)))
+    };
     let many = many(rows);
     let mut texts = Vec::new();
-    if let Some(row) = compared(PREZEROED, 1, 1) {
-        let over = |name, told: &dyn Fn(String) -> String| {
-            find(name, 1, 1, 1).map_or(String::new(), |other| told(rate(Some(versus(row, other)))))
+    if let Some((row, rate_of_it)) = compared(PREZEROED, 1, 1) {
+        let over = |name, whose| {
+            let pair = find(name, 1, 1, 1).map(|other| versus(row, other));
+            pair.map_or(String::new(), |pair| format!(", {} {whose}", rate(pair)))
         };
-        let thp = over("kernel THP", &|rate| format!(", {rate} THP's"));
-        let hot = over("pool hot-zero", &|rate| format!(", {rate} that of zeroing at hand-out"));
+        let thp = over("kernel THP", "THP's");
+        let hot = over("pool hot-zero", "that of zeroing at hand-out");
         texts.push(format!(
-            "A prezeroed page is taken and touched in one line at {} the rate of the kernel's 4 KiB \
-             fault{thp}{hot} (one thread)",
-            rate(row.ratio)
+            "A prezeroed page is taken and touched in one line at {rate_of_it} the rate of the kernel's \
+             4 KiB fault{thp}{hot} (one thread)"
         ));
     }
     texts.extend(inside_the_fault(&find, many));
@@ -39,18 +41,17 @@ pub fn verdicts(rows: &[Row]) -> Vec<String> {
     for (name, lines, reps) in
         [(PREZEROED, PAGE_LINES, 1), ("pool draining", 1, 10), ("pool hot-zero", 1, 1)]
     {
-        if let Some(row) = compared(name, lines, reps) {
-            texts.push(format!(
-                "{name}, {lines} of {PAGE_LINES} lines, {reps} x: {} the kernel's rate{}",
-                rate(row.ratio),
-                cpu(row, find(KERNEL_FAULT, lines, 1, reps))
-            ));
-        }
+        texts.extend(compared(name, lines, reps).map(|(row, rate)| {
+            let cpu = cpu(row, find(KERNEL_FAULT, lines, 1, reps));
+            format!(
+                "{name}, {lines} of {PAGE_LINES} lines, {reps} x: {rate} the kernel's rate{cpu}"
+            )
+        }));
     }
     if many > 1
         && let (Some(one), Some(all)) = (find(PREZEROED, 1, 1, 1), find(PREZEROED, 1, many, 1))
     {
-        let times = rate(Some(versus(all, one)));
+        let times = rate(versus(all, one));
         texts.push(format!("pool prezeroed: {many} threads take pages at {times} the rate of one"));
     }
     if let Some(row) = rows.iter().find(|row| row.candidate == SCRUBBING) {
@@ -83,8 +84,7 @@ fn settings(rows: &[Row]) -> Vec<String> {
     )];
     let through = |state| {
         let ratio = of(state).find(|row| row.candidate == SCRUB_THROUGH)?.ratio?;
-        let PairedRatio { median, low, high, .. } = ratio;
-        Some(format!("{median:.2} ({low:.2} .. {high:.2}), {}", says(ratio)))
+        Some(format!("{ratio:.2}, {}", says(ratio)))
     };
     if let (Some(program), Some(bystander)) = (through(SCRUB_SETTINGS), through(BYSTANDER_WALK)) {
         texts.push(format!(
@@ -106,35 +106,36 @@ fn inside_the_fault(find: Find<'_, '_>, many: usize) -> Option<String> {
     let ready = of(READY_FAULT, 1, 1)?;
     let beside = |lines, threads, what: String| {
         let ratio = of(READY_FAULT, lines, threads);
-        ratio.map_or(String::new(), |ratio| format!(", {what} {}", rate(Some(ratio))))
+        ratio.map_or(String::new(), |ratio| format!(", {what} {}", rate(ratio)))
     };
     let all = beside(PAGE_LINES, 1, format!("{PAGE_LINES} lines"));
     let threads =
         if many == 1 { String::new() } else { beside(1, many, format!("{many} threads")) };
-    let most = match says(ready) {
-        Verdict::Faster => "prezeroing inside the fault gives at most that",
-        Verdict::Slower => "prezeroing inside the fault gives nothing here",
-        Verdict::CannotTell => "cannot tell whether prezeroing inside the fault gives anything",
-    };
+    let most = told(
+        ready,
+        [
+            "prezeroing inside the fault gives at most that",
+            "prezeroing inside the fault gives nothing here",
+            "cannot tell whether prezeroing inside the fault gives anything",
+        ],
+    );
     let out = of(PREZEROED, 1, 1).map_or(String::new(), |ratio| {
-        format!("; a page from the pool, without a fault, gives {}", rate(Some(ratio)))
+        format!("; a page from the pool, without a fault, gives {}", rate(ratio))
     });
     Some(format!(
         "A fault that finds its page there and zeroes nothing has {} the rate of one that zeroes (one \
          line{all}{threads}): {most}{out}",
-        rate(Some(ready))
+        rate(ready)
     ))
 }
 
 /// Twice the rate is half the time.
-fn rate(time: Option<PairedRatio>) -> String {
-    match time {
-        Some(time) if time.is_sound() => {
-            let (low, high) = (1.0 / time.high, 1.0 / time.low);
-            format!("{:.2} ({low:.2} .. {high:.2}) times", 1.0 / time.median)
-        }
-        _ => "an unknown multiple of".to_owned(),
+fn rate(time: PairedRatio) -> String {
+    if !time.is_sound() {
+        return "an unknown multiple of".to_owned();
     }
+    let (low, high) = (1.0 / time.high, 1.0 / time.low);
+    format!("{:.2} ({low:.2} .. {high:.2}) times", 1.0 / time.median)
 }
 
 /// Objection of 003.15: it only moves the work. The CPU in all says how much of it.
@@ -148,6 +149,7 @@ fn cpu(row: &Row, reference: Option<&Row>) -> String {
 /// From how many lines on taking, touching and then reading all of a prezeroed page is no gain over
 /// huge pages: what the pool has to beat.
 fn break_even(rows: &[Row]) -> Option<String> {
+    const READ: &str = "With all of the page read afterwards";
     let compared = |(_, of_cell): (&CellKey, Vec<&Row>)| {
         let row = named(&of_cell, PREZEROED).filter(|row| axis(row, THREADS) == 1.0)?;
         Some((axis(row, LINES) as usize, between(&of_cell, PREZEROED, "kernel THP")?))
@@ -159,76 +161,16 @@ fn break_even(rows: &[Row]) -> Option<String> {
     let least = cells.iter().rposition(faster).map_or(0, |at| at + 1);
     let ahead = cells[..least].iter().filter(|cell| faster(cell)).count();
     if ahead < least {
-        return Some(format!(
-            "With all of the page read afterwards, prezeroed is shown to beat THP at {ahead} of {} \
-             fractions tried",
-            cells.len()
-        ));
+        let all = cells.len();
+        let found = format!("is shown to beat THP at {ahead} of {all} fractions tried");
+        return Some(format!("{READ}, prezeroed {found}"));
     }
     let (lines, ratio) = cells.get(least).unwrap_or(last);
-    let rate = rate(Some(*ratio));
-    Some(if least == cells.len() {
-        format!(
-            "With all of the page read afterwards, prezeroed beats THP at every fraction tried \
-             ({lines} of {PAGE_LINES} lines: {rate} the rate)"
-        )
+    let (rate, at) = (rate(*ratio), format!("{lines} of {PAGE_LINES} lines"));
+    let found = if least == cells.len() {
+        format!("beats THP at every fraction tried ({at}: {rate} the rate)")
     } else {
-        format!(
-            "With all of the page read afterwards, prezeroed is not shown to beat THP from {lines} of \
-             {PAGE_LINES} lines touched on ({rate} the rate)"
-        )
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn fault(name: &str, lines: usize, ns: f64) -> Row {
-        let axes = [(LINES, lines as f64), (THREADS, 1.0), (REPS, 1.0)];
-        row(&cell("zero", 4096, FAULT).with(&axes), name, ns)
-    }
-
-    /// A program and its bystander beside a scrubber of two settings.
-    fn settings() -> Vec<String> {
-        let of = |(state, base, through)| {
-            let key = cell("zero", 4096, state);
-            [row(&key, SCRUB_BASE, base), over(base, row(&key, SCRUB_THROUGH, through))]
-                .map(|row| row.with(&[(HIT_SHARE, 0.75), (SCRUB_CPU, 120.0)]))
-        };
-        let rows = [(SCRUB_SETTINGS, 100.0, 80.0), (BYSTANDER_WALK, 10.0, 15.0)].map(of);
-        verdicts(&rows.concat())
-    }
-
-    /// Faults on pages that are ready, at this time where the kernel's own take 1000.
-    fn ready(ready: f64) -> Vec<String> {
-        let rows = [1, PAGE_LINES].map(|lines| {
-            let beside_kernel = |name, ns| over(1000.0, fault(name, lines, ns));
-            let kernel = fault(KERNEL_FAULT, lines, 1000.0);
-            [beside_kernel(READY_FAULT, ready), beside_kernel(PREZEROED, 20.0), kernel]
-        });
-        verdicts(&rows.concat())
-    }
-
-    #[test]
-    fn each_outcome_has_its_sentences() {
-        let at = |(lines, pool, thp)| {
-            let pool = fault(PREZEROED, lines, pool);
-            [fault("kernel THP", lines, thp), if lines == 1 { over(1000.0, pool) } else { pool }]
-        };
-        let rows = [(1, 20.0, 200.0), (64, 210.0, 205.0)].map(at).concat();
-        let between = [(32, 150.0, 100.0), (48, 50.0, 100.0)].map(at).concat();
-        let gap = [&rows[..], &between].concat();
-        let cases = [
-            ("the pool loses from some fraction on", verdicts(&rows)),
-            ("the pool wins at every fraction", verdicts(&rows[..2])),
-            ("the pool wins here and there", verdicts(&gap)),
-            ("zeroing inside the fault would gain", ready(500.0)),
-            ("it would lose", ready(1500.0)),
-            ("it makes no difference", ready(1000.0)),
-            ("settings of the scrubber", settings()),
-            ("nothing", verdicts(&[])),
-        ];
-        kept("page-fault", &cases);
-    }
+        format!("is not shown to beat THP from {at} touched on ({rate} the rate)")
+    };
+    Some(format!("{READ}, prezeroed {found}"))
 }

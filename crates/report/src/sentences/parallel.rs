@@ -51,35 +51,3 @@ fn faster_at(rows: &[Row], operation: &str, supply: &str, threads: u32) -> Vec<u
     });
     faster.map(|row| row.cell.size).collect()
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// One thread, which takes 1000 ns, and several.
-    fn shared(mib: usize, supplies: &[(&str, f64, f64)]) -> Vec<Row> {
-        let row = |&(state, threads, ns): &(&str, f64, f64)| {
-            let cell = cell("copy", mib << 20, state).with(&[(THREADS, threads)]);
-            row(&cell, &format!("{threads} {state}"), ns)
-        };
-        [(ALONE, 1.0, 1000.0)].iter().chain(supplies).map(row).collect()
-    }
-
-    #[test]
-    fn each_outcome_has_its_sentences() {
-        let sizes = [(1, 2.0, 9.0), (2, 0.9, 1.1), (4, 0.6, 0.7), (8, 0.5, 0.3)];
-        let stays = sizes.map(|(mib, spawned, four)| {
-            let spawned = [("spawned", 2.0, 1000.0 * spawned), ("spawned", 4.0, 1000.0 * four)];
-            shared(mib, &[spawned[0], spawned[1], ("pooled", 2.0, 1001.0)])
-        });
-        let ends = [(4, 600.0), (16, 800.0), (64, 1100.0)]
-            .map(|(mib, ns)| shared(mib, &[("pooled", 2.0, ns)]));
-        let ceiling = shared(4, &[("pooled", 2.0, 600.0), (CEILING, 2.0, 500.0)]);
-        let cases = [
-            ("faster from some size on, by two threads and by four", verdicts(&stays.concat())),
-            ("faster at sizes below one where they are not", verdicts(&ends.concat())),
-            ("beside the best kernel on equal parts", verdicts(&ceiling)),
-        ];
-        kept("parallel", &cases);
-    }
-}

@@ -76,33 +76,3 @@ fn enough<'c>(cells: impl IntoIterator<Item = &'c Compared<'c>>) -> usize {
 fn worst<'c>(cells: impl IntoIterator<Item = &'c Compared<'c>>) -> Option<&'c Compared<'c>> {
     cells.into_iter().min_by(|a, b| a.of_envelope.total_cmp(&b.of_envelope))
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn beside(operation: &str, size: usize, of_envelope: f64, of_libc: f64) -> Vec<Row> {
-        let key = cell(operation, size, "warm");
-        let library = row(&key, LIBRARY, 100.0).with(&[(OF_ENVELOPE, of_envelope)]);
-        let library = with_ratio(library, (of_libc, of_libc, of_libc));
-        vec![row(&key, LIBC, 100.0 / of_libc), library, row(&key, "memx", 10.0)]
-    }
-
-    #[test]
-    fn the_worst_cell_and_the_mean_are_told() {
-        let linked = [
-            beside("copy", 4096, 2.0, 0.5),
-            beside("copy", 64, 0.5, 0.5),
-            beside("zero", 64, 1.0, 1.0),
-        ];
-        let mut shared = beside("copy", 64, 1.0, 1.0);
-        let own = Row { candidate: SHARED.to_owned(), ..shared[1].clone() };
-        shared.push(own.with(&[(OF_ENVELOPE, 1.25)]));
-        let cases = [
-            ("linked into the program", verdicts(&linked.concat())),
-            ("as a shared library too", verdicts(&shared)),
-            ("nothing", verdicts(&[])),
-        ];
-        kept("peers", &cases);
-    }
-}

@@ -74,10 +74,8 @@ fn movdqa(what: &str, of_cell: &[&Row]) -> Option<String> {
             .find(|row| row.candidate == "copy.sse2.movdqa.g*" && axis(row, READ_BYTES) == bytes)
     };
     let ratio = versus(form(128.0)?, form(16.0)?);
-    let now = match says(ratio) {
-        Verdict::CannotTell => "is not measurably different from".to_owned(),
-        _ => format!("{} than", takes(ratio, "")),
-    };
+    let none = "is not measurably different from";
+    let now = told(ratio, ["takes {} less than", "takes {} longer than", none]);
     let claimed = match what {
         place if place.starts_with("L1 to L1") => Some((Verdict::Slower, "slower")),
         place if place.starts_with("L2 to L2") => Some((Verdict::Faster, "faster")),
@@ -87,38 +85,4 @@ fn movdqa(what: &str, of_cell: &[&Row]) -> Option<String> {
         format!("; Evans 2007 (002.4) found it {word}: {}", claim(verdict, ratio))
     });
     Some(format!("{what}: movdqa, 8 loads before 8 stores, {now} one by one{judgement}"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn member(level: Level, family: &str, bytes: f64, ns: f64) -> Row {
-        row(&at(level, cell("copy", 4096, "placed")).with(&[(READ_BYTES, bytes)]), family, ns)
-    }
-
-    #[test]
-    fn each_outcome_has_its_sentences() {
-        let family = "copy.avx.g*";
-        let rows = [
-            member(Level::L1, family, 32.0, 100.0),
-            member(Level::L1, family, 128.0, 100.05),
-            member(Level::Dram, family, 32.0, 130.0),
-            member(Level::Dram, family, 128.0, 100.0),
-        ];
-        let movdqa = |level, eight| {
-            let name = "copy.sse2.movdqa.g*";
-            verdicts(&[member(level, name, 16.0, 100.0), member(level, name, 128.0, eight)])
-        };
-        let cases = [
-            ("no difference in L1, one in memory", verdicts(&rows)),
-            ("movdqa in L1, as claimed", movdqa(Level::L1, 150.0)),
-            ("movdqa in L1, otherwise", movdqa(Level::L1, 80.0)),
-            ("movdqa in L1, no difference", movdqa(Level::L1, 100.1)),
-            ("movdqa in L2, as claimed", movdqa(Level::L2, 80.0)),
-            ("movdqa in memory, of which nothing is claimed", movdqa(Level::Dram, 80.0)),
-            ("one member", verdicts(&[member(Level::L1, "copy.sse2.dillon", 128.0, 1.0)])),
-        ];
-        kept("read-batch", &cases);
-    }
 }

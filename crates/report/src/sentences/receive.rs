@@ -27,10 +27,10 @@ pub fn verdicts(rows: &[Row]) -> Vec<String> {
     texts.extend(recommended(&cells));
     for (state, what) in [(RECEIVE, "Receiving"), (SEND, "Sending, for a device to fetch (001.8)")]
     {
-        let of_state = || cells.iter().filter(|(key, _)| key.state == state);
-        let pairs = of_state().filter_map(|(_, of_cell)| between(of_cell, "always NT", "never NT"));
-        let Tally { all, faster, slower, open } = Tally::of(pairs);
-        let lost = match of_state().count() - all {
+        let of_state = pairs(&cells, "always NT", "never NT").into_iter();
+        let of_state = of_state.filter(|(key, _)| key.state == state).map(|(_, pair)| pair);
+        let Tally { all, faster, slower, open } = Tally::of(of_state);
+        let lost = match cells.iter().filter(|(key, _)| key.state == state).count() - all {
             0 => String::new(),
             lost => format!(", not measurable in {lost} more"),
         };
@@ -47,9 +47,9 @@ pub fn verdicts(rows: &[Row]) -> Vec<String> {
 
 /// SunOS's policy, where its size alone decides: "this seems too small" (002.14).
 fn from_128(cells: &Cells<'_>) -> Option<String> {
-    let frames = cells.iter().filter(|(key, _)| (128..64 << 10).contains(&key.size));
-    let Tally { all, faster, slower, .. } =
-        Tally::of(frames.filter_map(|(_, of_cell)| between(of_cell, "NT from 128", "never NT")));
+    let frames = pairs(cells, "NT from 128", "never NT").into_iter();
+    let frames = frames.filter(|(key, _)| (128..64 << 10).contains(&key.size));
+    let Tally { all, faster, slower, .. } = Tally::of(frames.map(|(_, pair)| pair));
     let answer = match (faster, slower) {
         (0, 0) => "cannot tell here",
         (faster, slower) if slower > faster => "still true",
@@ -114,11 +114,8 @@ fn recommended(cells: &Cells<'_>) -> Option<String> {
     let (all, _) = means(cells);
     let best = all.iter().find(|(name, _)| by_size.contains(name))?.0;
     let pair = Some(over_cells(cells, "NT when known", best)).filter(PairedRatio::is_sound)?;
-    let answer = match says(pair) {
-        Verdict::Faster => "still true: the hint costs less",
-        Verdict::Slower => "no longer true here: the size decides better",
-        Verdict::CannotTell => "cannot tell here",
-    };
+    let no_longer = "no longer true here: the size decides better";
+    let answer = told(pair, ["still true: the hint costs less", no_longer, "cannot tell here"]);
     Some(format!(
         "A caller's hint decides what size cannot (001.8); {answer}: \"NT when known\" takes {} as \
          \"{best}\", cell by cell",
@@ -147,6 +144,7 @@ fn beside_tcp(cells: &Cells<'_>) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::made_up::{cell, row};
     use super::*;
 
     fn point(state: &str, size: usize, read: bool, never: f64, always: f64) -> Vec<Row> {

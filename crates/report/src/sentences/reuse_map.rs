@@ -93,30 +93,3 @@ fn place(key: &CellKey) -> String {
     let from = key.destination.as_deref().map_or(String::new(), |level| format!(" in {level}"));
     format!("with {}{from}, {read:.1} % read {when}", bytes(key.size))
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn point(delay: f64, temporal: f64, nt: f64, noise: f64) -> [Row; 3] {
-        let key = cell("copy", 4096, "read after traffic").with(&[(DELAY_BYTES, delay)]);
-        let destination = Some("DRAM".to_owned());
-        let key = CellKey { reader: Some(1.0), destination, ..key };
-        let nt = noisy(&key, "copy.avx.nt", nt, noise);
-        [row(&key, "copy.avx", temporal), row(&key, LIBC, temporal), nt]
-            .map(|row| Row { reference: "copy.avx".to_owned(), ..row })
-    }
-
-    #[test]
-    fn the_question_is_answered_by_the_rows() {
-        let both = [point(0.0, 100.0, 180.0, 0.001), point(65536.0, 100.0, 60.0, 0.001)];
-        let cases = [
-            ("each wins somewhere", verdicts(&both.concat())),
-            ("non-temporal wins everywhere", verdicts(&point(0.0, 100.0, 60.0, 0.001))),
-            ("it loses by 3 %", verdicts(&point(0.0, 100.0, 103.0, 0.001))),
-            ("noise", verdicts(&point(0.0, 100.0, 100.0, 0.5))),
-            ("nothing", verdicts(&[])),
-        ];
-        kept("reuse-map", &cases);
-    }
-}

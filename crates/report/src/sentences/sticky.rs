@@ -102,37 +102,3 @@ fn recovery(calls: &[&Row]) -> Option<Recovery> {
 fn most_calls(rows: &[&Row]) -> usize {
     rows.iter().map(|row| axis(row, CALL)).fold(0.0, f64::max) as usize
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn rows(candidate: &str, size: usize, after: &str, ratios: &[f64]) -> Vec<Row> {
-        let row = |(at, ratio): (usize, &f64)| {
-            let cell = cell("copy", size, after).with(&[(CALL, (at + 1) as f64)]);
-            over(100.0, row(&cell, candidate, 100.0 * ratio))
-        };
-        ratios.iter().enumerate().map(row).collect()
-    }
-
-    #[test]
-    fn the_calls_until_it_forgets_are_counted() {
-        let all = [
-            rows("copy.rep.movsb", 65536, AFTER[1], &[5.0, 1.6, 1.6]),
-            rows("copy.rep.movsb", 4096, AFTER[1], &[3.0, 1.0, 1.0]),
-            rows("copy.avx", 65536, AFTER[1], &[1.0, 1.0, 1.0]),
-            rows("copy.rep.movsb", 65536, AFTER[2], &[1.0, 1.0, 1.0]),
-        ];
-        let libc = |ratios| rows("libc", 65536, AFTER[1], ratios);
-        let mut unknown = libc(&[1.0, 1.0]);
-        unknown.iter_mut().for_each(|row| row.ratio = None);
-        let cases = [
-            ("slow to the end at one size", verdicts(&all.concat())),
-            ("one slow call", verdicts(&libc(&[2.0, 1.0, 1.0]))),
-            ("slower by less than is named", verdicts(&libc(&[1.0, 1.02, 1.0]))),
-            ("the first call could not be measured", verdicts(&libc(&[2.0, 2.0, 1.0])[1..])),
-            ("compared with nothing", verdicts(&unknown)),
-        ];
-        kept("sticky", &cases);
-    }
-}

@@ -9,8 +9,6 @@ pub(super) use cachewise_measure::{
     CellKey, Decision, Histogram, MARGIN, PairedRatio, ProofVerdict, Row, ThreadDecision, Verdict,
     stats,
 };
-#[cfg(test)]
-pub(super) use made_up::*;
 
 /// Rows by cell.
 pub(super) type Cells<'r> = [(&'r CellKey, Vec<&'r Row>)];
@@ -36,6 +34,17 @@ pub(super) fn between(of_cell: &[&Row], ours: &str, theirs: &str) -> Option<Pair
     // A cost at or below nothing is noise, and so is what is divided by it.
     let told = [pair.low, pair.median, pair.high].iter().all(|r| r.is_finite() && *r > 0.0);
     told.then_some(pair)
+}
+
+/// The same in each of some cells that have both.
+pub(super) fn pairs<'r>(
+    cells: &Cells<'r>,
+    ours: &str,
+    theirs: &str,
+) -> Vec<(&'r CellKey, PairedRatio)> {
+    let pair =
+        |(key, of_cell): &(&'r CellKey, Vec<&Row>)| Some((*key, between(of_cell, ours, theirs)?));
+    cells.iter().filter_map(pair).collect()
 }
 
 /// One row's operation over another's of the same rounds.
@@ -69,13 +78,18 @@ pub(super) fn by_candidate<'r>(rows: &[&'r Row]) -> Vec<(String, Vec<&'r Row>)> 
     groups(rows.iter().copied(), |row: &Row| row.candidate.clone())
 }
 
-/// `takes 12 % longer`, `takes 12 % less`, or what stands for no measurable difference.
-pub(super) fn takes(pair: PairedRatio, no_difference: &str) -> String {
-    match says(pair) {
-        Verdict::Slower => format!("takes {} longer", percent(pair.median)),
-        Verdict::Faster => format!("takes {} less", percent(pair.median)),
-        Verdict::CannotTell => no_difference.to_owned(),
+/// The words for what was found: less, more, or no measurable difference.
+pub(super) fn words(found: Verdict, [less, more, none]: [&str; 3]) -> &str {
+    match found {
+        Verdict::Faster => less,
+        Verdict::Slower => more,
+        Verdict::CannotTell => none,
     }
+}
+
+/// The same of a ratio, with `{}` for the difference in per cent.
+pub(super) fn told(pair: PairedRatio, all: [&str; 3]) -> String {
+    words(says(pair), all).replace("{}", &percent(pair.median))
 }
 
 /// What a paired ratio says by the margin of all verdicts.
@@ -85,11 +99,9 @@ pub(super) fn says(pair: PairedRatio) -> Verdict {
 
 /// A claim of a source document against what was found.
 pub(super) fn claim(claimed: Verdict, found: PairedRatio) -> &'static str {
-    match says(found) {
-        Verdict::CannotTell => "cannot tell here",
-        found if found == claimed => "still true",
-        _ => "no longer true here",
-    }
+    let (so, not_so) = ("still true", "no longer true here");
+    let [faster, slower] = if claimed == Verdict::Faster { [so, not_so] } else { [not_so, so] };
+    words(says(found), [faster, slower, "cannot tell here"])
 }
 
 /// `1.32 (1.28 .. 1.36) times as long`.
@@ -136,45 +148,4 @@ pub(super) fn counted(number: usize, what: &str) -> String {
 pub(super) fn kept(name: &str, cases: &[(&str, Vec<String>)]) {
     let case = |(case, said): &(&str, Vec<String>)| format!("# {case}\n{}\n", said.join("\n"));
     insta::assert_snapshot!(name, cases.iter().map(case).collect::<String>());
-}
-
-/// Rows that were never measured, beside libc.
-#[cfg(test)]
-pub(super) mod made_up {
-    use super::*;
-    pub(in crate::sentences) use cachewise_measure::Level;
-    use cachewise_measure::record::made_up;
-
-    pub(in crate::sentences) fn cell(operation: &str, size: usize, state: &str) -> CellKey {
-        CellKey::new(operation, size, state)
-    }
-
-    /// The same with its operands at a level.
-    pub(in crate::sentences) fn at(level: Level, cell: CellKey) -> CellKey {
-        let destination = Some(level.to_string());
-        CellKey {
-            source: destination.clone().filter(|_| cell.operation == "copy"),
-            destination,
-            ..cell
-        }
-    }
-
-    pub(in crate::sentences) fn row(cell: &CellKey, candidate: &str, ns: f64) -> Row {
-        noisy(cell, candidate, ns, 0.001)
-    }
-
-    pub(in crate::sentences) fn noisy(cell: &CellKey, candidate: &str, ns: f64, noise: f64) -> Row {
-        made_up::noisy(cell.clone(), candidate, LIBC, ns, noise)
-    }
-
-    /// A row with its ratio to another of that time.
-    pub(in crate::sentences) fn over(ns: f64, row: Row) -> Row {
-        let pair = versus(&row, &self::row(&row.cell, "twin", ns));
-        row.with_ratio(pair)
-    }
-
-    /// A row with that ratio.
-    pub(in crate::sentences) fn with_ratio(row: Row, (low, median, high): (f64, f64, f64)) -> Row {
-        row.with_ratio(PairedRatio { median, low, high, rounds: 15 })
-    }
 }

@@ -87,35 +87,3 @@ fn sentence(claim: &Claim, rows: &[Row]) -> String {
         parts.join("; ")
     )
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn twin(name: &str, change: usize, level: Level, ratio: f64) -> Row {
-        let changed = format!("{name}{}", TWINS[change]);
-        over(100.0, row(&at(level, cell("copy", 4096, "placed")), &changed, 100.0 * ratio))
-    }
-
-    #[test]
-    fn each_claim_is_judged_where_it_was_made() {
-        let all = [
-            twin("movq", 1, Level::L1, 1.0),
-            twin("movntq", 1, Level::L1, 1.015),
-            twin("movq", 2, Level::L1, 1.3),
-            twin("movq", 2, Level::Dram, 0.93),
-            twin("movntq", 3, Level::Dram, 1.0),
-            twin("movntq", 4, Level::Dram, 1.6),
-            twin("movq", 4, Level::Dram, 1.02),
-        ];
-        let noise = with_ratio(twin("movntq", 1, Level::L1, 1.0), (0.9, 1.18, 1.29));
-        let wide = with_ratio(twin("movntq", 3, Level::Dram, 1.0), (0.8, 1.0, 1.3));
-        let cases = [
-            ("all of them", verdicts(&all)),
-            ("prefetching costs", verdicts(&[twin("movq", 2, Level::Dram, 1.2)])),
-            ("noise in one of two", verdicts(&[noise, twin("movq", 1, Level::L1, 1.0)])),
-            ("an interval that holds nearly anything", verdicts(&[wide])),
-        ];
-        kept("twins", &cases);
-    }
-}

@@ -23,23 +23,20 @@ pub fn verdicts(rows: &[Row]) -> Vec<String> {
 fn denormals(rows: &[Row]) -> String {
     let of = |row: &&Row| row.candidate == "copy.sse.nt" && row.cell.operation == "copy";
     let cells = groups(rows.iter().filter(of), |row: &Row| (where_is(&row.cell), row.cell.size));
-    let told = cells.iter().filter_map(|((where_, _), of_cell)| {
+    let of_cells = cells.iter().filter_map(|((where_, _), of_cell)| {
         let by = |value: f64| of_cell.iter().find(|row| axis(row, VALUE) == value);
-        let ratio = versus(by(3.0)?, by(2.0)?);
-        Some(match says(ratio) {
-            Verdict::CannotTell => format!("{where_}: no measurable difference"),
-            said => format!("{where_}: {} {said}", percent(ratio.median)),
-        })
+        let said = ["{} faster", "{} slower", "no measurable difference"];
+        Some(format!("{where_}: {}", told(versus(by(3.0)?, by(2.0)?), said)))
     });
-    let told: Vec<String> = told.collect();
-    if told.is_empty() {
+    let of_cells: Vec<String> = of_cells.collect();
+    if of_cells.is_empty() {
         return "Denormals through movntps: cannot tell, it was not measured".to_owned();
     }
-    let slow = told.iter().any(|text| text.ends_with("slower"));
+    let slow = of_cells.iter().any(|text| text.ends_with("slower"));
     format!(
         "Denormals through movntps {} against random bytes: {}",
         if slow { "are slow" } else { "are not shown to be slow" },
-        told.join("; ")
+        of_cells.join("; ")
     )
 }
 
@@ -49,12 +46,9 @@ fn copy_sentence(where_: &str, of_cell: &[&Row]) -> String {
         let Some(random) = values.iter().find(|row| axis(row, VALUE) == 2.0) else { continue };
         for row in values.iter().filter(|row| axis(row, VALUE) != 2.0) {
             compared += 1;
-            let ratio = versus(row, random);
             let name = VALUES.get(axis(row, VALUE) as usize).unwrap_or(&"?");
-            if says(ratio) != Verdict::CannotTell {
-                let more = percent(ratio.median);
-                differing.push(format!("{candidate} {name} {more} {}", says(ratio)));
-            }
+            let said = told(versus(row, random), ["{} faster", "{} slower", ""]);
+            differing.extend((!said.is_empty()).then(|| format!("{candidate} {name} {said}")));
         }
     }
     if compared == 0 {
@@ -91,41 +85,4 @@ fn store_sentence(where_: &str, candidate: &str, of_one: &[&Row]) -> Option<Stri
     ];
     let parts: Vec<String> = pairs.into_iter().filter_map(compare).collect();
     (!parts.is_empty()).then(|| format!("{candidate}, {where_}: {}", parts.join("; ")))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn copy(candidate: &str, value: f64, ns: f64) -> Row {
-        row(
-            &at(Level::Dram, cell("copy", 4096, "copying x")).with(&[(VALUE, value)]),
-            candidate,
-            ns,
-        )
-    }
-
-    fn store(value: f64, others: f64, ns: f64) -> Row {
-        let cell = at(Level::Dram, cell("fill", 4096, "storing x"));
-        row(&cell.with(&[(VALUE, value), (OVER_OTHERS, others)]), "fill.avx.nt", ns)
-    }
-
-    #[test]
-    fn each_outcome_has_its_sentences() {
-        let denormals =
-            |ns| verdicts(&[copy("copy.sse.nt", 2.0, 100.0), copy("copy.sse.nt", 3.0, ns)]);
-        let stores = [
-            store(0.0, 1.0, 50.0),
-            store(1.0, 1.0, 100.0),
-            store(0.0, 0.0, 50.01),
-            store(1.0, 0.0, 120.0),
-        ];
-        let cases = [
-            ("denormals do not differ", denormals(100.05)),
-            ("denormals are slow", denormals(180.0)),
-            ("one value", verdicts(&[copy("copy.avx", 2.0, 1.0)])),
-            ("stores of zeros, and of what is there", verdicts(&stores)),
-        ];
-        kept("values", &cases);
-    }
 }

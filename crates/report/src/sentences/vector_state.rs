@@ -2,72 +2,36 @@
 
 use super::support::*;
 
-/// Where a kernel pays: over the largest sizes among which it never loses.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum BreakEven {
-    /// At no size measured; the largest is given.
-    Never(usize),
-    /// From the least size measured.
-    Always(Until),
-    /// From about that many bytes on.
-    From(usize, Until),
-}
-
-/// Up to where.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Until {
-    /// The largest size measured.
-    End,
-    /// That size; above it the two cannot be told apart.
-    Level(usize),
-    /// That size; above it the other is faster.
-    Loses(usize),
-}
-
-/// `points` are size, median time ratio and verdict, by size. Between a size that is not faster and the
-/// next that is, the ratio is taken as straight over the logarithm of the size.
-pub(super) fn break_even(points: &[(usize, f64, Verdict)]) -> Option<BreakEven> {
+/// Where a kernel pays, over the largest sizes among which it never loses: from which size on (0: the least
+/// measured, the greatest number: nowhere), and that in words. `points` are size, median time ratio and
+/// verdict, by size. Between a size that is not faster and the next that is, the ratio is taken as
+/// straight over the logarithm of the size.
+pub(super) fn break_even(points: &[(usize, f64, Verdict)]) -> Option<(usize, String)> {
     let largest = points.last()?.0;
-    let is = |wanted: Verdict| move |point: &&(usize, f64, Verdict)| point.2 == wanted;
-    let Some(last) = points.iter().rposition(|point| is(Verdict::Faster)(&point)) else {
-        return Some(BreakEven::Never(largest));
+    let is = |wanted: Verdict| move |point: &(usize, f64, Verdict)| point.2 == wanted;
+    let Some(last) = points.iter().rposition(is(Verdict::Faster)) else {
+        return Some((usize::MAX, format!("at no size up to {}", bytes(largest as u64))));
     };
+    let most = bytes(points[last].0 as u64);
     let until = match points.get(last + 1) {
-        None => Until::End,
-        Some(_) if points[last..].iter().any(|point| is(Verdict::Slower)(&point)) => {
-            Until::Loses(points[last].0)
+        None => String::new(),
+        Some(_) if points[last..].iter().any(is(Verdict::Slower)) => {
+            format!(" up to {most}, above that it loses")
         }
-        Some(_) => Until::Level(points[last].0),
+        Some(_) => format!(" up to {most}, above that there is no difference"),
     };
-    let after = points[..last].iter().rposition(|point| is(Verdict::Slower)(&point));
+    let after = points[..last].iter().rposition(is(Verdict::Slower));
     let begin = after.map_or(0, |losing| losing + 1);
-    let first = points[begin..].iter().position(|point| is(Verdict::Faster)(&point))? + begin;
+    let first = points[begin..].iter().position(is(Verdict::Faster))? + begin;
     if first == 0 {
-        return Some(BreakEven::Always(until));
+        return Some((0, format!("from the smallest size on{until}")));
     }
     let ((below, loses, _), (above, wins, _)) = (points[first - 1], points[first]);
     // A size that could not be told may have a ratio below 1 already.
     let share = if loses > 1.0 { (loses - 1.0) / (loses - wins) } else { 0.0 };
     let size = (below as f64).ln() + share * (above as f64 / below as f64).ln();
-    Some(BreakEven::From(size.exp().round() as usize, until))
-}
-
-impl std::fmt::Display for BreakEven {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let (from, until) = match self {
-            BreakEven::Never(most) => return write!(f, "at no size up to {}", bytes(*most as u64)),
-            BreakEven::Always(until) => ("the smallest size".to_owned(), until),
-            BreakEven::From(size, until) => (format!("about {size} B"), until),
-        };
-        write!(f, "from {from} on")?;
-        match until {
-            Until::End => Ok(()),
-            Until::Level(most) => {
-                write!(f, " up to {}, above that there is no difference", bytes(*most as u64))
-            }
-            Until::Loses(most) => write!(f, " up to {}, above that it loses", bytes(*most as u64)),
-        }
-    }
+    let size = size.exp().round() as usize;
+    Some((size, format!("from about {size} B on{until}")))
 }
 
 pub fn verdicts(rows: &[Row]) -> Vec<String> {
@@ -84,14 +48,10 @@ pub fn verdicts(rows: &[Row]) -> Vec<String> {
                 |row: &&Row| Some((row.cell.size as usize, row.ratio?.median, says(row.ratio?)));
             let mut points: Vec<_> = curve.iter().filter_map(point).collect();
             points.sort_by_key(|point| point.0);
-            let Some(found) = break_even(&points) else { continue };
+            let Some((at, found)) = break_even(&points) else { continue };
             details.push(format!("{operation}: {candidate} pays {found}"));
             if candidate.ends_with("dirty") {
-                let (at, who) = match found {
-                    BreakEven::Always(_) => (0, candidate.as_str()),
-                    BreakEven::From(size, _) => (size, candidate.as_str()),
-                    BreakEven::Never(_) => (usize::MAX, "any of them"),
-                };
+                let who = if at == usize::MAX { "any of them" } else { candidate.as_str() };
                 dirty.push((at, format!("{operation} {found} ({who})")));
             }
         }
@@ -148,15 +108,9 @@ fn costs(rows: &[Row]) -> Vec<String> {
         let parts: Vec<String> = of_one.iter().filter_map(part).collect();
         let of = |state: &str| of_one.iter().find(|row| row.cell.state.ends_with(state));
         let clean = of("clean").zip(of("unmodified")).map_or(String::new(), |(clean, kept)| {
-            let ratio = versus(clean, kept);
-            let part = percent(ratio.median);
-            match says(ratio) {
-                Verdict::Faster => format!("; clean is {part} cheaper than unmodified"),
-                Verdict::Slower => format!("; clean is {part} more expensive than unmodified"),
-                Verdict::CannotTell => {
-                    "; no measurable difference between clean and unmodified".to_owned()
-                }
-            }
+            let more = "; clean is {} more expensive than unmodified";
+            let none = "; no measurable difference between clean and unmodified";
+            told(versus(clean, kept), ["; clean is {} cheaper than unmodified", more, none])
         });
         (!parts.is_empty())
             .then(|| format!("{candidate} of all components: {}{clean}", parts.join(", ")))
@@ -172,62 +126,25 @@ mod tests {
     #[test]
     fn break_even_is_where_it_stops_losing() {
         assert_eq!(break_even(&[]), None);
-        assert_eq!(
-            break_even(&[(16, 0.5, Faster), (64, 0.4, Faster)]),
-            Some(BreakEven::Always(Until::End))
-        );
-        assert_eq!(break_even(&[(16, 2.0, Slower), (64, 1.2, Slower)]), Some(BreakEven::Never(64)));
-        // Halfway in ratio is halfway in octaves.
-        let from = |size| Some(BreakEven::From(size, Until::End));
-        assert_eq!(break_even(&[(256, 1.5, Slower), (1024, 0.5, Faster)]), from(512));
-        // A win below a loss does not count, unless there is no other.
         let lost_between = [(16, 0.5, Faster), (64, 1.5, Slower), (256, 0.5, Faster)];
-        assert_eq!(break_even(&lost_between), from(128));
-        assert_eq!(break_even(&lost_between[..2]), Some(BreakEven::Always(Until::Loses(16))));
-        assert_eq!(break_even(&[(16, 0.99, CannotTell), (64, 0.5, Faster)]), from(16));
-        // Faster up to 32 KiB and level from 64 KiB on is not "not up to 64 KiB".
         let level = [(16, 0.5, Faster), (32 << 10, 0.9, Faster), (64 << 10, 1.0, CannotTell)];
-        assert_eq!(break_even(&level), Some(BreakEven::Always(Until::Level(32 << 10))));
-        let said = break_even(&level).expect("points").to_string();
-        assert_eq!(
-            said,
-            "from the smallest size on up to 32 KiB, above that there is no difference"
-        );
-    }
-
-    fn beside(candidate: &str, size: usize, ns: f64) -> Row {
-        let row = over(100.0, row(&cell("copy", size, "break-even"), candidate, ns));
-        Row { reference: "copy.gpr64".to_owned(), ..row }
-    }
-
-    #[test]
-    fn each_outcome_has_its_sentences() {
-        let all = [
-            beside("copy.avx, dirty", 256, 150.0),
-            beside("copy.avx, dirty", 1024, 50.0),
-            beside("copy.sse2, dirty", 256, 150.0),
-            beside("copy.sse2, dirty", 1024, 120.0),
-            beside("copy.avx, clean", 256, 80.0),
-            beside("copy.avx, clean", 1024, 50.0),
-        ];
-        let never = [beside("copy.avx, dirty", 256, 150.0), beside("copy.sse2, dirty", 256, 170.0)];
-        let costs = [("dirty", 90.0), ("unmodified", 80.0), ("clean", 40.0)].map(|(state, ns)| {
-            let cell = cell("save-restore", 832, &format!("registers {state}"));
-            row(&cell.with(&[(COMPONENTS, 7.0)]), "xsavec", ns).with(&[(NET_NS, ns)])
-        });
-        let after = [("copy.avx", 100.2), ("copy.sse2", 101.0), ("copy.avx512", 107.0)].map(
-            |(candidate, ns)| {
-                let row = over(100.0, row(&cell("copy", 4096, "what runs after"), candidate, ns));
-                Row { reference: "copy.gpr64".to_owned(), ..row }
-            },
-        );
-        let cases = [
-            ("the earliest that pays", verdicts(&all)),
-            ("none pays", verdicts(&never)),
-            ("what saving costs", verdicts(&costs)),
-            ("what runs after", verdicts(&after)),
-            ("nothing", verdicts(&[])),
-        ];
-        kept("vector-state", &cases);
+        for (points, at, said) in [
+            (&[(16, 0.5, Faster), (64, 0.4, Faster)][..], 0, "from the smallest size on"),
+            (&[(16, 2.0, Slower), (64, 1.2, Slower)], usize::MAX, "at no size up to 64 B"),
+            // Halfway in ratio is halfway in octaves.
+            (&[(256, 1.5, Slower), (1024, 0.5, Faster)], 512, "from about 512 B on"),
+            // A win below a loss does not count, unless there is no other.
+            (&lost_between, 128, "from about 128 B on"),
+            (&lost_between[..2], 0, "from the smallest size on up to 16 B, above that it loses"),
+            (&[(16, 0.99, CannotTell), (64, 0.5, Faster)], 16, "from about 16 B on"),
+            // Faster up to 32 KiB and level from 64 KiB on is not "not up to 64 KiB".
+            (
+                &level,
+                0,
+                "from the smallest size on up to 32 KiB, above that there is no difference",
+            ),
+        ] {
+            assert_eq!(break_even(points), Some((at, said.to_owned())));
+        }
     }
 }
