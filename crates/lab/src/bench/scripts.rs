@@ -46,7 +46,7 @@ impl Bench {
                 let call = Call::new(routine.name.clone(), move |places: &[Place]| {
                     callee.run(&script.borrow()[..places.len() * each_has]);
                 });
-                let mut call = call.set_up(move |slots| {
+                let call = call.set_up(move |slots| {
                     let (calls, random) = (slots.len() * each_has, &mut random);
                     let drawn =
                         draw(distribution, calls, operation, span, false, random, &mut places);
@@ -56,8 +56,7 @@ impl Bench {
                     });
                     script.replace(calls.collect());
                 });
-                call.stays = index == 0;
-                call
+                call.staying(index == 0)
             })
             .collect();
         let mut rows = self.measure(&task, &mut each(&mut candidates), stop)?.rows();

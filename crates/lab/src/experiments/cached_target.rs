@@ -60,32 +60,32 @@ pub(super) fn run(setting: &mut Setting) -> Result {
             }
         }
     }
-    let levels = if chosen.prefetching.is_empty() { &[][..] } else { &Level::ALL[..] };
-    setting.begin((cells.len() + levels.len()) as f64);
+    if !chosen.prefetching.is_empty() {
+        for level in Level::ALL {
+            let size = default_sizes(level, true, &setting.bench.machine.caches)[0];
+            cells.push((size, Cell { label: PREFETCHNTA.into(), ..Cell::placed(level, level) }));
+        }
+    }
     let libc = || vec![libc_reference(Operation::Copy)];
     let straight = [libc(), chosen.temporal, chosen.non_temporal].concat();
-    for (size, cell) in cells {
-        measured(setting, &straight, size, cell)?;
-    }
     let prefetching = [libc(), chosen.prefetching].concat();
-    for &level in levels {
-        let size = default_sizes(level, true, &setting.bench.machine.caches)[0];
-        let cell = Cell { label: PREFETCHNTA.into(), ..Cell::placed(level, level) };
-        measured(setting, &prefetching, size, cell)?;
-    }
-    Ok(())
-}
-
-fn measured(setting: &mut Setting, routines: &[Routine], size: usize, cell: Cell) -> Result {
-    let text = format!("{} {}", bytes(size), cell.label);
-    let cached = cell.source.level.is_none();
-    let axes = [(PRE_READ, flag(cell.label == TARGET_READ)), (SOURCE_CACHED, flag(cached))];
-    let axes = if cell.label == PREFETCHNTA { &[][..] } else { &axes };
-    let mut task = setting.task(Operation::Copy, size, cell);
-    task.plan.max_sample_ns = 5e7;
-    setting.record(&task, routines, axes)?;
-    setting.out.advance(&text, 1.0);
-    Ok(())
+    setting.through(
+        cells,
+        |_| 1.0,
+        |setting, (size, cell)| {
+            let text = format!("{} {}", bytes(size), cell.label);
+            let cached = cell.source.level.is_none();
+            let axes = [(PRE_READ, flag(cell.label == TARGET_READ)), (SOURCE_CACHED, flag(cached))];
+            let (routines, axes) = match cell.label == PREFETCHNTA {
+                true => (&prefetching, &[][..]),
+                false => (&straight, &axes[..]),
+            };
+            let mut task = setting.task(Operation::Copy, size, cell);
+            task.plan.max_sample_ns = 5e7;
+            setting.record(&task, routines, axes)?;
+            Ok(text)
+        },
+    )
 }
 
 /// The lists above, the documents' part of them with `--classic`, or what was asked for:

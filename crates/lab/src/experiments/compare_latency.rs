@@ -127,9 +127,8 @@ fn workload(setting: &mut Setting, compares: &[Routine], order: &Order) -> Resul
         setting.out.note(note)?;
     }
     compares.iter().try_for_each(|routine| set.check(routine, &trace))?;
-    let mut calls: Vec<Call<'_>> =
-        compares.iter().map(|routine| set.call(routine, &trace)).collect();
-    pages::measured(setting, "pages", &mut calls, differences)?;
+    let calls = compares.iter().map(|routine| set.call(routine, &trace)).collect();
+    pages::measured(setting, "pages", calls, differences)?;
     setting.out.advance("pages", 10.0);
     Ok(())
 }

@@ -31,17 +31,20 @@ pub(super) fn run(setting: &mut Setting) -> Result {
         Some(file) => read_list(file, accepted, PAGE_SIZE)?,
         None => SEED.to_vec(),
     };
-    setting.begin(PAIRS.len() as f64);
     let caches = &setting.bench.machine.caches;
     let in_memory = caches.dram_bytes() / if setting.options.quick { 2 } else { 1 };
-    for (state, wanted) in PAIRS.into_iter().zip([in_memory, caches.l2.bytes / 2]) {
-        let (set, pairs) = pairs(setting.bench.seed, wanted, &positions)?;
-        let kib = (set.pages * PAGE_SIZE) >> 10;
-        setting.out.note(format!("{state}: {}, {kib} KiB", pairs.len()))?;
-        compared(setting, (&set, &pairs), state)?;
-        setting.out.advance(state, 1.0);
-    }
-    Ok(())
+    let cells = PAIRS.into_iter().zip([in_memory, caches.l2.bytes / 2]).collect();
+    setting.through(
+        cells,
+        |_| 1.0,
+        |setting, (state, wanted)| {
+            let (set, pairs) = pairs(setting.bench.seed, wanted, &positions)?;
+            let kib = (set.pages * PAGE_SIZE) >> 10;
+            setting.out.note(format!("{state}: {}, {kib} KiB", pairs.len()))?;
+            compared(setting, (&set, &pairs), state)?;
+            Ok(state.to_owned())
+        },
+    )
 }
 
 /// Everybody on the same pairs, in turns.
@@ -63,7 +66,7 @@ fn compared(setting: &mut Setting, (set, pairs): (&PageSet, &[Comparison]), stat
     if let (Some(integers), Some(vectors)) = (&integers, &vectors) {
         calls.extend(saved(setting, (set, pairs), integers, vectors)?);
     }
-    pages::measured(setting, state, &mut calls, set.differences(pairs))
+    pages::measured(setting, state, calls, set.differences(pairs))
 }
 
 /// Pairs of pages beside each other in memory, each with a first difference drawn from those positions,
@@ -101,41 +104,36 @@ fn saved<'p>(
     vectors: &Routine,
 ) -> Result<Vec<Call<'p>>> {
     use crate::xstate::{self, Area, Support};
-    let (Function::Compare(integer), Function::Compare(vector)) =
-        (integers.function, vectors.function)
-    else {
-        return Ok(Vec::new());
-    };
+    let Function::Compare(integer) = integers.function else { return Ok(Vec::new()) };
+    let vector = vectors.function;
     let Some(support) = Support::detect() else {
         setting.out.note("skipped saving registers: this CPU or system has no XSAVE")?;
         return Ok(Vec::new());
     };
     let (save, components) = (support.honest(), support.components);
-    let owned = move |area: &mut Area, a: *const u8, b: *const u8| {
+    let owned = move |area: &mut Area, place: &Place| {
         // SAFETY: the instruction exists, the components are enabled.
         unsafe { area.save(save, components) };
-        // SAFETY: two pages, and the CPU runs the kernel.
-        let found = unsafe { vector(a, b, PAGE_SIZE) };
+        once(vector, place);
         // SAFETY: the components are enabled, and just saved.
         unsafe { area.restore(components) };
-        found
     };
     // The interrupted program's registers are in use.
     // SAFETY: the components are enabled.
     let interrupted = move || unsafe { xstate::modify(components) };
     let (mut area, mut other) = (Area::new(&support), Area::new(&support));
+    let all = move || pairs.iter().map(|made| set.place(made));
     let always = move |places: &[Place]| {
         interrupted();
-        places.iter().for_each(|_| set.each(pairs, |a, b| owned(&mut area, a, b)));
+        places.iter().flat_map(|_| all()).for_each(|place| owned(&mut area, &place));
     };
     let behind = move |places: &[Place]| {
         interrupted();
-        for _ in places {
+        for place in places.iter().flat_map(|_| all()) {
             // SAFETY: the beginnings of two pages, and every CPU runs integer kernels.
-            set.each(pairs, |a, b| match unsafe { integer(a, b, FIRST) } {
-                0 => owned(&mut other, a, b),
-                found => found,
-            });
+            if unsafe { integer(place.dst, place.src, FIRST) } == 0 {
+                owned(&mut other, &place);
+            }
         }
     };
     let name = &vectors.name;

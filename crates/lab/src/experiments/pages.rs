@@ -187,24 +187,17 @@ impl PageSet {
         Ok(())
     }
 
-    /// Every comparison once, in order.
+    /// The two pages of a comparison.
     #[inline(always)]
-    pub fn each(&self, trace: &[Comparison], mut compare: impl FnMut(*const u8, *const u8) -> i32) {
-        for made in trace {
-            std::hint::black_box(compare(self.page(made.candidate), self.page(made.node)));
-        }
+    pub fn place(&self, made: &Comparison) -> Place {
+        let (dst, src) = (self.page(made.candidate).cast_mut(), self.page(made.node));
+        Place { dst, src, n: PAGE_SIZE }
     }
 
     /// A routine that makes all of the comparisons in every call.
     pub fn call<'s>(&'s self, routine: &Routine, trace: &'s [Comparison]) -> Call<'s> {
-        let function = routine.function;
-        Call::new(routine.name.clone(), move |places: &[Place]| {
-            let Function::Compare(compare) = function else { return };
-            for _ in places {
-                // SAFETY: pages of the set, readable for a page; the CPU runs the kernel.
-                self.each(trace, |a, b| unsafe { compare(a, b, PAGE_SIZE) });
-            }
-        })
+        let all = move |_: &Place| trace.iter().map(|made| self.place(made));
+        Call::on(routine.name.clone(), routine.function, all)
     }
 }
 
@@ -212,22 +205,20 @@ impl PageSet {
 pub(super) fn measured(
     setting: &mut Setting,
     state: &str,
-    calls: &mut [Call<'_>],
+    calls: Vec<Call<'_>>,
     Differences { different, equal, within }: Differences,
 ) -> Result {
     // The places are not used: the pages are the set's.
     let cell = Cell { contents: Some(Contents::Kept), ..Cell::reused(state) };
     let task = setting.task(Operation::Compare, PAGE_SIZE, cell);
-    let Some(found) = setting.measure(&task, &mut each(calls))? else { return Ok(()) };
     let made = different + equal;
-    for mut row in found.rows() {
+    let told = |mut row: Row| {
         row.operation_ns.iter_mut().for_each(|ns| *ns /= made as f64);
         row.calls = row.calls.saturating_mul(u32::try_from(made).unwrap_or(u32::MAX));
         let figures = [0, 1, 2].map(|nth| (WITHIN[nth], within[nth]));
-        let part_equal = equal as f64 / made.max(1) as f64;
-        setting.out.row(row.with(&figures).with(&[(EQUAL, part_equal)]))?;
-    }
-    Ok(())
+        row.with(&figures).with(&[(EQUAL, equal as f64 / made.max(1) as f64)])
+    };
+    setting.calls(&task, calls.into_iter().map(|call| call.told(told)).collect())
 }
 
 /// Regular files of a page or more, in an order that depends on names alone. Links are not followed.

@@ -72,22 +72,13 @@ struct Point {
 fn copyout<'r>(
     name: &str,
     policy: Policy,
-    stores: (CopyFn, CopyFn),
+    stores: [Function; 2],
     circumstances: Circumstances,
     device: Option<&'r Device>,
 ) -> Call<'r> {
-    let chosen = move || {
-        let is_non_temporal = policy(std::hint::black_box(circumstances));
-        if is_non_temporal { stores.1 } else { stores.0 }
-    };
-    let calls = move |places: &[Place]| {
-        for place in places {
-            // SAFETY: the sampler's places are valid for n bytes, source and destination apart, and
-            // both kernels run here.
-            unsafe { chosen()(place.dst, place.src, place.n) };
-        }
-    };
-    let call = Call::new(name, calls).made_of(Function::Copy(chosen()), None);
+    let chosen = move || stores[usize::from(policy(std::hint::black_box(circumstances)))];
+    let calls = move |places: &[Place]| places.iter().for_each(|place| once(chosen(), place));
+    let call = Call::new(name, calls).made_of(chosen(), None);
     call.preceded(move |places, calls| {
         let written = places.iter().take(calls);
         device.into_iter().for_each(|device| written.clone().for_each(|it| device.write(it)));
@@ -126,7 +117,8 @@ impl Device {
 
 pub(super) fn run(setting: &mut Setting) -> Result {
     let (temporal, non_temporal) = kernels(setting)?;
-    setting.out.note(format!("policies choose between {} and {}", temporal.0, non_temporal.0))?;
+    let note = format!("policies choose between {} and {}", temporal.name, non_temporal.name);
+    setting.out.note(note)?;
     let cpus = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let device = if cpus > 1 {
         Device::start()
@@ -135,22 +127,21 @@ pub(super) fn run(setting: &mut Setting) -> Result {
         None
     };
     let points = points(setting, device.is_some());
-    let weight = |point: &Point| (point.size + (1 << 20)) as f64;
-    setting.begin(points.iter().map(weight).sum());
-    for point in points {
-        one_point(setting, (temporal.1, non_temporal.1), device.as_ref(), point)?;
-        let text = format!("{} {}", point.state, bytes(point.size));
-        setting.out.advance(&text, weight(&point));
-    }
-    Ok(())
+    let stores = [temporal.function, non_temporal.function];
+    setting.through(
+        points,
+        |point| (point.size + (1 << 20)) as f64,
+        |setting, point| {
+            one_point(setting, stores, device.as_ref(), point)?;
+            Ok(format!("{} {}", point.state, bytes(point.size)))
+        },
+    )
 }
-
-type Named = (&'static str, CopyFn);
 
 /// One kernel for each side: the widest here, the period's bcopy and pagecopy with `--classic`, or
 /// the two that were asked for.
-fn kernels(setting: &mut Setting) -> Result<(Named, Named)> {
-    let both = if setting.options.kernels.is_some() {
+fn kernels(setting: &mut Setting) -> Result<(&'static Kernel, &'static Kernel)> {
+    if setting.options.kernels.is_some() {
         let chosen = asked_or(setting, &[Operation::Copy], Vec::new)?;
         let (non_temporal, temporal): (Vec<_>, Vec<_>) =
             chosen.into_iter().partition(|kernel| kernel.is_non_temporal());
@@ -163,21 +154,16 @@ fn kernels(setting: &mut Setting) -> Result<(Named, Named)> {
             let accepted = "one of each, for the policies to choose between: copy\\.sse2(\\.nt)?";
             return Err(LabError::unsuited("--kernels", found, accepted));
         };
-        Ok((temporal, non_temporal))
-    } else if setting.options.classic {
-        find("copy.rep.movsq")
-            .zip(find("copy.gpr64.nt.pf320"))
-            .ok_or("the period's bcopy and pagecopy are x86-64 routines")
+        return Ok((temporal, non_temporal));
+    }
+    let (both, why) = if setting.options.classic {
+        let both = find("copy.rep.movsq").zip(find("copy.gpr64.nt.pf320"));
+        (both, "the period's bcopy and pagecopy are x86-64 routines")
     } else {
-        widest(Operation::Copy, setting.bench.features)
-            .ok_or("this CPU has no non-temporal copy for a policy to choose")
+        let both = widest(Operation::Copy, setting.bench.features);
+        (both, "this CPU has no non-temporal copy for a policy to choose")
     };
-    let (temporal, non_temporal) = both.or_else(nothing)?;
-    let entry = |kernel: &Kernel| match kernel.function {
-        Function::Copy(copy) => Ok((kernel.name, copy)),
-        _ => nothing(format!("{} copies no bytes", kernel.name)),
-    };
-    Ok((entry(temporal)?, entry(non_temporal)?))
+    both.map_or_else(|| nothing(why), Ok)
 }
 
 /// What is measured: every size received into a reused and a streamed buffer, read and not; and
@@ -209,7 +195,7 @@ fn points(setting: &Setting, has_device: bool) -> Vec<Point> {
 
 fn one_point(
     setting: &mut Setting,
-    stores: (CopyFn, CopyFn),
+    stores: [Function; 2],
     device: Option<&Device>,
     point: Point,
 ) -> Result {
@@ -234,9 +220,9 @@ fn one_point(
     let mut task = setting.task(Operation::Copy, point.size, cell);
     task.plan.max_sample_ns = if setting.options.quick { 5e6 } else { 2e7 };
     let device = device.filter(|_| point.other_core);
-    let Function::Copy(libc) = libc_reference(Operation::Copy).function else { return Ok(()) };
+    let libc = libc_reference(Operation::Copy).function;
     let copyout = |name, policy, stores| copyout(name, policy, stores, circumstances, device);
-    let mut copyouts = vec![copyout(LIBC, CHOICES[0], (libc, libc))];
+    let mut copyouts = vec![copyout(LIBC, CHOICES[0], [libc; 2])];
     let policies = POLICIES.into_iter().zip(CHOICES);
     copyouts.extend(policies.map(|(name, policy)| copyout(name, policy, stores)));
     let mut connection = match point {

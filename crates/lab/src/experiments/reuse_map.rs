@@ -49,21 +49,16 @@ pub(super) fn run(setting: &mut Setting) -> Result {
         Delay::Bytes(bytes) => 1e6 + (bytes + point.size) as f64,
         _ => 1e6 + point.size as f64,
     };
-    let total: f64 = points.iter().map(weight).sum();
-    setting.begin(total * sides.len() as f64);
-    for point in points {
-        for side in &sides {
+    let cells = points.iter().flat_map(|point| sides.iter().map(move |side| (*point, side)));
+    setting.through(
+        cells.collect(),
+        |(point, _)| weight(point),
+        |setting, (point, side)| {
             one_point(setting, side, point)?;
-            let text = format!(
-                "{} {}, {:.0} % read",
-                side[0].function.operation(),
-                bytes(point.size),
-                point.touched * 100.0
-            );
-            setting.out.advance(&text, weight(&point));
-        }
-    }
-    Ok(())
+            let (operation, read) = (side[0].function.operation(), point.touched * 100.0);
+            Ok(format!("{operation} {}, {read:.0} % read", bytes(point.size)))
+        },
+    )
 }
 
 fn one_point(setting: &mut Setting, side: &[Routine], point: Point) -> Result {

@@ -1,7 +1,7 @@
 //! What an experiment works with, and what it was asked for.
 
 use crate::LabError;
-use crate::bench::{Bench, Cell, Outcome, Task};
+use crate::bench::{Bench, Call, Cell, Outcome, Task, each};
 use crate::recorder::Recorder;
 use crate::routines::Routine;
 use cachewise_kernels::Operation;
@@ -98,6 +98,39 @@ impl Setting<'_, '_> {
     ) -> Result {
         let rows = self.routines(task, routines)?.map_or(Vec::new(), |found| found.rows());
         self.out.rows(rows.into_iter().map(|row| at(row, axes)))
+    }
+
+    /// Measures candidates in a cell; their rows, as each of them tells its own. None where it does not fit.
+    pub(super) fn told(
+        &mut self,
+        task: &Task,
+        mut calls: Vec<Call<'_>>,
+    ) -> Result<Option<(Outcome, Vec<Row>)>> {
+        let Some(found) = self.measure(task, &mut each(&mut calls))? else { return Ok(None) };
+        let rows = calls.iter().enumerate().map(|(place, call)| call.row(&found, place)).collect();
+        Ok(Some((found, rows)))
+    }
+
+    /// Takes these rows down.
+    pub(super) fn calls(&mut self, task: &Task, calls: Vec<Call<'_>>) -> Result {
+        let rows = self.told(task, calls)?.map_or(Vec::new(), |(_, rows)| rows);
+        self.out.rows(rows)
+    }
+
+    /// Goes through cells: `weight` is the work in one, in arbitrary units, and `one` says what was done.
+    pub(super) fn through<T>(
+        &mut self,
+        cells: Vec<T>,
+        weight: impl Fn(&T) -> f64,
+        mut one: impl FnMut(&mut Self, T) -> Result<String>,
+    ) -> Result {
+        self.begin(cells.iter().map(&weight).sum());
+        for cell in cells {
+            let units = weight(&cell);
+            let done = one(self, cell)?;
+            self.out.advance(&done, units);
+        }
+        Ok(())
     }
 
     /// A row of times that the bench did not take, compared with another's of the same rounds.

@@ -45,22 +45,22 @@ pub(super) fn run(setting: &mut Setting) -> Result {
                 .is_some_and(|(wide, _)| wide.name == kernel.name)
     })?;
     let sizes = sizes(setting);
-    setting.begin((fields.len() * sizes.len()) as f64);
-    for routines in &fields {
-        for &size in &sizes {
+    let cells = fields.iter().flat_map(|of| sizes.iter().map(move |size| (of, *size)));
+    setting.through(
+        cells.collect(),
+        |_| 1.0,
+        |setting, (routines, size)| {
             let operation = routines[0].function.operation();
             match in_a_row(setting, operation, routines, size) {
                 Ok(rows) => setting.out.rows(rows)?,
                 Err(LabError::Measure(error @ MeasureError::OverBudget { .. })) => {
-                    let text = format!("skipped {operation} of {}: {error}", bytes(size));
-                    setting.out.note(text)?;
+                    setting.out.note(format!("skipped {operation} of {}: {error}", bytes(size)))?;
                 }
                 Err(error) => return Err(error),
             }
-            setting.out.advance(&format!("{operation} {}", bytes(size)), 1.0);
-        }
-    }
-    Ok(())
+            Ok(format!("{operation} {}", bytes(size)))
+        },
+    )
 }
 
 /// Every routine after every writer, one size.

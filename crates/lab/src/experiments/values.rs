@@ -78,10 +78,27 @@ fn copied(
     size: usize,
     (source, destination): (Level, Level),
 ) -> Result {
-    let mut calls: Vec<Call<'_>> = routines
-        .iter()
-        .flat_map(|routine| (0..VALUES.len()).map(move |value| copier(routine, value, size)))
-        .collect();
+    let mut calls = Vec::new();
+    for (routine, first) in routines.iter().zip((0..).step_by(VALUES.len())) {
+        for (value, name) in VALUES.iter().enumerate() {
+            let at = value * size;
+            let quarter = move |Place { dst, src, .. }: &Place| Place {
+                dst: dst.wrapping_add(at),
+                src: src.wrapping_add(at),
+                n: size,
+            };
+            let what = format!("{} of {name}", routine.name);
+            let call = Call::on(what, routine.function, move |place| [quarter(place)])
+                .checked(move |place| holds(value, &quarter(place)));
+            calls.push(call.variant(routine, first + 2, " of random bytes").in_cell(move |cell| {
+                CellKey {
+                    size: size as u64,
+                    state: format!("copying {name}").into(),
+                    ..cell.with(&[(VALUE, value as f64)])
+                }
+            }));
+        }
+    }
     let write = |slot: *mut u8, bytes: usize| {
         // SAFETY: a slot of that many initialised bytes that nobody else uses.
         let slot = unsafe { std::slice::from_raw_parts_mut(slot, bytes) };
@@ -94,42 +111,19 @@ fn copied(
     let stop = || setting.out.stopped();
     let found = setting.bench.measure_with(&task, &mut each(&mut calls), Some(&write), &stop);
     let Some(found) = setting.fitting(&task, found)? else { return Ok(()) };
-    for (nth, routine) in routines.iter().enumerate() {
-        let first = nth * VALUES.len();
-        for (value, name) in VALUES.iter().enumerate() {
-            let places = (first + value, first + 2);
-            let mut row = variant(&found, places, &routine.name, " of random bytes");
-            row.cell.size = size as u64;
-            row.cell.state = format!("copying {name}").into();
-            setting.out.row(at(row, &[(VALUE, value as f64)]))?;
-        }
-    }
-    Ok(())
+    setting.out.rows(calls.iter().enumerate().map(|(place, call)| call.row(&found, place)))
 }
 
-fn copier<'c>(routine: &Routine, value: usize, size: usize) -> Call<'c> {
-    let Function::Copy(f) = routine.function else { return Call::of(routine) };
-    let at = value * size;
-    let quarter =
-        move |place: &Place| (place.dst.wrapping_add(at), place.src.wrapping_add(at), size);
-    let calls = move |places: &[Place]| {
-        for (dst, src, n) in places.iter().map(quarter) {
-            // SAFETY: a quarter of slots that are valid and apart.
-            std::hint::black_box(unsafe { f(dst, src, n) });
-        }
-    };
-    let call = Call::new(format!("{} of {}", routine.name, VALUES[value]), calls);
-    call.checked(move |place| {
-        let (dst, src, n) = quarter(place);
-        // SAFETY: within the slot, initialised, unwritten meanwhile.
-        let source = unsafe { std::slice::from_raw_parts(src, n) };
-        let mut expected = vec![0; n];
-        write_value(value, &mut expected);
-        if source != expected {
-            return Err(format!("the source does not hold {}", VALUES[value]));
-        }
-        is_copied(&Place { dst, src, n })
-    })
+/// Whether the source holds that value and the destination the source's bytes.
+fn holds(value: usize, place: &Place) -> Result<(), String> {
+    // SAFETY: within the slot, initialised, unwritten meanwhile.
+    let source = unsafe { std::slice::from_raw_parts(place.src, place.n) };
+    let mut expected = vec![0; place.n];
+    write_value(value, &mut expected);
+    if source != expected {
+        return Err(format!("the source does not hold {}", VALUES[value]));
+    }
+    is_copied(place)
 }
 
 /// One way to fill: what, over what.
@@ -152,17 +146,7 @@ fn stored(setting: &mut Setting, routines: &[Routine], size: usize, level: Level
             }
         }
     }
-    let mut calls: Vec<Call<'_>> =
-        ways.iter().map(|&(nth, storing)| filler(&routines[nth], storing, level)).collect();
-    let cell = Cell { contents: Some(Contents::Kept), ..Cell::placed(level, level) };
-    let task = setting.task(Operation::Fill, 4 * size, cell);
-    let Some(found) = setting.measure(&task, &mut each(&mut calls))? else { return Ok(()) };
-    if !near && found.result.visits_per_slot > 1.0 {
-        setting.out.note(format!(
-            "storing at {level}: a sample passed over its buffers {:.1} times, so that later calls met what earlier ones stored",
-            found.result.visits_per_slot
-        ))?;
-    }
+    let mut calls = Vec::new();
     for (index, &(nth, storing)) in ways.iter().enumerate() {
         // Compared with the same value over others: elision, if there is any, is a ratio below 1.
         let reference = ways
@@ -174,14 +158,25 @@ fn stored(setting: &mut Setting, routines: &[Routine], size: usize, level: Level
             (true, false) => "others",
             (true, true) => "others in turn",
         };
-        let Routine { name, function } = &routines[nth];
-        let mut row = variant(&found, (index, reference), name, " over others");
-        function.operation().name().clone_into(&mut row.cell.operation);
-        row.cell.state = format!("storing {} over {prior}", VALUES[storing.value]).into();
-        let axes = [(VALUE, storing.value as f64), (OVER_OTHERS, flag(storing.over_others))];
-        setting.out.row(at(row, &axes))?;
+        let (routine, Storing { value, over_others }) = (&routines[nth], storing);
+        let call = filler(routine, storing, level).variant(routine, reference, " over others");
+        let operation = routine.function.operation();
+        calls.push(call.in_cell(move |cell| CellKey {
+            operation: operation.name().to_owned(),
+            state: format!("storing {} over {prior}", VALUES[value]).into(),
+            ..cell.with(&[(VALUE, value as f64), (OVER_OTHERS, flag(over_others))])
+        }));
     }
-    Ok(())
+    let cell = Cell { contents: Some(Contents::Kept), ..Cell::placed(level, level) };
+    let task = setting.task(Operation::Fill, 4 * size, cell);
+    let Some((found, rows)) = setting.told(&task, calls)? else { return Ok(()) };
+    if !near && found.result.visits_per_slot > 1.0 {
+        setting.out.note(format!(
+            "storing at {level}: a sample passed over its buffers {:.1} times, so that later calls met what earlier ones stored",
+            found.result.visits_per_slot
+        ))?;
+    }
+    setting.out.rows(rows)
 }
 
 /// Fills, with the destination's contents set up before each sample.
