@@ -16,7 +16,6 @@ use std::sync::Arc;
 
 mod call;
 mod cell;
-mod scripts;
 
 pub use call::{Call, each, is_copied, is_filled, is_zeroed, run_all};
 pub use cell::{Cell, Placement};

@@ -9,7 +9,7 @@ pub mod bench;
 mod callee;
 pub mod distributions;
 pub mod experiments;
-pub mod forking;
+mod forking;
 pub mod helper;
 pub mod launches;
 pub mod peers;
@@ -19,10 +19,10 @@ mod script;
 pub mod select;
 pub mod tunables;
 pub mod tune;
-pub mod tuned_libc;
+mod tuned_libc;
 pub mod verify;
 #[cfg(target_arch = "x86_64")]
-pub mod xstate;
+mod xstate;
 
 use cachewise_measure::{MeasureError, RecordError};
 

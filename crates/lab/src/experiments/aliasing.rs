@@ -164,18 +164,3 @@ fn note_pages(setting: &mut Setting, asked: PagePolicy, huge: Option<f64>) -> Re
     };
     setting.out.note(text)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn twins_are_aligned_alike_and_far() {
-        for offset in offsets(false) {
-            assert_eq!(twin(*offset) % 64, offset % 64);
-            assert!(twin(*offset) >= FAR && twin(*offset) < FAR + 64);
-            assert!(shifts(false).contains(&twin(*offset)));
-        }
-        assert!(shifts(false).iter().all(|shift| *shift < PAGE_SIZE));
-    }
-}

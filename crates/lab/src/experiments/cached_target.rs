@@ -69,23 +69,19 @@ pub(super) fn run(setting: &mut Setting) -> Result {
     let libc = || vec![libc_reference(Operation::Copy)];
     let straight = [libc(), chosen.temporal, chosen.non_temporal].concat();
     let prefetching = [libc(), chosen.prefetching].concat();
-    setting.through(
-        cells,
-        |_| 1.0,
-        |setting, (size, cell)| {
-            let text = format!("{} {}", bytes(size), cell.label);
-            let cached = cell.source.level.is_none();
-            let axes = [(PRE_READ, flag(cell.label == TARGET_READ)), (SOURCE_CACHED, flag(cached))];
-            let (routines, axes) = match cell.label == PREFETCHNTA {
-                true => (&prefetching, &[][..]),
-                false => (&straight, &axes[..]),
-            };
-            let mut task = setting.task(Operation::Copy, size, cell);
-            task.plan.max_sample_ns = 5e7;
-            setting.record(&task, routines, axes)?;
-            Ok(text)
-        },
-    )
+    setting.through(cells, alike, |setting, (size, cell)| {
+        let text = format!("{} {}", bytes(size), cell.label);
+        let cached = cell.source.level.is_none();
+        let axes = [(PRE_READ, flag(cell.label == TARGET_READ)), (SOURCE_CACHED, flag(cached))];
+        let (routines, axes) = match cell.label == PREFETCHNTA {
+            true => (&prefetching, &[][..]),
+            false => (&straight, &axes[..]),
+        };
+        let mut task = setting.task(Operation::Copy, size, cell);
+        task.plan.max_sample_ns = 5e7;
+        setting.record(&task, routines, axes)?;
+        Ok(text)
+    })
 }
 
 /// The lists above, the documents' part of them with `--classic`, or what was asked for:

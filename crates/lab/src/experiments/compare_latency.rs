@@ -28,7 +28,6 @@ pub(super) fn figures() -> Vec<Figure> {
     ]
 }
 
-/// Lengths of the sweep.
 fn sizes(setting: &Setting) -> Vec<usize> {
     let sizes: &[usize] = match (setting.options.quick, setting.options.classic) {
         (true, _) => &[64, 256, PAGE_SIZE],
@@ -114,10 +113,10 @@ fn sweep(setting: &mut Setting, routines: &[Routine], size: usize, position: usi
 
 /// Whole passes over the comparisons of pages, in turns.
 fn workload(setting: &mut Setting, compares: &[Routine], order: &Order) -> Result {
-    let set = PageSet::gather(&ROOTS, order.pages, order.seed)?;
-    let trace = set.descend(order.comparisons, order.seed);
-    let differences = set.differences(&trace);
-    let (pages, files, made, equal) = (set.pages, set.files, trace.len(), differences.equal);
+    let mut set = PageSet::gather(&ROOTS, order.pages, order.seed)?;
+    set.descend(order.comparisons, order.seed);
+    let (pages, files, made) = (set.pages, set.files, set.pairs.len());
+    let equal = made - set.first_differences().len();
     setting.out.note(format!(
         "pages: {pages} of 4096 bytes from {files} files, a third of them twice; {made} comparisons, {equal} of equal pages",
     ))?;
@@ -126,14 +125,13 @@ fn workload(setting: &mut Setting, compares: &[Routine], order: &Order) -> Resul
         let note = format!("found {pages} pages of {wanted} wanted: fewer files here than that");
         setting.out.note(note)?;
     }
-    compares.iter().try_for_each(|routine| set.check(routine, &trace))?;
-    let calls = compares.iter().map(|routine| set.call(routine, &trace)).collect();
-    pages::measured(setting, "pages", calls, differences)?;
+    compares.iter().try_for_each(|routine| set.check(routine))?;
+    let calls = compares.iter().map(|routine| set.call(routine)).collect();
+    pages::measured(setting, "pages", calls, &set)?;
     setting.out.advance("pages", 10.0);
     Ok(())
 }
 
-/// Single calls, three launches.
 fn launches(setting: &mut Setting, order: &Order) -> Result {
     for launch in 1..=LAUNCHES {
         let stop = || setting.out.stopped();

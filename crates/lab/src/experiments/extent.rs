@@ -24,17 +24,13 @@ pub(super) fn run(setting: &mut Setting) -> Result {
         modern || integer || period
     };
     let fields = fields(setting, [Operation::Zero, Operation::Copy], wanted)?;
-    setting.through(
-        fields,
-        |_| 1.0,
-        |setting, routines| {
-            let operation = routines[0].function.operation();
-            for size in sizes(setting, operation)? {
-                cover(setting, operation, &routines, size)?;
-            }
-            Ok(operation.name().to_owned())
-        },
-    )
+    setting.through(fields, alike, |setting, routines| {
+        let operation = routines[0].function.operation();
+        for size in sizes(setting, operation)? {
+            cover(setting, operation, &routines, size)?;
+        }
+        Ok(operation.name().to_owned())
+    })
 }
 
 /// 1 GiB per call, or what the budget has for as many operands; less when quick, though always what

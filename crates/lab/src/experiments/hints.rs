@@ -83,24 +83,3 @@ pub(super) fn run(setting: &mut Setting) -> Result {
     }
     Ok(())
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_hint_is_a_candidate_with_right_bytes() {
-        for operation in OPERATIONS {
-            let routines = candidates(*operation);
-            assert_eq!(routines.len(), 4);
-            for routine in &routines {
-                let (source, mut bytes) = (vec![7_u8; 100_000], vec![1_u8; 100_000]);
-                let (dst, src) = (bytes.as_mut_ptr(), source.as_ptr());
-                let place = Place { dst, src, n: 100_000 };
-                run_all(routine.function, &[place]);
-                let wanted = if *operation == Operation::Zero { 0 } else { 7 };
-                assert_eq!(is_filled(&place, wanted), Ok(()), "{}", routine.name);
-            }
-        }
-    }
-}

@@ -49,32 +49,26 @@ fn run(
         (*size as f64).max(4e5) * routines.len() as f64
     };
     let mut ceilings = Ceilings::default();
-    setting.through(
-        cells,
-        weight,
-        |setting, ((source, destination, size), (operation, routines))| {
-            let text = format!("{operation} {} {source}:{destination}", bytes(size));
-            let pages = matches!(operation, Operation::CopyPages | Operation::ZeroPages);
-            if pages && !(size.is_multiple_of(PAGE_SIZE) && (size / PAGE_SIZE).is_power_of_two()) {
-                let note = format!("skipped {operation} of {size} bytes: not 2^order pages");
-                setting.out.note(note)?;
-                return Ok(text);
-            }
-            let cell = followed(setting, Cell::placed(source, destination), size);
-            let task = setting.task(*operation, size, cell);
-            if let Some(found) = setting.routines(&task, routines)? {
-                let ceiling = ceilings.of(*operation, source.max(destination), setting)?;
-                let clock = setting.bench.clock;
-                setting
-                    .out
-                    .rows(found.rows().into_iter().map(|row| related(row, ceiling, &clock)))?;
-            }
-            Ok(text)
-        },
-    )
+    setting.through(cells, weight, |setting, (cell, (operation, routines))| {
+        let (source, destination, size) = cell;
+        let text = format!("{operation} {} {source}:{destination}", bytes(size));
+        let pages = matches!(operation, Operation::CopyPages | Operation::ZeroPages);
+        if pages && !(size.is_multiple_of(PAGE_SIZE) && (size / PAGE_SIZE).is_power_of_two()) {
+            let note = format!("skipped {operation} of {size} bytes: not 2^order pages");
+            setting.out.note(note)?;
+            return Ok(text);
+        }
+        let cell = followed(setting, Cell::placed(source, destination), size);
+        let task = setting.task(*operation, size, cell);
+        if let Some((_, rows)) = setting.told(&task, Call::of_all(routines, true))? {
+            let ceiling = ceilings.of(*operation, source.max(destination), setting)?;
+            let clock = setting.bench.clock;
+            setting.out.rows(rows.into_iter().map(|row| related(row, ceiling, &clock)))?;
+        }
+        Ok(text)
+    })
 }
 
-/// An operation and its candidates.
 type Field = (Operation, Vec<Routine>);
 
 /// The candidates of each operation: libc, then the chosen kernels; what this CPU lacks is noted.

@@ -7,7 +7,7 @@
 //! `position:probability` with 4096 for equal pages. The C library and this library's own entry stand
 //! beside them as what a program would call.
 
-use super::pages::{self, Comparison, PageSet};
+use super::pages::{self, PageSet};
 use super::prelude::*;
 use crate::distributions::{draw, read_list};
 use cachewise_kernels::find;
@@ -34,21 +34,17 @@ pub(super) fn run(setting: &mut Setting) -> Result {
     let caches = &setting.bench.machine.caches;
     let in_memory = caches.dram_bytes() / if setting.options.quick { 2 } else { 1 };
     let cells = PAIRS.into_iter().zip([in_memory, caches.l2.bytes / 2]).collect();
-    setting.through(
-        cells,
-        |_| 1.0,
-        |setting, (state, wanted)| {
-            let (set, pairs) = pairs(setting.bench.seed, wanted, &positions)?;
-            let kib = (set.pages * PAGE_SIZE) >> 10;
-            setting.out.note(format!("{state}: {}, {kib} KiB", pairs.len()))?;
-            compared(setting, (&set, &pairs), state)?;
-            Ok(state.to_owned())
-        },
-    )
+    setting.through(cells, alike, |setting, (state, wanted)| {
+        let set = pairs(setting.bench.seed, wanted, &positions)?;
+        let kib = (set.pages * PAGE_SIZE) >> 10;
+        setting.out.note(format!("{state}: {}, {kib} KiB", set.pairs.len()))?;
+        compared(setting, &set, state)?;
+        Ok(state.to_owned())
+    })
 }
 
 /// Everybody on the same pairs, in turns.
-fn compared(setting: &mut Setting, (set, pairs): (&PageSet, &[Comparison]), state: &str) -> Result {
+fn compared(setting: &mut Setting, set: &PageSet, state: &str) -> Result {
     let features = setting.bench.features;
     let class = widest_class(features);
     let of_class = |kernel: &&Kernel| {
@@ -61,27 +57,22 @@ fn compared(setting: &mut Setting, (set, pairs): (&PageSet, &[Comparison]), stat
     let vectors = TABLE.iter().find(of_class).map(Routine::from);
     let mut arms = vec![libc_reference(Operation::Compare), library(Operation::Compare)];
     arms.extend(integers.iter().chain(&vectors).cloned());
-    arms.iter().try_for_each(|arm| set.check(arm, pairs))?;
-    let mut calls: Vec<Call<'_>> = arms.iter().map(|arm| set.call(arm, pairs)).collect();
+    arms.iter().try_for_each(|arm| set.check(arm))?;
+    let mut calls: Vec<Call<'_>> = arms.iter().map(|arm| set.call(arm)).collect();
     if let (Some(integers), Some(vectors)) = (&integers, &vectors) {
-        calls.extend(saved(setting, (set, pairs), integers, vectors)?);
+        calls.extend(saved(setting, set, integers, vectors)?);
     }
-    pages::measured(setting, state, calls, set.differences(pairs))
+    pages::measured(setting, state, calls, set)
 }
 
 /// Pairs of pages beside each other in memory, each with a first difference drawn from those positions,
 /// in the order in which they are compared.
-fn pairs(
-    seed: u64,
-    wanted: usize,
-    positions: &[(usize, f64)],
-) -> Result<(PageSet, Vec<Comparison>)> {
+fn pairs(seed: u64, wanted: usize, positions: &[(usize, f64)]) -> Result<PageSet> {
     let room = MemoryBudget::process().left() / 2;
     let count = wanted.min(room) / (2 * PAGE_SIZE);
     let mut set = PageSet::new(2 * count, PagePolicy::Default, seed)?;
     let mut random = fastrand::Rng::with_seed(seed);
     let mut page = vec![0; PAGE_SIZE];
-    let mut pairs = Vec::new();
     for first in (0..2 * count as u32).step_by(2) {
         random.fill(&mut page);
         set.push(&page);
@@ -89,17 +80,17 @@ fn pairs(
             *byte ^= 0x80;
         }
         set.push(&page);
-        pairs.push(set.comparison(first, first + 1));
+        set.pairs.push((first, first + 1));
     }
-    random.shuffle(&mut pairs);
-    Ok((set, pairs))
+    random.shuffle(&mut set.pairs);
+    Ok(set)
 }
 
 /// The vector kernel between saving and restoring, always and behind the first 64 bytes.
 #[cfg(target_arch = "x86_64")]
 fn saved<'p>(
     setting: &mut Setting,
-    (set, pairs): (&'p PageSet, &'p [Comparison]),
+    set: &'p PageSet,
     integers: &Routine,
     vectors: &Routine,
 ) -> Result<Vec<Call<'p>>> {
@@ -122,14 +113,13 @@ fn saved<'p>(
     // SAFETY: the components are enabled.
     let interrupted = move || unsafe { xstate::modify(components) };
     let (mut area, mut other) = (Area::new(&support), Area::new(&support));
-    let all = move || pairs.iter().map(|made| set.place(made));
     let always = move |places: &[Place]| {
         interrupted();
-        places.iter().flat_map(|_| all()).for_each(|place| owned(&mut area, &place));
+        places.iter().flat_map(|_| set.places()).for_each(|place| owned(&mut area, &place));
     };
     let behind = move |places: &[Place]| {
         interrupted();
-        for place in places.iter().flat_map(|_| all()) {
+        for place in places.iter().flat_map(|_| set.places()) {
             // SAFETY: the beginnings of two pages, and every CPU runs integer kernels.
             if unsafe { integer(place.dst, place.src, FIRST) } == 0 {
                 owned(&mut other, &place);
@@ -146,7 +136,7 @@ fn saved<'p>(
 #[cfg(not(target_arch = "x86_64"))]
 fn saved<'p>(
     setting: &mut Setting,
-    _: (&'p PageSet, &'p [Comparison]),
+    _: &'p PageSet,
     _: &Routine,
     _: &Routine,
 ) -> Result<Vec<Call<'p>>> {

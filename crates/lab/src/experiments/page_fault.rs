@@ -9,7 +9,6 @@
 //! the page costs later, when all of it is read, is timed too.
 
 mod arms;
-mod cell;
 mod latency;
 mod ready;
 mod settings;
@@ -17,7 +16,6 @@ mod settings;
 use super::prelude::*;
 use arms::{Arm, Pools, Sample};
 use cachewise_measure::turns;
-use cell::{Cell, PAGE_LINES};
 use std::time::{Duration, Instant};
 
 /// Repetitions that deplete the pool (003.11).
@@ -29,6 +27,25 @@ const FEWEST: usize = stats::LEAST_ROUNDS;
 const LIMIT: Duration = Duration::from_secs(200);
 /// The same with `--quick`.
 const QUICK_LIMIT: Duration = Duration::from_secs(25);
+/// Lines of a page.
+const PAGE_LINES: usize = PAGE_SIZE / LINE;
+
+/// How many pages are handed out, touched how far, by how many threads, how often.
+#[derive(Clone, Copy, Debug)]
+struct Cell {
+    pages: usize,
+    lines: usize,
+    threads: usize,
+    reps: usize,
+}
+
+impl Cell {
+    /// How long it takes, in arbitrary units: preparing and reading count like one repetition.
+    fn weight(&self) -> f64 {
+        (self.reps + 1) as f64 / self.threads as f64
+    }
+}
+
 pub(super) fn figures() -> Vec<Figure> {
     let curve = |title, value| {
         Figure::new(title, FigureKind::Curve, TOUCHED, value).by(&[THREADS, REPS]).of(FAULT)
@@ -135,7 +152,6 @@ fn check_bytes(pools: &Pools, pages: usize) -> Result<u64> {
     Ok(read)
 }
 
-/// An arm's samples by round.
 type Taken = (Arm, Vec<Sample>);
 
 /// One sample of each arm per round, in turns, in as many rounds as there is time for; the kernel's

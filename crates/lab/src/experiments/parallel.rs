@@ -129,15 +129,12 @@ pub(super) fn run(setting: &mut Setting) -> Result {
     let sizes = setting.sizes_or(sizes(setting.bench).into_iter().rev().step_by(step).rev());
     let both = [Operation::Copy, Operation::Zero].into_iter();
     let cells = both.flat_map(|one| sizes.iter().map(move |size| (one, *size))).collect();
-    setting.through(
-        cells,
-        |(_, size)| (*size as f64).max(8e6),
-        |setting, (operation, size)| {
-            let ways = ways(operation, all, &pool, setting.bench);
-            setting.calls(&setting.task(operation, size, Cell::reused(ALONE)), ways)?;
-            Ok(format!("{operation} {}", bytes(size)))
-        },
-    )
+    let weight = |(_, size): &(Operation, usize)| (*size as f64).max(8e6);
+    setting.through(cells, weight, |setting, (operation, size)| {
+        let ways = ways(operation, all, &pool, setting.bench);
+        setting.calls(&setting.task(operation, size, Cell::reused(ALONE)), ways)?;
+        Ok(format!("{operation} {}", bytes(size)))
+    })
 }
 
 /// Octaves from 256 KiB to four times the last level, or what the budget has.

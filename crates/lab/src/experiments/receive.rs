@@ -23,19 +23,27 @@ const SMALL: usize = 128;
 /// Bytes that an Ethernet frame carries of a TCP stream with timestamps.
 const FRAME: usize = 1448;
 
-/// What a policy may look at.
-#[derive(Clone, Copy, Debug)]
-struct Circumstances {
+/// One point, of which a policy may look at everything: who writes, who reads, how much.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Point {
+    /// Into the kernel, for a device to fetch; else out of it.
+    sends: bool,
     size: usize,
     l2: usize,
-    /// The caller says that nobody reads it soon.
-    never_read: bool,
-    /// Into the kernel, for a device to fetch.
-    copyin: bool,
+    reused: bool,
+    /// Whether the caller says that somebody reads it soon, and does.
+    read: bool,
+    other_core: bool,
+}
+
+impl Point {
+    fn state(&self) -> &'static str {
+        if self.sends { SEND } else { RECEIVE }
+    }
 }
 
 /// Whether to use non-temporal stores (001.8).
-type Policy = fn(Circumstances) -> bool;
+type Policy = fn(Point) -> bool;
 
 /// In the order of their [names](POLICIES).
 const CHOICES: [Policy; 7] = [
@@ -44,8 +52,8 @@ const CHOICES: [Policy; 7] = [
     |at| at.size >= SMALL,
     |at| at.size >= LARGE,
     |at| at.size > at.l2,
-    |at| at.never_read,
-    |at| at.copyin,
+    |at| !at.read,
+    |at| at.sends,
 ];
 
 pub(super) fn figures() -> Vec<Figure> {
@@ -57,26 +65,16 @@ pub(super) fn figures() -> Vec<Figure> {
     ]
 }
 
-/// One point: who writes, who reads, how much.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Point {
-    state: &'static str,
-    size: usize,
-    reused: bool,
-    read: bool,
-    other_core: bool,
-}
-
 /// A copy as one policy makes it, with temporal stores or with non-temporal ones. The policy looks at its
 /// circumstances in every call.
 fn copyout<'r>(
     name: &str,
     policy: Policy,
     stores: [Function; 2],
-    circumstances: Circumstances,
+    point: Point,
     device: Option<&'r Device>,
 ) -> Call<'r> {
-    let chosen = move || stores[usize::from(policy(std::hint::black_box(circumstances)))];
+    let chosen = move || stores[usize::from(policy(std::hint::black_box(point)))];
     let calls = move |places: &[Place]| places.iter().for_each(|place| once(chosen(), place));
     let call = Call::new(name, calls).made_of(chosen(), None);
     call.preceded(move |places, calls| {
@@ -128,14 +126,11 @@ pub(super) fn run(setting: &mut Setting) -> Result {
     };
     let points = points(setting, device.is_some());
     let stores = [temporal.function, non_temporal.function];
-    setting.through(
-        points,
-        |point| (point.size + (1 << 20)) as f64,
-        |setting, point| {
-            one_point(setting, stores, device.as_ref(), point)?;
-            Ok(format!("{} {}", point.state, bytes(point.size)))
-        },
-    )
+    let weight = |point: &Point| (point.size + (1 << 20)) as f64;
+    setting.through(points, weight, |setting, point| {
+        one_point(setting, stores, device.as_ref(), point)?;
+        Ok(format!("{} {}", point.state(), bytes(point.size)))
+    })
 }
 
 /// One kernel for each side: the widest here, the period's bcopy and pagecopy with `--classic`, or
@@ -180,9 +175,10 @@ fn points(setting: &Setting, has_device: bool) -> Vec<Point> {
     });
     let mut points = Vec::new();
     for size in sizes {
-        let send = Point { state: SEND, size, reused: true, read: false, other_core: false };
+        let other_core = false;
+        let send = Point { sends: true, size, l2, reused: true, read: false, other_core };
         for (reused, read) in [(true, false), (true, true), (false, false), (false, true)] {
-            let receive = Point { state: RECEIVE, reused, read, ..send };
+            let receive = Point { sends: false, reused, read, ..send };
             points.push(receive);
             if has_device && (!options.quick || (reused && read)) {
                 points.push(Point { other_core: true, ..receive });
@@ -199,37 +195,29 @@ fn one_point(
     device: Option<&Device>,
     point: Point,
 ) -> Result {
-    let copyin = point.state == SEND;
-    let circumstances = Circumstances {
-        size: point.size,
-        l2: setting.bench.machine.caches.l2.bytes,
-        never_read: !point.read,
-        copyin,
-    };
     let place = |reused: bool, offset| {
         if reused { Placement::reused(offset) } else { Placement::at(Level::Dram, offset) }
     };
     let cell = Cell {
         // A ring that the other core has just written is one buffer, wherever it left it.
-        source: place(copyin || point.other_core, 512),
-        destination: place(!copyin && point.reused, 0),
+        source: place(point.sends || point.other_core, 512),
+        destination: place(!point.sends && point.reused, 0),
         bystander: Some(setting.bench.bystander_bytes(point.size)),
-        ..Cell::reused(point.state)
+        ..Cell::reused(point.state())
     };
     let cell = if point.read { cell.read_after(Delay::None, 1.0) } else { cell };
     let mut task = setting.task(Operation::Copy, point.size, cell);
     task.plan.max_sample_ns = if setting.options.quick { 5e6 } else { 2e7 };
     let device = device.filter(|_| point.other_core);
     let libc = libc_reference(Operation::Copy).function;
-    let copyout = |name, policy, stores| copyout(name, policy, stores, circumstances, device);
+    let copyout = |name, policy, stores| copyout(name, policy, stores, point, device);
     let mut copyouts = vec![copyout(LIBC, CHOICES[0], [libc; 2])];
     let policies = POLICIES.into_iter().zip(CHOICES);
     copyouts.extend(policies.map(|(name, policy)| copyout(name, policy, stores)));
-    let mut connection = match point {
-        Point { state: RECEIVE, other_core: false, .. } => {
-            tcp::open(setting, (point.size, tcp::Way::Plain, false), TCP)?
-        }
-        _ => None,
+    let mut connection = if point.sends || point.other_core {
+        None
+    } else {
+        tcp::open(setting, (point.size, tcp::Way::Plain, false), TCP)?
     };
     let mut candidates = each(&mut copyouts);
     candidates.extend(connection.iter_mut().map(|tcp| tcp as &mut dyn Candidate));
@@ -267,12 +255,8 @@ mod tests {
 
     #[test]
     fn policies_differ_where_their_names_say() {
-        let at = |size, read: bool, copyin| Circumstances {
-            size,
-            l2: 512 << 10,
-            never_read: !read,
-            copyin,
-        };
+        let (l2, reused, other_core) = (512 << 10, true, false);
+        let at = |size, read, sends| Point { sends, size, l2, reused, read, other_core };
         let choices = |at| CHOICES.map(|is_non_temporal| is_non_temporal(at));
         let [no, yes] = [false, true];
         assert_eq!(choices(at(64, yes, no)), [no, yes, no, no, no, no, no]);

@@ -8,9 +8,7 @@
 use super::prelude::*;
 use cachewise_kernels::find;
 
-/// Label of cells whose delay is traffic.
 const BY_TRAFFIC: &str = "read after traffic";
-/// Label of cells whose delay is time.
 const BY_TIME: &str = "read after time";
 
 pub(super) fn figures() -> Vec<Figure> {
@@ -45,20 +43,16 @@ pub(super) fn run(setting: &mut Setting) -> Result {
     let sides = sides(setting)?;
     let points = points(setting);
     // A sample is as long as the operation demands, and longer by its delay.
-    let weight = |point: &Point| match point.delay {
+    let weight = |(point, _): &(Point, &Vec<Routine>)| match point.delay {
         Delay::Bytes(bytes) => 1e6 + (bytes + point.size) as f64,
         _ => 1e6 + point.size as f64,
     };
     let cells = points.iter().flat_map(|point| sides.iter().map(move |side| (*point, side)));
-    setting.through(
-        cells.collect(),
-        |(point, _)| weight(point),
-        |setting, (point, side)| {
-            one_point(setting, side, point)?;
-            let (operation, read) = (side[0].function.operation(), point.touched * 100.0);
-            Ok(format!("{operation} {}, {read:.0} % read", bytes(point.size)))
-        },
-    )
+    setting.through(cells.collect(), weight, |setting, (point, side)| {
+        one_point(setting, side, point)?;
+        let (operation, read) = (side[0].function.operation(), point.touched * 100.0);
+        Ok(format!("{operation} {}, {read:.0} % read", bytes(point.size)))
+    })
 }
 
 fn one_point(setting: &mut Setting, side: &[Routine], point: Point) -> Result {
@@ -172,21 +166,4 @@ fn grid(quick: bool, classic: bool, caches: &Caches) -> Grid {
         vec![0, l1, l2, llc / 4, llc, 2 * llc],
         vec![1_000.0, 100_000.0],
     )
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn grids_grow_with_patience() {
-        let caches = cachewise_measure::Machine::describe().caches;
-        let cells = |(sizes, fractions, bytes, times): Grid| {
-            sizes.len() * fractions.len() * (bytes.len() + times.len())
-        };
-        let (classic, quick) = (grid(false, true, &caches), grid(true, false, &caches));
-        assert_eq!(classic.0, [4096, 100 * 4096], "the seed's 100 pages");
-        assert!(cells(classic) < cells(quick.clone()));
-        assert!(cells(quick) < cells(grid(false, false, &caches)));
-    }
 }

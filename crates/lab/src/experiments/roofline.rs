@@ -79,17 +79,13 @@ pub(super) fn related(mut row: Row, ceiling: f64, clock: &Clock) -> Row {
 pub(super) fn run(setting: &mut Setting) -> Result {
     let operations = [Operation::Equal, Operation::Fill, Operation::Zero, Operation::Copy];
     let cells = Level::ALL.into_iter().flat_map(|level| operations.map(|one| (level, one)));
-    setting.through(
-        cells.collect(),
-        |_| 1.0,
-        |setting, (level, operation)| {
-            let task = task(operation, level, setting.bench, setting.plan(false));
-            if let Some(found) = setting.routines(&task, &straight(operation, setting.bench))? {
-                let (rows, clock) = (found.rows(), setting.bench.clock);
-                let ceiling = best(&rows);
-                setting.out.rows(rows.into_iter().map(|row| related(row, ceiling, &clock)))?;
-            }
-            Ok(format!("{operation} {} {level}", bytes(task.size)))
-        },
-    )
+    setting.through(cells.collect(), alike, |setting, (level, operation)| {
+        let task = task(operation, level, setting.bench, setting.plan(false));
+        let calls = Call::of_all(&straight(operation, setting.bench), true);
+        if let Some((_, rows)) = setting.told(&task, calls)? {
+            let (ceiling, clock) = (best(&rows), setting.bench.clock);
+            setting.out.rows(rows.into_iter().map(|row| related(row, ceiling, &clock)))?;
+        }
+        Ok(format!("{operation} {} {level}", bytes(task.size)))
+    })
 }

@@ -79,25 +79,15 @@ impl Setting<'_, '_> {
         self.fitting(task, found)
     }
 
-    /// Measures routines in a cell, their bytes checked; likewise.
-    pub(super) fn routines(
-        &mut self,
-        task: &Task,
-        routines: &[Routine],
-    ) -> Result<Option<Outcome>> {
-        let found = self.bench.routines(task, routines, true, &|| self.out.stopped());
-        self.fitting(task, found)
-    }
-
-    /// Takes down the rows of routines in a cell with further coordinates.
+    /// Takes down the rows of routines in a cell, their bytes checked, with further coordinates.
     pub(super) fn record(
         &mut self,
         task: &Task,
         routines: &[Routine],
         axes: &[(&str, f64)],
     ) -> Result {
-        let rows = self.routines(task, routines)?.map_or(Vec::new(), |found| found.rows());
-        self.out.rows(rows.into_iter().map(|row| at(row, axes)))
+        let calls = Call::of_all(routines, true).into_iter();
+        self.calls(task, calls.map(|call| call.told(|row| at(row, axes))).collect())
     }
 
     /// Measures candidates in a cell; their rows, as each of them tells its own. None where it does not fit.
@@ -232,6 +222,11 @@ pub(super) fn default_sizes(level: Level, quick: bool, caches: &Caches) -> Vec<u
 /// Bytes in a progress line.
 pub(super) fn bytes(n: usize) -> String {
     cachewise_measure::units::bytes(n as u64)
+}
+
+/// The weight of cells that take about as long as each other.
+pub(super) fn alike<T>(_: &T) -> f64 {
+    1.0
 }
 
 /// A row at further coordinates.

@@ -11,7 +11,6 @@ use cachewise_measure::turns;
 use cachewise_measure::verify::verify;
 use std::cell::Cell;
 
-/// Calls in a row.
 const CALLS: usize = 8;
 
 /// Calls of the temporal kernel that bring the destination into a cache.
@@ -46,21 +45,17 @@ pub(super) fn run(setting: &mut Setting) -> Result {
     })?;
     let sizes = sizes(setting);
     let cells = fields.iter().flat_map(|of| sizes.iter().map(move |size| (of, *size)));
-    setting.through(
-        cells.collect(),
-        |_| 1.0,
-        |setting, (routines, size)| {
-            let operation = routines[0].function.operation();
-            match in_a_row(setting, operation, routines, size) {
-                Ok(rows) => setting.out.rows(rows)?,
-                Err(LabError::Measure(error @ MeasureError::OverBudget { .. })) => {
-                    setting.out.note(format!("skipped {operation} of {}: {error}", bytes(size)))?;
-                }
-                Err(error) => return Err(error),
+    setting.through(cells.collect(), alike, |setting, (routines, size)| {
+        let operation = routines[0].function.operation();
+        match in_a_row(setting, operation, routines, size) {
+            Ok(rows) => setting.out.rows(rows)?,
+            Err(LabError::Measure(error @ MeasureError::OverBudget { .. })) => {
+                setting.out.note(format!("skipped {operation} of {}: {error}", bytes(size)))?;
             }
-            Ok(format!("{operation} {}", bytes(size)))
-        },
-    )
+            Err(error) => return Err(error),
+        }
+        Ok(format!("{operation} {}", bytes(size)))
+    })
 }
 
 /// Every routine after every writer, one size.

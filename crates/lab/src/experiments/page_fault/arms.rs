@@ -1,8 +1,8 @@
 //! The ways to get a page, each as a program would.
 
 use super::super::prelude::*;
-use super::cell::{Cell, PAGE_LINES};
 use super::ready::{Ready, out_of_memory};
+use super::{Cell, PAGE_LINES};
 use cachewise_pages::{PageSize, Pool, PoolError, Scrub};
 use memmap2::{Advice, MmapMut, MmapOptions};
 use std::io;
@@ -17,7 +17,6 @@ const CACHE: usize = 3 * 256 * PAGE_SIZE;
 /// than it takes to start a thread.
 const LOOKS: usize = 1 << 14;
 
-/// A way to get zeroed pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Arm {
     /// An anonymous mapping of base pages, faulted in by the touch.
@@ -108,7 +107,6 @@ pub(super) fn unhindered() -> Scrub {
     }
 }
 
-/// Waits until the scrubber rests.
 pub(super) fn pause(pool: &Pool) {
     while !pool.pause_scrubber() {
         std::thread::yield_now();
@@ -129,7 +127,7 @@ impl Pools {
         // Caches are full where they are a quarter of the pool, that of this process's first thread among
         // them. Of many CPUs' threads each takes little, and fills none.
         let room = bytes + (4 * CACHE * (threads + 1)).min(3 * bytes);
-        let room = room.next_multiple_of(HUGE);
+        let room = room.next_multiple_of(HUGE_PAGE);
         let pool = |pages, scrub: Scrub| {
             Pool::builder().capacity(room).initial(room).page_size(pages).scrub(scrub).build()
         };
@@ -193,7 +191,6 @@ pub(super) struct Sample {
     pub(super) faults: f64,
 }
 
-/// What a thread holds.
 enum Held<'p> {
     Mapping { first: *mut u8, mapping: MmapMut },
     Allocation { start: *mut u8, first: *mut u8 },
@@ -238,13 +235,10 @@ pub(super) unsafe fn free(
     pages.into_iter().try_for_each(|page| unsafe { pool.free_raw(page, 0) })
 }
 
-/// Room for a huge page's alignment, and for calloc's header.
-const HUGE: usize = 2 << 20;
-
-/// A new mapping, faulted in ahead where the arm says so.
+/// A new mapping, with room for a huge page's alignment, faulted in ahead where the arm says so.
 fn map(arm: Arm, bytes: usize) -> Result<MmapMut> {
     let mut options = MmapOptions::new();
-    options.len(if arm == Arm::Huge { bytes + HUGE } else { bytes });
+    options.len(if arm == Arm::Huge { bytes + HUGE_PAGE } else { bytes });
     if arm == Arm::MapPopulate {
         options.populate();
     }

@@ -170,7 +170,6 @@ impl Owner<'_> {
     }
 }
 
-/// The registers that a routine uses.
 fn class(routine: &Routine) -> RegisterClass {
     find(&routine.name).map_or(RegisterClass::Gpr, |kernel| kernel.registers)
 }
