@@ -5,10 +5,11 @@
 //! process with one thread, a [helper](crate::helper), which the experiment starts ([`Forker`]) and asks
 //! for loops.
 
+use crate::bench::Call;
 use crate::helper::{Helper, Request};
 use cachewise_kernels::PAGE_SIZE;
 use cachewise_measure::record::names::FORK;
-use cachewise_measure::{Candidate, Place, Reader, children::usage};
+use cachewise_measure::{Reader, children::usage};
 use memmap2::{Advice, MmapMut};
 use rustix::io::retry_on_intr;
 use rustix::process::{Pid, WaitOptions, waitpid};
@@ -106,31 +107,19 @@ impl Forker {
         Ok(Forker { helper, buffer, loops: 0, faults: 0 })
     }
 
+    /// The candidate. Places count, and nothing else: the child has a buffer of its own.
+    pub(crate) fn candidate(&mut self) -> Call<'_> {
+        Call::new(FORK, |places| {
+            let (buffer, loops) = (self.buffer, places.len() as u64);
+            let faults = self.helper.ask_or_keep::<i64>(&Request::Fork { buffer, loops });
+            self.loops += faults.map_or(0, |_| loops);
+            self.faults += faults.unwrap_or(0);
+        })
+    }
+
     /// Page faults per loop so far; none before the first.
     pub fn faults_per_loop(&self) -> Option<f64> {
         (self.loops > 0).then(|| self.faults as f64 / self.loops as f64)
-    }
-}
-
-impl Candidate for Forker {
-    fn name(&self) -> &str {
-        FORK
-    }
-
-    fn call(&mut self, place: &Place) {
-        self.call_all(std::slice::from_ref(place));
-    }
-
-    /// The places count, and nothing else: the child has a buffer of its own.
-    fn call_all(&mut self, places: &[Place]) {
-        let (buffer, loops) = (self.buffer, places.len() as u64);
-        let faults = self.helper.ask_or_keep::<i64>(&Request::Fork { buffer, loops });
-        self.loops += faults.map_or(0, |_| loops);
-        self.faults += faults.unwrap_or(0);
-    }
-
-    fn stays(&self) -> bool {
-        true
     }
 }
 

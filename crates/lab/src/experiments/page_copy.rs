@@ -79,12 +79,6 @@ struct Pair {
 }
 
 impl Pair {
-    /// The seed's loops, and the pages of one.
-    fn counted(&self, buffer: usize, loops: usize) -> [(&'static str, f64); 3] {
-        let copied = COPIED_PAGES + buffer.div_ceil(self.grain) * (self.grain / PAGE_SIZE);
-        [(LOOPS, loops as f64), (ZEROED, ZEROED_PAGES as f64), (COPIED, copied as f64)]
-    }
-
     /// One loop of the seed with these routines.
     fn copier(&self, buffer: usize) -> Call<'_> {
         let (zero, copy, grain) = (self.zero.function, self.copy.function, self.grain);
@@ -111,8 +105,10 @@ impl Pair {
             unsafe { Reader::every(to(bytes), buffer, 32) };
         };
         let calls = move |places: &[Place]| places.iter().for_each(a_loop);
+        let copied = COPIED_PAGES + buffer.div_ceil(grain) * (grain / PAGE_SIZE);
+        let pages = [(ZEROED, ZEROED_PAGES as f64), (COPIED, copied as f64)];
         let call = Call::new(self.name.as_str(), calls).made_of(copy, Some(zero));
-        call.staying(self.name == LIBC)
+        call.staying(self.name == LIBC).told(move |row| row.with(&pages))
     }
 }
 
@@ -157,23 +153,19 @@ fn one_buffer(
     task.plan.calls = Some(calls(setting.options, buffer, loops));
     let mut forker = if cold { None } else { forker(setting, buffer)? };
     // A huge page for each loop would leave room in memory for few.
-    let fitting = || pairs.iter().filter(|pair| !cold || pair.grain == PAGE_SIZE);
-    let mut copiers: Vec<Call<'_>> = fitting().map(|pair| pair.copier(buffer)).collect();
-    let mut candidates = each(&mut copiers);
-    candidates.extend(forker.iter_mut().map(|forker| forker as &mut dyn Candidate));
-    let Some(found) = setting.measure(&task, &mut candidates)? else { return Ok(()) };
+    let fitting = pairs.iter().filter(|pair| !cold || pair.grain == PAGE_SIZE);
+    let mut calls: Vec<_> = fitting.map(|pair| pair.copier(buffer)).collect();
+    calls.extend(forker.iter_mut().map(Forker::candidate));
+    let Some((_, rows)) = setting.told(&task, calls)? else { return Ok(()) };
     if let Some(error) = forker.as_mut().and_then(|it| it.helper.take_failure()) {
         return Err(LabError::Child(format!("forking: {error}")));
     }
     let faults = forker.as_ref().and_then(Forker::faults_per_loop);
-    for (nth, mut row) in found.rows().into_iter().enumerate() {
+    for mut row in rows {
         // The seed names the buffer, not what its fork copies beside it.
         row.cell.size = buffer as u64;
-        let faults = faults.map(|faults| (FAULTS_PER_LOOP, faults));
-        setting.out.row(match fitting().nth(nth) {
-            Some(pair) => row.with(&pair.counted(buffer, loops)),
-            None => row.with(&[(LOOPS, loops as f64)]).with(faults.as_slice()),
-        })?;
+        let faults = faults.filter(|_| row.candidate == FORK).map(|of| (FAULTS_PER_LOOP, of));
+        setting.out.row(row.with(&[(LOOPS, loops as f64)]).with(faults.as_slice()))?;
     }
     Ok(())
 }

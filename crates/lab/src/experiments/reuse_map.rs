@@ -49,24 +49,20 @@ pub(super) fn run(setting: &mut Setting) -> Result {
     };
     let cells = points.iter().flat_map(|point| sides.iter().map(move |side| (*point, side)));
     setting.through(cells.collect(), weight, |setting, (point, side)| {
-        one_point(setting, side, point)?;
-        let (operation, read) = (side[0].function.operation(), point.touched * 100.0);
-        Ok(format!("{operation} {}, {read:.0} % read", bytes(point.size)))
+        let (label, axis, value) = match point.delay {
+            Delay::None => (BY_TRAFFIC, DELAY_BYTES, 0.0),
+            Delay::Bytes(bytes) => (BY_TRAFFIC, DELAY_BYTES, bytes as f64),
+            Delay::Nanoseconds(time) => (BY_TIME, DELAY_NS, time),
+        };
+        let placed = Cell::placed(point.source, point.destination);
+        let cell = Cell { label: label.into(), ..placed }.read_after(point.delay, point.touched);
+        let operation = side[0].function.operation();
+        let mut task = setting.task(operation, point.size, cell);
+        // The delay is no part of the figure: a few calls of a long one will do.
+        task.plan.max_sample_ns = if setting.options.quick { 1e7 } else { 5e7 };
+        setting.record(&task, side, &[(axis, value)])?;
+        Ok(format!("{operation} {}, {:.0} % read", bytes(point.size), point.touched * 100.0))
     })
-}
-
-fn one_point(setting: &mut Setting, side: &[Routine], point: Point) -> Result {
-    let (label, axis, value) = match point.delay {
-        Delay::None => (BY_TRAFFIC, DELAY_BYTES, 0.0),
-        Delay::Bytes(bytes) => (BY_TRAFFIC, DELAY_BYTES, bytes as f64),
-        Delay::Nanoseconds(time) => (BY_TIME, DELAY_NS, time),
-    };
-    let placed = Cell::placed(point.source, point.destination);
-    let cell = Cell { label: label.into(), ..placed }.read_after(point.delay, point.touched);
-    let mut task = setting.task(side[0].function.operation(), point.size, cell);
-    // The delay is no part of the figure: a few calls of a long one will do.
-    task.plan.max_sample_ns = if setting.options.quick { 1e7 } else { 5e7 };
-    setting.record(&task, side, &[(axis, value)])
 }
 
 /// Each operation's two sides: the reference with temporal stores, libc, and everybody with
