@@ -50,6 +50,12 @@ impl Outcome {
         (0..self.result.candidates.len()).map(|index| self.row(index, 0)).collect()
     }
 
+    /// The rows of these candidates, as each of them tells its own.
+    pub fn told(&self, calls: &[Call<'_>]) -> Vec<Row> {
+        let rows = calls.iter().enumerate();
+        rows.map(|(at, call)| call.tell(at, self.row(at, call.reference()))).collect()
+    }
+
     /// The row of one candidate, compared with another. The proofs of residency and the drift stand on
     /// the first candidate's row. Where a proof failed there is no verdict.
     pub fn row(&self, index: usize, reference: usize) -> Row {

@@ -1,7 +1,6 @@
 //! A candidate made of closures: a routine on the operands as they are, or whatever an experiment
 //! calls in its place.
 
-use super::Outcome;
 use crate::callee::{Callee, once};
 use crate::routines::Routine;
 use cachewise_kernels::{Function, Kernel};
@@ -148,9 +147,13 @@ impl<'c> Call<'c> {
         self.told(move |mut row| Row { cell: told(std::mem::take(&mut row.cell)), ..row })
     }
 
-    /// The row of the candidate that had this place.
-    pub(crate) fn row(&self, found: &Outcome, place: usize) -> Row {
-        let mut row = found.row(place, self.reference);
+    /// The place of the candidate that it is compared with.
+    pub(crate) fn reference(&self) -> usize {
+        self.reference
+    }
+
+    /// The row of the candidate that had this place, as it tells it.
+    pub(crate) fn tell(&self, place: usize, mut row: Row) -> Row {
         if let Some((candidate, other)) = &self.names {
             let reference = if place == self.reference { candidate } else { other };
             (row.candidate, row.reference) = (candidate.clone(), reference.clone());

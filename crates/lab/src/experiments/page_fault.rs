@@ -14,7 +14,7 @@ mod ready;
 mod settings;
 
 use super::prelude::*;
-use arms::{Arm, Pools, Sample};
+use arms::{Arm, Cell, PAGE_LINES, Pools, Sample};
 use cachewise_measure::turns;
 use std::time::{Duration, Instant};
 
@@ -27,25 +27,6 @@ const FEWEST: usize = stats::LEAST_ROUNDS;
 const LIMIT: Duration = Duration::from_secs(200);
 /// The same with `--quick`.
 const QUICK_LIMIT: Duration = Duration::from_secs(25);
-/// Lines of a page.
-const PAGE_LINES: usize = PAGE_SIZE / LINE;
-
-/// How many pages are handed out, touched how far, by how many threads, how often.
-#[derive(Clone, Copy, Debug)]
-struct Cell {
-    pages: usize,
-    lines: usize,
-    threads: usize,
-    reps: usize,
-}
-
-impl Cell {
-    /// How long it takes, in arbitrary units: preparing and reading count like one repetition.
-    fn weight(&self) -> f64 {
-        (self.reps + 1) as f64 / self.threads as f64
-    }
-}
-
 pub(super) fn figures() -> Vec<Figure> {
     let curve = |title, value| {
         Figure::new(title, FigureKind::Curve, TOUCHED, value).by(&[THREADS, REPS]).of(FAULT)

@@ -96,9 +96,11 @@ impl Setting<'_, '_> {
         task: &Task,
         mut calls: Vec<Call<'_>>,
     ) -> Result<Option<(Outcome, Vec<Row>)>> {
-        let Some(found) = self.measure(task, &mut each(&mut calls))? else { return Ok(None) };
-        let rows = calls.iter().enumerate().map(|(place, call)| call.row(&found, place)).collect();
-        Ok(Some((found, rows)))
+        let found = self.measure(task, &mut each(&mut calls))?;
+        Ok(found.map(|found| {
+            let rows = found.told(&calls);
+            (found, rows)
+        }))
     }
 
     /// Takes these rows down.

@@ -111,7 +111,7 @@ fn copied(
     let stop = || setting.out.stopped();
     let found = setting.bench.measure_with(&task, &mut each(&mut calls), Some(&write), &stop);
     let Some(found) = setting.fitting(&task, found)? else { return Ok(()) };
-    setting.out.rows(calls.iter().enumerate().map(|(place, call)| call.row(&found, place)))
+    setting.out.rows(found.told(&calls))
 }
 
 /// Whether the source holds that value and the destination the source's bytes.

@@ -2,7 +2,6 @@
 
 use super::super::prelude::*;
 use super::ready::{Ready, out_of_memory};
-use super::{Cell, PAGE_LINES};
 use cachewise_pages::{PageSize, Pool, PoolError, Scrub};
 use memmap2::{Advice, MmapMut, MmapOptions};
 use std::io;
@@ -16,6 +15,25 @@ const CACHE: usize = 3 * 256 * PAGE_SIZE;
 /// Looks at the others before a waiting thread lets somebody else have its CPU: some 100 us, longer
 /// than it takes to start a thread.
 const LOOKS: usize = 1 << 14;
+
+/// Lines of a page.
+pub(super) const PAGE_LINES: usize = PAGE_SIZE / LINE;
+
+/// How many pages are handed out, touched how far, by how many threads, how often.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Cell {
+    pub(super) pages: usize,
+    pub(super) lines: usize,
+    pub(super) threads: usize,
+    pub(super) reps: usize,
+}
+
+impl Cell {
+    /// How long it takes, in arbitrary units: preparing and reading count like one repetition.
+    pub(super) fn weight(&self) -> f64 {
+        (self.reps + 1) as f64 / self.threads as f64
+    }
+}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Arm {
