@@ -25,6 +25,7 @@ pub mod verify;
 mod xstate;
 
 use cachewise_measure::{MeasureError, RecordError};
+use cachewise_pages::PoolError;
 
 /// What the laboratory can refuse.
 #[derive(Debug, thiserror::Error)]
@@ -92,6 +93,15 @@ impl From<MeasureError> for LabError {
         match error {
             MeasureError::Interrupted => LabError::Interrupted,
             error => LabError::Measure(error),
+        }
+    }
+}
+
+impl From<PoolError> for LabError {
+    fn from(error: PoolError) -> LabError {
+        match error {
+            PoolError::NotZero { .. } => LabError::WrongBytes(format!("pool: {error}")),
+            error => LabError::Pool(error.to_string()),
         }
     }
 }

@@ -76,7 +76,12 @@ pub(super) fn run(setting: &mut Setting) -> Result {
     setting.begin(total);
     for (size, position) in cells {
         for routines in &fields {
-            sweep(setting, routines, size, position)?;
+            let operation = routines[0].function.operation();
+            let contents = (position < size).then_some(Contents::DiffersAt(position));
+            let task = setting.task(operation, size, Cell { contents, ..Cell::reused("sweep") });
+            setting.record(&task, routines, &[(FIRST_DIFFERENCE, position as f64)])?;
+            let text = format!("{operation} {}, difference at {position}", bytes(size));
+            setting.out.advance(&text, 1.0);
         }
     }
     if has_pages {
@@ -98,17 +103,6 @@ fn positions(size: usize, quick: bool) -> Vec<usize> {
     positions.extend([size - 1, size]);
     positions.dedup();
     positions
-}
-
-/// One length and first difference on warm buffers.
-fn sweep(setting: &mut Setting, routines: &[Routine], size: usize, position: usize) -> Result {
-    let operation = routines[0].function.operation();
-    let contents = (position < size).then_some(Contents::DiffersAt(position));
-    let task = setting.task(operation, size, Cell { contents, ..Cell::reused("sweep") });
-    setting.record(&task, routines, &[(FIRST_DIFFERENCE, position as f64)])?;
-    let text = format!("{operation} {}, difference at {position}", bytes(size));
-    setting.out.advance(&text, 1.0);
-    Ok(())
 }
 
 /// Whole passes over the comparisons of pages, in turns.

@@ -59,27 +59,22 @@ pub(super) fn run(setting: &mut Setting) -> Result {
     let (l1, l2, llc) = (caches.l1d.bytes / 2, caches.l2.bytes / 2, caches.llc.bytes / 8);
     let sizes = setting.sizes_or(if setting.options.quick { vec![l2] } else { vec![l1, l2, llc] });
     let operations = setting.operations_of(OPERATIONS);
-    setting.begin((2 * sizes.len() * operations.len()) as f64);
-    for operation in operations {
-        let routines = candidates(operation);
-        for &size in &sizes {
-            for &reuse in HINTS {
-                setting.out.decision(Decision {
-                    operation: operation.name().to_owned(),
-                    reuse: reuse.name().to_owned(),
-                    from: size as u64,
-                    to: Some(size as u64),
-                    kernel: cachewise::decision(operation, reuse, size as u64).name().to_owned(),
-                    ratio: None,
-                    why: None,
-                })?;
-            }
-            for cell in [Cell::read(), Cell::beside(setting.bench.bystander_bytes(size))] {
-                let text = format!("{operation} {} {}", bytes(size), cell.label);
-                setting.record(&setting.task(operation, size, cell), &routines, &[])?;
-                setting.out.advance(&text, 1.0);
-            }
+    let cells = operations.iter().flat_map(|one| sizes.iter().map(move |size| (*one, *size)));
+    setting.through(cells.collect(), alike, |setting, (operation, size)| {
+        for &reuse in HINTS {
+            setting.out.decision(Decision {
+                operation: operation.name().to_owned(),
+                reuse: reuse.name().to_owned(),
+                from: size as u64,
+                to: Some(size as u64),
+                kernel: cachewise::decision(operation, reuse, size as u64).name().to_owned(),
+                ratio: None,
+                why: None,
+            })?;
         }
-    }
-    Ok(())
+        for cell in [Cell::read(), Cell::beside(setting.bench.bystander_bytes(size))] {
+            setting.record(&setting.task(operation, size, cell), &candidates(operation), &[])?;
+        }
+        Ok(format!("{operation} {}", bytes(size)))
+    })
 }

@@ -126,40 +126,32 @@ fn holds(value: usize, place: &Place) -> Result<(), String> {
     is_copied(place)
 }
 
-/// One way to fill: what, over what.
-#[derive(Clone, Copy)]
-struct Storing {
-    value: usize,
-    over_others: bool,
-}
-
 /// Fills of zeros and ones over the same and over other bytes.
 fn stored(setting: &mut Setting, routines: &[Routine], size: usize, level: Level) -> Result {
     let near = level <= Level::L2;
-    let mut ways: Vec<(usize, Storing)> = Vec::new();
+    // Which routine stores what, and whether over other bytes.
+    let mut ways = Vec::new();
     for (nth, routine) in routines.iter().enumerate() {
         for (over_others, value) in [(false, 0), (false, 1), (true, 0), (true, 1)] {
             // clzero has one value, hence no other to take turns with.
             let zeroes = matches!(routine.function, Function::Zero(_));
             if !(zeroes && (value != 0 || (near && over_others))) {
-                ways.push((nth, Storing { value, over_others }));
+                ways.push((nth, value, over_others));
             }
         }
     }
     let mut calls = Vec::new();
-    for (index, &(nth, storing)) in ways.iter().enumerate() {
+    for (index, &(nth, value, over_others)) in ways.iter().enumerate() {
         // Compared with the same value over others: elision, if there is any, is a ratio below 1.
-        let reference = ways
-            .iter()
-            .position(|&(other, way)| other == nth && way.value == storing.value && way.over_others)
-            .unwrap_or(index);
-        let prior = match (storing.over_others, near) {
-            (false, _) => VALUES[storing.value],
+        let reference = ways.iter().position(|way| *way == (nth, value, true)).unwrap_or(index);
+        let prior = match (over_others, near) {
+            (false, _) => VALUES[value],
             (true, false) => "others",
             (true, true) => "others in turn",
         };
-        let (routine, Storing { value, over_others }) = (&routines[nth], storing);
-        let call = filler(routine, storing, level).variant(routine, reference, " over others");
+        let routine = &routines[nth];
+        let call = filler(routine, (value, over_others), level);
+        let call = call.variant(routine, reference, " over others");
         let operation = routine.function.operation();
         calls.push(call.in_cell(move |cell| CellKey {
             operation: operation.name().to_owned(),
@@ -180,15 +172,15 @@ fn stored(setting: &mut Setting, routines: &[Routine], size: usize, level: Level
 }
 
 /// Fills, with the destination's contents set up before each sample.
-fn filler<'c>(routine: &Routine, storing: Storing, level: Level) -> Call<'c> {
-    let byte = if storing.value == 0 { 0 } else { 0xFF };
-    let prior = if storing.over_others { FILL_BYTE } else { byte };
+fn filler<'c>(routine: &Routine, (value, over_others): (usize, bool), level: Level) -> Call<'c> {
+    let byte = if value == 0 { 0 } else { 0xFF };
+    let prior = if over_others { FILL_BYTE } else { byte };
     // Slots are visited in turn, so a pass is over when the first comes again: how many a pass has, and
     // how many there were.
     let turn = Rc::new((Shared::new(usize::MAX), Shared::new(0_usize)));
     let begun = Rc::clone(&turn);
     let (function, callee) = (routine.function, Callee::new(routine.function));
-    let in_turn = storing.over_others && level <= Level::L2;
+    let in_turn = over_others && level <= Level::L2;
     let calls = move |places: &[Place]| {
         let (pass, visits) = &*turn;
         match function {
@@ -217,8 +209,8 @@ fn filler<'c>(routine: &Routine, storing: Storing, level: Level) -> Call<'c> {
         begun.1.set(0);
         places[..count].iter().for_each(|place| put(place, prior, level));
     };
-    let text = if storing.over_others { "others" } else { "the same" };
-    Call::new(format!("{} of {} over {text}", routine.name, VALUES[storing.value]), calls)
+    let text = if over_others { "others" } else { "the same" };
+    Call::new(format!("{} of {} over {text}", routine.name, VALUES[value]), calls)
         .set_up(setup)
         .checked(move |place| is_filled(place, byte))
 }

@@ -131,13 +131,6 @@ pub(super) fn pause(pool: &Pool) {
     }
 }
 
-pub(super) fn refused(error: PoolError) -> LabError {
-    match error {
-        PoolError::NotZero { .. } => LabError::WrongBytes(format!("pool: {error}")),
-        error => LabError::Pool(error.to_string()),
-    }
-}
-
 impl Pools {
     pub(super) fn new(bytes: usize) -> Result<Pools> {
         let scrub = unhindered();
@@ -149,11 +142,11 @@ impl Pools {
         let pool = |pages, scrub: Scrub| {
             Pool::builder().capacity(room).initial(room).page_size(pages).scrub(scrub).build()
         };
-        let huge = pool(PageSize::Transparent, scrub.clone()).map_err(refused)?;
+        let huge = pool(PageSize::Transparent, scrub.clone())?;
         huge.pause_scrubber();
         let off = Scrub { enabled: false, ..scrub };
-        let base = pool(PageSize::Base, off.clone()).map_err(refused)?;
-        let hot = pool(PageSize::Transparent, off).map_err(refused)?;
+        let base = pool(PageSize::Base, off.clone())?;
+        let hot = pool(PageSize::Transparent, off)?;
         Ok(Pools { ready: Ready::new(bytes)?, huge, base, hot })
     }
 
@@ -173,10 +166,10 @@ impl Pools {
             let all = pool.capacity() / pool.page_size();
             let taken: Result<Vec<_>, _> = (0..all).map(|_| pool.alloc_raw(0)).collect();
             // SAFETY: taken above, and used by nobody.
-            taken.and_then(|pages| unsafe { free(pool, pages) }).map_err(refused)?;
+            taken.and_then(|pages| unsafe { free(pool, pages) })?;
             pool.flush_thread_cache();
         } else {
-            pool.scrub_now(usize::MAX).map_err(refused)?;
+            pool.scrub_now(usize::MAX)?;
         }
         if arm == Arm::Draining {
             pool.resume_scrubber();
@@ -191,7 +184,7 @@ impl Pools {
         }
         let Some(pool) = arm.pool(self) else { return Ok(Duration::ZERO) };
         pause(pool);
-        Ok(pool.stats().map_err(refused)?.scrub_cpu)
+        Ok(pool.stats()?.scrub_cpu)
     }
 }
 
@@ -233,7 +226,7 @@ impl Held<'_> {
             Held::Allocation { start, .. } => unsafe { libc::free(start.cast()) },
             Held::Pages { pool, mut pages } => {
                 // SAFETY: taken by `take`, and nobody has a pointer into them.
-                unsafe { free(pool, pages.drain(..)) }.map_err(refused)?;
+                unsafe { free(pool, pages.drain(..)) }?;
                 return Ok(pages);
             }
         }
@@ -293,7 +286,7 @@ fn take<'p>(
     };
     if let Some(pool) = arm.pool(pools) {
         for _ in 0..pages {
-            let page = pool.zalloc_raw(0).map_err(refused)?;
+            let page = pool.zalloc_raw(0)?;
             touch(page.as_ptr());
             room.push(page);
         }

@@ -2,7 +2,7 @@
 //! rests.
 
 use super::super::prelude::*;
-use super::arms::{refused, unhindered};
+use super::arms::unhindered;
 use cachewise_measure::CallTimes;
 use cachewise_pages::{Block, Pool, PoolError, Scrub};
 use std::collections::VecDeque;
@@ -26,7 +26,7 @@ pub(super) fn rows(setting: &mut Setting) -> Result<Vec<Row>> {
     for scrubbing in [false, true] {
         setting.go_on()?;
         let timed = timed(&setting.bench.clock, scrubbing, rounds, per_round);
-        found.push(timed.map_err(refused)?);
+        found.push(timed?);
     }
     let resting = found[0].by_round.clone();
     let row = |(candidate, mut found): (&str, Found)| {

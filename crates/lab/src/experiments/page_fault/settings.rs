@@ -8,7 +8,7 @@
 //! pages were found zeroed, and the scrubber's CPU.
 
 use super::super::prelude::*;
-use super::arms::{free, pause, refused, unhindered};
+use super::arms::{free, pause, unhindered};
 use cachewise_measure::{Bystander, turns};
 use cachewise_pages::{EngineChoice, Pool, PoolError, Scrub};
 use std::ptr::NonNull;
@@ -146,15 +146,15 @@ pub(super) fn rows(setting: &mut Setting) -> Result<Vec<Row>> {
         pause(&candidate.pool);
         Ok(candidate)
     });
-    let mut candidates = made.collect::<Result<Vec<_>, PoolError>>().map_err(refused)?;
+    let mut candidates = made.collect::<Result<Vec<_>, PoolError>>()?;
     let mut pages = Vec::with_capacity(BURST);
-    let mut alone = |engine| zeroing(engine, &mut pages).map_err(refused);
+    let mut alone = |engine| zeroing(engine, &mut pages);
     let zeroing = alone(EngineChoice::CpuAround)?.max(alone(EngineChoice::CpuThrough)?);
     let gap = (zeroing * GAP).max(LEAST_GAP);
     for (round, order) in turns::orders(candidates.len(), rounds + 1, seed).iter().enumerate() {
         for &turn in order {
             setting.go_on()?;
-            candidates[turn].turn((&bystander, gap), &mut pages).map_err(refused)?;
+            candidates[turn].turn((&bystander, gap), &mut pages)?;
         }
         if round == 0 {
             // This turn met pages as they were made.
