@@ -75,8 +75,16 @@ impl Setting<'_, '_> {
         task: &Task,
         candidates: &mut [&mut dyn Candidate],
     ) -> Result<Option<Outcome>> {
-        let found = self.bench.measure(task, candidates, &|| self.out.stopped());
-        self.fitting(task, found)
+        match self.bench.measure(task, candidates, &|| self.out.stopped()) {
+            Err(LabError::Measure(
+                error @ (MeasureError::DoesNotFit { .. } | MeasureError::OverBudget { .. }),
+            )) => {
+                let (operation, label) = (task.operation, &task.cell.label);
+                self.out.note(format!("skipped {operation} {label}: {error}"))?;
+                Ok(None)
+            }
+            found => found.map(Some),
+        }
     }
 
     /// Takes down the rows of routines in a cell, their bytes checked, with further coordinates.
@@ -134,19 +142,6 @@ impl Setting<'_, '_> {
     ) -> Row {
         let ratio = PairedRatio::new(ours, theirs, self.bench.seed);
         Row::new(self.bench.experiment, cell, candidate, reference, ours.to_vec()).with_ratio(ratio)
-    }
-
-    pub(super) fn fitting<T>(&mut self, task: &Task, found: Result<T>) -> Result<Option<T>> {
-        match found {
-            Err(LabError::Measure(
-                error @ (MeasureError::DoesNotFit { .. } | MeasureError::OverBudget { .. }),
-            )) => {
-                self.out
-                    .note(format!("skipped {} {}: {error}", task.operation, task.cell.label))?;
-                Ok(None)
-            }
-            found => found.map(Some),
-        }
     }
 
     /// Refuses sizes that are no multiples of that many bytes.

@@ -99,19 +99,12 @@ fn copied(
             }));
         }
     }
-    let write = |slot: *mut u8, bytes: usize| {
-        // SAFETY: a slot of that many initialised bytes that nobody else uses.
-        let slot = unsafe { std::slice::from_raw_parts_mut(slot, bytes) };
-        for (value, quarter) in slot.chunks_mut(size).enumerate() {
-            write_value(value, quarter);
-        }
+    let written = |slot: &mut [u8]| {
+        let quarters = slot.chunks_mut(slot.len() / VALUES.len());
+        quarters.enumerate().for_each(|(value, quarter)| write_value(value, quarter));
     };
-    let cell = Cell::placed(source, destination);
-    let task = setting.task(Operation::Copy, VALUES.len() * size, cell);
-    let stop = || setting.out.stopped();
-    let found = setting.bench.measure_with(&task, &mut each(&mut calls), Some(&write), &stop);
-    let Some(found) = setting.fitting(&task, found)? else { return Ok(()) };
-    setting.out.rows(found.told(&calls))
+    let cell = Cell { written: Some(written), ..Cell::placed(source, destination) };
+    setting.calls(&setting.task(Operation::Copy, VALUES.len() * size, cell), calls)
 }
 
 /// Whether the source holds that value and the destination the source's bytes.

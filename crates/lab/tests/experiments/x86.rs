@@ -180,34 +180,24 @@ fn told_to_stop_they_keep_finished_rows_and_say_what_they_amount_to() {
 #[test]
 fn options_without_meaning_are_refused_in_a_line() {
     let placed = Options { placements: vec![(Level::L2, Level::Dram)], ..Options::default() };
-    for name in "page-clear page-copy cached-target receive sticky vector-state compare-latency \
-        page-compare extent"
-        .split_whitespace()
-    {
-        let text = refused(name, &placed);
-        assert!(text.starts_with(&format!("--residency: not for {name}: ")), "{text}");
-    }
     let classic = Options { classic: true, ..Options::default() };
-    for name in ["aliasing", "values", "twins", "sticky", "page-compare", "vector-state", "extent"]
-    {
-        assert!(refused(name, &classic).starts_with("--classic"), "{name}");
-    }
-    for name in ["page-clear", "page-copy"] {
-        let text = refused(name, &quick("", &[5000]));
-        assert_eq!(text, "--size: found 5000, accepted whole pages of 4096 bytes");
-    }
-    let text = refused("cached-target", &quick("copy\\.sse2", &[]));
-    assert!(text.contains("stores non-temporally or prefetches"), "{text}");
-    let text = refused("receive", &quick("copy\\.sse2", &[]));
-    assert!(text.starts_with("--kernels: found 1 with temporal stores and 0"), "{text}");
-    for (name, kernels, sizes, says) in [
-        ("reuse-map", "copy\\.sse2", &[][..], "none of the kernels chosen"),
-        ("page-clear", "zero.nonesuch", &[], "nearest"),
-        ("extent", "", &[5000], "an extent of 5000 bytes; accepted"),
-        ("read-batch", "copy\\.avx\\.nt\\.pf512", &[], "nothing to measure"),
+    let buffers = "page-clear page-copy cached-target receive sticky vector-state compare-latency \
+        page-compare extent";
+    for (names, options, begins, says) in [
+        (buffers, placed, "--residency: not for ", ": "),
+        ("aliasing values twins sticky page-compare vector-state extent", classic, "--classic", ""),
+        ("page-clear page-copy", quick("", &[5000]), "--size: found 5000", "pages of 4096 bytes"),
+        ("cached-target", quick("copy\\.sse2", &[]), "", "stores non-temporally or prefetches"),
+        ("receive", quick("copy\\.sse2", &[]), "--kernels: found 1 with temporal stores and 0", ""),
+        ("reuse-map", quick("copy\\.sse2", &[]), "", "none of the kernels chosen"),
+        ("page-clear", quick("zero.nonesuch", &[]), "", "nearest"),
+        ("extent", quick("", &[5000]), "", "an extent of 5000 bytes; accepted"),
+        ("read-batch", quick("copy\\.avx\\.nt\\.pf512", &[]), "", "nothing to measure"),
     ] {
-        let text = refused(name, &quick(kernels, sizes));
-        assert!(text.contains(says), "{name}: {text}");
+        for name in names.split_whitespace() {
+            let text = refused(name, &options);
+            assert!(text.starts_with(begins) && text.contains(says), "{name}: {text}");
+        }
     }
 }
 
