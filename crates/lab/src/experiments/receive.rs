@@ -98,17 +98,15 @@ impl Device {
 
     /// Has the source of a place written over and waits for it.
     fn write(&self, place: &Place) {
-        let (address, bytes) = (place.src.cast_mut().expose_provenance(), place.n);
+        // SAFETY: the buffer of a place, which its owner leaves alone until this has returned.
+        let ring = unsafe { std::slice::from_raw_parts_mut(place.src.cast_mut(), place.n) };
         self.thread.install(|| {
-            let words = std::ptr::with_exposed_provenance_mut::<u64>(address);
-            let mut word = self.word.load(Ordering::Relaxed);
-            for index in 0..bytes / 8 {
-                word = word.wrapping_mul(0x5851_F42D_4C95_7F2D).wrapping_add(1);
-                // SAFETY: the buffer of a place, which its owner leaves alone until this has
-                // returned; no alignment is assumed.
-                unsafe { words.wrapping_add(index).write_unaligned(word | 1) };
+            for eight in ring.as_chunks_mut::<8>().0 {
+                let last = self.word.load(Ordering::Relaxed);
+                let word = last.wrapping_mul(0x5851_F42D_4C95_7F2D).wrapping_add(1);
+                self.word.store(word, Ordering::Relaxed);
+                *eight = (word | 1).to_ne_bytes();
             }
-            self.word.store(word, Ordering::Relaxed);
         });
     }
 }
