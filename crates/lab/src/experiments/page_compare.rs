@@ -17,9 +17,6 @@ use cachewise_kernels::find;
 const SEED: [(usize, f64); 7] =
     [(4, 0.38), (12, 0.38), (24, 0.07), (48, 0.01), (320, 0.0533), (1024, 0.0533), (2560, 0.0534)];
 
-/// Bytes that integers look at first (004.5).
-const FIRST: usize = 64;
-
 pub(super) fn figures() -> Vec<Figure> {
     let title = "Time of a comparison, the vector registers' owner spared";
     vec![Figure::bars(title, "ns").by(&["state"])]
@@ -95,6 +92,8 @@ fn saved<'p>(
     vectors: &Routine,
 ) -> Result<Vec<Call<'p>>> {
     use crate::xstate::{self, Area, Support};
+    /// Bytes that integers look at first (004.5).
+    const FIRST: usize = 64;
     let Function::Compare(integer) = integers.function else { return Ok(Vec::new()) };
     let vector = vectors.function;
     let Some(support) = Support::detect() else {
