@@ -12,11 +12,11 @@ use cachewise_measure::{
     ProofVerdict, Row, Slots, Warning, sampler,
 };
 use std::collections::BTreeMap;
+use std::slice::from_raw_parts_mut;
 use std::sync::Arc;
 
 mod call;
 mod cell;
-mod scripts;
 
 pub use call::{Call, each, is_copied, is_filled, is_zeroed, run_all};
 pub use cell::{Cell, Placement};
@@ -49,6 +49,12 @@ impl Outcome {
     /// One row per candidate, the first of which is the reference.
     pub fn rows(&self) -> Vec<Row> {
         (0..self.result.candidates.len()).map(|index| self.row(index, 0)).collect()
+    }
+
+    /// The rows of these candidates, as each of them tells its own.
+    pub fn told(&self, calls: &[Call<'_>]) -> Vec<Row> {
+        let rows = calls.iter().enumerate();
+        rows.map(|(at, call)| call.tell(at, self.row(at, call.reference()))).collect()
     }
 
     /// The row of one candidate, compared with another. The proofs of residency and the drift stand on
@@ -212,17 +218,6 @@ impl Bench {
         candidates: &mut [&mut dyn Candidate],
         stop: &dyn Fn() -> bool,
     ) -> Result<Outcome, LabError> {
-        self.measure_with(task, candidates, None, stop)
-    }
-
-    /// As [`measure`](Bench::measure), the source's slots filled first, each by one call of `write`.
-    pub fn measure_with(
-        &mut self,
-        task: &Task,
-        candidates: &mut [&mut dyn Candidate],
-        write: Option<&dyn Fn(*mut u8, usize)>,
-        stop: &dyn Fn() -> bool,
-    ) -> Result<Outcome, LabError> {
         let Task { operation, size, cell, .. } = task;
         if let Some(bytes) = cell.bystander
             && !self.bystanders.contains_key(&bytes)
@@ -230,9 +225,10 @@ impl Bench {
             self.bystanders.insert(bytes, Bystander::new(bytes, self.seed)?);
         }
         let (destination, source, arena) = self.operands(*operation, *size, cell)?;
-        if let (Some(write), Some(source)) = (write, &source) {
+        if let (Some(write), Some(source)) = (cell.written, &source) {
             for slot in 0..source.slots() {
-                write(source.visit(slot), source.size());
+                // SAFETY: a slot of that many initialised bytes that nobody else uses.
+                write(unsafe { from_raw_parts_mut(source.visit(slot), source.size()) });
             }
         }
         self.measured += 1;
@@ -255,7 +251,7 @@ impl Bench {
             bystander: cell.bystander.and_then(|bytes| self.bystanders.get_mut(&bytes)),
         };
         let result = sampler::run(&mut sampled, candidates, &plan, &self.clock, stop);
-        if write.is_some() || contents == Contents::Kept {
+        if cell.written.is_some() || contents == Contents::Kept {
             // The next one gets incompressible bytes.
             self.arena = None;
         }
@@ -328,7 +324,7 @@ fn check(candidate: &mut dyn Candidate, place: &Place) -> Result<(), LabError> {
         unsafe { std::ptr::copy_nonoverlapping(place.src, place.dst, place.n) };
     }
     // SAFETY: n initialised bytes that nobody else uses meanwhile; the slice ends before the call.
-    let held = unsafe { std::slice::from_raw_parts_mut(place.dst, place.n) };
+    let held = unsafe { from_raw_parts_mut(place.dst, place.n) };
     let (words, rest) = held.as_chunks_mut::<8>();
     // Neither the source's byte nor, the arena's bytes being odd, 0 or 0xFF.
     for word in words {

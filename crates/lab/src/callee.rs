@@ -47,7 +47,6 @@ impl Callee {
 
     /// One call for each place, back to back.
     pub fn run(self, places: &[Place]) {
-        let order = |place: &Place| (place.n / PAGE_SIZE).max(1).ilog2();
         match self.function {
             Function::Copy(f) | Function::Move(f) => COPIES[self.site](f, places),
             Function::Fill(f) => FILLS[self.site](f, places),
@@ -56,15 +55,31 @@ impl Callee {
             }
             Function::Zero(f) => ZEROS[self.site](f, places),
             Function::Compare(f) | Function::Equal(f) => COMPARISONS[self.site](f, places),
-            Function::CopyPages(f) => {
-                // SAFETY: as in the loops below.
-                places.iter().for_each(|p| unsafe { f(p.dst, p.src, order(p)) });
-            }
-            Function::ZeroPages(f) => {
-                // SAFETY: as in the loops below.
-                places.iter().for_each(|p| unsafe { f(p.dst, order(p)) });
-            }
+            pages => places.iter().for_each(|place| once(pages, place)),
         }
+    }
+}
+
+/// One call, for whoever has no list of places. Which kind of function it is has to be looked up, always with the
+/// same outcome, which a CPU predicts.
+#[inline(always)]
+pub fn once(function: Function, place: &Place) {
+    let Place { dst, src, n } = *place;
+    let order = || (n / PAGE_SIZE).max(1).ilog2();
+    macro_rules! call {
+        ($f:ident($($argument:expr),*)) => {{
+            // SAFETY: the place is valid for n bytes, source and destination apart unless it is a move, and
+            // whoever chose the function saw to it that this CPU runs it.
+            black_box(unsafe { $f($($argument),*) });
+        }};
+    }
+    match function {
+        Function::Copy(f) | Function::Move(f) => call!(f(dst, src, n)),
+        Function::Fill(f) => call!(f(dst, i32::from(FILL_BYTE), n)),
+        Function::Zero(f) => call!(f(dst, n)),
+        Function::Compare(f) | Function::Equal(f) => call!(f(dst, src, n)),
+        Function::CopyPages(f) => call!(f(dst, src, order())),
+        Function::ZeroPages(f) => call!(f(dst, order())),
     }
 }
 

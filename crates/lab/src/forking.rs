@@ -5,12 +5,13 @@
 //! process with one thread, a [helper](crate::helper), which the experiment starts ([`Forker`]) and asks
 //! for loops.
 
+use crate::bench::Call;
 use crate::helper::{Helper, Request};
 use cachewise_kernels::PAGE_SIZE;
 use cachewise_measure::record::names::FORK;
-use cachewise_measure::{Candidate, Place, Reader, children::usage};
+use cachewise_measure::{Reader, children::usage};
+use memmap2::{Advice, MmapMut};
 use rustix::io::retry_on_intr;
-use rustix::mm::{self, MapFlags, ProtFlags};
 use rustix::process::{Pid, WaitOptions, waitpid};
 use std::io;
 use std::path::Path;
@@ -28,68 +29,45 @@ impl Looper {
             return Err(io::Error::other("only a process with one thread may fork and go on"));
         }
         let kept = self.buffer.take().filter(|buffer| buffer.asked == bytes);
-        let buffer = match kept {
-            Some(buffer) => buffer,
-            None => Buffer::new(bytes)?,
-        };
+        let mut buffer = kept.map_or_else(|| Buffer::new(bytes), Ok)?;
         // Of all children waited for so far.
         let faults = || usage(libc::RUSAGE_CHILDREN).ru_minflt;
         let before = faults();
-        (0..loops).try_for_each(|_| fork_and_use(&buffer))?;
+        (0..loops).try_for_each(|_| fork_and_use(&mut buffer))?;
         self.buffer = Some(buffer);
         Ok(faults() - before)
     }
 }
 
-/// A private mapping of base pages, every one of them written.
+/// A private mapping of base pages, every byte of them written.
 struct Buffer {
-    start: *mut u8,
-    bytes: usize,
+    pages: MmapMut,
     asked: usize,
 }
 
 impl Buffer {
-    fn new(bytes: usize) -> io::Result<Buffer> {
-        let asked = bytes;
-        let bytes = bytes.max(1).next_multiple_of(PAGE_SIZE);
-        // SAFETY: a fresh private mapping at an address of the kernel's choice overlaps nothing.
-        let start = unsafe {
-            let access = ProtFlags::READ | ProtFlags::WRITE;
-            mm::mmap_anonymous(std::ptr::null_mut(), bytes, access, MapFlags::PRIVATE)
-        }?;
+    fn new(asked: usize) -> io::Result<Buffer> {
+        let mut pages = MmapMut::map_anon(asked.next_multiple_of(PAGE_SIZE))?;
         // One huge page would be copied, or split, as a whole: another experiment's question.
-        // SAFETY: the mapping is ours, and the advice does not change its contents.
-        let _ = unsafe { mm::madvise(start, bytes, mm::Advice::LinuxNoHugepage) };
-        let start = start.cast::<u8>();
+        let _ = pages.advise(Advice::NoHugePage);
         let mut random = fastrand::Rng::with_seed(0x0F0C);
-        for at in 0..bytes {
-            // SAFETY: inside the mapping.
-            unsafe { start.wrapping_add(at).write(random.u8(1..)) };
-        }
-        Ok(Buffer { start, bytes, asked })
+        pages.fill_with(|| random.u8(1..));
+        Ok(Buffer { pages, asked })
     }
 
     /// Seed 000.11: touch byte 0 of each page, then read every 32nd byte. Allocates nothing.
-    fn use_it(&self) {
-        for page in 0..self.bytes / PAGE_SIZE {
-            let first = self.start.wrapping_add(page * PAGE_SIZE);
-            // SAFETY: inside the mapping.
-            unsafe { first.write_volatile(1) };
+    fn use_it(&mut self) {
+        for page in self.pages.chunks_mut(PAGE_SIZE) {
+            // SAFETY: the first byte of a page that is borrowed here.
+            unsafe { page.as_mut_ptr().write_volatile(1) };
         }
         // SAFETY: the mapping is that long and was written.
-        unsafe { Reader::every(self.start, self.bytes, 32) };
-    }
-}
-
-impl Drop for Buffer {
-    fn drop(&mut self) {
-        // SAFETY: exactly what was mapped, and nobody has a pointer into it.
-        let _ = unsafe { mm::munmap(self.start.cast(), self.bytes) };
+        unsafe { Reader::every(self.pages.as_mut_ptr(), self.pages.len(), 32) };
     }
 }
 
 /// One loop of seed 000: fork, have the child copy what it writes, wait for it.
-fn fork_and_use(buffer: &Buffer) -> io::Result<()> {
+fn fork_and_use(buffer: &mut Buffer) -> io::Result<()> {
     // SAFETY: the process has one thread (serve checks), so the child inherits no lock that nobody
     // will release; until it ends it neither allocates nor takes one.
     let child = unsafe { libc::fork() };
@@ -111,9 +89,7 @@ fn fork_and_use(buffer: &Buffer) -> io::Result<()> {
     }
 }
 
-/// The candidate: a child process that forks.
 pub struct Forker {
-    /// The child.
     pub(crate) helper: Helper,
     buffer: usize,
     loops: u64,
@@ -131,31 +107,19 @@ impl Forker {
         Ok(Forker { helper, buffer, loops: 0, faults: 0 })
     }
 
+    /// The candidate. Places count, and nothing else: the child has a buffer of its own.
+    pub(crate) fn candidate(&mut self) -> Call<'_> {
+        Call::new(FORK, |places| {
+            let (buffer, loops) = (self.buffer, places.len() as u64);
+            let faults = self.helper.ask_or_keep::<i64>(&Request::Fork { buffer, loops });
+            self.loops += faults.map_or(0, |_| loops);
+            self.faults += faults.unwrap_or(0);
+        })
+    }
+
     /// Page faults per loop so far; none before the first.
     pub fn faults_per_loop(&self) -> Option<f64> {
         (self.loops > 0).then(|| self.faults as f64 / self.loops as f64)
-    }
-}
-
-impl Candidate for Forker {
-    fn name(&self) -> &str {
-        FORK
-    }
-
-    fn call(&mut self, place: &Place) {
-        self.call_all(std::slice::from_ref(place));
-    }
-
-    /// The places count, and nothing else: the child has a buffer of its own.
-    fn call_all(&mut self, places: &[Place]) {
-        let (buffer, loops) = (self.buffer, places.len() as u64);
-        let faults = self.helper.ask_or_keep::<i64>(&Request::Fork { buffer, loops });
-        self.loops += faults.map_or(0, |_| loops);
-        self.faults += faults.unwrap_or(0);
-    }
-
-    fn stays(&self) -> bool {
-        true
     }
 }
 
@@ -165,13 +129,9 @@ mod tests {
 
     #[test]
     fn a_buffer_is_whole_pages_and_used_as_the_seed_says() {
-        let buffer = Buffer::new(PAGE_SIZE + 1).expect("two pages");
-        assert_eq!(buffer.bytes, 2 * PAGE_SIZE);
+        let mut buffer = Buffer::new(PAGE_SIZE + 1).expect("two pages");
+        assert!(buffer.pages.len() == 2 * PAGE_SIZE && !buffer.pages.contains(&0));
         buffer.use_it();
-        for page in 0..2 {
-            // SAFETY: inside the buffer.
-            let first = unsafe { buffer.start.wrapping_add(page * PAGE_SIZE).read() };
-            assert_eq!(first, 1);
-        }
+        assert_eq!([buffer.pages[0], buffer.pages[PAGE_SIZE]], [1, 1]);
     }
 }

@@ -4,19 +4,171 @@
 //! One protocol for all: a request is a line of JSON, and so is its answer, a `Result` whose error is why
 //! there is none. The program serves them ([`serve`]) until its input ends; [`Helper`] is its other end.
 
-mod process;
-mod request;
 mod serving;
 
-pub use process::Helper;
-pub use request::{Calls, Order, Request};
 pub use serving::serve;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use std::io::{self, BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Child, ChildStdout, Command, Stdio};
+
+/// What is asked of a helper, and what it answers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Request {
+    /// Forks so often, the child using a buffer of so many bytes each time: page faults of the children
+    /// (`i64`).
+    Fork {
+        /// Bytes of the buffer.
+        buffer: usize,
+        /// How often.
+        loops: u64,
+    },
+    /// Times calls: nanoseconds that those of the C library took together, and those of the library
+    /// (`(f64, f64)`).
+    Libc(Calls),
+    /// Times single comparisons of pages (`Outcome` of `compare-latency`'s launches).
+    Calls(Order),
+    /// Times the C library alone on warm buffers: nanoseconds per call, by size (`Vec<f64>`).
+    Sizes {
+        /// What is done, by name.
+        operation: String,
+        /// Bytes per call.
+        sizes: Vec<usize>,
+    },
+}
+
+/// Where the calls of a sample go.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Calls {
+    /// What is done, by name.
+    pub(crate) operation: String,
+    pub(crate) size: usize,
+    /// The destination's place in a page.
+    pub(crate) dst: usize,
+    /// The source's place in a page.
+    pub(crate) src: usize,
+    /// How many calls are timed.
+    pub(crate) calls: usize,
+    /// How many are made before those, one at least.
+    pub(crate) untimed: usize,
+}
+
+/// Which single calls to time.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Order {
+    pub(crate) pages: usize,
+    pub(crate) comparisons: usize,
+    pub(crate) passes: usize,
+    /// Kernel names, and libc's.
+    pub(crate) kernels: Vec<String>,
+    /// Seed of pages, tree and turns.
+    pub(crate) seed: u64,
+}
+
+/// In one write: a line in two pieces could wake the other end twice.
+fn send(to: &mut impl Write, message: &impl Serialize) -> io::Result<()> {
+    let mut text = serde_json::to_vec(message)?;
+    text.push(b'\n');
+    to.write_all(&text)
+}
+
+/// A helper at work.
+pub struct Helper {
+    child: Child,
+    answers: BufReader<ChildStdout>,
+    failed: Option<io::Error>,
+}
+
+impl Helper {
+    /// Starts `program helper`, under `GLIBC_TUNABLES` where there are any.
+    ///
+    /// # Errors
+    /// When it cannot be started.
+    pub fn start(program: &Path, tunables: Option<&str>) -> io::Result<Helper> {
+        let mut command = Command::new(program);
+        command.arg("helper").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        if let Some(tunables) = tunables {
+            command.env("GLIBC_TUNABLES", tunables);
+        }
+        let mut child = command.spawn()?;
+        let answers = BufReader::new(child.stdout.take().ok_or(io::ErrorKind::BrokenPipe)?);
+        Ok(Helper { child, answers, failed: None })
+    }
+
+    fn send(&mut self, request: &Request) -> io::Result<()> {
+        send(self.child.stdin.as_mut().ok_or(io::ErrorKind::BrokenPipe)?, request)
+    }
+
+    fn receive<T: DeserializeOwned>(&mut self) -> io::Result<T> {
+        let mut text = String::new();
+        self.answers.read_line(&mut text)?;
+        let answer = serde_json::from_str(&text).unwrap_or_else(|_| {
+            Err(format!("found \"{}\", accepted a helper's answer", text.trim()))
+        });
+        answer.map_err(io::Error::other::<String>)
+    }
+
+    /// Asks, and waits for the answer.
+    ///
+    /// # Errors
+    /// A helper that died, and one that refuses, in its words.
+    pub fn ask<T: DeserializeOwned>(&mut self, request: &Request) -> io::Result<T> {
+        self.send(request)?;
+        self.receive()
+    }
+
+    /// The same for a candidate that is timed: what goes wrong is kept, and from then on nothing is asked.
+    pub(crate) fn ask_or_keep<T: DeserializeOwned>(&mut self, request: &Request) -> Option<T> {
+        if self.failed.is_some() {
+            return None;
+        }
+        self.ask(request).map_err(|error| self.failed = Some(error)).ok()
+    }
+
+    /// What went wrong with a candidate, if anything did: its times mean nothing then.
+    pub(crate) fn take_failure(&mut self) -> Option<io::Error> {
+        self.failed.take()
+    }
+
+    /// As [`ask`](Helper::ask), until `stop` says so: then the helper is killed, and there is no answer.
+    pub fn ask_until<T: DeserializeOwned>(
+        &mut self,
+        request: &Request,
+        stop: &dyn Fn() -> bool,
+    ) -> io::Result<Option<T>> {
+        self.send(request)?;
+        let look = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
+        loop {
+            if stop() {
+                self.child.kill()?;
+                return Ok(None);
+            }
+            let answer = PollFd::new(self.answers.get_ref(), PollFlags::IN);
+            match poll(&mut [answer], Some(&look)) {
+                Ok(0) | Err(Errno::INTR) => {}
+                Ok(_) => return self.receive().map(Some),
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+}
+
+impl Drop for Helper {
+    fn drop(&mut self) {
+        // Closes its input first, which ends the child.
+        let _ = self.child.wait();
+    }
+}
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use serde_json::Value;
-    use std::path::Path;
 
     #[test]
     fn what_is_no_request_is_refused_by_name_and_the_next_is_served() {

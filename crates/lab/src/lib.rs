@@ -9,7 +9,7 @@ pub mod bench;
 mod callee;
 pub mod distributions;
 pub mod experiments;
-pub mod forking;
+mod forking;
 pub mod helper;
 pub mod launches;
 pub mod peers;
@@ -19,12 +19,13 @@ mod script;
 pub mod select;
 pub mod tunables;
 pub mod tune;
-pub mod tuned_libc;
+mod tuned_libc;
 pub mod verify;
 #[cfg(target_arch = "x86_64")]
-pub mod xstate;
+mod xstate;
 
 use cachewise_measure::{MeasureError, RecordError};
+use cachewise_pages::PoolError;
 
 /// What the laboratory can refuse.
 #[derive(Debug, thiserror::Error)]
@@ -92,6 +93,15 @@ impl From<MeasureError> for LabError {
         match error {
             MeasureError::Interrupted => LabError::Interrupted,
             error => LabError::Measure(error),
+        }
+    }
+}
+
+impl From<PoolError> for LabError {
+    fn from(error: PoolError) -> LabError {
+        match error {
+            PoolError::NotZero { .. } => LabError::WrongBytes(format!("pool: {error}")),
+            error => LabError::Pool(error.to_string()),
         }
     }
 }

@@ -103,7 +103,7 @@ mod stringzilla_c {
 unsafe extern "C" fn memx_copy(dst: *mut u8, src: *const u8, n: usize) -> *mut u8 {
     // SAFETY: the caller's promise (`CopyFn`): apart, so that one may be borrowed mutably.
     let to = unsafe { from_raw_parts_mut(dst, n) };
-    // SAFETY: as above.
+    // SAFETY: n bytes that the caller may read (`CopyFn`).
     let from = unsafe { from_raw_parts(src, n) };
     // Both lengths are n, which is all it could refuse.
     let _ = memx::memcpy(to, from);
@@ -118,36 +118,29 @@ unsafe extern "C" fn memx_fill(dst: *mut u8, byte: i32, n: usize) -> *mut u8 {
 
 unsafe extern "C" fn memx_zero(dst: *mut u8, n: usize) -> *mut u8 {
     // SAFETY: the caller's promise (`ZeroFn`).
-    memx::memset(unsafe { from_raw_parts_mut(dst, n) }, 0);
-    dst
+    unsafe { memx_fill(dst, 0, n) }
 }
 
 unsafe extern "C" fn memx_compare(a: *const u8, b: *const u8, n: usize) -> i32 {
     // SAFETY: the caller's promise (`CompareFn`).
-    let a = unsafe { from_raw_parts(a, n) };
-    // SAFETY: as above.
-    memx::memcmp(a, unsafe { from_raw_parts(b, n) }) as i32
+    let [a, b] = [a, b].map(|at| unsafe { from_raw_parts(at, n) });
+    memx::memcmp(a, b) as i32
 }
 
 unsafe extern "C" fn memx_equal(a: *const u8, b: *const u8, n: usize) -> i32 {
     // SAFETY: the caller's promise (`CompareFn`).
-    let a = unsafe { from_raw_parts(a, n) };
-    // SAFETY: as above.
-    i32::from(memx::memeq(a, unsafe { from_raw_parts(b, n) }))
+    let [a, b] = [a, b].map(|at| unsafe { from_raw_parts(at, n) });
+    i32::from(memx::memeq(a, b))
 }
 
 /// A function of a shared library, as `--peer` names it: `NAME=PATH:SYMBOL`, with `@OPERATION` where
 /// the symbol does not say what it does.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Peer {
-    /// What results call it.
-    pub name: String,
-    /// The library.
-    pub path: PathBuf,
-    /// The function, with C's contract for the operation.
-    pub symbol: String,
-    /// What it does.
-    pub operation: Operation,
+    pub(crate) name: String,
+    path: PathBuf,
+    symbol: String,
+    pub(crate) operation: Operation,
 }
 
 impl std::str::FromStr for Peer {

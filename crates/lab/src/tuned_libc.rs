@@ -112,9 +112,7 @@ impl Operands {
     }
 }
 
-/// The candidate: a child process whose libc has other tunables.
 pub struct TunedLibc {
-    /// The child.
     pub(crate) helper: Helper,
     /// The next sample's, as far as they are known.
     calls: Calls,

@@ -1,15 +1,16 @@
 //! A candidate made of closures: a routine on the operands as they are, or whatever an experiment
 //! calls in its place.
 
-use crate::callee::Callee;
+use crate::callee::{Callee, once};
 use crate::routines::Routine;
 use cachewise_kernels::{Function, Kernel};
-use cachewise_measure::{Candidate, Place};
+use cachewise_measure::{Candidate, CellKey, Place, Row};
 
 type Calls<'c> = Box<dyn FnMut(&[Place]) + 'c>;
 type Before<'c> = Box<dyn FnMut(&[Place], usize) + 'c>;
 type Read<'c> = Box<dyn FnMut(&Place) + 'c>;
 type Check<'c> = Box<dyn Fn(&Place) -> Result<(), String> + 'c>;
+type Told<'c> = Box<dyn Fn(Row) -> Row + 'c>;
 
 /// One candidate.
 pub struct Call<'c> {
@@ -22,9 +23,12 @@ pub struct Call<'c> {
     setup: Option<Calls<'c>>,
     calls: Calls<'c>,
     check: Option<Check<'c>>,
-    /// Whether it stays to the end however slow it is.
-    pub stays: bool,
+    stays: bool,
     group: u8,
+    /// What its row calls it and the one that it is compared with, and that one's place among the candidates.
+    names: Option<(String, String)>,
+    reference: usize,
+    told: Option<Told<'c>>,
 }
 
 impl<'c> Call<'c> {
@@ -41,7 +45,23 @@ impl<'c> Call<'c> {
             check: None,
             stays: true,
             group: 0,
+            names: None,
+            reference: 0,
+            told: None,
         }
+    }
+
+    /// Calls of a function on whatever places `of` makes of each of the operands', nothing checked.
+    pub fn on<I: IntoIterator<Item = Place>>(
+        name: impl Into<String>,
+        function: Function,
+        of: impl Fn(&Place) -> I + 'c,
+    ) -> Call<'c> {
+        Call::new(name, move |places: &[Place]| {
+            for place in places {
+                of(place).into_iter().for_each(|part| once(function, &part));
+            }
+        })
     }
 
     /// A routine on the operands as they are, its bytes checked.
@@ -72,6 +92,12 @@ impl<'c> Call<'c> {
         Call { function: Some(function), companion, ..self }
     }
 
+    /// Whether it stays to the end however slow it is, as it does where nothing is said.
+    #[must_use]
+    pub fn staying(self, stays: bool) -> Call<'c> {
+        Call { stays, ..self }
+    }
+
     /// Has its input produced before the calls ([`Candidate::before`]).
     #[must_use]
     pub fn preceded(mut self, before: impl FnMut(&[Place], usize) + 'c) -> Call<'c> {
@@ -92,6 +118,47 @@ impl<'c> Call<'c> {
     pub fn checked(mut self, check: impl Fn(&Place) -> Result<(), String> + 'c) -> Call<'c> {
         self.check = Some(Box::new(check));
         self
+    }
+
+    /// Compared with the candidate at that place, which is the first where nothing is said.
+    #[must_use]
+    pub fn beside(self, reference: usize) -> Call<'c> {
+        Call { reference, ..self }
+    }
+
+    /// A variant of a routine: its row has the routine's name, and the one that it is compared with, if that
+    /// is another, the same with `other` added.
+    #[must_use]
+    pub fn variant(self, of: &Routine, reference: usize, other: &str) -> Call<'c> {
+        let names = (of.name.clone(), format!("{}{other}", of.name));
+        Call { names: Some(names), reference, ..self }
+    }
+
+    /// Has its row changed in what `told` says: its cell's name and coordinates, further figures.
+    #[must_use]
+    pub fn told(mut self, told: impl Fn(Row) -> Row + 'c) -> Call<'c> {
+        self.told = Some(Box::new(told));
+        self
+    }
+
+    /// As [`told`](Call::told), of the cell alone.
+    #[must_use]
+    pub fn in_cell(self, told: impl Fn(CellKey) -> CellKey + 'c) -> Call<'c> {
+        self.told(move |mut row| Row { cell: told(std::mem::take(&mut row.cell)), ..row })
+    }
+
+    /// The place of the candidate that it is compared with.
+    pub(crate) fn reference(&self) -> usize {
+        self.reference
+    }
+
+    /// The row of the candidate that had this place, as it tells it.
+    pub(crate) fn tell(&self, place: usize, mut row: Row) -> Row {
+        if let Some((candidate, other)) = &self.names {
+            let reference = if place == self.reference { candidate } else { other };
+            (row.candidate, row.reference) = (candidate.clone(), reference.clone());
+        }
+        self.told.iter().fold(row, |row, told| told(row))
     }
 
     /// What it needs before each sample beyond the operands' state, untimed.

@@ -25,7 +25,7 @@ impl Placement {
 }
 
 /// One cell.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Cell {
     /// What records call it.
     pub label: State,
@@ -41,6 +41,8 @@ pub struct Cell {
     pub pages: PagePolicy,
     /// What the destination holds; none is what the operation asks for.
     pub contents: Option<Contents>,
+    /// Writes every slot of the source before anything is measured, where its bytes matter.
+    pub written: Option<fn(&mut [u8])>,
     /// Who reads the destination, and after what.
     pub reader: Option<ReaderSpec>,
     /// Bytes of the bystander's working set.
@@ -60,6 +62,7 @@ impl Cell {
             apart: 0,
             pages: PagePolicy::Huge,
             contents: None,
+            written: None,
             reader: None,
             bystander: None,
         }

@@ -121,29 +121,34 @@ fn copied(
         return Ok(());
     }
     let shifts = shifts(setting.options.quick);
-    let mut calls: Vec<Call<'_>> = copies
-        .iter()
-        .flat_map(|routine| shifts.iter().map(move |&shift| shifted(routine, shift, size)))
-        .collect();
-    let asked = cell.pages;
-    // Room for the largest shift.
-    let task = setting.task(Operation::Copy, size + PAGE_SIZE, cell);
-    let Some(found) = setting.measure(&task, &mut each(&mut calls))? else { return Ok(()) };
-    note_pages(setting, asked, found.huge)?;
     let nth = |shift: usize| shifts.iter().position(|known| *known == shift).unwrap_or(0);
+    let mut calls = Vec::new();
     for (routine, first) in copies.iter().zip((0..).step_by(shifts.len())) {
         for &shift in &shifts {
             let is_twin = (FAR..FAR + 64).contains(&shift);
             let reference = first + nth(if is_twin { shift } else { twin(shift) });
-            let other = format!(", offset {}", twin(shift));
-            let mut row = variant(&found, (first + nth(shift), reference), &routine.name, &other);
-            row.cell.size = size as u64;
-            let cost = row.ratio.map(|ratio| (ALIAS_RATIO, ratio.median));
-            let row = at(at(row, axes), &[(OFFSET, shift as f64)]);
-            setting.out.row(row.with(cost.as_slice()))?;
+            let shifted = move |place: &Place| {
+                // The slots are a page longer than the size, and the shift is below a page.
+                Place { dst: place.dst.wrapping_add(shift), n: size, ..*place }
+            };
+            let name = format!("{}+{shift}", routine.name);
+            let call = Call::on(name, routine.function, move |place| [shifted(place)])
+                .checked(move |place| {
+                    is_copied(&shifted(place)).map_err(|what| format!("{what} at offset {shift}"))
+                })
+                .variant(routine, reference, &format!(", offset {}", twin(shift)));
+            calls.push(call.told(move |mut row| {
+                row.cell.size = size as u64;
+                let cost = row.ratio.map(|ratio| (ALIAS_RATIO, ratio.median));
+                at(at(row, axes), &[(OFFSET, shift as f64)]).with(cost.as_slice())
+            }));
         }
     }
-    Ok(())
+    let asked = cell.pages;
+    let task = setting.task(Operation::Copy, size + PAGE_SIZE, cell);
+    let Some((found, rows)) = setting.told(&task, calls)? else { return Ok(()) };
+    note_pages(setting, asked, found.huge)?;
+    setting.out.rows(rows)
 }
 
 fn note_pages(setting: &mut Setting, asked: PagePolicy, huge: Option<f64>) -> Result {
@@ -158,35 +163,4 @@ fn note_pages(setting: &mut Setting, asked: PagePolicy, huge: Option<f64>) -> Re
         _ => return Ok(()),
     };
     setting.out.note(text)
-}
-
-fn shifted<'c>(routine: &Routine, shift: usize, size: usize) -> Call<'c> {
-    let name = format!("{}+{shift}", routine.name);
-    let Function::Copy(f) = routine.function else { return Call::of(routine) };
-    let call = Call::new(name, move |places: &[Place]| {
-        for place in places {
-            // SAFETY: the slots are a page longer than size, and the shift is below a page; the
-            // operands are apart.
-            std::hint::black_box(unsafe { f(place.dst.wrapping_add(shift), place.src, size) });
-        }
-    });
-    call.checked(move |place| {
-        is_copied(&Place { dst: place.dst.wrapping_add(shift), n: size, ..*place })
-            .map_err(|what| format!("{what} at offset {shift}"))
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn twins_are_aligned_alike_and_far() {
-        for offset in offsets(false) {
-            assert_eq!(twin(*offset) % 64, offset % 64);
-            assert!(twin(*offset) >= FAR && twin(*offset) < FAR + 64);
-            assert!(shifts(false).contains(&twin(*offset)));
-        }
-        assert!(shifts(false).iter().all(|shift| *shift < PAGE_SIZE));
-    }
 }

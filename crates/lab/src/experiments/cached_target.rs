@@ -36,18 +36,10 @@ pub(super) fn figures() -> Vec<Figure> {
     ]
 }
 
-/// Whose rows a run wants.
-struct Chosen {
-    non_temporal: Vec<Routine>,
-    temporal: Vec<Routine>,
-    /// Not prefetching, then prefetching.
-    prefetching: Vec<Routine>,
-}
-
 pub(super) fn run(setting: &mut Setting) -> Result {
-    let chosen = chosen(setting)?;
+    let [non_temporal, temporal, prefetching] = chosen(setting)?;
     let mut cells = Vec::new();
-    if !chosen.non_temporal.is_empty() {
+    if !non_temporal.is_empty() {
         for size in sizes(setting) {
             for source in [Placement::reused(512), Placement::at(Level::Dram, 512)] {
                 let cell = |label: &str| Cell { source, ..Cell::reused(label) };
@@ -60,37 +52,33 @@ pub(super) fn run(setting: &mut Setting) -> Result {
             }
         }
     }
-    let levels = if chosen.prefetching.is_empty() { &[][..] } else { &Level::ALL[..] };
-    setting.begin((cells.len() + levels.len()) as f64);
+    if !prefetching.is_empty() {
+        for level in Level::ALL {
+            let size = default_sizes(level, true, &setting.bench.machine.caches)[0];
+            cells.push((size, Cell { label: PREFETCHNTA.into(), ..Cell::placed(level, level) }));
+        }
+    }
     let libc = || vec![libc_reference(Operation::Copy)];
-    let straight = [libc(), chosen.temporal, chosen.non_temporal].concat();
-    for (size, cell) in cells {
-        measured(setting, &straight, size, cell)?;
-    }
-    let prefetching = [libc(), chosen.prefetching].concat();
-    for &level in levels {
-        let size = default_sizes(level, true, &setting.bench.machine.caches)[0];
-        let cell = Cell { label: PREFETCHNTA.into(), ..Cell::placed(level, level) };
-        measured(setting, &prefetching, size, cell)?;
-    }
-    Ok(())
-}
-
-fn measured(setting: &mut Setting, routines: &[Routine], size: usize, cell: Cell) -> Result {
-    let text = format!("{} {}", bytes(size), cell.label);
-    let cached = cell.source.level.is_none();
-    let axes = [(PRE_READ, flag(cell.label == TARGET_READ)), (SOURCE_CACHED, flag(cached))];
-    let axes = if cell.label == PREFETCHNTA { &[][..] } else { &axes };
-    let mut task = setting.task(Operation::Copy, size, cell);
-    task.plan.max_sample_ns = 5e7;
-    setting.record(&task, routines, axes)?;
-    setting.out.advance(&text, 1.0);
-    Ok(())
+    let straight = [libc(), temporal, non_temporal].concat();
+    let prefetching = [libc(), prefetching].concat();
+    setting.through(cells, alike, |setting, (size, cell)| {
+        let text = format!("{} {}", bytes(size), cell.label);
+        let cached = cell.source.level.is_none();
+        let axes = [(PRE_READ, flag(cell.label == TARGET_READ)), (SOURCE_CACHED, flag(cached))];
+        let (routines, axes) = match cell.label == PREFETCHNTA {
+            true => (&prefetching, &[][..]),
+            false => (&straight, &axes[..]),
+        };
+        let mut task = setting.task(Operation::Copy, size, cell);
+        task.plan.max_sample_ns = 5e7;
+        setting.record(&task, routines, axes)?;
+        Ok(text)
+    })
 }
 
 /// The lists above, the documents' part of them with `--classic`, or what was asked for:
-/// non-temporal ones compete, temporal ones set cached speed, prefetching ones bring their twin.
-fn chosen(setting: &mut Setting) -> Result<Chosen> {
+/// non-temporal ones compete, temporal ones set cached speed, prefetching ones bring their twin, each after it.
+fn chosen(setting: &mut Setting) -> Result<[Vec<Routine>; 3]> {
     type Kernels = Vec<&'static Kernel>;
     let features = setting.bench.features;
     let most = if setting.options.classic { PERIOD } else { usize::MAX };
@@ -113,13 +101,10 @@ fn chosen(setting: &mut Setting) -> Result<Chosen> {
     if temporal.is_empty() && !non_temporal.is_empty() {
         temporal.extend(widest(Operation::Copy, features).map(|(widest, _)| widest));
     }
-    let routines = |kernels: Kernels| kernels.into_iter().map(Routine::from).collect();
     let twin = |with| Some([without_prefetch(with).filter(|twin| twin.runs_on(features))?, with]);
-    Ok(Chosen {
-        non_temporal: routines(non_temporal),
-        temporal: routines(temporal),
-        prefetching: routines(prefetching.into_iter().filter_map(twin).flatten().collect()),
-    })
+    let prefetching = prefetching.into_iter().filter_map(twin).flatten().collect();
+    let routines = |kernels: Kernels| kernels.into_iter().map(Routine::from).collect();
+    Ok([non_temporal, temporal, prefetching].map(routines))
 }
 
 /// The same kernel without its `prefetchnta`: `copy.mmx` for `copy.mmx.pf320`.

@@ -28,7 +28,6 @@ pub(super) fn figures() -> Vec<Figure> {
     ]
 }
 
-/// Lengths of the sweep.
 fn sizes(setting: &Setting) -> Vec<usize> {
     let sizes: &[usize] = match (setting.options.quick, setting.options.classic) {
         (true, _) => &[64, 256, PAGE_SIZE],
@@ -77,7 +76,12 @@ pub(super) fn run(setting: &mut Setting) -> Result {
     setting.begin(total);
     for (size, position) in cells {
         for routines in &fields {
-            sweep(setting, routines, size, position)?;
+            let operation = routines[0].function.operation();
+            let contents = (position < size).then_some(Contents::DiffersAt(position));
+            let task = setting.task(operation, size, Cell { contents, ..Cell::reused("sweep") });
+            setting.record(&task, routines, &[(FIRST_DIFFERENCE, position as f64)])?;
+            let text = format!("{operation} {}, difference at {position}", bytes(size));
+            setting.out.advance(&text, 1.0);
         }
     }
     if has_pages {
@@ -101,23 +105,12 @@ fn positions(size: usize, quick: bool) -> Vec<usize> {
     positions
 }
 
-/// One length and first difference on warm buffers.
-fn sweep(setting: &mut Setting, routines: &[Routine], size: usize, position: usize) -> Result {
-    let operation = routines[0].function.operation();
-    let contents = (position < size).then_some(Contents::DiffersAt(position));
-    let task = setting.task(operation, size, Cell { contents, ..Cell::reused("sweep") });
-    setting.record(&task, routines, &[(FIRST_DIFFERENCE, position as f64)])?;
-    let text = format!("{operation} {}, difference at {position}", bytes(size));
-    setting.out.advance(&text, 1.0);
-    Ok(())
-}
-
 /// Whole passes over the comparisons of pages, in turns.
 fn workload(setting: &mut Setting, compares: &[Routine], order: &Order) -> Result {
-    let set = PageSet::gather(&ROOTS, order.pages, order.seed)?;
-    let trace = set.descend(order.comparisons, order.seed);
-    let differences = set.differences(&trace);
-    let (pages, files, made, equal) = (set.pages, set.files, trace.len(), differences.equal);
+    let mut set = PageSet::gather(&ROOTS, order.pages, order.seed)?;
+    set.descend(order.comparisons, order.seed);
+    let (pages, files, made) = (set.pages, set.files, set.pairs.len());
+    let equal = made - set.first_differences().len();
     setting.out.note(format!(
         "pages: {pages} of 4096 bytes from {files} files, a third of them twice; {made} comparisons, {equal} of equal pages",
     ))?;
@@ -126,15 +119,13 @@ fn workload(setting: &mut Setting, compares: &[Routine], order: &Order) -> Resul
         let note = format!("found {pages} pages of {wanted} wanted: fewer files here than that");
         setting.out.note(note)?;
     }
-    compares.iter().try_for_each(|routine| set.check(routine, &trace))?;
-    let mut calls: Vec<Call<'_>> =
-        compares.iter().map(|routine| set.call(routine, &trace)).collect();
-    pages::measured(setting, "pages", &mut calls, differences)?;
+    compares.iter().try_for_each(|routine| set.check(routine))?;
+    let calls = compares.iter().map(|routine| set.call(routine)).collect();
+    pages::measured(setting, "pages", calls, &set)?;
     setting.out.advance("pages", 10.0);
     Ok(())
 }
 
-/// Single calls, three launches.
 fn launches(setting: &mut Setting, order: &Order) -> Result {
     for launch in 1..=LAUNCHES {
         let stop = || setting.out.stopped();

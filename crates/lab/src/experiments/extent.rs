@@ -12,12 +12,6 @@ pub(super) fn figures() -> Vec<Figure> {
     vec![Figure::curve(title, CHUNK, "gbps").by(&[SHUFFLED, "size"])]
 }
 
-#[derive(Clone, Copy, PartialEq)]
-struct Way {
-    chunk: usize,
-    shuffled: bool,
-}
-
 pub(super) fn run(setting: &mut Setting) -> Result {
     let vector = widest_class(setting.bench.features);
     let quick = setting.options.quick;
@@ -30,15 +24,13 @@ pub(super) fn run(setting: &mut Setting) -> Result {
         modern || integer || period
     };
     let fields = fields(setting, [Operation::Zero, Operation::Copy], wanted)?;
-    setting.begin(fields.len() as f64);
-    for routines in &fields {
+    setting.through(fields, alike, |setting, routines| {
         let operation = routines[0].function.operation();
         for size in sizes(setting, operation)? {
-            cover(setting, operation, routines, size)?;
+            cover(setting, operation, &routines, size)?;
         }
-        setting.out.advance(operation.name(), 1.0);
-    }
-    Ok(())
+        Ok(operation.name().to_owned())
+    })
 }
 
 /// 1 GiB per call, or what the budget has for as many operands; less when quick, though always what
@@ -70,87 +62,34 @@ fn sizes(setting: &mut Setting, operation: Operation) -> Result<Vec<usize>> {
     Ok(vec![size])
 }
 
+/// Every routine in one call, in larger and smaller pieces, and in shuffled ones.
 fn cover(setting: &mut Setting, operation: Operation, routines: &[Routine], size: usize) -> Result {
-    let mut ways = vec![Way { chunk: size, shuffled: false }];
     let smaller = [HUGE_PAGE, PAGE_SIZE].into_iter();
     let smaller = smaller.filter(|chunk| *chunk < size && size.is_multiple_of(*chunk));
-    ways.extend(smaller.map(|chunk| Way { chunk, shuffled: false }));
-    ways.push(Way { chunk: PAGE_SIZE, shuffled: true });
+    let ways = std::iter::once(size).chain(smaller).map(|chunk| (chunk, false));
+    let ways: Vec<_> = ways.chain([(PAGE_SIZE, true)]).collect();
     let mut order: Vec<u32> = (0..(size / PAGE_SIZE) as u32).collect();
     fastrand::Rng::with_seed(setting.bench.seed).shuffle(&mut order);
-    let order = &order;
-    let mut calls: Vec<Call<'_>> = routines
-        .iter()
-        .flat_map(|routine| ways.iter().map(move |way| covering(routine, *way, order)))
-        .collect();
-    let task = setting.task(operation, size, Cell::reused("extent"));
-    let Some(found) = setting.measure(&task, &mut each(&mut calls))? else { return Ok(()) };
-    for (nth, routine) in routines.iter().enumerate() {
-        let first = nth * ways.len();
-        for (which, way) in ways.iter().enumerate() {
-            let row = variant(&found, (first + which, first), &routine.name, ", one call");
-            let axes = [(CHUNK, way.chunk as f64), (SHUFFLED, flag(way.shuffled))];
-            setting.out.row(at(row, &axes))?;
-        }
-    }
-    Ok(())
-}
-
-fn covering<'o>(routine: &Routine, way: Way, order: &'o [u32]) -> Call<'o> {
-    let function = routine.function;
-    let calls = move |places: &[Place]| {
-        for place in places {
-            let (dst, src) = (place.dst, place.src);
-            match function {
-                Function::Zero(f) => pieces(place.n, way, order, |at, n| {
-                    // SAFETY: pieces lie within the place's n bytes; the CPU runs the kernel.
-                    unsafe { f(dst.wrapping_add(at), n) };
-                }),
-                Function::Copy(f) => pieces(place.n, way, order, |at, n| {
-                    // SAFETY: pieces lie within the place's n bytes, the operands do not overlap, and
-                    // the CPU runs the kernel.
-                    unsafe { f(dst.wrapping_add(at), src.wrapping_add(at), n) };
-                }),
-                // Not reached: fields are of these two operations.
-                other => run_all(other, std::slice::from_ref(place)),
-            }
-        }
-    };
-    let name = format!("{} by {}", routine.name, bytes(way.chunk));
-    let is_right = if matches!(function, Function::Zero(_)) { is_zeroed } else { is_copied };
-    Call::new(name, calls).checked(is_right)
-}
-
-/// Calls with offset and length of every piece.
-#[inline(always)]
-fn pieces(size: usize, way: Way, order: &[u32], mut call: impl FnMut(usize, usize)) {
-    if way.shuffled {
-        for &page in order {
-            call(page as usize * way.chunk, way.chunk);
-        }
-    } else {
-        for at in (0..size).step_by(way.chunk) {
-            call(at, way.chunk);
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn pieces_cover_every_byte_once() {
-        for way in [
-            Way { chunk: 4 * PAGE_SIZE, shuffled: false },
-            Way { chunk: PAGE_SIZE, shuffled: false },
-            Way { chunk: PAGE_SIZE, shuffled: true },
-        ] {
-            let mut seen = vec![0u8; 4 * PAGE_SIZE];
-            pieces(seen.len(), way, &[2, 0, 3, 1], |at, n| {
-                seen[at..at + n].iter_mut().for_each(|count| *count += 1);
-            });
-            assert!(seen.iter().all(|count| *count == 1));
-        }
-    }
+    let (order, firsts) = (&order, (0..).step_by(ways.len()));
+    let calls = routines.iter().zip(firsts).flat_map(|(routine, first)| {
+        let covering = move |&(chunk, shuffled)| {
+            let pieces = move |place: &Place| {
+                let Place { dst, src, n } = *place;
+                (0..n / chunk).map(move |nth| {
+                    let at = if shuffled { order[nth] as usize } else { nth } * chunk;
+                    Place { dst: dst.wrapping_add(at), src: src.wrapping_add(at), n: chunk }
+                })
+            };
+            let name = format!("{} by {}", routine.name, bytes(chunk));
+            let axes = [(CHUNK, chunk as f64), (SHUFFLED, flag(shuffled))];
+            // That every piece is covered is seen here.
+            Call::on(name, routine.function, pieces)
+                .checked(if operation == Operation::Zero { is_zeroed } else { is_copied })
+                .variant(routine, first, ", one call")
+                .told(move |row| at(row, &axes))
+        };
+        ways.iter().map(covering)
+    });
+    let calls = calls.collect();
+    setting.calls(&setting.task(operation, size, Cell::reused("extent")), calls)
 }

@@ -59,48 +59,22 @@ pub(super) fn run(setting: &mut Setting) -> Result {
     let (l1, l2, llc) = (caches.l1d.bytes / 2, caches.l2.bytes / 2, caches.llc.bytes / 8);
     let sizes = setting.sizes_or(if setting.options.quick { vec![l2] } else { vec![l1, l2, llc] });
     let operations = setting.operations_of(OPERATIONS);
-    setting.begin((2 * sizes.len() * operations.len()) as f64);
-    for operation in operations {
-        let routines = candidates(operation);
-        for &size in &sizes {
-            for &reuse in HINTS {
-                setting.out.decision(Decision {
-                    operation: operation.name().to_owned(),
-                    reuse: reuse.name().to_owned(),
-                    from: size as u64,
-                    to: Some(size as u64),
-                    kernel: cachewise::decision(operation, reuse, size as u64).name().to_owned(),
-                    ratio: None,
-                    why: None,
-                })?;
-            }
-            for cell in [Cell::read(), Cell::beside(setting.bench.bystander_bytes(size))] {
-                let text = format!("{operation} {} {}", bytes(size), cell.label);
-                setting.record(&setting.task(operation, size, cell), &routines, &[])?;
-                setting.out.advance(&text, 1.0);
-            }
+    let cells = operations.iter().flat_map(|one| sizes.iter().map(move |size| (*one, *size)));
+    setting.through(cells.collect(), alike, |setting, (operation, size)| {
+        for &reuse in HINTS {
+            setting.out.decision(Decision {
+                operation: operation.name().to_owned(),
+                reuse: reuse.name().to_owned(),
+                from: size as u64,
+                to: Some(size as u64),
+                kernel: cachewise::decision(operation, reuse, size as u64).name().to_owned(),
+                ratio: None,
+                why: None,
+            })?;
         }
-    }
-    Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_hint_is_a_candidate_with_right_bytes() {
-        for operation in OPERATIONS {
-            let routines = candidates(*operation);
-            assert_eq!(routines.len(), 4);
-            for routine in &routines {
-                let (source, mut bytes) = (vec![7_u8; 100_000], vec![1_u8; 100_000]);
-                let (dst, src) = (bytes.as_mut_ptr(), source.as_ptr());
-                let place = Place { dst, src, n: 100_000 };
-                run_all(routine.function, &[place]);
-                let wanted = if *operation == Operation::Zero { 0 } else { 7 };
-                assert_eq!(is_filled(&place, wanted), Ok(()), "{}", routine.name);
-            }
+        for cell in [Cell::read(), Cell::beside(setting.bench.bystander_bytes(size))] {
+            setting.record(&setting.task(operation, size, cell), &candidates(operation), &[])?;
         }
-    }
+        Ok(format!("{operation} {}", bytes(size)))
+    })
 }

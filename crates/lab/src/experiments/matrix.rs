@@ -2,7 +2,7 @@
 //! `whole-cost`: the same with the reader and the bystander.
 
 use super::prelude::*;
-use super::roofline::{self, Ceilings};
+use super::roofline::{Ceilings, related};
 
 /// The operation alone, at placed and proved operands.
 pub(super) fn operation_alone(setting: &mut Setting, operations: &[Operation]) -> Result {
@@ -41,41 +41,38 @@ fn run(
     followed: impl Fn(&Setting, Cell, usize) -> Cell,
 ) -> Result {
     let fields = chosen(setting, operations)?;
-    let cells = setting.cells();
-    let candidates: usize = fields.iter().map(|(_, routines)| routines.len()).sum();
+    let cells =
+        setting.cells().into_iter().flat_map(|cell| fields.iter().map(move |of| (cell, of)));
+    let cells: Vec<_> = cells.collect();
     // Every sample takes about as long as the clock demands, unless the operation is longer.
-    let work = |size: usize| (size as f64).max(4e5);
-    let total: f64 = cells.iter().map(|&(_, _, size)| work(size) * candidates as f64).sum();
-    setting.begin(total);
+    let weight = |((_, _, size), (_, routines)): &((Level, Level, usize), &Field)| {
+        (*size as f64).max(4e5) * routines.len() as f64
+    };
     let mut ceilings = Ceilings::default();
-    for (source, destination, size) in cells {
-        for (operation, routines) in &fields {
-            let text = format!("{operation} {} {source}:{destination}", bytes(size));
-            let pages = matches!(operation, Operation::CopyPages | Operation::ZeroPages);
-            if pages && !(size.is_multiple_of(PAGE_SIZE) && (size / PAGE_SIZE).is_power_of_two()) {
-                let note = format!("skipped {operation} of {size} bytes: not 2^order pages");
-                setting.out.note(note)?;
-                continue;
-            }
-            let cell = followed(setting, Cell::placed(source, destination), size);
-            let task = setting.task(*operation, size, cell);
-            let Some(found) = setting.routines(&task, routines)? else { continue };
-            let ceiling = ceilings.of(*operation, source.max(destination), setting)?;
-            for mut row in found.rows() {
-                roofline::relate(&mut row, ceiling, &setting.bench.clock);
-                setting.out.row(row)?;
-            }
-            setting.out.advance(&text, work(size) * routines.len() as f64);
+    setting.through(cells, weight, |setting, (cell, (operation, routines))| {
+        let (source, destination, size) = cell;
+        let text = format!("{operation} {} {source}:{destination}", bytes(size));
+        let pages = matches!(operation, Operation::CopyPages | Operation::ZeroPages);
+        if pages && !(size.is_multiple_of(PAGE_SIZE) && (size / PAGE_SIZE).is_power_of_two()) {
+            let note = format!("skipped {operation} of {size} bytes: not 2^order pages");
+            setting.out.note(note)?;
+            return Ok(text);
         }
-    }
-    Ok(())
+        let cell = followed(setting, Cell::placed(source, destination), size);
+        let task = setting.task(*operation, size, cell);
+        if let Some((_, rows)) = setting.told(&task, Call::of_all(routines, true))? {
+            let ceiling = ceilings.of(*operation, source.max(destination), setting)?;
+            let clock = setting.bench.clock;
+            setting.out.rows(rows.into_iter().map(|row| related(row, ceiling, &clock)))?;
+        }
+        Ok(text)
+    })
 }
 
+type Field = (Operation, Vec<Routine>);
+
 /// The candidates of each operation: libc, then the chosen kernels; what this CPU lacks is noted.
-fn chosen(
-    setting: &mut Setting,
-    operations: &[Operation],
-) -> Result<Vec<(Operation, Vec<Routine>)>> {
+fn chosen(setting: &mut Setting, operations: &[Operation]) -> Result<Vec<Field>> {
     let all = || TABLE.iter().filter(|kernel| operations.contains(&kernel.operation())).collect();
     let here = asked_or(setting, operations, all)?;
     let named = setting.options.kernels.is_some();

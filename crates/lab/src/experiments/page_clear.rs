@@ -21,25 +21,22 @@ pub(super) fn figures() -> Vec<Figure> {
 
 /// Clears page by page, and reads every 32nd byte afterwards.
 fn clearer<'c>(routine: &Routine) -> Call<'c> {
-    let Function::Zero(zero) = routine.function else { return Call::of(routine) };
-    let clear = move |places: &[Place]| {
-        for place in places {
-            for page in 0..place.n / PAGE_SIZE {
-                let page = place.dst.wrapping_add(page * PAGE_SIZE);
-                // SAFETY: the place is writable for n bytes, whole pages, and the routine runs here.
-                unsafe { zero(page, PAGE_SIZE) };
-                // SAFETY: a page of the place.
-                unsafe { page.write_volatile(1) };
-            }
+    let function = routine.function;
+    let clear = move |place: &Place| {
+        for page in 0..place.n / PAGE_SIZE {
+            let dst = place.dst.wrapping_add(page * PAGE_SIZE);
+            once(function, &Place { dst, src: dst, n: PAGE_SIZE });
+            // SAFETY: a page of the place.
+            unsafe { dst.write_volatile(1) };
         }
     };
     let read = |place: &Place| {
         // SAFETY: the place that was just cleared.
         unsafe { Reader::every(place.dst, place.n, 32) };
     };
-    let mut call = Call::new(routine.name.as_str(), clear).reading(read);
-    call.stays = routine.name == LIBC;
-    call.made_of(routine.function, None)
+    let calls = move |places: &[Place]| places.iter().for_each(clear);
+    let call = Call::new(routine.name.as_str(), calls).reading(read).made_of(function, None);
+    call.staying(routine.name == LIBC)
 }
 
 pub(super) fn run(setting: &mut Setting) -> Result {
@@ -49,23 +46,19 @@ pub(super) fn run(setting: &mut Setting) -> Result {
     let routines: Vec<_> =
         std::iter::once(libc_reference(Operation::Zero)).chain(kernels).collect();
     let sizes = sizes(setting);
-    let weight = |size: usize| size.max(1 << 20) as f64;
-    setting.begin(sizes.iter().map(|&(size, _)| weight(size)).sum());
-    for (size, relation) in sizes {
+    let weight = |(size, _): &(usize, String)| (*size).max(1 << 20) as f64;
+    setting.through(sizes, weight, |setting, (size, relation)| {
         let pages = size / PAGE_SIZE;
         let loops = (PAGES_PER_RUN / pages).max(1);
         let cell = Cell::reused(relation.as_str()).read_after(Delay::None, 1.0);
         let mut task = setting.task(Operation::Zero, size, cell);
         task.plan.max_sample_ns = 5e7;
         task.plan.calls = setting.options.classic.then_some(loops);
-        let mut clearers: Vec<_> = routines.iter().map(clearer).collect();
-        if let Some(found) = setting.measure(&task, &mut each(&mut clearers))? {
-            let figures = [(LOOPS, loops as f64), (ZEROED, pages as f64), (COPIED, 0.0)];
-            setting.out.rows(found.rows().into_iter().map(|row| row.with(&figures)))?;
-        }
-        setting.out.advance(&format!("{} {relation}", bytes(size)), weight(size));
-    }
-    Ok(())
+        let figures = [(LOOPS, loops as f64), (ZEROED, pages as f64), (COPIED, 0.0)];
+        let call = |routine| clearer(routine).told(move |row| row.with(&figures));
+        setting.calls(&task, routines.iter().map(call).collect())?;
+        Ok(format!("{} {relation}", bytes(size)))
+    })
 }
 
 /// Buffers with their relation to the seed's CPU or to this one's caches.

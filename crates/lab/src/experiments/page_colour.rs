@@ -150,41 +150,34 @@ fn one_level(
     buffers: &Buffers,
 ) -> Result {
     let (start, bytes) = (arena.as_mut_ptr(), rustix::param::page_size());
-    let mut calls: Vec<Call<'_>> = Vec::new();
-    for routine in routines {
-        for ((pages, _), of) in buffers.iter().zip(PAGES_OF) {
-            let Function::Zero(zero) = routine.function else { continue };
-            calls.push(Call::new(format!("{}, {of}", routine.name), move |places: &[Place]| {
-                for page in places.iter().flat_map(|_| pages) {
-                    // SAFETY: a page of the arena that nobody else uses; this CPU runs the kernel.
-                    unsafe { zero(start.wrapping_add(page * bytes), bytes) };
-                }
+    let at = |page: &usize| {
+        let dst = start.wrapping_add(page * bytes);
+        Place { dst, src: dst, n: bytes }
+    };
+    let mut calls = Vec::new();
+    for (routine, first) in routines.iter().zip((0..).step_by(PAGES_OF.len())) {
+        for ((pages, colours), of) in buffers.iter().zip(PAGES_OF) {
+            let name = format!("{}, {of}", routine.name);
+            // Compared with pages of every colour. The places are not used: the pages are the arena's.
+            let call = Call::on(name, routine.function, move |_| pages.iter().map(at));
+            calls.push(call.variant(routine, first + 1, "").told(move |mut row| {
+                row.cell.state = of.into();
+                row.cell.destination = Some(level.to_string());
+                row.reference = format!("{}, {}", row.candidate, PAGES_OF[1]);
+                row.with(&[(COLOURS, *colours as f64)])
             }));
         }
     }
     let size = buffers[0].0.len() * bytes;
-    // The places are not used: the pages are the arena's.
     let task = setting.task(Operation::Zero, size, Cell::reused("pages"));
-    let Some(found) = setting.measure(&task, &mut each(&mut calls))? else { return Ok(()) };
+    let Some((_, rows)) = setting.told(&task, calls)? else { return Ok(()) };
     for page in buffers.iter().flat_map(|(pages, _)| pages) {
-        let dst = start.wrapping_add(page * bytes);
-        if is_zeroed(&Place { dst, src: dst, n: bytes }).is_err() {
+        if is_zeroed(&at(page)).is_err() {
             let what = format!("page {page} of a buffer was not zeroed");
             return Err(LabError::WrongBytes(what));
         }
     }
-    for (nth, routine) in routines.iter().enumerate() {
-        let first = nth * PAGES_OF.len();
-        for (which, (of, (_, colours))) in PAGES_OF.into_iter().zip(buffers).enumerate() {
-            // Compared with pages of every colour.
-            let mut row = variant(&found, (first + which, first + 1), &routine.name, "");
-            row.cell.state = of.into();
-            row.cell.destination = Some(level.to_string());
-            row.reference = format!("{}, {}", routine.name, PAGES_OF[1]);
-            setting.out.row(row.with(&[(COLOURS, *colours as f64)]))?;
-        }
-    }
-    Ok(())
+    setting.out.rows(rows)
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@
 //! `position:probability` with 4096 for equal pages. The C library and this library's own entry stand
 //! beside them as what a program would call.
 
-use super::pages::{self, Comparison, PageSet};
+use super::pages::{self, PageSet};
 use super::prelude::*;
 use crate::distributions::{draw, read_list};
 use cachewise_kernels::find;
@@ -16,9 +16,6 @@ use cachewise_kernels::find;
 /// anywhere behind. It says nothing of equal pages.
 const SEED: [(usize, f64); 7] =
     [(4, 0.38), (12, 0.38), (24, 0.07), (48, 0.01), (320, 0.0533), (1024, 0.0533), (2560, 0.0534)];
-
-/// Bytes that integers look at first (004.5).
-const FIRST: usize = 64;
 
 pub(super) fn figures() -> Vec<Figure> {
     let title = "Time of a comparison, the vector registers' owner spared";
@@ -31,21 +28,20 @@ pub(super) fn run(setting: &mut Setting) -> Result {
         Some(file) => read_list(file, accepted, PAGE_SIZE)?,
         None => SEED.to_vec(),
     };
-    setting.begin(PAIRS.len() as f64);
     let caches = &setting.bench.machine.caches;
     let in_memory = caches.dram_bytes() / if setting.options.quick { 2 } else { 1 };
-    for (state, wanted) in PAIRS.into_iter().zip([in_memory, caches.l2.bytes / 2]) {
-        let (set, pairs) = pairs(setting.bench.seed, wanted, &positions)?;
+    let cells = PAIRS.into_iter().zip([in_memory, caches.l2.bytes / 2]).collect();
+    setting.through(cells, alike, |setting, (state, wanted)| {
+        let set = pairs(setting.bench.seed, wanted, &positions)?;
         let kib = (set.pages * PAGE_SIZE) >> 10;
-        setting.out.note(format!("{state}: {}, {kib} KiB", pairs.len()))?;
-        compared(setting, (&set, &pairs), state)?;
-        setting.out.advance(state, 1.0);
-    }
-    Ok(())
+        setting.out.note(format!("{state}: {}, {kib} KiB", set.pairs.len()))?;
+        compared(setting, &set, state)?;
+        Ok(state.to_owned())
+    })
 }
 
 /// Everybody on the same pairs, in turns.
-fn compared(setting: &mut Setting, (set, pairs): (&PageSet, &[Comparison]), state: &str) -> Result {
+fn compared(setting: &mut Setting, set: &PageSet, state: &str) -> Result {
     let features = setting.bench.features;
     let class = widest_class(features);
     let of_class = |kernel: &&Kernel| {
@@ -58,27 +54,22 @@ fn compared(setting: &mut Setting, (set, pairs): (&PageSet, &[Comparison]), stat
     let vectors = TABLE.iter().find(of_class).map(Routine::from);
     let mut arms = vec![libc_reference(Operation::Compare), library(Operation::Compare)];
     arms.extend(integers.iter().chain(&vectors).cloned());
-    arms.iter().try_for_each(|arm| set.check(arm, pairs))?;
-    let mut calls: Vec<Call<'_>> = arms.iter().map(|arm| set.call(arm, pairs)).collect();
+    arms.iter().try_for_each(|arm| set.check(arm))?;
+    let mut calls: Vec<Call<'_>> = arms.iter().map(|arm| set.call(arm)).collect();
     if let (Some(integers), Some(vectors)) = (&integers, &vectors) {
-        calls.extend(saved(setting, (set, pairs), integers, vectors)?);
+        calls.extend(saved(setting, set, integers, vectors)?);
     }
-    pages::measured(setting, state, &mut calls, set.differences(pairs))
+    pages::measured(setting, state, calls, set)
 }
 
 /// Pairs of pages beside each other in memory, each with a first difference drawn from those positions,
 /// in the order in which they are compared.
-fn pairs(
-    seed: u64,
-    wanted: usize,
-    positions: &[(usize, f64)],
-) -> Result<(PageSet, Vec<Comparison>)> {
+fn pairs(seed: u64, wanted: usize, positions: &[(usize, f64)]) -> Result<PageSet> {
     let room = MemoryBudget::process().left() / 2;
     let count = wanted.min(room) / (2 * PAGE_SIZE);
     let mut set = PageSet::new(2 * count, PagePolicy::Default, seed)?;
     let mut random = fastrand::Rng::with_seed(seed);
     let mut page = vec![0; PAGE_SIZE];
-    let mut pairs = Vec::new();
     for first in (0..2 * count as u32).step_by(2) {
         random.fill(&mut page);
         set.push(&page);
@@ -86,39 +77,36 @@ fn pairs(
             *byte ^= 0x80;
         }
         set.push(&page);
-        pairs.push(set.comparison(first, first + 1));
+        set.pairs.push((first, first + 1));
     }
-    random.shuffle(&mut pairs);
-    Ok((set, pairs))
+    random.shuffle(&mut set.pairs);
+    Ok(set)
 }
 
 /// The vector kernel between saving and restoring, always and behind the first 64 bytes.
 #[cfg(target_arch = "x86_64")]
 fn saved<'p>(
     setting: &mut Setting,
-    (set, pairs): (&'p PageSet, &'p [Comparison]),
+    set: &'p PageSet,
     integers: &Routine,
     vectors: &Routine,
 ) -> Result<Vec<Call<'p>>> {
     use crate::xstate::{self, Area, Support};
-    let (Function::Compare(integer), Function::Compare(vector)) =
-        (integers.function, vectors.function)
-    else {
-        return Ok(Vec::new());
-    };
+    /// Bytes that integers look at first (004.5).
+    const FIRST: usize = 64;
+    let Function::Compare(integer) = integers.function else { return Ok(Vec::new()) };
+    let vector = vectors.function;
     let Some(support) = Support::detect() else {
         setting.out.note("skipped saving registers: this CPU or system has no XSAVE")?;
         return Ok(Vec::new());
     };
     let (save, components) = (support.honest(), support.components);
-    let owned = move |area: &mut Area, a: *const u8, b: *const u8| {
+    let owned = move |area: &mut Area, place: &Place| {
         // SAFETY: the instruction exists, the components are enabled.
         unsafe { area.save(save, components) };
-        // SAFETY: two pages, and the CPU runs the kernel.
-        let found = unsafe { vector(a, b, PAGE_SIZE) };
+        once(vector, place);
         // SAFETY: the components are enabled, and just saved.
         unsafe { area.restore(components) };
-        found
     };
     // The interrupted program's registers are in use.
     // SAFETY: the components are enabled.
@@ -126,16 +114,15 @@ fn saved<'p>(
     let (mut area, mut other) = (Area::new(&support), Area::new(&support));
     let always = move |places: &[Place]| {
         interrupted();
-        places.iter().for_each(|_| set.each(pairs, |a, b| owned(&mut area, a, b)));
+        places.iter().flat_map(|_| set.places()).for_each(|place| owned(&mut area, &place));
     };
     let behind = move |places: &[Place]| {
         interrupted();
-        for _ in places {
+        for place in places.iter().flat_map(|_| set.places()) {
             // SAFETY: the beginnings of two pages, and every CPU runs integer kernels.
-            set.each(pairs, |a, b| match unsafe { integer(a, b, FIRST) } {
-                0 => owned(&mut other, a, b),
-                found => found,
-            });
+            if unsafe { integer(place.dst, place.src, FIRST) } == 0 {
+                owned(&mut other, &place);
+            }
         }
     };
     let name = &vectors.name;
@@ -148,7 +135,7 @@ fn saved<'p>(
 #[cfg(not(target_arch = "x86_64"))]
 fn saved<'p>(
     setting: &mut Setting,
-    _: (&'p PageSet, &'p [Comparison]),
+    _: &'p PageSet,
     _: &Routine,
     _: &Routine,
 ) -> Result<Vec<Call<'p>>> {

@@ -79,29 +79,16 @@ struct Pair {
 }
 
 impl Pair {
-    /// The seed's loops, and the pages of one.
-    fn counted(&self, buffer: usize, loops: usize) -> [(&'static str, f64); 3] {
-        let copied = COPIED_PAGES + buffer.div_ceil(self.grain) * (self.grain / PAGE_SIZE);
-        [(LOOPS, loops as f64), (ZEROED, ZEROED_PAGES as f64), (COPIED, copied as f64)]
-    }
-
-    /// One loop of the seed with these routines; none where they are no such routines.
-    fn copier(&self, buffer: usize) -> Option<Call<'_>> {
+    /// One loop of the seed with these routines.
+    fn copier(&self, buffer: usize) -> Call<'_> {
         let (zero, copy, grain) = (self.zero.function, self.copy.function, self.grain);
-        let (Function::Zero(zero_at), Function::Copy(copy_at)) = (zero, copy) else { return None };
         let extra = ZEROED_PAGES + COPIED_PAGES;
         let bytes = extra * PAGE_SIZE;
         let a_loop = move |place: &Place| {
             let to = |at| place.dst.wrapping_add(at);
-            let copy = |at, bytes| {
-                // SAFETY: within the place, whose source and destination are apart.
-                unsafe { copy_at(to(at), place.src.wrapping_add(at), bytes) };
-            };
-            for page in 0..ZEROED_PAGES {
-                // SAFETY: a page of the place, and the routine runs here.
-                unsafe { zero_at(to(page * PAGE_SIZE), PAGE_SIZE) };
-            }
-            (ZEROED_PAGES..extra).for_each(|page| copy(page * PAGE_SIZE, PAGE_SIZE));
+            let part = |at, n| Place { dst: to(at), src: place.src.wrapping_add(at), n };
+            (0..ZEROED_PAGES).for_each(|page| once(zero, &part(page * PAGE_SIZE, PAGE_SIZE)));
+            (ZEROED_PAGES..extra).for_each(|page| once(copy, &part(page * PAGE_SIZE, PAGE_SIZE)));
             // 9 bytes here and there in each of the 11 pages: the "some 100 bytes" of 000.10.
             for page in 0..extra {
                 // SAFETY: a page of the place.
@@ -109,7 +96,7 @@ impl Pair {
             }
             for at in (0..buffer).step_by(PAGE_SIZE) {
                 if at.is_multiple_of(grain) {
-                    copy(bytes + at, grain);
+                    once(copy, &part(bytes + at, grain));
                 }
                 // SAFETY: byte 0 of a page of the buffer.
                 unsafe { to(bytes + at).write_volatile(1) };
@@ -118,9 +105,10 @@ impl Pair {
             unsafe { Reader::every(to(bytes), buffer, 32) };
         };
         let calls = move |places: &[Place]| places.iter().for_each(a_loop);
-        let mut call = Call::new(self.name.as_str(), calls).made_of(copy, Some(zero));
-        call.stays = self.name == LIBC;
-        Some(call)
+        let copied = COPIED_PAGES + buffer.div_ceil(grain) * (grain / PAGE_SIZE);
+        let pages = [(ZEROED, ZEROED_PAGES as f64), (COPIED, copied as f64)];
+        let call = Call::new(self.name.as_str(), calls).made_of(copy, Some(zero));
+        call.staying(self.name == LIBC).told(move |row| row.with(&pages))
     }
 }
 
@@ -128,25 +116,21 @@ pub(super) fn run(setting: &mut Setting) -> Result {
     setting.whole("pages", PAGE_SIZE)?;
     let pairs = pairs(setting)?;
     let buffers = buffers(setting);
+    let options = setting.options;
     // A fork of some hundred microseconds, and what grows with the buffer.
-    let weight = |setting: &Setting, (buffer, loops): (usize, usize)| {
-        calls(setting, buffer, loops) as f64 * (3e5 + buffer as f64)
+    let weight = |&(_, (buffer, loops)): &(bool, (usize, usize))| {
+        calls(options, buffer, loops) as f64 * (3e5 + buffer as f64)
     };
-    let total: f64 = buffers.iter().map(|buffer| weight(setting, *buffer)).sum();
-    let passes: &[bool] = if setting.options.classic { &[false] } else { &[false, true] };
-    setting.begin(passes.len() as f64 * total);
-    for &cold in passes {
-        let state = if cold { format!(", {COLD_DESTINATION}") } else { String::new() };
-        for &buffer in &buffers {
-            let all = !cold || !setting.options.quick || buffers.len() == 1;
-            if all || COLD_QUICK.contains(&buffer.0) {
-                one_buffer(setting, &pairs, buffer, cold)?;
-            }
-            let done = weight(setting, buffer);
-            setting.out.advance(&format!("{}{state}", bytes(buffer.0)), done);
+    let passes: &[bool] = if options.classic { &[false] } else { &[false, true] };
+    let cells = passes.iter().flat_map(|cold| buffers.iter().map(|buffer| (*cold, *buffer)));
+    setting.through(cells.collect(), weight, |setting, (cold, buffer)| {
+        let all = !cold || !options.quick || buffers.len() == 1;
+        if all || COLD_QUICK.contains(&buffer.0) {
+            one_buffer(setting, &pairs, buffer, cold)?;
         }
-    }
-    Ok(())
+        let state = if cold { format!(", {COLD_DESTINATION}") } else { String::new() };
+        Ok(format!("{}{state}", bytes(buffer.0)))
+    })
 }
 
 /// Everybody at one buffer: its destinations where the last loop left them, or all in memory.
@@ -166,37 +150,33 @@ fn one_buffer(
     };
     let mut task = setting.task(Operation::Copy, size, cell.page_aligned());
     task.plan.max_sample_ns = 5e7;
-    task.plan.calls = Some(calls(setting, buffer, loops));
+    task.plan.calls = Some(calls(setting.options, buffer, loops));
     let mut forker = if cold { None } else { forker(setting, buffer)? };
     // A huge page for each loop would leave room in memory for few.
-    let fitting = || pairs.iter().filter(|pair| !cold || pair.grain == PAGE_SIZE);
-    let mut copiers: Vec<Call<'_>> = fitting().filter_map(|pair| pair.copier(buffer)).collect();
-    let mut candidates = each(&mut copiers);
-    candidates.extend(forker.iter_mut().map(|forker| forker as &mut dyn Candidate));
-    let Some(found) = setting.measure(&task, &mut candidates)? else { return Ok(()) };
+    let fitting = pairs.iter().filter(|pair| !cold || pair.grain == PAGE_SIZE);
+    let mut calls: Vec<_> = fitting.map(|pair| pair.copier(buffer)).collect();
+    calls.extend(forker.iter_mut().map(Forker::candidate));
+    let Some((_, rows)) = setting.told(&task, calls)? else { return Ok(()) };
     if let Some(error) = forker.as_mut().and_then(|it| it.helper.take_failure()) {
         return Err(LabError::Child(format!("forking: {error}")));
     }
     let faults = forker.as_ref().and_then(Forker::faults_per_loop);
-    for (nth, mut row) in found.rows().into_iter().enumerate() {
+    for mut row in rows {
         // The seed names the buffer, not what its fork copies beside it.
         row.cell.size = buffer as u64;
-        let faults = faults.map(|faults| (FAULTS_PER_LOOP, faults));
-        setting.out.row(match fitting().nth(nth) {
-            Some(pair) => row.with(&pair.counted(buffer, loops)),
-            None => row.with(&[(LOOPS, loops as f64)]).with(faults.as_slice()),
-        })?;
+        let faults = faults.filter(|_| row.candidate == FORK).map(|of| (FAULTS_PER_LOOP, of));
+        setting.out.row(row.with(&[(LOOPS, loops as f64)]).with(faults.as_slice()))?;
     }
     Ok(())
 }
 
 /// Loops per run: the seed's own, or what hides the 20 us that a request to the forking process
 /// costs beside 50 us and more of each fork.
-fn calls(setting: &Setting, buffer: usize, loops: usize) -> usize {
-    if setting.options.classic {
+fn calls(options: &Options, buffer: usize, loops: usize) -> usize {
+    if options.classic {
         return loops;
     }
-    let affordable = if setting.options.quick { 50 } else { 200 };
+    let affordable = if options.quick { 50 } else { 200 };
     affordable.min((64 << 20) / buffer).max(1)
 }
 

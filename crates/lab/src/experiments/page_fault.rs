@@ -9,15 +9,13 @@
 //! the page costs later, when all of it is read, is timed too.
 
 mod arms;
-mod cell;
 mod latency;
 mod ready;
 mod settings;
 
 use super::prelude::*;
-use arms::{Arm, Pools, Sample};
+use arms::{Arm, Cell, PAGE_LINES, Pools, Sample};
 use cachewise_measure::turns;
-use cell::{Cell, PAGE_LINES};
 use std::time::{Duration, Instant};
 
 /// Repetitions that deplete the pool (003.11).
@@ -135,7 +133,6 @@ fn check_bytes(pools: &Pools, pages: usize) -> Result<u64> {
     Ok(read)
 }
 
-/// An arm's samples by round.
 type Taken = (Arm, Vec<Sample>);
 
 /// One sample of each arm per round, in turns, in as many rounds as there is time for; the kernel's

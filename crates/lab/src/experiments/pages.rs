@@ -7,6 +7,7 @@
 //! mapped the same files, so that a third of all pages exists twice.
 
 use super::prelude::*;
+use std::cmp::Ordering;
 use std::io::Read;
 use std::path::PathBuf;
 use walkdir::{DirEntry, WalkDir};
@@ -21,41 +22,18 @@ const MOST_FILES: usize = 20_000;
 /// Fewer pages say nothing.
 const LEAST: usize = 64;
 
-/// Pages side by side.
 pub struct PageSet {
     arena: Arena,
-    /// Pages in it.
     pub pages: usize,
-    /// Of how many files.
     pub files: usize,
-}
-
-/// One comparison: two pages, and the sign it must have.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Comparison {
-    /// The candidate.
-    pub candidate: u32,
-    /// The page in the tree.
-    pub node: u32,
-    /// What `memcmp` says of them.
-    pub sign: i8,
-}
-
-/// Where mismatches first differ.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Differences {
-    /// Comparisons of different pages.
-    pub different: usize,
-    /// Comparisons of equal pages.
-    pub equal: usize,
-    /// Part of the different ones that differ within the first 16, 32, 64 bytes.
-    pub within: [f64; 3],
+    /// Which of them are compared, in that order.
+    pub pairs: Vec<(u32, u32)>,
 }
 
 impl PageSet {
-    /// Room for so many pages.
     pub fn new(room: usize, on: PagePolicy, seed: u64) -> Result<PageSet> {
-        Ok(PageSet { arena: Arena::new(room * PAGE_SIZE, on, seed)?, pages: 0, files: 0 })
+        let arena = Arena::new(room * PAGE_SIZE, on, seed)?;
+        Ok(PageSet { arena, pages: 0, files: 0, pairs: Vec::new() })
     }
 
     /// Up to `wanted` pages from files under `roots`, in 4 KiB pages of memory, chosen by the seed; a
@@ -100,7 +78,6 @@ impl PageSet {
         Ok(set)
     }
 
-    /// One more page.
     pub fn push(&mut self, page: &[u8]) {
         assert!((self.pages + 1) * PAGE_SIZE <= self.arena.len() && page.len() == PAGE_SIZE);
         let to = self.arena.as_mut_ptr().wrapping_add(self.pages * PAGE_SIZE);
@@ -109,26 +86,19 @@ impl PageSet {
         self.pages += 1;
     }
 
-    /// The address of a page.
     pub fn page(&self, index: u32) -> *const u8 {
         self.arena.as_mut_ptr().wrapping_add(index as usize * PAGE_SIZE)
     }
 
-    /// A page's bytes.
     pub fn bytes(&self, index: u32) -> &[u8] {
         assert!((index as usize) < self.pages, "page {index} is not in the set");
         // SAFETY: inside the arena, initialised; written only while the set is made.
         unsafe { std::slice::from_raw_parts(self.page(index), PAGE_SIZE) }
     }
 
-    /// A comparison of two of the pages.
-    pub fn comparison(&self, candidate: u32, node: u32) -> Comparison {
-        Comparison { candidate, node, sign: self.bytes(candidate).cmp(self.bytes(node)) as i8 }
-    }
-
-    /// The last `most` comparisons of putting every page into a tree in random order, when the tree
-    /// is nearly full.
-    pub fn descend(&self, most: usize, seed: u64) -> Vec<Comparison> {
+    /// Its pairs become the last `most` comparisons of putting every page into a tree in random order, when the
+    /// tree is nearly full.
+    pub fn descend(&mut self, most: usize, seed: u64) {
         let mut order: Vec<u32> = (0..self.pages as u32).collect();
         fastrand::Rng::with_seed(seed).shuffle(&mut order);
         let mut children = vec![[None; 2]; self.pages];
@@ -136,50 +106,45 @@ impl PageSet {
         for &candidate in &order[1..] {
             let mut next = Some(order[0]);
             while let Some(node) = next {
-                let comparison = self.comparison(candidate, node);
-                made.push(comparison);
-                // An equal one is merged with the node: nothing is put into the tree.
-                if comparison.sign == 0 {
-                    break;
-                }
-                let child = &mut children[node as usize][usize::from(comparison.sign > 0)];
+                made.push((candidate, node));
+                let which = match self.bytes(candidate).cmp(self.bytes(node)) {
+                    Ordering::Less => 0,
+                    Ordering::Greater => 1,
+                    // Merged with the node: nothing is put into the tree.
+                    Ordering::Equal => break,
+                };
+                let child = &mut children[node as usize][which];
                 next = *child;
                 child.get_or_insert(candidate);
             }
         }
-        made.split_off(made.len().saturating_sub(most))
+        self.pairs = made.split_off(made.len().saturating_sub(most));
     }
 
-    fn first_difference(&self, made: &Comparison) -> Option<usize> {
-        let (a, b) = (self.bytes(made.candidate), self.bytes(made.node));
-        a.iter().zip(b).position(|(a, b)| a != b)
+    fn first_difference(&self, a: u32, b: u32) -> Option<usize> {
+        self.bytes(a).iter().zip(self.bytes(b)).position(|(a, b)| a != b)
     }
 
-    /// Where the pages of those comparisons first differ.
-    pub fn differences(&self, comparisons: &[Comparison]) -> Differences {
-        let first = |made: &Comparison| self.first_difference(made);
-        let firsts: Vec<usize> = comparisons.iter().filter_map(first).collect();
-        let different = firsts.len();
-        let near = |limit: usize| firsts.iter().filter(|at| **at < limit).count() as f64;
-        let within = [16, 32, 64].map(|limit| near(limit) / different.max(1) as f64);
-        Differences { different, equal: comparisons.len() - different, within }
+    /// Where the pages of each pair first differ, of those that do.
+    pub fn first_differences(&self) -> Vec<usize> {
+        self.pairs.iter().filter_map(|&(a, b)| self.first_difference(a, b)).collect()
     }
 
-    /// Every comparison must have its sign.
+    /// Every comparison must have the right sign.
     ///
     /// # Errors
     /// [`LabError::WrongBytes`] with the first that has not.
-    pub fn check(&self, routine: &Routine, trace: &[Comparison]) -> Result {
+    pub fn check(&self, routine: &Routine) -> Result {
         let Function::Compare(compare) = routine.function else { return Ok(()) };
-        for made in trace {
-            let Comparison { candidate, node, sign } = *made;
+        for &(a, b) in &self.pairs {
+            let expected = self.bytes(a).cmp(self.bytes(b)) as i32;
             // SAFETY: pages of the set, readable for a page; the CPU runs the kernel.
-            let found = unsafe { compare(self.page(candidate), self.page(node), PAGE_SIZE) };
-            if found.signum() != i32::from(sign) {
-                let at = self.first_difference(made).unwrap_or(PAGE_SIZE);
+            let found = unsafe { compare(self.page(a), self.page(b), PAGE_SIZE) };
+            if found.signum() != expected {
+                let at = self.first_difference(a, b).unwrap_or(PAGE_SIZE);
                 return Err(LabError::WrongBytes(format!(
-                    "{}: pages {candidate} and {node}, which differ at byte {at} first, compare as \
-                     {found}, expected the sign {sign}",
+                    "{}: pages {a} and {b}, which differ at byte {at} first, compare as {found}, \
+                     expected the sign {expected}",
                     routine.name
                 )));
             }
@@ -187,47 +152,44 @@ impl PageSet {
         Ok(())
     }
 
-    /// Every comparison once, in order.
+    /// The operands of each comparison.
     #[inline(always)]
-    pub fn each(&self, trace: &[Comparison], mut compare: impl FnMut(*const u8, *const u8) -> i32) {
-        for made in trace {
-            std::hint::black_box(compare(self.page(made.candidate), self.page(made.node)));
-        }
+    pub fn places(&self) -> impl Iterator<Item = Place> {
+        let place = |&(a, b): &(u32, u32)| Place {
+            dst: self.page(a).cast_mut(),
+            src: self.page(b),
+            n: PAGE_SIZE,
+        };
+        self.pairs.iter().map(place)
     }
 
     /// A routine that makes all of the comparisons in every call.
-    pub fn call<'s>(&'s self, routine: &Routine, trace: &'s [Comparison]) -> Call<'s> {
-        let function = routine.function;
-        Call::new(routine.name.clone(), move |places: &[Place]| {
-            let Function::Compare(compare) = function else { return };
-            for _ in places {
-                // SAFETY: pages of the set, readable for a page; the CPU runs the kernel.
-                self.each(trace, |a, b| unsafe { compare(a, b, PAGE_SIZE) });
-            }
-        })
+    pub fn call(&self, routine: &Routine) -> Call<'_> {
+        Call::on(routine.name.clone(), routine.function, |_| self.places())
     }
 }
 
-/// Rows of candidates that make so many comparisons in every call: the time of one.
+/// Rows of candidates that make a set's comparisons in every call: the time of one.
 pub(super) fn measured(
     setting: &mut Setting,
     state: &str,
-    calls: &mut [Call<'_>],
-    Differences { different, equal, within }: Differences,
+    calls: Vec<Call<'_>>,
+    set: &PageSet,
 ) -> Result {
     // The places are not used: the pages are the set's.
     let cell = Cell { contents: Some(Contents::Kept), ..Cell::reused(state) };
     let task = setting.task(Operation::Compare, PAGE_SIZE, cell);
-    let Some(found) = setting.measure(&task, &mut each(calls))? else { return Ok(()) };
-    let made = different + equal;
-    for mut row in found.rows() {
+    let (made, firsts) = (set.pairs.len(), set.first_differences());
+    let within = [16, 32, 64].map(|limit| {
+        firsts.iter().filter(|at| **at < limit).count() as f64 / firsts.len().max(1) as f64
+    });
+    let equal = (made - firsts.len()) as f64 / made.max(1) as f64;
+    let told = |mut row: Row| {
         row.operation_ns.iter_mut().for_each(|ns| *ns /= made as f64);
         row.calls = row.calls.saturating_mul(u32::try_from(made).unwrap_or(u32::MAX));
-        let figures = [0, 1, 2].map(|nth| (WITHIN[nth], within[nth]));
-        let part_equal = equal as f64 / made.max(1) as f64;
-        setting.out.row(row.with(&figures).with(&[(EQUAL, part_equal)]))?;
-    }
-    Ok(())
+        row.with(&[0, 1, 2].map(|nth| (WITHIN[nth], within[nth]))).with(&[(EQUAL, equal)])
+    };
+    setting.calls(&task, calls.into_iter().map(|call| call.told(told)).collect())
 }
 
 /// Regular files of a page or more, in an order that depends on names alone. Links are not followed.
@@ -266,20 +228,17 @@ mod tests {
 
     #[test]
     fn a_third_of_the_pages_exists_twice_and_equal_ones_are_found() {
-        let set = gather(&directory_of_pages(256)).expect("pages");
+        let mut set = gather(&directory_of_pages(256)).expect("pages");
         assert_eq!((set.pages, set.files), (300, 25));
-        let trace = set.descend(usize::MAX, 5);
-        for comparison in &trace {
-            let (a, b) = (set.bytes(comparison.candidate), set.bytes(comparison.node));
-            assert_eq!(a.cmp(b) as i8, comparison.sign);
-            assert_ne!(comparison.candidate, comparison.node);
-        }
-        let found = set.differences(&trace);
-        assert!(found.equal >= 90, "{found:?}");
-        assert_eq!(found.equal + found.different, trace.len());
-        assert_eq!(found.within[..2], [0.0, 0.0]);
-        assert!(found.within[2] > 0.5, "{found:?}");
-        assert_eq!(set.descend(10, 5), trace[trace.len() - 10..]);
+        set.descend(usize::MAX, 5);
+        assert!(set.pairs.iter().all(|(a, b)| a != b));
+        let (all, firsts) = (set.pairs.clone(), set.first_differences());
+        assert!(all.len() - firsts.len() >= 90, "of {} {} differ", all.len(), firsts.len());
+        assert!(firsts.iter().all(|at| *at >= 40));
+        let early = firsts.iter().filter(|at| **at < 64).count();
+        assert!(2 * early > firsts.len(), "{early} of {}", firsts.len());
+        set.descend(10, 5);
+        assert_eq!(set.pairs, all[all.len() - 10..]);
     }
 
     #[test]

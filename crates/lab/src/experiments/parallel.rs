@@ -50,56 +50,39 @@ pub fn counts(all: usize) -> Vec<usize> {
     below.chain((all > 1).then_some(all)).collect()
 }
 
-/// A way to do the operation.
-struct Way {
-    state: &'static str,
-    name: String,
-    threads: usize,
-    /// The kernel that does equal parts, where it is not the library.
-    ceiling: Option<Function>,
-}
-
-impl Way {
-    fn of(state: &'static str, name: String, threads: usize) -> Way {
-        Way { state, name, threads, ceiling: None }
-    }
-
-    fn candidate<'p>(&self, operation: Operation, pool: &'p Pool) -> Call<'p> {
-        let Way { state, threads, ceiling, .. } = *self;
-        let made = Threads::new(threads);
-        let call = move |place: &Place| {
-            let (dst, src, n) = (place.dst, place.src, place.n);
-            let is_pooled = state == Supply::Pooled.name();
-            let workers: &dyn Workers = if is_pooled { pool } else { &made };
-            match (ceiling, operation) {
-                (Some(kernel), _) => in_equal_parts(kernel, threads, pool, place),
-                // SAFETY: the sampler's places are valid for n bytes, source and destination apart.
-                (_, Operation::Copy) => unsafe {
-                    copy_by(threads, Reuse::Unknown, workers, dst, src, n);
-                },
-                // SAFETY: the sampler's places are valid for n bytes.
-                _ => unsafe { zero_by(threads, Reuse::Unknown, workers, dst, n) },
-            }
-        };
-        let calls =
-            Call::new(self.name.as_str(), move |places: &[Place]| places.iter().for_each(&call));
-        calls.checked(if operation == Operation::Copy { is_copied } else { is_zeroed })
-    }
-}
-
 /// All ways: alone, by numbers of threads, and what shows the machine's ceiling.
-fn ways(operation: Operation, all: usize, bench: &Bench) -> Vec<Way> {
-    let mut ways = vec![Way::of(ALONE, "1 thread".to_owned(), 1)];
-    for threads in counts(all) {
-        ways.extend(
-            Supply::ALL
-                .map(|supply| Way::of(supply.name(), format!("{threads} {supply}"), threads)),
-        );
+fn ways<'p>(operation: Operation, all: usize, pool: &'p Pool, bench: &Bench) -> Vec<Call<'p>> {
+    let way = |state: &'static str, name: String, threads: usize, one: Box<dyn Fn(&Place) + 'p>| {
+        Call::new(name, move |places: &[Place]| places.iter().for_each(&one))
+            .checked(if operation == Operation::Copy { is_copied } else { is_zeroed })
+            .in_cell(move |cell| CellKey {
+                state: state.into(),
+                ..cell.with(&[(THREADS, threads as f64)])
+            })
+    };
+    let shared = |threads, is_pooled: bool| -> Box<dyn Fn(&Place) + 'p> {
+        let made = Threads::new(threads);
+        Box::new(move |place| {
+            let Place { dst, src, n } = *place;
+            let workers: &dyn Workers = if is_pooled { pool } else { &made };
+            if operation == Operation::Copy {
+                // SAFETY: the sampler's places are valid for n bytes, source and destination apart.
+                unsafe { copy_by(threads, Reuse::Unknown, workers, dst, src, n) };
+            } else {
+                // SAFETY: the sampler's places are valid for n bytes.
+                unsafe { zero_by(threads, Reuse::Unknown, workers, dst, n) };
+            }
+        })
+    };
+    let mut ways = vec![way(ALONE, "1 thread".to_owned(), 1, shared(1, false))];
+    for (threads, supply) in counts(all).into_iter().flat_map(|n| Supply::ALL.map(|by| (n, by))) {
+        let calls = shared(threads, supply == Supply::Pooled);
+        ways.push(way(supply.name(), format!("{threads} {supply}"), threads, calls));
     }
-    ways.extend(ceilings(operation, bench).into_iter().map(|kernel| Way {
-        ceiling: Some(kernel.function),
-        ..Way::of(CEILING, format!("{} by {all}", kernel.name), all)
-    }));
+    for &Kernel { name, function, .. } in ceilings(operation, bench) {
+        let calls = Box::new(move |place: &Place| in_equal_parts(function, all, pool, place));
+        ways.push(way(CEILING, format!("{name} by {all}"), all, calls));
+    }
     ways
 }
 
@@ -116,7 +99,7 @@ fn in_equal_parts(function: Function, threads: usize, pool: &Pool, place: &Place
                 src: std::ptr::with_exposed_provenance(src + at),
                 n: part.min(n - at),
             };
-            run_all(function, &[piece]);
+            once(function, &piece);
         }
     };
     pool.run(threads, &job);
@@ -144,34 +127,14 @@ pub(super) fn run(setting: &mut Setting) -> Result {
     let pool = Pool::new(all)?;
     let step = if setting.options.quick { 2 } else { 1 };
     let sizes = setting.sizes_or(sizes(setting.bench).into_iter().rev().step_by(step).rev());
-    setting.begin(2.0 * sizes.iter().map(|s| work(*s)).sum::<f64>());
-    for operation in [Operation::Copy, Operation::Zero] {
-        let ways = ways(operation, all, setting.bench);
-        for &size in &sizes {
-            one_size(setting, operation, size, &ways, &pool)?;
-            setting.out.advance(&format!("{operation} {}", bytes(size)), work(size));
-        }
-    }
-    Ok(())
-}
-
-/// One operation of one size, every way in turns.
-fn one_size(
-    setting: &mut Setting,
-    operation: Operation,
-    size: usize,
-    ways: &[Way],
-    pool: &Pool,
-) -> Result {
-    let mut calls: Vec<Call<'_>> = ways.iter().map(|way| way.candidate(operation, pool)).collect();
-    let task = setting.task(operation, size, Cell::reused(ALONE));
-    let stop = || setting.out.stopped();
-    let found = setting.bench.measure(&task, &mut each(&mut calls), &stop)?;
-    for (mut row, way) in found.rows().into_iter().zip(ways) {
-        row.cell.state = way.state.into();
-        setting.out.row(at(row, &[(THREADS, way.threads as f64)]))?;
-    }
-    Ok(())
+    let both = [Operation::Copy, Operation::Zero].into_iter();
+    let cells = both.flat_map(|one| sizes.iter().map(move |size| (one, *size))).collect();
+    let weight = |(_, size): &(Operation, usize)| (*size as f64).max(8e6);
+    setting.through(cells, weight, |setting, (operation, size)| {
+        let ways = ways(operation, all, &pool, setting.bench);
+        setting.calls(&setting.task(operation, size, Cell::reused(ALONE)), ways)?;
+        Ok(format!("{operation} {}", bytes(size)))
+    })
 }
 
 /// Octaves from 256 KiB to four times the last level, or what the budget has.
@@ -181,10 +144,6 @@ fn sizes(bench: &Bench) -> Vec<usize> {
         .min(MemoryBudget::process().limit() / 4)
         .min(bench.largest_size());
     (18..usize::BITS).map(|log| 1 << log).take_while(|size| *size <= most).collect()
-}
-
-fn work(size: usize) -> f64 {
-    (size as f64).max(8e6)
 }
 
 #[cfg(test)]

@@ -6,12 +6,11 @@ pub(super) use crate::LabError;
 pub(super) use crate::bench::{
     Bench, Call, Cell, Placement, Task, each, is_copied, is_filled, is_zeroed, run_all,
 };
-pub(super) use crate::callee::Callee;
+pub(super) use crate::callee::{Callee, once};
 pub(super) use crate::routines::{
     FILL_BYTE, LIBC, LIBRARY, Routine, SHARED, libc_reference, library,
 };
 pub(super) use cachewise::Reuse;
-pub(super) use cachewise_kernels::table::CopyFn;
 pub(super) use cachewise_kernels::{
     Features, Function, Kernel, Operation, PAGE_SIZE, Prefetch, RegisterClass, TABLE,
 };

@@ -76,26 +76,21 @@ pub(super) fn run(setting: &mut Setting) -> Result {
         // Fully L1-cached, fully L2-cached, uncached (002.2).
         cells.retain(|(source, _, _)| *source != Level::Llc);
     }
-    let work = |size: usize| (size as f64).max(4e5);
-    setting.begin(cells.iter().map(|cell| work(cell.2)).sum());
-    for (source, destination, size) in cells {
+    let work = |cell: &(Level, Level, usize)| (cell.2 as f64).max(4e5);
+    setting.through(cells, work, |setting, (source, destination, size)| {
         // A block that is larger than the operation is read whole, which is another question.
-        let fits = |name: &str| find(name).and_then(member).is_none_or(|(_, bytes)| bytes <= size);
-        let of_size: Vec<_> =
-            routines.iter().filter(|routine| fits(&routine.name)).cloned().collect();
+        let call = |call: Call<'static>| match find(&call.name).and_then(member) {
+            None => Some(call),
+            Some((_, bytes)) if bytes > size => None,
+            Some((family, bytes)) => Some(call.told(move |row| {
+                at(Row { candidate: family.clone(), ..row }, &[(READ_BYTES, bytes as f64)])
+            })),
+        };
+        let calls = Call::of_all(&routines, true).into_iter().filter_map(call).collect();
         let task = setting.task(Operation::Copy, size, Cell::placed(source, destination));
-        let Some(found) = setting.routines(&task, &of_size)? else { continue };
-        for row in found.rows() {
-            setting.out.row(match find(&row.candidate).and_then(member) {
-                Some((candidate, bytes)) => {
-                    at(Row { candidate, ..row }, &[(READ_BYTES, bytes as f64)])
-                }
-                None => row,
-            })?;
-        }
-        setting.out.advance(&format!("{} {source}:{destination}", bytes(size)), work(size));
-    }
-    Ok(())
+        setting.calls(&task, calls)?;
+        Ok(format!("{} {source}:{destination}", bytes(size)))
+    })
 }
 
 #[cfg(test)]

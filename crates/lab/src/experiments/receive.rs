@@ -23,19 +23,27 @@ const SMALL: usize = 128;
 /// Bytes that an Ethernet frame carries of a TCP stream with timestamps.
 const FRAME: usize = 1448;
 
-/// What a policy may look at.
-#[derive(Clone, Copy, Debug)]
-struct Circumstances {
+/// One point, of which a policy may look at everything: who writes, who reads, how much.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Point {
+    /// Into the kernel, for a device to fetch; else out of it.
+    sends: bool,
     size: usize,
     l2: usize,
-    /// The caller says that nobody reads it soon.
-    never_read: bool,
-    /// Into the kernel, for a device to fetch.
-    copyin: bool,
+    reused: bool,
+    /// Whether the caller says that somebody reads it soon, and does.
+    read: bool,
+    other_core: bool,
+}
+
+impl Point {
+    fn state(&self) -> &'static str {
+        if self.sends { SEND } else { RECEIVE }
+    }
 }
 
 /// Whether to use non-temporal stores (001.8).
-type Policy = fn(Circumstances) -> bool;
+type Policy = fn(Point) -> bool;
 
 /// In the order of their [names](POLICIES).
 const CHOICES: [Policy; 7] = [
@@ -44,8 +52,8 @@ const CHOICES: [Policy; 7] = [
     |at| at.size >= SMALL,
     |at| at.size >= LARGE,
     |at| at.size > at.l2,
-    |at| at.never_read,
-    |at| at.copyin,
+    |at| !at.read,
+    |at| at.sends,
 ];
 
 pub(super) fn figures() -> Vec<Figure> {
@@ -57,37 +65,18 @@ pub(super) fn figures() -> Vec<Figure> {
     ]
 }
 
-/// One point: who writes, who reads, how much.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Point {
-    state: &'static str,
-    size: usize,
-    reused: bool,
-    read: bool,
-    other_core: bool,
-}
-
 /// A copy as one policy makes it, with temporal stores or with non-temporal ones. The policy looks at its
 /// circumstances in every call.
 fn copyout<'r>(
     name: &str,
     policy: Policy,
-    stores: (CopyFn, CopyFn),
-    circumstances: Circumstances,
+    stores: [Function; 2],
+    point: Point,
     device: Option<&'r Device>,
 ) -> Call<'r> {
-    let chosen = move || {
-        let is_non_temporal = policy(std::hint::black_box(circumstances));
-        if is_non_temporal { stores.1 } else { stores.0 }
-    };
-    let calls = move |places: &[Place]| {
-        for place in places {
-            // SAFETY: the sampler's places are valid for n bytes, source and destination apart, and
-            // both kernels run here.
-            unsafe { chosen()(place.dst, place.src, place.n) };
-        }
-    };
-    let call = Call::new(name, calls).made_of(Function::Copy(chosen()), None);
+    let chosen = move || stores[usize::from(policy(std::hint::black_box(point)))];
+    let calls = move |places: &[Place]| places.iter().for_each(|place| once(chosen(), place));
+    let call = Call::new(name, calls).made_of(chosen(), None);
     call.preceded(move |places, calls| {
         let written = places.iter().take(calls);
         device.into_iter().for_each(|device| written.clone().for_each(|it| device.write(it)));
@@ -109,24 +98,23 @@ impl Device {
 
     /// Has the source of a place written over and waits for it.
     fn write(&self, place: &Place) {
-        let (address, bytes) = (place.src.cast_mut().expose_provenance(), place.n);
+        // SAFETY: the buffer of a place, which its owner leaves alone until this has returned.
+        let ring = unsafe { std::slice::from_raw_parts_mut(place.src.cast_mut(), place.n) };
         self.thread.install(|| {
-            let words = std::ptr::with_exposed_provenance_mut::<u64>(address);
-            let mut word = self.word.load(Ordering::Relaxed);
-            for index in 0..bytes / 8 {
-                word = word.wrapping_mul(0x5851_F42D_4C95_7F2D).wrapping_add(1);
-                // SAFETY: the buffer of a place, which its owner leaves alone until this has
-                // returned; no alignment is assumed.
-                unsafe { words.wrapping_add(index).write_unaligned(word | 1) };
+            for eight in ring.as_chunks_mut::<8>().0 {
+                let last = self.word.load(Ordering::Relaxed);
+                let word = last.wrapping_mul(0x5851_F42D_4C95_7F2D).wrapping_add(1);
+                self.word.store(word, Ordering::Relaxed);
+                *eight = (word | 1).to_ne_bytes();
             }
-            self.word.store(word, Ordering::Relaxed);
         });
     }
 }
 
 pub(super) fn run(setting: &mut Setting) -> Result {
     let (temporal, non_temporal) = kernels(setting)?;
-    setting.out.note(format!("policies choose between {} and {}", temporal.0, non_temporal.0))?;
+    let note = format!("policies choose between {} and {}", temporal.name, non_temporal.name);
+    setting.out.note(note)?;
     let cpus = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let device = if cpus > 1 {
         Device::start()
@@ -135,22 +123,18 @@ pub(super) fn run(setting: &mut Setting) -> Result {
         None
     };
     let points = points(setting, device.is_some());
+    let stores = [temporal.function, non_temporal.function];
     let weight = |point: &Point| (point.size + (1 << 20)) as f64;
-    setting.begin(points.iter().map(weight).sum());
-    for point in points {
-        one_point(setting, (temporal.1, non_temporal.1), device.as_ref(), point)?;
-        let text = format!("{} {}", point.state, bytes(point.size));
-        setting.out.advance(&text, weight(&point));
-    }
-    Ok(())
+    setting.through(points, weight, |setting, point| {
+        one_point(setting, stores, device.as_ref(), point)?;
+        Ok(format!("{} {}", point.state(), bytes(point.size)))
+    })
 }
-
-type Named = (&'static str, CopyFn);
 
 /// One kernel for each side: the widest here, the period's bcopy and pagecopy with `--classic`, or
 /// the two that were asked for.
-fn kernels(setting: &mut Setting) -> Result<(Named, Named)> {
-    let both = if setting.options.kernels.is_some() {
+fn kernels(setting: &mut Setting) -> Result<(&'static Kernel, &'static Kernel)> {
+    if setting.options.kernels.is_some() {
         let chosen = asked_or(setting, &[Operation::Copy], Vec::new)?;
         let (non_temporal, temporal): (Vec<_>, Vec<_>) =
             chosen.into_iter().partition(|kernel| kernel.is_non_temporal());
@@ -163,21 +147,16 @@ fn kernels(setting: &mut Setting) -> Result<(Named, Named)> {
             let accepted = "one of each, for the policies to choose between: copy\\.sse2(\\.nt)?";
             return Err(LabError::unsuited("--kernels", found, accepted));
         };
-        Ok((temporal, non_temporal))
-    } else if setting.options.classic {
-        find("copy.rep.movsq")
-            .zip(find("copy.gpr64.nt.pf320"))
-            .ok_or("the period's bcopy and pagecopy are x86-64 routines")
+        return Ok((temporal, non_temporal));
+    }
+    let (both, why) = if setting.options.classic {
+        let both = find("copy.rep.movsq").zip(find("copy.gpr64.nt.pf320"));
+        (both, "the period's bcopy and pagecopy are x86-64 routines")
     } else {
-        widest(Operation::Copy, setting.bench.features)
-            .ok_or("this CPU has no non-temporal copy for a policy to choose")
+        let both = widest(Operation::Copy, setting.bench.features);
+        (both, "this CPU has no non-temporal copy for a policy to choose")
     };
-    let (temporal, non_temporal) = both.or_else(nothing)?;
-    let entry = |kernel: &Kernel| match kernel.function {
-        Function::Copy(copy) => Ok((kernel.name, copy)),
-        _ => nothing(format!("{} copies no bytes", kernel.name)),
-    };
-    Ok((entry(temporal)?, entry(non_temporal)?))
+    both.map_or_else(|| nothing(why), Ok)
 }
 
 /// What is measured: every size received into a reused and a streamed buffer, read and not; and
@@ -194,9 +173,10 @@ fn points(setting: &Setting, has_device: bool) -> Vec<Point> {
     });
     let mut points = Vec::new();
     for size in sizes {
-        let send = Point { state: SEND, size, reused: true, read: false, other_core: false };
+        let other_core = false;
+        let send = Point { sends: true, size, l2, reused: true, read: false, other_core };
         for (reused, read) in [(true, false), (true, true), (false, false), (false, true)] {
-            let receive = Point { state: RECEIVE, reused, read, ..send };
+            let receive = Point { sends: false, reused, read, ..send };
             points.push(receive);
             if has_device && (!options.quick || (reused && read)) {
                 points.push(Point { other_core: true, ..receive });
@@ -209,41 +189,33 @@ fn points(setting: &Setting, has_device: bool) -> Vec<Point> {
 
 fn one_point(
     setting: &mut Setting,
-    stores: (CopyFn, CopyFn),
+    stores: [Function; 2],
     device: Option<&Device>,
     point: Point,
 ) -> Result {
-    let copyin = point.state == SEND;
-    let circumstances = Circumstances {
-        size: point.size,
-        l2: setting.bench.machine.caches.l2.bytes,
-        never_read: !point.read,
-        copyin,
-    };
     let place = |reused: bool, offset| {
         if reused { Placement::reused(offset) } else { Placement::at(Level::Dram, offset) }
     };
     let cell = Cell {
         // A ring that the other core has just written is one buffer, wherever it left it.
-        source: place(copyin || point.other_core, 512),
-        destination: place(!copyin && point.reused, 0),
+        source: place(point.sends || point.other_core, 512),
+        destination: place(!point.sends && point.reused, 0),
         bystander: Some(setting.bench.bystander_bytes(point.size)),
-        ..Cell::reused(point.state)
+        ..Cell::reused(point.state())
     };
     let cell = if point.read { cell.read_after(Delay::None, 1.0) } else { cell };
     let mut task = setting.task(Operation::Copy, point.size, cell);
     task.plan.max_sample_ns = if setting.options.quick { 5e6 } else { 2e7 };
     let device = device.filter(|_| point.other_core);
-    let Function::Copy(libc) = libc_reference(Operation::Copy).function else { return Ok(()) };
-    let copyout = |name, policy, stores| copyout(name, policy, stores, circumstances, device);
-    let mut copyouts = vec![copyout(LIBC, CHOICES[0], (libc, libc))];
+    let libc = libc_reference(Operation::Copy).function;
+    let copyout = |name, policy, stores| copyout(name, policy, stores, point, device);
+    let mut copyouts = vec![copyout(LIBC, CHOICES[0], [libc; 2])];
     let policies = POLICIES.into_iter().zip(CHOICES);
     copyouts.extend(policies.map(|(name, policy)| copyout(name, policy, stores)));
-    let mut connection = match point {
-        Point { state: RECEIVE, other_core: false, .. } => {
-            tcp::open(setting, (point.size, tcp::Way::Plain, false), TCP)?
-        }
-        _ => None,
+    let mut connection = if point.sends || point.other_core {
+        None
+    } else {
+        tcp::open(setting, (point.size, tcp::Way::Plain, false), TCP)?
     };
     let mut candidates = each(&mut copyouts);
     candidates.extend(connection.iter_mut().map(|tcp| tcp as &mut dyn Candidate));
@@ -281,12 +253,8 @@ mod tests {
 
     #[test]
     fn policies_differ_where_their_names_say() {
-        let at = |size, read: bool, copyin| Circumstances {
-            size,
-            l2: 512 << 10,
-            never_read: !read,
-            copyin,
-        };
+        let (l2, reused, other_core) = (512 << 10, true, false);
+        let at = |size, read, sends| Point { sends, size, l2, reused, read, other_core };
         let choices = |at| CHOICES.map(|is_non_temporal| is_non_temporal(at));
         let [no, yes] = [false, true];
         assert_eq!(choices(at(64, yes, no)), [no, yes, no, no, no, no, no]);

@@ -8,9 +8,7 @@
 use super::prelude::*;
 use cachewise_kernels::find;
 
-/// Label of cells whose delay is traffic.
 const BY_TRAFFIC: &str = "read after traffic";
-/// Label of cells whose delay is time.
 const BY_TIME: &str = "read after time";
 
 pub(super) fn figures() -> Vec<Figure> {
@@ -45,39 +43,26 @@ pub(super) fn run(setting: &mut Setting) -> Result {
     let sides = sides(setting)?;
     let points = points(setting);
     // A sample is as long as the operation demands, and longer by its delay.
-    let weight = |point: &Point| match point.delay {
+    let weight = |(point, _): &(Point, &Vec<Routine>)| match point.delay {
         Delay::Bytes(bytes) => 1e6 + (bytes + point.size) as f64,
         _ => 1e6 + point.size as f64,
     };
-    let total: f64 = points.iter().map(weight).sum();
-    setting.begin(total * sides.len() as f64);
-    for point in points {
-        for side in &sides {
-            one_point(setting, side, point)?;
-            let text = format!(
-                "{} {}, {:.0} % read",
-                side[0].function.operation(),
-                bytes(point.size),
-                point.touched * 100.0
-            );
-            setting.out.advance(&text, weight(&point));
-        }
-    }
-    Ok(())
-}
-
-fn one_point(setting: &mut Setting, side: &[Routine], point: Point) -> Result {
-    let (label, axis, value) = match point.delay {
-        Delay::None => (BY_TRAFFIC, DELAY_BYTES, 0.0),
-        Delay::Bytes(bytes) => (BY_TRAFFIC, DELAY_BYTES, bytes as f64),
-        Delay::Nanoseconds(time) => (BY_TIME, DELAY_NS, time),
-    };
-    let placed = Cell::placed(point.source, point.destination);
-    let cell = Cell { label: label.into(), ..placed }.read_after(point.delay, point.touched);
-    let mut task = setting.task(side[0].function.operation(), point.size, cell);
-    // The delay is no part of the figure: a few calls of a long one will do.
-    task.plan.max_sample_ns = if setting.options.quick { 1e7 } else { 5e7 };
-    setting.record(&task, side, &[(axis, value)])
+    let cells = points.iter().flat_map(|point| sides.iter().map(move |side| (*point, side)));
+    setting.through(cells.collect(), weight, |setting, (point, side)| {
+        let (label, axis, value) = match point.delay {
+            Delay::None => (BY_TRAFFIC, DELAY_BYTES, 0.0),
+            Delay::Bytes(bytes) => (BY_TRAFFIC, DELAY_BYTES, bytes as f64),
+            Delay::Nanoseconds(time) => (BY_TIME, DELAY_NS, time),
+        };
+        let placed = Cell::placed(point.source, point.destination);
+        let cell = Cell { label: label.into(), ..placed }.read_after(point.delay, point.touched);
+        let operation = side[0].function.operation();
+        let mut task = setting.task(operation, point.size, cell);
+        // The delay is no part of the figure: a few calls of a long one will do.
+        task.plan.max_sample_ns = if setting.options.quick { 1e7 } else { 5e7 };
+        setting.record(&task, side, &[(axis, value)])?;
+        Ok(format!("{operation} {}, {:.0} % read", bytes(point.size), point.touched * 100.0))
+    })
 }
 
 /// Each operation's two sides: the reference with temporal stores, libc, and everybody with
@@ -177,21 +162,4 @@ fn grid(quick: bool, classic: bool, caches: &Caches) -> Grid {
         vec![0, l1, l2, llc / 4, llc, 2 * llc],
         vec![1_000.0, 100_000.0],
     )
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn grids_grow_with_patience() {
-        let caches = cachewise_measure::Machine::describe().caches;
-        let cells = |(sizes, fractions, bytes, times): Grid| {
-            sizes.len() * fractions.len() * (bytes.len() + times.len())
-        };
-        let (classic, quick) = (grid(false, true, &caches), grid(true, false, &caches));
-        assert_eq!(classic.0, [4096, 100 * 4096], "the seed's 100 pages");
-        assert!(cells(classic) < cells(quick.clone()));
-        assert!(cells(quick) < cells(grid(false, false, &caches)));
-    }
 }

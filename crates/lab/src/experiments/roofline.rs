@@ -65,31 +65,27 @@ impl Ceilings {
     }
 }
 
-/// Adds to a row how near the limit it is.
-pub(super) fn relate(row: &mut Row, ceiling: f64, clock: &Clock) {
+/// A row with how near the limit it is.
+pub(super) fn related(mut row: Row, ceiling: f64, clock: &Clock) -> Row {
     let speed = row.gbps();
     row.extra.insert(BYTES_PER_CYCLE.into(), speed / clock.core_ghz());
     if ceiling > 0.0 {
         row.extra.insert(CEILING_GBPS.into(), ceiling);
         row.extra.insert(CEILING_SHARE.into(), speed / ceiling);
     }
+    row
 }
 
 pub(super) fn run(setting: &mut Setting) -> Result {
     let operations = [Operation::Equal, Operation::Fill, Operation::Zero, Operation::Copy];
-    setting.begin((operations.len() * Level::ALL.len()) as f64);
-    for level in Level::ALL {
-        for operation in operations {
-            let plan = setting.plan(false);
-            let task = task(operation, level, setting.bench, plan);
-            let routines = straight(operation, setting.bench);
-            let Some(found) = setting.routines(&task, &routines)? else { continue };
-            let mut rows = found.rows();
-            let ceiling = best(&rows);
-            rows.iter_mut().for_each(|row| relate(row, ceiling, &setting.bench.clock));
-            setting.out.rows(rows)?;
-            setting.out.advance(&format!("{operation} {} {level}", bytes(task.size)), 1.0);
+    let cells = Level::ALL.into_iter().flat_map(|level| operations.map(|one| (level, one)));
+    setting.through(cells.collect(), alike, |setting, (level, operation)| {
+        let task = task(operation, level, setting.bench, setting.plan(false));
+        let calls = Call::of_all(&straight(operation, setting.bench), true);
+        if let Some((_, rows)) = setting.told(&task, calls)? {
+            let (ceiling, clock) = (best(&rows), setting.bench.clock);
+            setting.out.rows(rows.into_iter().map(|row| related(row, ceiling, &clock)))?;
         }
-    }
-    Ok(())
+        Ok(format!("{operation} {} {level}", bytes(task.size)))
+    })
 }

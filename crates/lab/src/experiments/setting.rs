@@ -1,7 +1,7 @@
 //! What an experiment works with, and what it was asked for.
 
 use crate::LabError;
-use crate::bench::{Bench, Cell, Outcome, Task};
+use crate::bench::{Bench, Call, Cell, Outcome, Task, each};
 use crate::recorder::Recorder;
 use crate::routines::Routine;
 use cachewise_kernels::Operation;
@@ -75,29 +75,62 @@ impl Setting<'_, '_> {
         task: &Task,
         candidates: &mut [&mut dyn Candidate],
     ) -> Result<Option<Outcome>> {
-        let found = self.bench.measure(task, candidates, &|| self.out.stopped());
-        self.fitting(task, found)
+        match self.bench.measure(task, candidates, &|| self.out.stopped()) {
+            Err(LabError::Measure(
+                error @ (MeasureError::DoesNotFit { .. } | MeasureError::OverBudget { .. }),
+            )) => {
+                let (operation, label) = (task.operation, &task.cell.label);
+                self.out.note(format!("skipped {operation} {label}: {error}"))?;
+                Ok(None)
+            }
+            found => found.map(Some),
+        }
     }
 
-    /// Measures routines in a cell, their bytes checked; likewise.
-    pub(super) fn routines(
-        &mut self,
-        task: &Task,
-        routines: &[Routine],
-    ) -> Result<Option<Outcome>> {
-        let found = self.bench.routines(task, routines, true, &|| self.out.stopped());
-        self.fitting(task, found)
-    }
-
-    /// Takes down the rows of routines in a cell with further coordinates.
+    /// Takes down the rows of routines in a cell, their bytes checked, with further coordinates.
     pub(super) fn record(
         &mut self,
         task: &Task,
         routines: &[Routine],
         axes: &[(&str, f64)],
     ) -> Result {
-        let rows = self.routines(task, routines)?.map_or(Vec::new(), |found| found.rows());
-        self.out.rows(rows.into_iter().map(|row| at(row, axes)))
+        let calls = Call::of_all(routines, true).into_iter();
+        self.calls(task, calls.map(|call| call.told(|row| at(row, axes))).collect())
+    }
+
+    /// Measures candidates in a cell; their rows, as each of them tells its own. None where it does not fit.
+    pub(super) fn told(
+        &mut self,
+        task: &Task,
+        mut calls: Vec<Call<'_>>,
+    ) -> Result<Option<(Outcome, Vec<Row>)>> {
+        let found = self.measure(task, &mut each(&mut calls))?;
+        Ok(found.map(|found| {
+            let rows = found.told(&calls);
+            (found, rows)
+        }))
+    }
+
+    /// Takes these rows down.
+    pub(super) fn calls(&mut self, task: &Task, calls: Vec<Call<'_>>) -> Result {
+        let rows = self.told(task, calls)?.map_or(Vec::new(), |(_, rows)| rows);
+        self.out.rows(rows)
+    }
+
+    /// Goes through cells: `weight` is the work in one, in arbitrary units, and `one` says what was done.
+    pub(super) fn through<T>(
+        &mut self,
+        cells: Vec<T>,
+        weight: impl Fn(&T) -> f64,
+        mut one: impl FnMut(&mut Self, T) -> Result<String>,
+    ) -> Result {
+        self.begin(cells.iter().map(&weight).sum());
+        for cell in cells {
+            let units = weight(&cell);
+            let done = one(self, cell)?;
+            self.out.advance(&done, units);
+        }
+        Ok(())
     }
 
     /// A row of times that the bench did not take, compared with another's of the same rounds.
@@ -109,19 +142,6 @@ impl Setting<'_, '_> {
     ) -> Row {
         let ratio = PairedRatio::new(ours, theirs, self.bench.seed);
         Row::new(self.bench.experiment, cell, candidate, reference, ours.to_vec()).with_ratio(ratio)
-    }
-
-    pub(super) fn fitting<T>(&mut self, task: &Task, found: Result<T>) -> Result<Option<T>> {
-        match found {
-            Err(LabError::Measure(
-                error @ (MeasureError::DoesNotFit { .. } | MeasureError::OverBudget { .. }),
-            )) => {
-                self.out
-                    .note(format!("skipped {} {}: {error}", task.operation, task.cell.label))?;
-                Ok(None)
-            }
-            found => found.map(Some),
-        }
     }
 
     /// Refuses sizes that are no multiples of that many bytes.
@@ -199,6 +219,11 @@ pub(super) fn default_sizes(level: Level, quick: bool, caches: &Caches) -> Vec<u
 /// Bytes in a progress line.
 pub(super) fn bytes(n: usize) -> String {
     cachewise_measure::units::bytes(n as u64)
+}
+
+/// The weight of cells that take about as long as each other.
+pub(super) fn alike<T>(_: &T) -> f64 {
+    1.0
 }
 
 /// A row at further coordinates.

@@ -11,7 +11,6 @@ use cachewise_measure::turns;
 use cachewise_measure::verify::verify;
 use std::cell::Cell;
 
-/// Calls in a row.
 const CALLS: usize = 8;
 
 /// Calls of the temporal kernel that bring the destination into a cache.
@@ -45,22 +44,18 @@ pub(super) fn run(setting: &mut Setting) -> Result {
                 .is_some_and(|(wide, _)| wide.name == kernel.name)
     })?;
     let sizes = sizes(setting);
-    setting.begin((fields.len() * sizes.len()) as f64);
-    for routines in &fields {
-        for &size in &sizes {
-            let operation = routines[0].function.operation();
-            match in_a_row(setting, operation, routines, size) {
-                Ok(rows) => setting.out.rows(rows)?,
-                Err(LabError::Measure(error @ MeasureError::OverBudget { .. })) => {
-                    let text = format!("skipped {operation} of {}: {error}", bytes(size));
-                    setting.out.note(text)?;
-                }
-                Err(error) => return Err(error),
+    let cells = fields.iter().flat_map(|of| sizes.iter().map(move |size| (of, *size)));
+    setting.through(cells.collect(), alike, |setting, (routines, size)| {
+        let operation = routines[0].function.operation();
+        match in_a_row(setting, operation, routines, size) {
+            Ok(rows) => setting.out.rows(rows)?,
+            Err(LabError::Measure(error @ MeasureError::OverBudget { .. })) => {
+                setting.out.note(format!("skipped {operation} of {}: {error}", bytes(size)))?;
             }
-            setting.out.advance(&format!("{operation} {}", bytes(size)), 1.0);
+            Err(error) => return Err(error),
         }
-    }
-    Ok(())
+        Ok(format!("{operation} {}", bytes(size)))
+    })
 }
 
 /// Every routine after every writer, one size.

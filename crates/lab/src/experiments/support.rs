@@ -1,12 +1,11 @@
 //! What several experiments share: choosing kernels, and rows of variants of one kernel.
 
 use super::setting::*;
-use crate::bench::Outcome;
 use crate::routines::{LIBC, Routine, libc_reference};
 use crate::{LabError, select};
 use cachewise_kernels::find;
 use cachewise_kernels::{Features, Kernel, Operation, RegisterClass, TABLE};
-use cachewise_measure::{Caches, Level, Row};
+use cachewise_measure::{Caches, Level};
 
 /// libc, then the kernels the user names (what this CPU lacks is noted), or else those of the
 /// experiment's own choice that this CPU runs.
@@ -135,19 +134,6 @@ pub(super) fn relation(size: usize, caches: &Caches) -> String {
 /// Nothing to measure, and why.
 pub(super) fn nothing<T>(why: impl Into<String>) -> Result<T> {
     Err(LabError::Nothing(why.into()))
-}
-
-/// The row of a variant of a routine: who it is, and what is added to that name for the variant that it
-/// is compared with.
-pub(super) fn variant(
-    found: &Outcome,
-    (index, reference): (usize, usize),
-    name: &str,
-    other: &str,
-) -> Row {
-    let added = if index == reference { "" } else { other };
-    let row = found.row(index, reference);
-    Row { candidate: name.to_owned(), reference: format!("{name}{added}"), ..row }
 }
 
 /// Whether a kernel is the plain member of its vector family or an integer routine: `avx`,

@@ -50,7 +50,6 @@ impl Way {
     }
 }
 
-/// What the sender has done so far.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sent {
     cpu_ns: f64,
@@ -58,7 +57,6 @@ struct Sent {
     zero_copy: ZeroCopy,
 }
 
-/// How the receiver gets at a message.
 enum Take {
     Read,
     Map(Mapping),
@@ -70,21 +68,18 @@ pub(super) struct Connection {
     way: Way,
     stream: TcpStream,
     take: Take,
-    /// Messages wanted.
     requests: Sender<usize>,
     reports: Receiver<Sent>,
     failed: Option<io::Error>,
     cpu_ns: f64,
     clock_ns: f64,
     calls: u64,
-    /// Messages asked of the sender.
     asked: u64,
     sent: Sent,
     received_bytes: u64,
     mapped_bytes: u64,
 }
 
-/// The byte at a place of the message.
 fn byte_at(place: usize) -> u8 {
     (place.wrapping_mul(0x9E37_79B1) >> 11) as u8 | 1
 }

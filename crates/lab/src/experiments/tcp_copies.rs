@@ -23,14 +23,12 @@ pub(super) fn run(setting: &mut Setting) -> Result {
         options if options.quick => vec![16 << 10, 1 << 20],
         _ => vec![4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20],
     });
-    setting.begin(sizes.len() as f64);
-    for size in sizes {
+    setting.through(sizes, alike, |setting, size| {
         for (state, ways) in CELLS {
             one_cell(setting, size, state, ways)?;
         }
-        setting.out.advance(&bytes(size), 1.0);
-    }
-    Ok(())
+        Ok(bytes(size))
+    })
 }
 
 /// The ways that are compared with the first of each.

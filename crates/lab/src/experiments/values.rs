@@ -78,122 +78,102 @@ fn copied(
     size: usize,
     (source, destination): (Level, Level),
 ) -> Result {
-    let mut calls: Vec<Call<'_>> = routines
-        .iter()
-        .flat_map(|routine| (0..VALUES.len()).map(move |value| copier(routine, value, size)))
-        .collect();
-    let write = |slot: *mut u8, bytes: usize| {
-        // SAFETY: a slot of that many initialised bytes that nobody else uses.
-        let slot = unsafe { std::slice::from_raw_parts_mut(slot, bytes) };
-        for (value, quarter) in slot.chunks_mut(size).enumerate() {
-            write_value(value, quarter);
-        }
-    };
-    let cell = Cell::placed(source, destination);
-    let task = setting.task(Operation::Copy, VALUES.len() * size, cell);
-    let stop = || setting.out.stopped();
-    let found = setting.bench.measure_with(&task, &mut each(&mut calls), Some(&write), &stop);
-    let Some(found) = setting.fitting(&task, found)? else { return Ok(()) };
-    for (nth, routine) in routines.iter().enumerate() {
-        let first = nth * VALUES.len();
+    let mut calls = Vec::new();
+    for (routine, first) in routines.iter().zip((0..).step_by(VALUES.len())) {
         for (value, name) in VALUES.iter().enumerate() {
-            let places = (first + value, first + 2);
-            let mut row = variant(&found, places, &routine.name, " of random bytes");
-            row.cell.size = size as u64;
-            row.cell.state = format!("copying {name}").into();
-            setting.out.row(at(row, &[(VALUE, value as f64)]))?;
+            let at = value * size;
+            let quarter = move |Place { dst, src, .. }: &Place| Place {
+                dst: dst.wrapping_add(at),
+                src: src.wrapping_add(at),
+                n: size,
+            };
+            let what = format!("{} of {name}", routine.name);
+            let call = Call::on(what, routine.function, move |place| [quarter(place)])
+                .checked(move |place| holds(value, &quarter(place)));
+            calls.push(call.variant(routine, first + 2, " of random bytes").in_cell(move |cell| {
+                CellKey {
+                    size: size as u64,
+                    state: format!("copying {name}").into(),
+                    ..cell.with(&[(VALUE, value as f64)])
+                }
+            }));
         }
     }
-    Ok(())
-}
-
-fn copier<'c>(routine: &Routine, value: usize, size: usize) -> Call<'c> {
-    let Function::Copy(f) = routine.function else { return Call::of(routine) };
-    let at = value * size;
-    let quarter =
-        move |place: &Place| (place.dst.wrapping_add(at), place.src.wrapping_add(at), size);
-    let calls = move |places: &[Place]| {
-        for (dst, src, n) in places.iter().map(quarter) {
-            // SAFETY: a quarter of slots that are valid and apart.
-            std::hint::black_box(unsafe { f(dst, src, n) });
-        }
+    let written = |slot: &mut [u8]| {
+        let quarters = slot.chunks_mut(slot.len() / VALUES.len());
+        quarters.enumerate().for_each(|(value, quarter)| write_value(value, quarter));
     };
-    let call = Call::new(format!("{} of {}", routine.name, VALUES[value]), calls);
-    call.checked(move |place| {
-        let (dst, src, n) = quarter(place);
-        // SAFETY: within the slot, initialised, unwritten meanwhile.
-        let source = unsafe { std::slice::from_raw_parts(src, n) };
-        let mut expected = vec![0; n];
-        write_value(value, &mut expected);
-        if source != expected {
-            return Err(format!("the source does not hold {}", VALUES[value]));
-        }
-        is_copied(&Place { dst, src, n })
-    })
+    let cell = Cell { written: Some(written), ..Cell::placed(source, destination) };
+    setting.calls(&setting.task(Operation::Copy, VALUES.len() * size, cell), calls)
 }
 
-/// One way to fill: what, over what.
-#[derive(Clone, Copy)]
-struct Storing {
-    value: usize,
-    over_others: bool,
+/// Whether the source holds that value and the destination the source's bytes.
+fn holds(value: usize, place: &Place) -> Result<(), String> {
+    // SAFETY: within the slot, initialised, unwritten meanwhile.
+    let source = unsafe { std::slice::from_raw_parts(place.src, place.n) };
+    let mut expected = vec![0; place.n];
+    write_value(value, &mut expected);
+    if source != expected {
+        return Err(format!("the source does not hold {}", VALUES[value]));
+    }
+    is_copied(place)
 }
 
 /// Fills of zeros and ones over the same and over other bytes.
 fn stored(setting: &mut Setting, routines: &[Routine], size: usize, level: Level) -> Result {
     let near = level <= Level::L2;
-    let mut ways: Vec<(usize, Storing)> = Vec::new();
+    // Which routine stores what, and whether over other bytes.
+    let mut ways = Vec::new();
     for (nth, routine) in routines.iter().enumerate() {
         for (over_others, value) in [(false, 0), (false, 1), (true, 0), (true, 1)] {
             // clzero has one value, hence no other to take turns with.
             let zeroes = matches!(routine.function, Function::Zero(_));
             if !(zeroes && (value != 0 || (near && over_others))) {
-                ways.push((nth, Storing { value, over_others }));
+                ways.push((nth, value, over_others));
             }
         }
     }
-    let mut calls: Vec<Call<'_>> =
-        ways.iter().map(|&(nth, storing)| filler(&routines[nth], storing, level)).collect();
+    let mut calls = Vec::new();
+    for (index, &(nth, value, over_others)) in ways.iter().enumerate() {
+        // Compared with the same value over others: elision, if there is any, is a ratio below 1.
+        let reference = ways.iter().position(|way| *way == (nth, value, true)).unwrap_or(index);
+        let prior = match (over_others, near) {
+            (false, _) => VALUES[value],
+            (true, false) => "others",
+            (true, true) => "others in turn",
+        };
+        let routine = &routines[nth];
+        let call = filler(routine, (value, over_others), level);
+        let call = call.variant(routine, reference, " over others");
+        let operation = routine.function.operation();
+        calls.push(call.in_cell(move |cell| CellKey {
+            operation: operation.name().to_owned(),
+            state: format!("storing {} over {prior}", VALUES[value]).into(),
+            ..cell.with(&[(VALUE, value as f64), (OVER_OTHERS, flag(over_others))])
+        }));
+    }
     let cell = Cell { contents: Some(Contents::Kept), ..Cell::placed(level, level) };
     let task = setting.task(Operation::Fill, 4 * size, cell);
-    let Some(found) = setting.measure(&task, &mut each(&mut calls))? else { return Ok(()) };
+    let Some((found, rows)) = setting.told(&task, calls)? else { return Ok(()) };
     if !near && found.result.visits_per_slot > 1.0 {
         setting.out.note(format!(
             "storing at {level}: a sample passed over its buffers {:.1} times, so that later calls met what earlier ones stored",
             found.result.visits_per_slot
         ))?;
     }
-    for (index, &(nth, storing)) in ways.iter().enumerate() {
-        // Compared with the same value over others: elision, if there is any, is a ratio below 1.
-        let reference = ways
-            .iter()
-            .position(|&(other, way)| other == nth && way.value == storing.value && way.over_others)
-            .unwrap_or(index);
-        let prior = match (storing.over_others, near) {
-            (false, _) => VALUES[storing.value],
-            (true, false) => "others",
-            (true, true) => "others in turn",
-        };
-        let Routine { name, function } = &routines[nth];
-        let mut row = variant(&found, (index, reference), name, " over others");
-        function.operation().name().clone_into(&mut row.cell.operation);
-        row.cell.state = format!("storing {} over {prior}", VALUES[storing.value]).into();
-        let axes = [(VALUE, storing.value as f64), (OVER_OTHERS, flag(storing.over_others))];
-        setting.out.row(at(row, &axes))?;
-    }
-    Ok(())
+    setting.out.rows(rows)
 }
 
 /// Fills, with the destination's contents set up before each sample.
-fn filler<'c>(routine: &Routine, storing: Storing, level: Level) -> Call<'c> {
-    let byte = if storing.value == 0 { 0 } else { 0xFF };
-    let prior = if storing.over_others { FILL_BYTE } else { byte };
+fn filler<'c>(routine: &Routine, (value, over_others): (usize, bool), level: Level) -> Call<'c> {
+    let byte = if value == 0 { 0 } else { 0xFF };
+    let prior = if over_others { FILL_BYTE } else { byte };
     // Slots are visited in turn, so a pass is over when the first comes again: how many a pass has, and
     // how many there were.
     let turn = Rc::new((Shared::new(usize::MAX), Shared::new(0_usize)));
     let begun = Rc::clone(&turn);
     let (function, callee) = (routine.function, Callee::new(routine.function));
-    let in_turn = storing.over_others && level <= Level::L2;
+    let in_turn = over_others && level <= Level::L2;
     let calls = move |places: &[Place]| {
         let (pass, visits) = &*turn;
         match function {
@@ -222,8 +202,8 @@ fn filler<'c>(routine: &Routine, storing: Storing, level: Level) -> Call<'c> {
         begun.1.set(0);
         places[..count].iter().for_each(|place| put(place, prior, level));
     };
-    let text = if storing.over_others { "others" } else { "the same" };
-    Call::new(format!("{} of {} over {text}", routine.name, VALUES[storing.value]), calls)
+    let text = if over_others { "others" } else { "the same" };
+    Call::new(format!("{} of {} over {text}", routine.name, VALUES[value]), calls)
         .set_up(setup)
         .checked(move |place| is_filled(place, byte))
 }

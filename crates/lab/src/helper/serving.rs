@@ -1,6 +1,6 @@
 //! A helper, from the end that answers: above all that it can be asked for.
 
-use super::request::{Request, send};
+use super::{Request, send};
 use crate::LabError;
 use crate::bench::{Bench, Cell, Task};
 use crate::experiments::compare_latency::launch;

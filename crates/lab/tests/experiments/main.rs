@@ -194,3 +194,12 @@ fn a_cell_names_its_destination_and_restores_it() {
         assert!(rows[0].operation_ns.iter().all(|ns| *ns > 0.0), "{label}");
     }
 }
+
+#[test]
+fn hints_are_candidates_whose_bytes_are_checked() {
+    let rows = run("hints", &quick("", &[64 << 10])).rows;
+    for (hint, state) in ["soon", "unknown", "never"].into_iter().zip(["read", "beside", "read"]) {
+        let is_there = |row: &Row| row.candidate.ends_with(hint) && row.cell.state == state;
+        assert!(rows.iter().any(is_there), "{hint}");
+    }
+}

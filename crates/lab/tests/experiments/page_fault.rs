@@ -11,21 +11,10 @@ fn every_way_to_get_a_page_is_measured_and_billed() {
     let Outcome { finish, rows, verdicts, .. } =
         run_with("page-fault", &options, &mut patient(usize::MAX));
     finish.expect("it runs");
-    for name in [
-        "kernel 4k",
-        "kernel THP",
-        "MAP_POPULATE",
-        "MADV_POPULATE_WRITE",
-        "ready 4k",
-        "ready 4k, fault-around",
-        "calloc",
-        "pool hot-zero",
-        "pool prezeroed",
-        "pool prezeroed 4k",
-        "pool draining",
-        "zalloc, scrubbing",
-        "zalloc, scrubber off",
-    ] {
+    let arms = "kernel 4k; kernel THP; MAP_POPULATE; MADV_POPULATE_WRITE; ready 4k; \
+        ready 4k, fault-around; calloc; pool hot-zero; pool prezeroed; pool prezeroed 4k; \
+        pool draining; zalloc, scrubbing; zalloc, scrubber off";
+    for name in arms.split("; ") {
         assert!(rows.iter().any(|row| row.candidate == name), "{name}");
     }
     let figure = |row: &Row, name: &str| row.extra[name];

@@ -110,69 +110,39 @@ fn policies_receive_and_send() {
     assert!(told || outcome.is_withheld(), "{:?}", outcome.verdicts);
 }
 
-/// An experiment, options under which it is short, and candidates that must be among the rows.
-type Short = (&'static str, Options, &'static [&'static str]);
+/// Experiments, options under which they are short (kernels, sizes, residencies), and candidates that must be
+/// among the rows.
+const SHORTS: &str = r"
+read-batch; copy\.sse2(\.g[128])?|copy\.sse2\.movdqa(\.g8)?|copy\.sse2\.nt\.block(512|1k); 2048 4096; L1; libc/copy.sse2.g*/copy.sse2.movdqa.g*/copy.sse2.nt.block*
+aliasing; copy\.rep\.movsb|zero\.rep\.stosb; 4096; L1; libc/copy.rep.movsb/zero.rep.stosb
+values; copy\.sse\.nt|fill\.sse\.nt|zero\.clzero; 1024; L1 DRAM; libc/copy.sse.nt/fill.sse.nt
+twins; ; 4096; L1 L2; movdqa/movq/movq, misaligned/movntdq, prefetchnta/movntq, stray lines
+page-compare; ; ; ; libc/cachewise/compare.gpr64
+sticky; copy\.rep\.movsb|fill\.rep\.stosb|zero\.sse2; 8192; ; libc/copy.rep.movsb/fill.rep.stosb/zero.sse2
+vector-state; (copy|zero|compare)\.(gpr64|sse2); 64 1024; ; xsave + xrstor/copy.gpr64/copy.sse2, bare/compare.gpr64
+compare-latency; compare\.(gpr64|sse2(\.pre64)?); 64; ; libc/compare.gpr64/compare.sse2/compare.sse2.pre64
+extent; zero\.rep\.stosb|copy\.rep\.movsb; 65536; ; libc/zero.rep.stosb/copy.rep.movsb
+";
 
-fn shorts() -> [Short; 9] {
-    const L1: (Level, Level) = (Level::L1, Level::L1);
-    const L2: (Level, Level) = (Level::L2, Level::L2);
-    const DRAM: (Level, Level) = (Level::Dram, Level::Dram);
-    let of = |kernels: &str, sizes: &[usize], placements: &[(Level, Level)]| Options {
-        placements: placements.to_vec(),
-        ..quick(kernels, sizes)
-    };
-    let batches = r"copy\.sse2(\.g[128])?|copy\.sse2\.movdqa(\.g8)?|copy\.sse2\.nt\.block(512|1k)";
-    let vectors = r"(copy|zero|compare)\.(gpr64|sse2)";
-    [
-        (
-            "read-batch",
-            of(batches, &[2048, 4096], &[L1]),
-            &["libc", "copy.sse2.g*", "copy.sse2.movdqa.g*", "copy.sse2.nt.block*"],
-        ),
-        (
-            "aliasing",
-            of(r"copy\.rep\.movsb|zero\.rep\.stosb", &[4096], &[L1]),
-            &["libc", "copy.rep.movsb", "zero.rep.stosb"],
-        ),
-        (
-            "values",
-            of(r"copy\.sse\.nt|fill\.sse\.nt|zero\.clzero", &[1024], &[L1, DRAM]),
-            &["libc", "copy.sse.nt", "fill.sse.nt"],
-        ),
-        (
-            "twins",
-            of("", &[4096], &[L1, L2]),
-            &["movdqa", "movq", "movq, misaligned", "movntdq, prefetchnta", "movntq, stray lines"],
-        ),
-        ("page-compare", of("", &[], &[]), &["libc", "cachewise", "compare.gpr64"]),
-        (
-            "sticky",
-            of(r"copy\.rep\.movsb|fill\.rep\.stosb|zero\.sse2", &[8192], &[]),
-            &["libc", "copy.rep.movsb", "fill.rep.stosb", "zero.sse2"],
-        ),
-        (
-            "vector-state",
-            of(vectors, &[64, 1024], &[]),
-            &["xsave + xrstor", "copy.gpr64", "copy.sse2, bare", "compare.gpr64"],
-        ),
-        (
-            "compare-latency",
-            of(r"compare\.(gpr64|sse2(\.pre64)?)", &[64], &[]),
-            &["libc", "compare.gpr64", "compare.sse2", "compare.sse2.pre64"],
-        ),
-        (
-            "extent",
-            of(r"zero\.rep\.stosb|copy\.rep\.movsb", &[64 << 10], &[]),
-            &["libc", "zero.rep.stosb", "copy.rep.movsb"],
-        ),
-    ]
+fn shorts() -> impl Iterator<Item = (&'static str, Options, Vec<&'static str>)> {
+    SHORTS.trim().lines().map(|line| {
+        let &[name, kernels, sizes, levels, candidates] = &line.split("; ").collect::<Vec<_>>()[..]
+        else {
+            panic!("{line}")
+        };
+        let sizes: Vec<usize> = sizes.split_terminator(' ').map(|n| n.parse().expect(n)).collect();
+        let level = |name: &str| name.parse::<Level>().expect("a level");
+        let placements = levels.split_terminator(' ').map(|name| (level(name), level(name)));
+        let options = Options { placements: placements.collect(), ..quick(kernels, &sizes) };
+        (name, options, candidates.split('/').collect())
+    })
 }
 
 #[test]
 fn rows_figures_and_verdicts_agree() {
     for (name, options, candidates) in shorts() {
         let outcome = run(name, &options);
-        for candidate in candidates {
+        for candidate in &candidates {
             let there = outcome.rows.iter().any(|row| row.candidate == *candidate);
             assert!(there, "{name}: no {candidate}");
         }
@@ -182,7 +152,7 @@ fn rows_figures_and_verdicts_agree() {
             continue;
         }
         assert!(!outcome.verdicts[0].contains("was measured"), "{name} measured nothing: {said}");
-        let named = candidates.iter().skip(1).any(|candidate| said.contains(candidate));
+        let named = candidates[1..].iter().any(|candidate| said.contains(candidate));
         assert!(named, "{name} speaks of none of its candidates: {said}");
     }
 }
@@ -196,7 +166,7 @@ fn told_to_stop_they_keep_finished_rows_and_say_what_they_amount_to() {
         ("cached-target", quick("copy\\.sse2(\\.nt)?", &[4096])),
         ("receive", quick("copy\\.sse2(\\.nt)?", &[4096])),
     ];
-    let shorts = shorts().map(|(name, options, _)| (name, options)).into_iter();
+    let shorts = shorts().map(|(name, options, _)| (name, options));
     for (name, options) in shorts.chain(others) {
         let outcome = run_with(name, &options, &mut patient(1));
         let interrupted = matches!(outcome.finish, Err(LabError::Interrupted));
@@ -210,34 +180,24 @@ fn told_to_stop_they_keep_finished_rows_and_say_what_they_amount_to() {
 #[test]
 fn options_without_meaning_are_refused_in_a_line() {
     let placed = Options { placements: vec![(Level::L2, Level::Dram)], ..Options::default() };
-    for name in "page-clear page-copy cached-target receive sticky vector-state compare-latency \
-        page-compare extent"
-        .split_whitespace()
-    {
-        let text = refused(name, &placed);
-        assert!(text.starts_with(&format!("--residency: not for {name}: ")), "{text}");
-    }
     let classic = Options { classic: true, ..Options::default() };
-    for name in ["aliasing", "values", "twins", "sticky", "page-compare", "vector-state", "extent"]
-    {
-        assert!(refused(name, &classic).starts_with("--classic"), "{name}");
-    }
-    for name in ["page-clear", "page-copy"] {
-        let text = refused(name, &quick("", &[5000]));
-        assert_eq!(text, "--size: found 5000, accepted whole pages of 4096 bytes");
-    }
-    let text = refused("cached-target", &quick("copy\\.sse2", &[]));
-    assert!(text.contains("stores non-temporally or prefetches"), "{text}");
-    let text = refused("receive", &quick("copy\\.sse2", &[]));
-    assert!(text.starts_with("--kernels: found 1 with temporal stores and 0"), "{text}");
-    for (name, kernels, sizes, says) in [
-        ("reuse-map", "copy\\.sse2", &[][..], "none of the kernels chosen"),
-        ("page-clear", "zero.nonesuch", &[], "nearest"),
-        ("extent", "", &[5000], "an extent of 5000 bytes; accepted"),
-        ("read-batch", "copy\\.avx\\.nt\\.pf512", &[], "nothing to measure"),
+    let buffers = "page-clear page-copy cached-target receive sticky vector-state compare-latency \
+        page-compare extent";
+    for (names, options, begins, says) in [
+        (buffers, placed, "--residency: not for ", ": "),
+        ("aliasing values twins sticky page-compare vector-state extent", classic, "--classic", ""),
+        ("page-clear page-copy", quick("", &[5000]), "--size: found 5000", "pages of 4096 bytes"),
+        ("cached-target", quick("copy\\.sse2", &[]), "", "stores non-temporally or prefetches"),
+        ("receive", quick("copy\\.sse2", &[]), "--kernels: found 1 with temporal stores and 0", ""),
+        ("reuse-map", quick("copy\\.sse2", &[]), "", "none of the kernels chosen"),
+        ("page-clear", quick("zero.nonesuch", &[]), "", "nearest"),
+        ("extent", quick("", &[5000]), "", "an extent of 5000 bytes; accepted"),
+        ("read-batch", quick("copy\\.avx\\.nt\\.pf512", &[]), "", "nothing to measure"),
     ] {
-        let text = refused(name, &quick(kernels, sizes));
-        assert!(text.contains(says), "{name}: {text}");
+        for name in names.split_whitespace() {
+            let text = refused(name, &options);
+            assert!(text.starts_with(begins) && text.contains(says), "{name}: {text}");
+        }
     }
 }
 

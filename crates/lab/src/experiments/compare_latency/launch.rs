@@ -13,22 +13,22 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Timed {
     /// Kernel name, or libc's.
-    pub name: String,
+    pub(super) name: String,
     /// Mean nanoseconds per call, by pass.
-    pub mean_ns: Vec<f64>,
+    pub(super) mean_ns: Vec<f64>,
     /// The distribution over all passes.
-    pub times: CallTimes,
+    pub(super) times: CallTimes,
 }
 
 /// One launch's outcome.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Outcome {
     /// In the order asked for.
-    pub kernels: Vec<Timed>,
+    pub(super) kernels: Vec<Timed>,
     /// What reading the clock cost, nanoseconds; subtracted from every call.
-    pub cost_ns: f64,
+    pub(super) cost_ns: f64,
     /// The clock's smallest step, nanoseconds.
-    pub resolution_ns: f64,
+    pub(super) resolution_ns: f64,
 }
 
 /// Carries out an order in a fresh process of the program.
@@ -51,25 +51,25 @@ pub fn in_process_of_its_own(
 /// # Errors
 /// An unknown kernel, one this CPU lacks, wrong answers, too few files.
 pub fn run(order: &Order, stop: &dyn Fn() -> bool) -> Result<Outcome> {
-    let set = PageSet::gather(&ROOTS, order.pages, order.seed)?;
-    let trace = set.descend(order.comparisons, order.seed);
+    let mut set = PageSet::gather(&ROOTS, order.pages, order.seed)?;
+    set.descend(order.comparisons, order.seed);
     let routines = order.kernels.iter().map(|name| routine(name)).collect::<Result<Vec<_>>>()?;
     let clock = Clock::calibrate();
     let untimed = |name: &String| Timed { name: name.clone(), ..Timed::default() };
     let mut kernels: Vec<Timed> = order.kernels.iter().map(untimed).collect();
-    routines.iter().try_for_each(|routine| set.check(routine, &trace))?;
+    routines.iter().try_for_each(|routine| set.check(routine))?;
     for turn in turns::orders(routines.len(), order.passes, order.seed).concat() {
         if stop() {
             return Err(LabError::Interrupted);
         }
         let Function::Compare(compare) = routines[turn].function else { continue };
         let mut times = CallTimes::default();
-        times.time(&clock, trace.len(), |index| {
-            let (a, b) = (set.page(trace[index].candidate), set.page(trace[index].node));
+        times.time(&clock, set.pairs.len(), |index| {
+            let (a, b) = set.pairs[index];
             // SAFETY: pages of the set, readable for a page; the CPU runs the kernel.
-            std::hint::black_box(unsafe { compare(a, b, PAGE_SIZE) });
+            std::hint::black_box(unsafe { compare(set.page(a), set.page(b), PAGE_SIZE) });
         });
-        kernels[turn].mean_ns.push(times.sum_ns / trace.len() as f64);
+        kernels[turn].mean_ns.push(times.sum_ns / set.pairs.len() as f64);
         kernels[turn].times.add(&times);
     }
     Ok(Outcome { kernels, cost_ns: clock.cost_ns(), resolution_ns: clock.resolution_ns() })

@@ -1,7 +1,6 @@
 //! The ways to get a page, each as a program would.
 
 use super::super::prelude::*;
-use super::cell::{Cell, PAGE_LINES};
 use super::ready::{Ready, out_of_memory};
 use cachewise_pages::{PageSize, Pool, PoolError, Scrub};
 use memmap2::{Advice, MmapMut, MmapOptions};
@@ -17,7 +16,25 @@ const CACHE: usize = 3 * 256 * PAGE_SIZE;
 /// than it takes to start a thread.
 const LOOKS: usize = 1 << 14;
 
-/// A way to get zeroed pages.
+/// Lines of a page.
+pub(super) const PAGE_LINES: usize = PAGE_SIZE / LINE;
+
+/// How many pages are handed out, touched how far, by how many threads, how often.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Cell {
+    pub(super) pages: usize,
+    pub(super) lines: usize,
+    pub(super) threads: usize,
+    pub(super) reps: usize,
+}
+
+impl Cell {
+    /// How long it takes, in arbitrary units: preparing and reading count like one repetition.
+    pub(super) fn weight(&self) -> f64 {
+        (self.reps + 1) as f64 / self.threads as f64
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Arm {
     /// An anonymous mapping of base pages, faulted in by the touch.
@@ -108,17 +125,9 @@ pub(super) fn unhindered() -> Scrub {
     }
 }
 
-/// Waits until the scrubber rests.
 pub(super) fn pause(pool: &Pool) {
     while !pool.pause_scrubber() {
         std::thread::yield_now();
-    }
-}
-
-pub(super) fn refused(error: PoolError) -> LabError {
-    match error {
-        PoolError::NotZero { .. } => LabError::WrongBytes(format!("pool: {error}")),
-        error => LabError::Pool(error.to_string()),
     }
 }
 
@@ -129,15 +138,15 @@ impl Pools {
         // Caches are full where they are a quarter of the pool, that of this process's first thread among
         // them. Of many CPUs' threads each takes little, and fills none.
         let room = bytes + (4 * CACHE * (threads + 1)).min(3 * bytes);
-        let room = room.next_multiple_of(HUGE);
+        let room = room.next_multiple_of(HUGE_PAGE);
         let pool = |pages, scrub: Scrub| {
             Pool::builder().capacity(room).initial(room).page_size(pages).scrub(scrub).build()
         };
-        let huge = pool(PageSize::Transparent, scrub.clone()).map_err(refused)?;
+        let huge = pool(PageSize::Transparent, scrub.clone())?;
         huge.pause_scrubber();
         let off = Scrub { enabled: false, ..scrub };
-        let base = pool(PageSize::Base, off.clone()).map_err(refused)?;
-        let hot = pool(PageSize::Transparent, off).map_err(refused)?;
+        let base = pool(PageSize::Base, off.clone())?;
+        let hot = pool(PageSize::Transparent, off)?;
         Ok(Pools { ready: Ready::new(bytes)?, huge, base, hot })
     }
 
@@ -157,10 +166,10 @@ impl Pools {
             let all = pool.capacity() / pool.page_size();
             let taken: Result<Vec<_>, _> = (0..all).map(|_| pool.alloc_raw(0)).collect();
             // SAFETY: taken above, and used by nobody.
-            taken.and_then(|pages| unsafe { free(pool, pages) }).map_err(refused)?;
+            taken.and_then(|pages| unsafe { free(pool, pages) })?;
             pool.flush_thread_cache();
         } else {
-            pool.scrub_now(usize::MAX).map_err(refused)?;
+            pool.scrub_now(usize::MAX)?;
         }
         if arm == Arm::Draining {
             pool.resume_scrubber();
@@ -175,7 +184,7 @@ impl Pools {
         }
         let Some(pool) = arm.pool(self) else { return Ok(Duration::ZERO) };
         pause(pool);
-        Ok(pool.stats().map_err(refused)?.scrub_cpu)
+        Ok(pool.stats()?.scrub_cpu)
     }
 }
 
@@ -193,7 +202,6 @@ pub(super) struct Sample {
     pub(super) faults: f64,
 }
 
-/// What a thread holds.
 enum Held<'p> {
     Mapping { first: *mut u8, mapping: MmapMut },
     Allocation { start: *mut u8, first: *mut u8 },
@@ -218,7 +226,7 @@ impl Held<'_> {
             Held::Allocation { start, .. } => unsafe { libc::free(start.cast()) },
             Held::Pages { pool, mut pages } => {
                 // SAFETY: taken by `take`, and nobody has a pointer into them.
-                unsafe { free(pool, pages.drain(..)) }.map_err(refused)?;
+                unsafe { free(pool, pages.drain(..)) }?;
                 return Ok(pages);
             }
         }
@@ -238,13 +246,10 @@ pub(super) unsafe fn free(
     pages.into_iter().try_for_each(|page| unsafe { pool.free_raw(page, 0) })
 }
 
-/// Room for a huge page's alignment, and for calloc's header.
-const HUGE: usize = 2 << 20;
-
-/// A new mapping, faulted in ahead where the arm says so.
+/// A new mapping, with room for a huge page's alignment, faulted in ahead where the arm says so.
 fn map(arm: Arm, bytes: usize) -> Result<MmapMut> {
     let mut options = MmapOptions::new();
-    options.len(if arm == Arm::Huge { bytes + HUGE } else { bytes });
+    options.len(if arm == Arm::Huge { bytes + HUGE_PAGE } else { bytes });
     if arm == Arm::MapPopulate {
         options.populate();
     }
@@ -281,7 +286,7 @@ fn take<'p>(
     };
     if let Some(pool) = arm.pool(pools) {
         for _ in 0..pages {
-            let page = pool.zalloc_raw(0).map_err(refused)?;
+            let page = pool.zalloc_raw(0)?;
             touch(page.as_ptr());
             room.push(page);
         }

@@ -2,19 +2,16 @@
 //! rests.
 
 use super::super::prelude::*;
-use super::arms::{free, unhindered};
+use super::arms::unhindered;
 use cachewise_measure::CallTimes;
-use cachewise_pages::{Pool, PoolError, Scrub};
+use cachewise_pages::{Block, Pool, PoolError, Scrub};
 use std::collections::VecDeque;
 
-/// The state of these rows.
 pub(super) const STATE: &str = "hand-out";
-/// The same while the scrubber rests.
 const RESTING: &str = "zalloc, scrubber off";
 
 /// Bytes of the pool: enough that the scrubber always finds something.
 const POOL: usize = 64 << 20;
-/// Pages in use at any time.
 const IN_USE: usize = 64;
 /// Blocks that are written and given back between hand-outs, so that there is work: 256 KiB.
 const DIRTY_ORDER: u32 = 6;
@@ -29,7 +26,7 @@ pub(super) fn rows(setting: &mut Setting) -> Result<Vec<Row>> {
     for scrubbing in [false, true] {
         setting.go_on()?;
         let timed = timed(&setting.bench.clock, scrubbing, rounds, per_round);
-        found.push(timed.map_err(|error| LabError::Pool(error.to_string()))?);
+        found.push(timed?);
     }
     let resting = found[0].by_round.clone();
     let row = |(candidate, mut found): (&str, Found)| {
@@ -78,17 +75,17 @@ fn timed(
         let first = all.len();
         for call in 0..per_round {
             let begun = clock.now();
-            let page = pool.zalloc_raw(0)?;
+            let page = pool.zalloc(0)?;
             let taken = clock.now();
             let took = clock.elapsed_ns(begun, taken).max(0.0);
             all.push(took);
             times.record(took);
-            // SAFETY: just handed out.
-            unsafe { page.as_ptr().write_volatile(1) };
+            let mut page = page.into_dirty();
+            page[0] = 1;
             in_use.push_back(page);
-            let oldest = if in_use.len() > IN_USE { in_use.pop_front() } else { None };
-            // SAFETY: taken above, and used by nobody.
-            unsafe { free(&pool, oldest) }?;
+            if in_use.len() > IN_USE {
+                in_use.pop_front().map_or(Ok(()), Block::give_back)?;
+            }
             if call.is_multiple_of(BETWEEN) {
                 let mut work = pool.alloc(DIRTY_ORDER)?;
                 work[0] = 1;
@@ -99,7 +96,5 @@ fn timed(
     let figures = pool.stats()?;
     let requests = (figures.zero_hits + figures.zero_misses).max(1);
     let hits = figures.zero_hits as f64 / requests as f64;
-    // SAFETY: taken above, and used by nobody.
-    unsafe { free(&pool, in_use) }?;
     Ok(Found { by_round, all, times, scrubbed: figures.scrubbed, hits })
 }

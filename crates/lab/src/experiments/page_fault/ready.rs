@@ -40,7 +40,6 @@ impl Ready {
         Ok(())
     }
 
-    /// The CPU that zeroing took, in all.
     pub(super) fn zeroing(&self) -> Duration {
         Duration::from_nanos(self.zeroing.load(Ordering::Relaxed))
     }

@@ -8,15 +8,13 @@
 //! pages were found zeroed, and the scrubber's CPU.
 
 use super::super::prelude::*;
-use super::arms::{free, pause, refused, unhindered};
+use super::arms::{free, pause, unhindered};
 use cachewise_measure::{Bystander, turns};
 use cachewise_pages::{EngineChoice, Pool, PoolError, Scrub};
 use std::ptr::NonNull;
 use std::time::{Duration, Instant};
 
-/// Bytes of a pool.
 const POOL: usize = 16 << 20;
-/// Pages taken at a time.
 const BURST: usize = POOL / PAGE_SIZE / 4 * 3;
 /// Of the second half, one of so many pages stays in use.
 const HELD: usize = 16;
@@ -27,10 +25,6 @@ const GAP: u32 = 4;
 /// kernel of 250 Hz, 10 on one of 100).
 const LEAST_GAP: Duration = Duration::from_millis(10);
 
-/// How long the other work takes at least, by how long this machine takes to zero a burst.
-fn gap(zeroing: Duration) -> Duration {
-    (zeroing * GAP).max(LEAST_GAP)
-}
 /// An order above that of every block here: nothing wakes the scrubber.
 const NEVER: u32 = 18;
 
@@ -38,8 +32,6 @@ const NEVER: u32 = 18;
 struct Candidate {
     name: &'static str,
     pool: Pool,
-    /// The pages that stay in use.
-    held: Vec<NonNull<u8>>,
     found: Found,
 }
 
@@ -75,14 +67,15 @@ impl Candidate {
         let base = pool.base() as usize;
         let all: Result<Vec<NonNull<u8>>, _> =
             (0..POOL / PAGE_SIZE).map(|_| pool.alloc_raw(0)).collect();
-        let (held, others): (Vec<_>, Vec<_>) = all?.into_iter().partition(|page| {
+        // The others stay in use for as long as the pool is there.
+        let others = all?.into_iter().filter(|page| {
             let at = (page.as_ptr() as usize - base) / PAGE_SIZE;
-            at >= POOL / PAGE_SIZE / 2 && at.is_multiple_of(HELD)
+            at < POOL / PAGE_SIZE / 2 || !at.is_multiple_of(HELD)
         });
         // SAFETY: taken above, and used by nobody.
         unsafe { free(&pool, others) }?;
         pool.flush_thread_cache();
-        Ok(Candidate { name, pool, held, found: Found::default() })
+        Ok(Candidate { name, pool, found: Found::default() })
     }
 
     /// Takes a burst, touches each page, and gives all of it back.
@@ -127,11 +120,6 @@ impl Candidate {
         self.found.scrub_cpu += after.scrub_cpu.saturating_sub(before.scrub_cpu);
         Ok(())
     }
-
-    fn give_back(self) -> Result<(), PoolError> {
-        // SAFETY: taken by `new`, and used by nobody.
-        unsafe { free(&self.pool, self.held) }
-    }
 }
 
 /// How long a burst takes to be zeroed by this thread, with nothing beside, in a pool of its own. The
@@ -146,7 +134,6 @@ fn zeroing(engine: EngineChoice, pages: &mut Vec<NonNull<u8>>) -> Result<Duratio
         candidate.pool.scrub_now(usize::MAX)?;
         last = begun.elapsed();
     }
-    candidate.give_back()?;
     Ok(last)
 }
 
@@ -159,14 +146,15 @@ pub(super) fn rows(setting: &mut Setting) -> Result<Vec<Row>> {
         pause(&candidate.pool);
         Ok(candidate)
     });
-    let mut candidates = made.collect::<Result<Vec<_>, PoolError>>().map_err(refused)?;
+    let mut candidates = made.collect::<Result<Vec<_>, PoolError>>()?;
     let mut pages = Vec::with_capacity(BURST);
-    let mut alone = |engine| zeroing(engine, &mut pages).map_err(refused);
-    let gap = gap(alone(EngineChoice::CpuAround)?.max(alone(EngineChoice::CpuThrough)?));
+    let mut alone = |engine| zeroing(engine, &mut pages);
+    let zeroing = alone(EngineChoice::CpuAround)?.max(alone(EngineChoice::CpuThrough)?);
+    let gap = (zeroing * GAP).max(LEAST_GAP);
     for (round, order) in turns::orders(candidates.len(), rounds + 1, seed).iter().enumerate() {
         for &turn in order {
             setting.go_on()?;
-            candidates[turn].turn((&bystander, gap), &mut pages).map_err(refused)?;
+            candidates[turn].turn((&bystander, gap), &mut pages)?;
         }
         if round == 0 {
             // This turn met pages as they were made.
@@ -191,22 +179,5 @@ pub(super) fn rows(setting: &mut Setting) -> Result<Vec<Row>> {
             rows.push(Row { calls: calls as u32, ..row.with(&figures) });
         }
     }
-    candidates.into_iter().try_for_each(Candidate::give_back).map_err(refused)?;
     Ok(rows)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// On a machine of any speed the scrubber has the time that it needs: from 50 GB/s down to 100
-    /// MB/s.
-    #[test]
-    fn the_other_work_lasts_as_long_as_this_machines_zeroing_takes() {
-        for bytes_per_second in [50e9, 10e9, 1e9, 1e8] {
-            let zeroing = Duration::from_secs_f64((BURST * PAGE_SIZE) as f64 / bytes_per_second);
-            assert!(gap(zeroing) >= zeroing * GAP && gap(zeroing) >= LEAST_GAP);
-        }
-        assert_eq!(gap(Duration::ZERO), LEAST_GAP);
-    }
 }

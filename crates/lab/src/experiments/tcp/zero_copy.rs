@@ -3,9 +3,10 @@
 
 use cachewise_kernels::PAGE_SIZE;
 use memmap2::{MmapOptions, MmapRaw};
+use rustix::event::{PollFd, PollFlags, poll};
 use std::io::{self, Read as _};
 use std::net::TcpStream;
-use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd};
+use std::os::fd::{AsRawFd as _, BorrowedFd};
 use std::time::Duration;
 
 /// A receive that takes this long will not come.
@@ -41,13 +42,10 @@ pub(super) fn set(socket: BorrowedFd<'_>, level: i32, option: i32, value: usize)
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Waits until one of these events is there.
-fn wait(socket: BorrowedFd<'_>, events: i16) -> io::Result<()> {
-    let mut poll = libc::pollfd { fd: socket.as_raw_fd(), events, revents: 0 };
-    // SAFETY: one pollfd of ours.
-    match unsafe { libc::poll(&raw mut poll, 1, PATIENCE.as_millis() as i32) } {
+fn wait(socket: &TcpStream, events: PollFlags) -> io::Result<()> {
+    let patience = PATIENCE.try_into().ok();
+    match poll(&mut [PollFd::new(socket, events)], patience.as_ref())? {
         0 => Err(io::ErrorKind::TimedOut.into()),
-        -1 => Err(io::Error::last_os_error()),
         _ => Ok(()),
     }
 }
@@ -76,7 +74,7 @@ impl ZeroCopy {
                     error if error.kind() == io::ErrorKind::Interrupted => {}
                     // Too many are pending.
                     error if error.raw_os_error() == Some(libc::ENOBUFS) && self.pending > 0 => {
-                        wait(stream.as_fd(), 0)?;
+                        wait(stream, PollFlags::empty())?;
                     }
                     error => return Err(error),
                 },
@@ -84,13 +82,12 @@ impl ZeroCopy {
             self.reap(stream)?;
         }
         while last && self.pending > 0 {
-            wait(stream.as_fd(), 0)?;
+            wait(stream, PollFlags::empty())?;
             self.reap(stream)?;
         }
         Ok(())
     }
 
-    /// Counts the completions that are there.
     fn reap(&mut self, stream: &TcpStream) -> io::Result<()> {
         loop {
             let mut control = [0_u64; 16];
@@ -198,7 +195,7 @@ impl Mapping {
                 stream.read_exact(&mut buffer[done..to])?;
                 done = to;
             } else if now == 0 {
-                wait(stream.as_fd(), libc::POLLIN)?;
+                wait(stream, PollFlags::IN)?;
             }
         }
         Ok(mapped)

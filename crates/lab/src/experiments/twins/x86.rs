@@ -97,19 +97,15 @@ pub(in super::super) fn run(setting: &mut Setting) -> Result {
     if setting.options.quick && setting.options.placements.is_empty() {
         cells.retain(|(source, _, _)| *source != Level::Llc);
     }
-    setting.begin(cells.len() as f64);
-    for (source, destination, size) in cells {
-        let mut calls: Vec<Call<'_>> =
-            FAMILIES.iter().flat_map(|(name, loops)| twins(name, loops)).collect();
+    setting.through(cells, alike, |setting, (source, destination, size)| {
+        let firsts = FAMILIES.iter().zip((0..).step_by(TWINS.len()));
+        let calls = firsts.flat_map(|((name, loops), plain)| {
+            twins(name, loops).into_iter().map(move |call| call.beside(plain))
+        });
         let task = setting.task(Operation::Copy, size, Cell::placed(source, destination));
-        if let Some(found) = setting.measure(&task, &mut each(&mut calls))? {
-            for index in 0..FAMILIES.len() * TWINS.len() {
-                setting.out.row(found.row(index, index - index % TWINS.len()))?;
-            }
-        }
-        setting.out.advance(&format!("{} {source}:{destination}", bytes(size)), 1.0);
-    }
-    Ok(())
+        setting.calls(&task, calls.collect())?;
+        Ok(format!("{} {source}:{destination}", bytes(size)))
+    })
 }
 
 /// A family's loops as candidates, the plain one first.

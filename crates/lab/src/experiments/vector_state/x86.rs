@@ -99,12 +99,11 @@ fn save_restore(setting: &mut Setting, support: &Support, components: u64, state
             places.iter().for_each(|_| modify());
         }));
     }
-    let mut candidates = each(&mut calls);
     let label = format!("registers {}", state.name());
     // The operands are not used.
     let cell = Cell { contents: Some(Contents::Kept), ..Cell::reused(label) };
     let task = setting.task(Operation::Zero, 64, cell);
-    let Some(found) = setting.measure(&task, &mut candidates)? else { return Ok(()) };
+    let Some(found) = setting.measure(&task, &mut each(&mut calls))? else { return Ok(()) };
     let alone = found.result.candidates.get(instructions.len());
     for (index, save) in instructions.iter().enumerate() {
         let mut row = at(found.row(index, 0), &[(COMPONENTS, components as f64)]);
@@ -138,11 +137,11 @@ struct Owner<'s> {
 impl Owner<'_> {
     /// Calls between saving and restoring, each after `before`; and which components the last save found
     /// in another than their initial state.
-    fn calls<'c, R>(
+    fn calls<'c>(
         self,
         name: impl Into<String>,
         before: impl Fn() + 'c,
-        call: impl Fn(&Place) -> R + 'c,
+        call: impl Fn(&Place) + 'c,
     ) -> (Call<'c>, Rc<Shared<u64>>) {
         let Owner { support, save, components, state } = self;
         let mut area = Area::new(support);
@@ -161,7 +160,7 @@ impl Owner<'_> {
                 before();
                 // SAFETY: the instruction exists, the components are enabled.
                 unsafe { area.save(save, components) };
-                std::hint::black_box(call(place));
+                call(place);
                 // SAFETY: the components are enabled, and just saved.
                 unsafe { area.restore(components) };
             }
@@ -169,6 +168,10 @@ impl Owner<'_> {
         };
         (Call::new(name, calls).set_up(move |_| begin.set(true)), held)
     }
+}
+
+fn class(routine: &Routine) -> RegisterClass {
+    find(&routine.name).map_or(RegisterClass::Gpr, |kernel| kernel.registers)
 }
 
 /// What a register class makes its owner save.
@@ -185,9 +188,6 @@ fn needed(class: RegisterClass) -> u64 {
 /// One operation at one size: integer kernels, vector kernels bare and between save and restore.
 fn beside(setting: &mut Setting, support: &Support, routines: &[Routine], size: usize) -> Result {
     let operation = routines[0].function.operation();
-    let class = |routine: &Routine| {
-        find(&routine.name).map_or(RegisterClass::Gpr, |kernel| kernel.registers)
-    };
     let mut integers: Vec<Routine> =
         routines.iter().filter(|routine| class(routine) == RegisterClass::Gpr).cloned().collect();
     if integers.is_empty() {
@@ -211,9 +211,8 @@ fn beside(setting: &mut Setting, support: &Support, routines: &[Routine], size: 
             held.push(Some(found));
         }
     }
-    let mut candidates = each(&mut calls);
     let task = setting.task(operation, size, Cell::reused("break-even"));
-    let Some(found) = setting.measure(&task, &mut candidates)? else { return Ok(()) };
+    let Some(found) = setting.measure(&task, &mut each(&mut calls))? else { return Ok(()) };
     let time = |index: &usize| stats::median(&found.result.candidates[*index].operation_ns);
     let reference = (0..integers.len()).min_by(|a, b| time(a).total_cmp(&time(b))).unwrap_or(0);
     for (index, held) in held.iter().enumerate() {
@@ -228,7 +227,7 @@ fn beside(setting: &mut Setting, support: &Support, routines: &[Routine], size: 
 fn after(setting: &mut Setting, routines: &[Routine]) -> Result {
     let mut firsts: Vec<(RegisterClass, &Routine)> = Vec::new();
     for routine in routines {
-        let class = find(&routine.name).map_or(RegisterClass::Gpr, |kernel| kernel.registers);
+        let class = class(routine);
         if firsts.iter().all(|(known, _)| *known != class) {
             firsts.push((class, routine));
         }
@@ -236,54 +235,22 @@ fn after(setting: &mut Setting, routines: &[Routine]) -> Result {
     let reference = firsts.iter().position(|(class, _)| *class == RegisterClass::Gpr);
     let (Some(reference), 2..) = (reference, firsts.len()) else { return Ok(()) };
     let operation = routines[0].function.operation();
-    let mut calls: Vec<Call<'_>> = firsts.iter().map(|(_, routine)| work_after(routine)).collect();
+    let call = |(_, routine): &(RegisterClass, &Routine)| {
+        let (function, work) = (routine.function, |_: &Place| crate::after::work());
+        Call::new(&*routine.name, move |places: &[Place]| places.iter().for_each(work))
+            .set_up(move |places| crate::after::prepare(|| run_all(function, places)))
+            .beside(reference)
+    };
     let cell = Cell { contents: Some(Contents::Kept), ..Cell::reused("what runs after") };
     let task = setting.task(operation, 4096, cell);
-    let Some(found) = setting.measure(&task, &mut each(&mut calls))? else { return Ok(()) };
-    for index in 0..firsts.len() {
-        setting.out.row(found.row(index, reference))?;
-    }
-    Ok(())
-}
-
-fn work_after<'c>(routine: &Routine) -> Call<'c> {
-    let function = routine.function;
-    let work = |places: &[Place]| places.iter().for_each(|_| crate::after::work());
-    Call::new(&*routine.name, work)
-        .set_up(move |places| crate::after::prepare(|| run_all(function, places)))
+    setting.calls(&task, firsts.iter().map(call).collect())
 }
 
 /// A kernel between saving the registers it uses and restoring them.
 fn saving<'c>(owner: Owner<'_>, routine: &Routine) -> (Call<'c>, Rc<Shared<u64>>) {
     let name = format!("{} + {}, {}", routine.name, owner.save.name(), owner.state.name());
-    let (call, held) = match routine.function {
-        Function::Copy(copy) => owner.calls(
-            name,
-            || (),
-            move |at: &Place| {
-                // SAFETY: places are valid for n bytes and apart, and this CPU runs the kernel.
-                unsafe { copy(at.dst, at.src, at.n) }
-            },
-        ),
-        Function::Zero(zero) => owner.calls(
-            name,
-            || (),
-            move |at: &Place| {
-                // SAFETY: places are valid for n bytes, and this CPU runs the kernel.
-                unsafe { zero(at.dst, at.n) }
-            },
-        ),
-        Function::Compare(compare) => owner.calls(
-            name,
-            || (),
-            move |at: &Place| {
-                // SAFETY: places are valid for n bytes, and this CPU runs the kernel.
-                unsafe { compare(at.dst, at.src, at.n) }
-            },
-        ),
-        other => owner.calls(name, || (), move |at| run_all(other, std::slice::from_ref(at))),
-    };
     let function = routine.function;
+    let (call, held) = owner.calls(name, || (), move |place| once(function, place));
     let call = call.checked(move |place| match function {
         Function::Copy(_) => is_copied(place),
         Function::Zero(_) => is_zeroed(place),
