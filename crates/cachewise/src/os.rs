@@ -10,6 +10,7 @@ mod symbols;
 pub(crate) use symbols::next_definitions;
 
 use core::ffi::{CStr, c_char, c_int, c_long};
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use core::{fmt, ptr, slice};
 
 /// An `errno` value.
@@ -57,6 +58,42 @@ pub(crate) fn preserving_errno(body: impl FnOnce()) {
     body();
     // SAFETY: as above.
     unsafe { *place = before };
+}
+
+/// Does something in which `pthread_cancel` must not end the calling thread: opening files, sleeping,
+/// joining. Neither an allocator's functions nor copies are cancellation points; their callers may hold
+/// locks, and other threads use what is on this one's stack.
+///
+/// Not for use by programs.
+pub fn uncancelled<T>(work: impl FnOnce() -> T) -> T {
+    // Miri cancels no thread.
+    let _restored = if cfg!(miri) { None } else { Some(Uncancelled::begin()) };
+    work()
+}
+
+unsafe extern "C" {
+    // The `libc` crate lacks it; the state's number is that of glibc and musl.
+    fn pthread_setcancelstate(state: c_int, before: *mut c_int) -> c_int;
+}
+
+struct Uncancelled(c_int);
+
+impl Uncancelled {
+    fn begin() -> Uncancelled {
+        const DISABLE: c_int = 1;
+        let mut before = 0;
+        // SAFETY: `before` is writable; only this thread's state changes.
+        unsafe { pthread_setcancelstate(DISABLE, &raw mut before) };
+        Uncancelled(before)
+    }
+}
+
+impl Drop for Uncancelled {
+    fn drop(&mut self) {
+        let mut disabled = 0;
+        // SAFETY: the state that was in force before, and a place for the one that was meanwhile.
+        unsafe { pthread_setcancelstate(self.0, &raw mut disabled) };
+    }
 }
 
 /// Whether the process runs with more privilege than its caller, who must not choose its files.
@@ -150,14 +187,7 @@ impl File {
 
     /// Its device and number.
     pub(crate) fn identity(&self) -> Option<(libc::dev_t, libc::ino_t)> {
-        let mut status = core::mem::MaybeUninit::<libc::stat>::zeroed();
-        // SAFETY: `status` is writable for a stat.
-        if unsafe { libc::fstat(self.0, status.as_mut_ptr()) } != 0 {
-            return None;
-        }
-        // SAFETY: all zero is a stat, and fstat succeeded.
-        let status = unsafe { status.assume_init() };
-        Some((status.st_dev, status.st_ino))
+        identity(self.0)
     }
 
     /// Reads until the file ends or `into` is full; returns the number of bytes.
@@ -193,9 +223,48 @@ pub(crate) fn exists(path: &CStr) -> bool {
     result == 0
 }
 
-/// Writes to stderr in one call, so that the line stays whole; nothing can be done about failure.
+fn identity(file: c_int) -> Option<(libc::dev_t, libc::ino_t)> {
+    let mut status = core::mem::MaybeUninit::<libc::stat>::zeroed();
+    // SAFETY: `status` is writable for a stat.
+    if unsafe { libc::fstat(file, status.as_mut_ptr()) } != 0 {
+        return None;
+    }
+    // SAFETY: all zero is a stat, and fstat succeeded.
+    let status = unsafe { status.assume_init() };
+    Some((status.st_dev, status.st_ino))
+}
+
+/// Which file stderr was when the library was loaded: device and number, 0 where there was none.
+static STDERR: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
+/// Whether that is known.
+static NOTED: AtomicBool = AtomicBool::new(false);
+
+/// For this object's constructor: remembers which file stderr is.
+pub(crate) fn note_stderr() {
+    // Miri does not know the call.
+    if cfg!(miri) {
+        return;
+    }
+    preserving_errno(|| {
+        let (device, number) = identity(libc::STDERR_FILENO).unwrap_or_default();
+        for (place, part) in STDERR.iter().zip([device, number]) {
+            place.store(part as u64, Ordering::Relaxed);
+        }
+        NOTED.store(true, Ordering::Release);
+    });
+}
+
+/// Writes to stderr in one call, so that the line stays whole; nothing can be done about failure. Not into
+/// another file that the program has opened in its place since, which may be its data.
 pub(crate) fn write_stderr(text: &[u8]) {
-    let _ = write(libc::STDERR_FILENO, text);
+    let is_there = || {
+        let (device, number) = identity(libc::STDERR_FILENO)?;
+        let [known, part] = STDERR.each_ref().map(|place| place.load(Ordering::Relaxed));
+        (known == device as u64 && part == number as u64).then_some(())
+    };
+    if !NOTED.load(Ordering::Acquire) || is_there().is_some() {
+        let _ = write(libc::STDERR_FILENO, text);
+    }
 }
 
 /// Writes some of the bytes; how many. That a pipe has no reader, or a file its largest size, is an

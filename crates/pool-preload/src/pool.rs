@@ -1,6 +1,6 @@
 //! The pool, made at the first large request, and what it could not serve.
 
-use crate::say;
+use crate::{is_stderr, say, write_quietly};
 use cachewise_pages::global::{LARGEST, SMALLEST};
 use cachewise_pages::heap::Heap;
 use cachewise_pages::{GiveBack, PoolError, thread};
@@ -161,7 +161,7 @@ pub(crate) fn watch_main() {
 }
 
 /// Keeps the thread's `errno`, which `free` must not change, nor `malloc` that succeeds.
-fn undisturbed<T>(work: impl FnOnce() -> T) -> T {
+pub(crate) fn undisturbed<T>(work: impl FnOnce() -> T) -> T {
     // SAFETY: always callable.
     let place = unsafe { libc::__errno_location() };
     // SAFETY: the calling thread's own.
@@ -250,9 +250,11 @@ impl Owner {
 
 #[cold]
 fn corrupt(block: *const u8) -> ! {
-    let line = format!("cachewise: free of {block:p}: no block in use begins there; aborting\n");
-    // SAFETY: readable for its length.
-    unsafe { libc::write(2, line.as_ptr().cast(), line.len()) };
+    if is_stderr(2) {
+        let line =
+            format!("cachewise: free of {block:p}: no block in use begins there; aborting\n");
+        let _ = write_quietly(2, &line);
+    }
     // SAFETY: always callable.
     unsafe { libc::abort() }
 }
