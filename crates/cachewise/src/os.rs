@@ -44,6 +44,7 @@ impl fmt::Display for Errno {
             libc::ENOSPC => "no space left on the device",
             libc::EFBIG => "file too large",
             libc::EDQUOT => "disk quota exceeded",
+            libc::ENOTSUP => "a device or a pipe",
             other => return write!(f, "error {other}"),
         })
     }
@@ -190,6 +191,11 @@ impl File {
         identity(self.0)
     }
 
+    /// What it is: one of the `S_IF` numbers.
+    pub(crate) fn kind(&self) -> Option<libc::mode_t> {
+        status(self.0).map(|status| status.st_mode & libc::S_IFMT)
+    }
+
     /// Reads until the file ends or `into` is full; returns the number of bytes.
     pub(crate) fn read(&self, into: &mut [u8]) -> Result<usize, Errno> {
         let mut length = 0;
@@ -224,14 +230,17 @@ pub(crate) fn exists(path: &CStr) -> bool {
 }
 
 fn identity(file: c_int) -> Option<(libc::dev_t, libc::ino_t)> {
+    status(file).map(|status| (status.st_dev, status.st_ino))
+}
+
+fn status(file: c_int) -> Option<libc::stat> {
     let mut status = core::mem::MaybeUninit::<libc::stat>::zeroed();
     // SAFETY: `status` is writable for a stat.
     if unsafe { libc::fstat(file, status.as_mut_ptr()) } != 0 {
         return None;
     }
     // SAFETY: all zero is a stat, and fstat succeeded.
-    let status = unsafe { status.assume_init() };
-    Some((status.st_dev, status.st_ino))
+    Some(unsafe { status.assume_init() })
 }
 
 /// Which file stderr was when the library was loaded: device and number, 0 where there was none.

@@ -157,7 +157,16 @@ pub(crate) fn watch_main() {
     KEY.store(key, Ordering::Relaxed);
     is_main();
     // SAFETY: a function that lives as long as the process.
-    unsafe { libc::pthread_atfork(None, None, Some(is_main)) };
+    unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
+}
+
+#[cfg(not(fuzzing))]
+extern "C" fn in_child() {
+    is_main();
+    // Another thread was making the pool, and is not here: it is begun anew.
+    if thread::current().looking.load(Ordering::Relaxed) == 0 {
+        let _ = STATE.compare_exchange(BUILDING, NOT_BUILT, Ordering::AcqRel, Ordering::Relaxed);
+    }
 }
 
 /// Keeps the thread's `errno`, which `free` must not change, nor `malloc` that succeeds.

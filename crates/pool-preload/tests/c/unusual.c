@@ -91,6 +91,46 @@ static void data(void)
     CHECK(dup2(kept, 2) == 2);
 }
 
+static volatile int begun;
+
+static void *first_call(void *unused)
+{
+    (void)unused;
+    begun = 1;
+    free(malloc(LARGE));
+    return NULL;
+}
+
+/* Children that are forked while another thread makes the pool have one: its blocks are whole pages. */
+static void during(int with_pool)
+{
+    int without = 0;
+    for (int round = 0; round < 200; round++) {
+        pid_t one = fork(), two;
+        int status = -1;
+        if (one == 0) {
+            /* In this process there is none yet. */
+            pthread_t thread;
+            pthread_create(&thread, NULL, first_call, NULL);
+            while (!begun)
+                ;
+            for (volatile int wait = 0; wait < round * 200; wait++)
+                ;
+            two = fork();
+            if (two == 0) {
+                free(malloc(LARGE));
+                _exit(malloc_usable_size(malloc(LARGE)) % 4096 != 0);
+            }
+            waitpid(two, &status, 0);
+            pthread_join(thread, NULL);
+            _exit(WEXITSTATUS(status));
+        }
+        CHECK(waitpid(one, &status, 0) == one && WIFEXITED(status));
+        without += status != 0;
+    }
+    CHECK(without == (with_pool ? 0 : 200));
+}
+
 /* Leaves the directory that it was started in, and its environment. */
 static void elsewhere(void)
 {
@@ -133,6 +173,8 @@ int main(int count, char **words)
         cancelled();
     else if (strcmp(word, "data") == 0)
         data();
+    else if (strcmp(word, "during") == 0)
+        during(count > 2);
     else if (strcmp(word, "elsewhere") == 0)
         elsewhere();
     else

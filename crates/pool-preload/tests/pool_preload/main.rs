@@ -206,6 +206,12 @@ fn nothing_is_said_where_stderr_is_another_file_by_now() {
     unusual("data", &[(None, ""), (Some("1G"), "")]);
 }
 
+/// Such a child waited for ever for who was making it, and got all its memory elsewhere.
+#[test]
+fn a_child_forked_while_the_pool_is_being_made_gets_one_of_its_own() {
+    unusual("during", &[(Some("64M"), "pool"), (None, "")]);
+}
+
 /// The file's name was looked for at the end, in the directory and the environment of then.
 #[test]
 fn statistics_go_where_they_were_to_go_at_the_start() {
