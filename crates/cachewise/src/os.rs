@@ -243,7 +243,14 @@ fn status(file: c_int) -> Option<libc::stat> {
     Some(unsafe { status.assume_init() })
 }
 
-/// Which file stderr was when the library was loaded: device and number, 0 where there was none.
+/// Which file stderr is: device and number, 0 where it is closed.
+#[allow(clippy::unnecessary_cast, reason = "numbers of other widths on other targets")]
+fn stderr() -> [u64; 2] {
+    let (device, number) = identity(libc::STDERR_FILENO).unwrap_or_default();
+    [device as u64, number as u64]
+}
+
+/// Which file it was when the library was loaded.
 static STDERR: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
 /// Whether that is known.
 static NOTED: AtomicBool = AtomicBool::new(false);
@@ -255,10 +262,7 @@ pub(crate) fn note_stderr() {
         return;
     }
     preserving_errno(|| {
-        let (device, number) = identity(libc::STDERR_FILENO).unwrap_or_default();
-        for (place, part) in STDERR.iter().zip([device, number]) {
-            place.store(part as u64, Ordering::Relaxed);
-        }
+        STDERR.iter().zip(stderr()).for_each(|(place, part)| place.store(part, Ordering::Relaxed));
         NOTED.store(true, Ordering::Release);
     });
 }
@@ -266,12 +270,8 @@ pub(crate) fn note_stderr() {
 /// Writes to stderr in one call, so that the line stays whole; nothing can be done about failure. Not into
 /// another file that the program has opened in its place since, which may be its data.
 pub(crate) fn write_stderr(text: &[u8]) {
-    let is_there = || {
-        let (device, number) = identity(libc::STDERR_FILENO)?;
-        let [known, part] = STDERR.each_ref().map(|place| place.load(Ordering::Relaxed));
-        (known == device as u64 && part == number as u64).then_some(())
-    };
-    if !NOTED.load(Ordering::Acquire) || is_there().is_some() {
+    let was = || STDERR.each_ref().map(|place| place.load(Ordering::Relaxed));
+    if !NOTED.load(Ordering::Acquire) || stderr() == was() {
         let _ = write(libc::STDERR_FILENO, text);
     }
 }
