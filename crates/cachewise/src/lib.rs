@@ -103,6 +103,9 @@ pub use ops::{
     compare, copy, copy_with, copy_within, copy_within_with, equal, fill, fill_with, zero,
     zero_with,
 };
+#[cfg(all(feature = "os", target_os = "linux"))]
+#[doc(hidden)]
+pub use os::uncancelled;
 pub use reuse::Reuse;
 pub use shipped::{ShippedProfile, Unfit, shipped_profile};
 #[cfg(all(feature = "os", target_os = "linux"))]

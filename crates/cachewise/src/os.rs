@@ -10,6 +10,7 @@ mod symbols;
 pub(crate) use symbols::next_definitions;
 
 use core::ffi::{CStr, c_char, c_int, c_long};
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use core::{fmt, ptr, slice};
 
 /// An `errno` value.
@@ -43,6 +44,7 @@ impl fmt::Display for Errno {
             libc::ENOSPC => "no space left on the device",
             libc::EFBIG => "file too large",
             libc::EDQUOT => "disk quota exceeded",
+            libc::ENOTSUP => "a device or a pipe",
             other => return write!(f, "error {other}"),
         })
     }
@@ -57,6 +59,42 @@ pub(crate) fn preserving_errno(body: impl FnOnce()) {
     body();
     // SAFETY: as above.
     unsafe { *place = before };
+}
+
+/// Does something in which `pthread_cancel` must not end the calling thread: opening files, sleeping,
+/// joining. Neither an allocator's functions nor copies are cancellation points; their callers may hold
+/// locks, and other threads use what is on this one's stack.
+///
+/// Not for use by programs.
+pub fn uncancelled<T>(work: impl FnOnce() -> T) -> T {
+    // Miri cancels no thread.
+    let _restored = if cfg!(miri) { None } else { Some(Uncancelled::begin()) };
+    work()
+}
+
+unsafe extern "C" {
+    // The `libc` crate lacks it; the state's number is that of glibc and musl.
+    fn pthread_setcancelstate(state: c_int, before: *mut c_int) -> c_int;
+}
+
+struct Uncancelled(c_int);
+
+impl Uncancelled {
+    fn begin() -> Uncancelled {
+        const DISABLE: c_int = 1;
+        let mut before = 0;
+        // SAFETY: `before` is writable; only this thread's state changes.
+        unsafe { pthread_setcancelstate(DISABLE, &raw mut before) };
+        Uncancelled(before)
+    }
+}
+
+impl Drop for Uncancelled {
+    fn drop(&mut self) {
+        let mut disabled = 0;
+        // SAFETY: the state that was in force before, and a place for the one that was meanwhile.
+        unsafe { pthread_setcancelstate(self.0, &raw mut disabled) };
+    }
 }
 
 /// Whether the process runs with more privilege than its caller, who must not choose its files.
@@ -150,14 +188,12 @@ impl File {
 
     /// Its device and number.
     pub(crate) fn identity(&self) -> Option<(libc::dev_t, libc::ino_t)> {
-        let mut status = core::mem::MaybeUninit::<libc::stat>::zeroed();
-        // SAFETY: `status` is writable for a stat.
-        if unsafe { libc::fstat(self.0, status.as_mut_ptr()) } != 0 {
-            return None;
-        }
-        // SAFETY: all zero is a stat, and fstat succeeded.
-        let status = unsafe { status.assume_init() };
-        Some((status.st_dev, status.st_ino))
+        identity(self.0)
+    }
+
+    /// What it is: one of the `S_IF` numbers.
+    pub(crate) fn kind(&self) -> Option<libc::mode_t> {
+        status(self.0).map(|status| status.st_mode & libc::S_IFMT)
     }
 
     /// Reads until the file ends or `into` is full; returns the number of bytes.
@@ -193,9 +229,51 @@ pub(crate) fn exists(path: &CStr) -> bool {
     result == 0
 }
 
-/// Writes to stderr in one call, so that the line stays whole; nothing can be done about failure.
+fn identity(file: c_int) -> Option<(libc::dev_t, libc::ino_t)> {
+    status(file).map(|status| (status.st_dev, status.st_ino))
+}
+
+fn status(file: c_int) -> Option<libc::stat> {
+    let mut status = core::mem::MaybeUninit::<libc::stat>::zeroed();
+    // SAFETY: `status` is writable for a stat.
+    if unsafe { libc::fstat(file, status.as_mut_ptr()) } != 0 {
+        return None;
+    }
+    // SAFETY: all zero is a stat, and fstat succeeded.
+    Some(unsafe { status.assume_init() })
+}
+
+/// Which file stderr is: device and number, 0 where it is closed.
+#[allow(clippy::unnecessary_cast, reason = "numbers of other widths on other targets")]
+fn stderr() -> [u64; 2] {
+    let (device, number) = identity(libc::STDERR_FILENO).unwrap_or_default();
+    [device as u64, number as u64]
+}
+
+/// Which file it was when the library was loaded.
+static STDERR: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
+/// Whether that is known.
+static NOTED: AtomicBool = AtomicBool::new(false);
+
+/// For this object's constructor: remembers which file stderr is.
+pub(crate) fn note_stderr() {
+    // Miri does not know the call.
+    if cfg!(miri) {
+        return;
+    }
+    preserving_errno(|| {
+        STDERR.iter().zip(stderr()).for_each(|(place, part)| place.store(part, Ordering::Relaxed));
+        NOTED.store(true, Ordering::Release);
+    });
+}
+
+/// Writes to stderr in one call, so that the line stays whole; nothing can be done about failure. Not into
+/// another file that the program has opened in its place since, which may be its data.
 pub(crate) fn write_stderr(text: &[u8]) {
-    let _ = write(libc::STDERR_FILENO, text);
+    let was = || STDERR.each_ref().map(|place| place.load(Ordering::Relaxed));
+    if !NOTED.load(Ordering::Acquire) || stderr() == was() {
+        let _ = write(libc::STDERR_FILENO, text);
+    }
 }
 
 /// Writes some of the bytes; how many. That a pipe has no reader, or a file its largest size, is an

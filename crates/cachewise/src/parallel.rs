@@ -260,6 +260,10 @@ fn in_chunks(
             piece(start, end - start);
         }
     };
+    // The others are waited for, whoever wants this thread to end: they use what is on its stack.
+    #[cfg(all(feature = "os", target_os = "linux"))]
+    crate::os::uncancelled(|| workers.run(threads, &job));
+    #[cfg(not(all(feature = "os", target_os = "linux")))]
     workers.run(threads, &job);
     // What nobody took, should the pool have done nothing at all.
     job();

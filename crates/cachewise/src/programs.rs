@@ -183,6 +183,9 @@ impl Store {
 
     fn read(path: &'static CStr, users: bool, learning: bool) -> Result<Store, Problem> {
         let mut store = Store { path, users, section: None, sites: &[], set_aside: None };
+        if learning {
+            saving::may_replace(path)?;
+        }
         let text = Scratch::new(MAX_BYTES + 1)?.leak();
         let length = match files::read_file(path, text) {
             Ok(length) => length,

@@ -138,6 +138,9 @@ fn random() -> u64 {
     os::files::monotonic() ^ u64::from(os::process_id()) << 40 ^ count << 32
 }
 
+/// How links begin that stand for what a process has open.
+const IN_PROC: &[u8] = b"/proc/";
+
 /// A directory, opened.
 pub(crate) struct Directory {
     file: File,
@@ -174,6 +177,28 @@ impl Directory {
 }
 
 impl Directory {
+    /// Refuses a name that is something else than a file or a link to one: who renames a file over a device,
+    /// as `/dev/null` or the link `/dev/stdout`, takes it from the whole machine.
+    fn check(&self, name: &CStr) -> Result<(), Errno> {
+        let flags = libc::O_PATH | libc::O_NOFOLLOW | libc::O_CLOEXEC;
+        let kind = match File::open_with(self.file.number(), name, flags, 0) {
+            Ok(there) => there.kind(),
+            // Whatever else there is to say, making the file says it.
+            Err(_) => None,
+        };
+        match kind {
+            None | Some(libc::S_IFREG) => Ok(()),
+            Some(libc::S_IFLNK) => {
+                let mut target = [0; IN_PROC.len()];
+                let to_a_file =
+                    os::files::link_in(self.file.number(), name, &mut target) != IN_PROC;
+                if to_a_file { Ok(()) } else { Err(Errno(libc::ENOTSUP)) }
+            }
+            Some(libc::S_IFDIR) => Err(Errno(libc::EISDIR)),
+            Some(_) => Err(Errno(libc::ENOTSUP)),
+        }
+    }
+
     /// Takes away what savers of that file have left who were killed. For who holds its lock:
     /// nobody else is about to write it. Of a large directory only the beginning is looked through.
     fn clear_rests(&mut self, name: &CStr) {
@@ -237,10 +262,20 @@ impl Steps for Directory {
 /// error the old one is as it was.
 pub(crate) fn replace(_held: &Lock, path: &CStr, content: &[u8]) -> Result<(), Errno> {
     let (mut directory, name) = Directory::of(path, 0o644)?;
+    directory.check(name)?;
     directory.clear_rests(name);
     let mut file = Pending::new(directory, name)?;
     file.write(content)?;
     file.keep(name)
+}
+
+/// Whether a file may be put in place of what has that name.
+pub(crate) fn may_replace(path: &CStr) -> Result<(), Errno> {
+    match Directory::of(path, 0) {
+        Ok((directory, name)) => directory.check(name),
+        // Then there is nothing.
+        Err(_) => Ok(()),
+    }
 }
 
 /// Gives the file of that name another one in the same directory, in place of what has it.
@@ -329,7 +364,7 @@ impl Drop for Lock {
 }
 
 #[cfg(feature = "std")]
-pub use with_std::{NewFile, replace_file};
+pub use with_std::{NewFile, is_special, replace_file};
 
 #[cfg(feature = "std")]
 mod with_std {
@@ -359,6 +394,7 @@ mod with_std {
             let path = CString::new(path.as_os_str().as_bytes())?;
             // As any file one makes.
             let (directory, name) = Directory::of(&path, 0o666).map_err(error)?;
+            directory.check(name).map_err(error)?;
             let pending = Pending::new(directory, name).map_err(error)?;
             Ok(NewFile { pending, name: CString::from(name) })
         }
@@ -383,11 +419,21 @@ mod with_std {
         }
     }
 
-    /// Puts a file of that content in place of the one of that name.
+    /// Whether a path is something to write into rather than a file to replace: a device, a pipe, what a
+    /// process has open.
+    pub fn is_special(path: &Path) -> bool {
+        let is_open = || path.read_link().is_ok_and(|to| to.starts_with("/proc"));
+        path.metadata().is_ok_and(|there| !there.is_file() && !there.is_dir()) || is_open()
+    }
+
+    /// Puts a file of that content in place of the one of that name. A device or a pipe is written into.
     ///
     /// # Errors
     /// Those of the file system; what was there is there still.
     pub fn replace_file(path: &Path, content: &[u8]) -> io::Result<()> {
+        if is_special(path) {
+            return std::fs::write(path, content);
+        }
         let mut file = NewFile::create(path)?;
         io::Write::write_all(&mut file, content)?;
         file.keep()

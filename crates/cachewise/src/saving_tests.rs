@@ -263,6 +263,36 @@ fn files_are_replaced_and_nothing_is_left_beside_them() {
     assert_eq!(count(), 4);
 }
 
+/// Who named `/dev/null` as root had a machine without it afterwards. A pipe and a link of this test's own stand
+/// for what is in `/dev`.
+#[test]
+fn a_device_is_written_into_and_never_replaced() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let held = any_lock(directory.path());
+    let (pipe, link) = (directory.path().join("pipe"), directory.path().join("link"));
+    // SAFETY: the path ends in NUL.
+    assert_eq!(unsafe { libc::mkfifo(path(&pipe).as_ptr(), 0o600) }, 0);
+    symlink("/proc/self/fd/0", &link).expect("made");
+    for special in [&pipe, &link] {
+        assert_eq!(may_replace(&path(special)), Err(Errno(libc::ENOTSUP)));
+        assert_eq!(replace(&held, &path(special), NEW), Err(Errno(libc::ENOTSUP)));
+        assert!(NewFile::create(special).is_err() && is_special(special));
+    }
+    // Open both ways, so that nobody waits for the other end.
+    let ends = fs::OpenOptions::new().read(true).write(true).open(&pipe);
+    let mut ends = ends.expect("a pipe");
+    replace_file(&pipe, NEW).expect("written into it");
+    let mut found = vec![0; NEW.len()];
+    std::io::Read::read_exact(&mut ends, &mut found).expect("as much");
+    assert_eq!(found, NEW);
+    let file = directory.path().join("file");
+    assert!(may_replace(&path(&file)).is_ok() && !is_special(&file));
+    fs::write(&file, OLD).expect("written");
+    assert!(may_replace(&path(&file)).is_ok() && !is_special(&file));
+    // With the lock, and nothing else.
+    assert_eq!(fs::read_dir(directory.path()).expect("listed").count(), 4);
+}
+
 #[test]
 fn a_link_redirects_nothing() {
     let directory = tempfile::tempdir().expect("a directory");

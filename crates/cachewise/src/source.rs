@@ -264,6 +264,7 @@ static LOADED: extern "C" fn() = loaded;
 
 #[cfg(all(feature = "os", target_os = "linux"))]
 extern "C" fn loaded() {
+    crate::os::note_stderr();
     system::look();
     // Miri has no CPU to ask.
     if !cfg!(miri) {

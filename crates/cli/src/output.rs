@@ -73,17 +73,12 @@ pub fn check_all(paths: &[Option<&Path>]) -> anyhow::Result<()> {
     files.try_for_each(|path| check_writable(path))
 }
 
-/// Whether a path is something to write into rather than a file to replace: a device, a pipe.
-fn is_special(path: &Path) -> bool {
-    path.metadata().is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir())
-}
-
 /// A record's writer: to a new file that appears when it is finished, or into a device or pipe.
 pub fn record_writer(path: &Path) -> anyhow::Result<Writer> {
     if path == Path::new("-") {
         return Ok(Writer::to(Box::new(std::io::stdout())));
     }
-    if is_special(path) {
+    if cachewise::saving::is_special(path) {
         let open = || std::fs::OpenOptions::new().write(true).open(path);
         let file = open().with_context(|| format!("{}: not opened", path.display()))?;
         return Ok(Writer::to(Box::new(file)));
@@ -110,10 +105,7 @@ pub fn write_record(
 
 /// Writes a file, so that nothing partial ever stands under its name.
 pub fn write_file(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
-    let written = match is_special(path) {
-        true => std::fs::write(path, bytes),
-        false => cachewise::saving::replace_file(path, bytes),
-    };
+    let written = cachewise::saving::replace_file(path, bytes);
     written.with_context(|| format!("{}: not written", path.display()))
 }
 
@@ -129,7 +121,7 @@ pub fn check_writable(path: &Path) -> anyhow::Result<()> {
     if path.is_dir() {
         anyhow::bail!("{}: found a directory, accepted a file name", path.display());
     }
-    if is_special(path) {
+    if cachewise::saving::is_special(path) {
         return Ok(());
     }
     // A full disk takes names still.

@@ -81,12 +81,11 @@ pub struct Scrub {
 
 impl Default for Scrub {
     fn default() -> Scrub {
-        let cpus = std::thread::available_parallelism().map_or(1, usize::from);
         Scrub {
             enabled: true,
             start: 4,
             stop: 0,
-            load: cpus as f64,
+            load: os::cpus() as f64,
             bytes_per_second: 0,
             cpu_share: 0.5,
             min_idle: Duration::from_millis(50),

@@ -175,6 +175,7 @@ pub fn register() {
 }
 
 extern "C" fn loaded() {
+    crate::os::loaded();
     register();
 }
 

@@ -1,5 +1,6 @@
 //! Every call to the operating system, in one place. Each can be told to fail in tests (`inject`).
 
+use cachewise::uncancelled;
 use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, ProtFlags};
 use std::boxed::Box;
@@ -7,6 +8,7 @@ use std::ffi::{CStr, c_void};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::ptr;
+use std::string::String;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 use std::vec::Vec;
@@ -114,14 +116,28 @@ pub(crate) fn may_land() -> Result<()> {
     Ok(())
 }
 
+/// What is in a file, if it can be read.
+fn text(path: impl AsRef<Path>) -> Option<String> {
+    uncancelled(|| std::fs::read_to_string(path)).ok()
+}
+
+/// Does nothing for that long.
+pub(crate) fn sleep(time: Duration) {
+    uncancelled(|| std::thread::sleep(time));
+}
+
+/// CPUs that this process may use.
+pub(crate) fn cpus() -> usize {
+    uncancelled(|| std::thread::available_parallelism().map_or(1, usize::from))
+}
+
 pub(crate) fn page_size() -> usize {
     rustix::param::page_size()
 }
 
 /// Bytes of a transparent huge page, from the system or, where it does not say, of an x86-64's.
 pub(crate) fn huge_page_size() -> usize {
-    std::fs::read_to_string("/sys/kernel/mm/transparent_hugepage/hpage_pmd_size")
-        .ok()
+    text("/sys/kernel/mm/transparent_hugepage/hpage_pmd_size")
         .and_then(|text| text.trim().parse().ok())
         .filter(|size: &usize| size.is_power_of_two())
         .unwrap_or(2 << 20)
@@ -129,14 +145,13 @@ pub(crate) fn huge_page_size() -> usize {
 
 /// Whether the system gives transparent huge pages to whoever asks for them.
 pub(crate) fn gives_huge_pages() -> bool {
-    std::fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled")
-        .is_ok_and(|text| !text.contains("[never]"))
+    text("/sys/kernel/mm/transparent_hugepage/enabled")
+        .is_some_and(|text| !text.contains("[never]"))
 }
 
 /// Bytes of the default hugetlb page.
 pub(crate) fn hugetlb_size() -> usize {
-    std::fs::read_to_string("/proc/meminfo")
-        .ok()
+    text("/proc/meminfo")
         .and_then(|text| {
             let line = text.lines().find(|line| line.starts_with("Hugepagesize:"))?;
             line.split_whitespace().nth(1)?.parse::<usize>().ok()?.checked_mul(1024)
@@ -155,7 +170,11 @@ fn machine() -> usize {
     let system = rustix::system::sysinfo();
     #[allow(clippy::useless_conversion, clippy::unnecessary_cast, reason = "u32 on some targets")]
     let machine = (system.totalram as u64).saturating_mul(system.mem_unit as u64);
-    usize::try_from(machine).unwrap_or(usize::MAX)
+    // None at all is told where a filter of system calls has refused the question.
+    match usize::try_from(machine) {
+        Ok(0) | Err(_) => usize::MAX,
+        Ok(bytes) => bytes,
+    }
 }
 
 /// The bytes that control groups limit this process to, where that is less than the machine's memory: the
@@ -170,9 +189,8 @@ pub(crate) fn limit() -> Option<usize> {
 
 fn limit_of(groups: &[PathBuf]) -> Option<usize> {
     let limit = |group: &PathBuf| -> Option<usize> {
-        let text = ["memory.max", "memory.limit_in_bytes"].map(|name| group.join(name));
-        let text = text.iter().find_map(|file| std::fs::read_to_string(file).ok())?;
-        text.trim().parse().ok()
+        let files = ["memory.max", "memory.limit_in_bytes"].map(|name| group.join(name));
+        files.iter().find_map(text)?.trim().parse().ok()
     };
     groups.iter().filter_map(limit).min()
 }
@@ -229,7 +247,7 @@ impl Pressure {
             return self.short;
         }
         self.next = Instant::now() + Pressure::LOOK;
-        let read = |file: &Path| std::fs::read_to_string(file).unwrap_or_default();
+        let read = |file: &Path| text(file).unwrap_or_default();
         let events = self.events.iter().map(|file| limits(&read(file))).sum();
         let hit = self.seen.is_some_and(|before| events > before);
         self.seen = Some(events);
@@ -256,7 +274,7 @@ fn limits(text: &str) -> u64 {
 /// The folders of this process's control groups that may limit its memory, and of those around
 /// them: in version 2, and of version 1's memory controller.
 fn groups() -> Vec<PathBuf> {
-    groups_of(&std::fs::read_to_string("/proc/self/cgroup").unwrap_or_default())
+    groups_of(&text("/proc/self/cgroup").unwrap_or_default())
 }
 
 fn groups_of(text: &str) -> Vec<PathBuf> {
@@ -302,17 +320,39 @@ pub(crate) struct Spawned(libc::pthread_t);
 
 impl Spawned {
     pub(crate) fn join(self) {
-        // SAFETY: a thread of this process that nobody else joins: a forked child forgets it.
-        unsafe { libc::pthread_join(self.0, ptr::null_mut()) };
+        uncancelled(|| {
+            // SAFETY: a thread of this process that nobody else joins: a forked child forgets it.
+            unsafe { libc::pthread_join(self.0, ptr::null_mut()) };
+        });
     }
 }
 
 /// Threads of [`spawn`] that have not ended.
 static SPAWNED: AtomicU32 = AtomicU32::new(0);
 
-/// In a forked child, which has none of them.
+/// The process in which threads can be started; 0 before this library's constructor.
+static PROCESS: AtomicU32 = AtomicU32::new(0);
+
+/// When the library is loaded.
+pub(crate) fn loaded() {
+    PROCESS.store(process(), Ordering::Relaxed);
+}
+
+/// In a forked child, which has none of the threads.
 pub(crate) fn forked() {
     SPAWNED.store(0, Ordering::Relaxed);
+    loaded();
+}
+
+/// Whether a thread that is started belongs to the process whose memory this is. A child of `vfork` has
+/// its parent's memory: its threads end with it, whatever they hold.
+pub(crate) fn may_spawn() -> bool {
+    let known = PROCESS.load(Ordering::Relaxed);
+    known == 0 || known == process()
+}
+
+fn process() -> u32 {
+    rustix::process::getpid().as_raw_nonzero().get().cast_unsigned()
 }
 
 /// Whether no thread is left but those of [`spawn`], and the main thread, which stays in the system's
@@ -393,8 +433,10 @@ pub(crate) fn spawn(
 
 /// Writes to stderr; nothing can be done about failure.
 pub(crate) fn write_stderr(text: &[u8]) {
-    // SAFETY: `text` is readable for its length.
-    let _ = unsafe { libc::write(libc::STDERR_FILENO, text.as_ptr().cast(), text.len()) };
+    uncancelled(|| {
+        // SAFETY: `text` is readable for its length.
+        let _ = unsafe { libc::write(libc::STDERR_FILENO, text.as_ptr().cast(), text.len()) };
+    });
 }
 
 /// Address space, unmapped when dropped.

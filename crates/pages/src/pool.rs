@@ -88,7 +88,7 @@ impl Handle {
     /// After something was given back: starts the scrubber where that was put off until now.
     fn given_back(&self) {
         let here = fork::generation().wrapping_add(1);
-        if self.scrub_later && self.started.load(Ordering::Relaxed) != here {
+        if self.scrub_later && self.started.load(Ordering::Relaxed) != here && os::may_spawn() {
             let _turn = self.turn.take();
             if self.started.load(Ordering::Relaxed) != here {
                 self.start_own();

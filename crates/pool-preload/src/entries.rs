@@ -92,12 +92,52 @@ unsafe fn release(block: *mut u8) {
     }
 }
 
+/// The C library's other name of `free`, by which a program may give back what `malloc` gave it.
+///
+/// # Safety
+/// `free`'s contract.
+#[cfg_attr(not(fuzzing), unsafe(no_mangle))]
+pub unsafe extern "C" fn __libc_free(block: *mut u8) {
+    if let (Some(owner), Some(block)) = (pool::owner(block), NonNull::new(block)) {
+        return owner.give_back(block);
+    }
+    if next::early_length(block).is_none() {
+        // Whoever has `malloc` need not be who has this.
+        // SAFETY: the caller's promise; the block is neither the pool's nor from before.
+        unsafe { next::libc_free(block) };
+    }
+}
+
+/// `free` for programs that were linked before glibc 2.26.
+///
+/// # Safety
+/// `free`'s contract.
+#[cfg_attr(not(fuzzing), unsafe(no_mangle))]
+pub unsafe extern "C" fn cfree(block: *mut u8) {
+    // SAFETY: the caller's promise.
+    unsafe { release(block) };
+}
+
 /// # Safety
 /// `realloc`'s contract.
 #[cfg_attr(not(fuzzing), unsafe(no_mangle))]
 pub unsafe extern "C" fn realloc(block: *mut u8, size: usize) -> *mut u8 {
     // SAFETY: the caller's promise.
     unsafe { resize(block, size) }
+}
+
+/// As [`__libc_free`].
+///
+/// # Safety
+/// `realloc`'s contract.
+#[cfg_attr(not(fuzzing), unsafe(no_mangle))]
+pub unsafe extern "C" fn __libc_realloc(block: *mut u8, size: usize) -> *mut u8 {
+    if pool::owner(block).is_some() || next::early_length(block).is_some() {
+        // SAFETY: the caller's promise.
+        return unsafe { resize(block, size) };
+    }
+    // SAFETY: the caller's promise.
+    unsafe { next::libc_realloc(block, size) }
 }
 
 /// # Safety

@@ -30,16 +30,25 @@ mod stats;
 
 #[cfg(fuzzing)]
 pub use pool::enable;
-use std::ffi::CStr;
+use std::ffi::{CStr, CString};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI32, AtomicU64, Ordering::Relaxed};
 
 /// Finds the program's own allocator, and reads `CACHEWISE_POOL`. What is asked for earlier is the
 /// program's own allocator's.
 extern "C" fn constructor() {
+    // `errno` is 0 where `main` begins, and some programs rely on that.
+    pool::undisturbed(begin);
+}
+
+fn begin() {
     next::resolve();
     let Some(size) = variable(c"CACHEWISE_POOL") else { return };
-    if variable(c"CACHEWISE_POOL_STATS").is_some() {
-        keep_stderr();
+    note_stderr();
+    if let Some(word) = variable(c"CACHEWISE_POOL_STATS") {
+        let _ = WANTED.set(Wanted::new(word));
+        // SAFETY: reads and changes no memory.
+        KEPT.store(unsafe { libc::fcntl(2, libc::F_DUPFD_CLOEXEC, FIRST_KEPT) }, Relaxed);
     }
     match parse(size) {
         Some(_) if next::frees_by_itself() => say(format_args!(
@@ -74,7 +83,31 @@ fn idle() -> Option<u32> {
 
 /// Says what the pool did, where that is wanted.
 extern "C" fn destructor() {
-    let Some(word) = variable(c"CACHEWISE_POOL_STATS") else { return };
+    // Whoever ends the program may have been cancelled: that is not to happen in the middle of its end.
+    cachewise::uncancelled(tell);
+}
+
+/// What was asked for at the start: at its end the program may have another environment, and be elsewhere.
+struct Wanted {
+    word: CString,
+    file: Option<CString>,
+    quiet: bool,
+}
+
+static WANTED: OnceLock<Wanted> = OnceLock::new();
+
+impl Wanted {
+    fn new(word: &CStr) -> Wanted {
+        let file = variable(c"CACHEWISE_POOL_STATS_FILE").map(|file| {
+            let mut path = [0; libc::PATH_MAX as usize];
+            cachewise::programs::absolute(file, &mut path).unwrap_or(file).to_owned()
+        });
+        Wanted { word: word.to_owned(), file, quiet: variable(c"CACHEWISE_QUIET").is_some() }
+    }
+}
+
+fn tell() {
+    let Some(Wanted { word, file, quiet }) = WANTED.get() else { return };
     let Some(figures) = pool::figures() else { return };
     let Some(form) = stats::Form::of(word.to_bytes()) else {
         return say(format_args!(
@@ -85,9 +118,9 @@ extern "C" fn destructor() {
     let path = std::fs::read_link("/proc/self/exe").unwrap_or_default();
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let text = stats::written(&figures, form, &name, std::process::id());
-    match variable(c"CACHEWISE_POOL_STATS_FILE") {
+    match file {
         Some(file) => append(file, &text),
-        None if variable(c"CACHEWISE_QUIET").is_none() => {
+        None if !quiet => {
             let stderr = [2, KEPT.load(Relaxed)].into_iter().find(|file| is_stderr(*file));
             stderr.into_iter().for_each(|file| drop(write_quietly(file, &text)));
         }
@@ -97,16 +130,14 @@ extern "C" fn destructor() {
 
 /// stderr once more, since many programs close it before they end (all of coreutils); -1 for none.
 static KEPT: AtomicI32 = AtomicI32::new(-1);
-/// Which file it was at the start, as device and number: in its place may be another one.
+/// Which file it was at the start, as device and number: in its place may be another one, the program's data.
 static STDERR: [AtomicU64; 2] = [AtomicU64::new(0), AtomicU64::new(0)];
 /// Numbers below are left to the program, some of which count on the next one that is free.
 const FIRST_KEPT: i32 = 100;
 
-fn keep_stderr() {
+fn note_stderr() {
     let Some(file) = identity(2) else { return };
     STDERR.iter().zip(file).for_each(|(known, part)| known.store(part, Relaxed));
-    // SAFETY: reads and changes no memory.
-    KEPT.store(unsafe { libc::fcntl(2, libc::F_DUPFD_CLOEXEC, FIRST_KEPT) }, Relaxed);
 }
 
 fn is_stderr(file: i32) -> bool {
@@ -190,7 +221,7 @@ fn parse(text: &CStr) -> Option<usize> {
 
 /// One line on stderr, unless `CACHEWISE_QUIET` is set.
 fn say(what: std::fmt::Arguments<'_>) {
-    if variable(c"CACHEWISE_QUIET").is_none() {
+    if variable(c"CACHEWISE_QUIET").is_none() && is_stderr(2) {
         let _ = write_quietly(2, &format!("cachewise: {what}\n"));
     }
 }

@@ -73,6 +73,11 @@ functions! {
         out_of_memory()
     };
     free: fn(block: *mut u8) -> () = c"free", { let _ = block; };
+    libc_free: fn(block: *mut u8) -> () = c"__libc_free", { let _ = block; };
+    libc_realloc: fn(block: *mut u8, size: usize) -> *mut u8 = c"__libc_realloc", {
+        let _ = (block, size);
+        out_of_memory()
+    };
     aligned_alloc: fn(align: usize, size: usize) -> *mut u8 = c"aligned_alloc", early(size, align);
     memalign: fn(align: usize, size: usize) -> *mut u8 = c"memalign", early(size, align);
     posix_memalign: fn(out: *mut *mut u8, align: usize, size: usize) -> c_int = c"posix_memalign", {

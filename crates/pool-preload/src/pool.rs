@@ -1,6 +1,6 @@
 //! The pool, made at the first large request, and what it could not serve.
 
-use crate::say;
+use crate::{is_stderr, say, write_quietly};
 use cachewise_pages::global::{LARGEST, SMALLEST};
 use cachewise_pages::heap::Heap;
 use cachewise_pages::{GiveBack, PoolError, thread};
@@ -157,11 +157,20 @@ pub(crate) fn watch_main() {
     KEY.store(key, Ordering::Relaxed);
     is_main();
     // SAFETY: a function that lives as long as the process.
-    unsafe { libc::pthread_atfork(None, None, Some(is_main)) };
+    unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
+}
+
+#[cfg(not(fuzzing))]
+extern "C" fn in_child() {
+    is_main();
+    // Another thread was making the pool, and is not here: it is begun anew.
+    if thread::current().looking.load(Ordering::Relaxed) == 0 {
+        let _ = STATE.compare_exchange(BUILDING, NOT_BUILT, Ordering::AcqRel, Ordering::Relaxed);
+    }
 }
 
 /// Keeps the thread's `errno`, which `free` must not change, nor `malloc` that succeeds.
-fn undisturbed<T>(work: impl FnOnce() -> T) -> T {
+pub(crate) fn undisturbed<T>(work: impl FnOnce() -> T) -> T {
     // SAFETY: always callable.
     let place = unsafe { libc::__errno_location() };
     // SAFETY: the calling thread's own.
@@ -250,9 +259,11 @@ impl Owner {
 
 #[cold]
 fn corrupt(block: *const u8) -> ! {
-    let line = format!("cachewise: free of {block:p}: no block in use begins there; aborting\n");
-    // SAFETY: readable for its length.
-    unsafe { libc::write(2, line.as_ptr().cast(), line.len()) };
+    if is_stderr(2) {
+        let line =
+            format!("cachewise: free of {block:p}: no block in use begins there; aborting\n");
+        let _ = write_quietly(2, &line);
+    }
     // SAFETY: always callable.
     unsafe { libc::abort() }
 }

@@ -44,10 +44,11 @@ cachewise::panic_handler_without_std!(os::abort);
 extern "C" fn constructor() {
     cachewise::init();
     #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
-    {
+    // It is 0 where `main` begins, and some programs rely on that.
+    os::preserving_errno(|| {
         statistics::start();
         learn::start();
-    }
+    });
     #[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
     os::refuse_statistics();
 }

@@ -31,6 +31,11 @@ void free_aligned_sized (void *, size_t, size_t) __attribute__ ((weak));
 void *memset_explicit (void *, int, size_t) __attribute__ ((weak));
 void *__memset_explicit_chk (void *, int, size_t, size_t) __attribute__ ((weak));
 
+/* glibc's other names; the second is for programs linked before 2.26. */
+void __libc_free (void *);
+void *__libc_realloc (void *, size_t);
+void cfree (void *) __attribute__ ((weak));
+
 /* Whether only what asks for no more memory may be called. */
 static int small_alone;
 
@@ -167,10 +172,22 @@ freed_with_its_alignment (size_t size)
   return malloc (size);
 }
 
+static unsigned char *
+freed_by_other_names (size_t size)
+{
+  if (cfree != NULL)
+    cfree (malloc (size));
+  __libc_free (malloc (size));
+  return malloc (size);
+}
+
 ALLOCATES (malloc, 16, malloc (size))
 ALLOCATES (free, 16, (free (NULL), malloc (size)))
 ALLOCATES (free_sized, 16, freed_with_its_size (size))
 ALLOCATES (free_aligned_sized, 16, freed_with_its_alignment (size))
+ALLOCATES (cfree, 16, freed_by_other_names (size))
+ALLOCATES (__libc_free, 16, freed_by_other_names (size))
+ALLOCATES (__libc_realloc, 16, __libc_realloc (malloc (size), size + 1))
 ALLOCATES (calloc, 16, zeroed (size))
 ALLOCATES (realloc, 16, grown (size, 0))
 ALLOCATES (reallocarray, 16, grown (size, 1))
@@ -187,6 +204,7 @@ static const struct { const char *name; check_t *check; void *address; } FUNCTIO
   ROW (memcpy), ROW (memmove), ROW (mempcpy), ROW (memset), ROW (memcmp), ROW (bcmp), ROW (bzero),
   ROW (explicit_bzero), ROW (memset_explicit), ROW (__memset_explicit_chk), ROW (__memcpy_chk), ROW (__memmove_chk), ROW (__mempcpy_chk),
   ROW (__memset_chk), ROW (__explicit_bzero_chk), ROW (malloc), ROW (free), ROW (free_sized),
+  ROW (cfree), ROW (__libc_free), ROW (__libc_realloc),
   ROW (free_aligned_sized), ROW (calloc), ROW (realloc), ROW (reallocarray), ROW (aligned_alloc), ROW (memalign), ROW (posix_memalign),
   ROW (valloc), ROW (pvalloc), ROW (malloc_usable_size),
 };

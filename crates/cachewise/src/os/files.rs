@@ -2,7 +2,7 @@
 //! asks of Linux beside `saving.rs`.
 
 use super::{Errno, File, Scratch, checked};
-use core::ffi::CStr;
+use core::ffi::{CStr, c_int};
 use core::fmt::Write as _;
 use core::{mem, slice};
 
@@ -123,15 +123,14 @@ pub(crate) fn executed(into: &mut [u8]) -> &[u8] {
 
 /// Where a link leads.
 fn link<'a>(path: &CStr, into: &'a mut [u8]) -> &'a [u8] {
+    link_in(libc::AT_FDCWD, path, into)
+}
+
+/// The same in an opened directory.
+pub(crate) fn link_in<'a>(directory: c_int, path: &CStr, into: &'a mut [u8]) -> &'a [u8] {
     // SAFETY: the path ends in NUL, and `into` is writable for its length.
     let length = unsafe {
-        libc::syscall(
-            libc::SYS_readlinkat,
-            libc::AT_FDCWD,
-            path.as_ptr(),
-            into.as_mut_ptr(),
-            into.len(),
-        )
+        libc::syscall(libc::SYS_readlinkat, directory, path.as_ptr(), into.as_mut_ptr(), into.len())
     };
     into.get(..checked(length).unwrap_or(0)).unwrap_or(&[])
 }

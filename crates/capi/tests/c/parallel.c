@@ -71,11 +71,32 @@ static int all_zero(const unsigned char *bytes, size_t n)
     return 1;
 }
 
+struct copy {
+    unsigned char *dst, *src;
+    struct cw_workers *workers;
+    int done;
+};
+
+/* Is to end, and may not before its call has: other threads use what is on its stack. */
+static void *is_cancelled(void *given)
+{
+    struct copy *copy = (struct copy *)given;
+    pthread_cancel(pthread_self());
+    cw_copy_workers(copy->dst, copy->src, SIZE, CW_REUSE_UNKNOWN, copy->workers);
+    cw_zero_parallel(copy->src, SIZE, CW_REUSE_UNKNOWN, 2);
+    copy->done = 1;
+    pthread_testcancel();
+    return NULL;
+}
+
 int main(void)
 {
     unsigned char *src = (unsigned char *)malloc(SIZE);
     unsigned char *dst = (unsigned char *)malloc(SIZE + 2);
     struct cw_workers workers;
+    struct copy copy;
+    pthread_t thread;
+    void *ended;
     size_t asked = 0, i, threads;
 
     if (src == NULL || dst == NULL) {
@@ -106,6 +127,15 @@ int main(void)
     expect(asked == 0, "a small copy leaves the pool alone");
     cw_zero_workers(dst, SIZE, CW_REUSE_UNKNOWN, &workers);
     expect(all_zero(dst, SIZE), "zeroed by a pool");
+    copy.dst = dst, copy.src = src, copy.workers = &workers, copy.done = 0;
+    expect(pthread_create(&thread, NULL, is_cancelled, &copy) == 0, "a thread");
+    expect(pthread_join(thread, &ended) == 0 && ended == PTHREAD_CANCELED, "it was cancelled");
+    expect(copy.done == 1, "but not in the middle of a copy");
+    expect(all_zero(src, SIZE), "nor of zeroing");
+    for (i = 0; i < SIZE; i++) {
+        src[i] = (unsigned char)(i * 31 + 7);
+    }
+    expect(memcmp(dst, src, SIZE) == 0, "copied by who was cancelled");
     workers.run = idle;
     cw_copy_workers(dst, src, SIZE, CW_REUSE_UNKNOWN, &workers);
     expect(memcmp(dst, src, SIZE) == 0, "copied in spite of the pool");

@@ -40,6 +40,33 @@ fn under_address_sanitizer_nothing_is_found() {
     }
 }
 
+/// The warning was once written into whatever file the program had in stderr's place by then.
+#[test]
+fn a_warning_goes_to_stderr_and_to_no_file_in_its_place() {
+    let directory = tempfile::tempdir().expect("a directory");
+    for linked in [Linked::Shared, Linked::Static] {
+        let program = compile(directory.path(), "tests/c/data.c", GNU, linked);
+        for words in [&[][..], &["data"]] {
+            let mut command = Command::new(&program);
+            command.args(words).current_dir(directory.path());
+            command.env_remove("LD_PRELOAD").env_remove("CACHEWISE_QUIET");
+            let told = run(command.env("CACHEWISE_PROFILE", "/nonexistent"));
+            let (stdout, stderr) =
+                (told.stdout, String::from_utf8_lossy(&told.stderr).into_owned());
+            let replaced = !words.is_empty();
+            assert_eq!(
+                stdout,
+                if replaced { b"data, 0\n".to_vec() } else { b"stderr, 0\n".to_vec() }
+            );
+            assert_eq!(
+                stderr.contains("/nonexistent: file: found"),
+                !replaced,
+                "{linked:?}: {stderr}"
+            );
+        }
+    }
+}
+
 #[test]
 fn sites_are_right_learned_saved_and_followed() {
     let directory = tempfile::tempdir().expect("a directory");

@@ -148,7 +148,7 @@ impl Inner {
             if crate::schedule::point() {
                 continue;
             }
-            std::thread::sleep(LANDING_WAIT);
+            os::sleep(LANDING_WAIT);
         }
     }
 

@@ -311,22 +311,25 @@ impl Pool {
             // SAFETY: inside the mapping, and not in use by anybody yet.
             unsafe { os::populate(start, count << inner.frame_shift) }
         };
-        let results: Vec<_> = std::thread::scope(|scope| {
-            let populate = &populate;
-            let helpers: Vec<_> = (1..threads)
-                .map(|thread| {
-                    let helper = std::thread::Builder::new();
-                    (thread, helper.spawn_scoped(scope, move || populate(thread)))
-                })
-                .collect();
-            let mut results = std::vec![populate(0)];
-            for (thread, helper) in helpers {
-                // Where no thread is to be had, or it failed, this one does the work.
-                let done = helper.ok().and_then(|helper| helper.join().ok());
-                results.push(done.unwrap_or_else(|| populate(thread)));
-            }
-            results
-        });
+        let in_parts = || {
+            std::thread::scope(|scope| {
+                let populate = &populate;
+                let helpers: Vec<_> = (1..threads)
+                    .map(|thread| {
+                        let helper = std::thread::Builder::new();
+                        (thread, helper.spawn_scoped(scope, move || populate(thread)))
+                    })
+                    .collect();
+                let mut results = std::vec![populate(0)];
+                for (thread, helper) in helpers {
+                    // Where no thread is to be had, or it failed, this one does the work.
+                    let done = helper.ok().and_then(|helper| helper.join().ok());
+                    results.push(done.unwrap_or_else(|| populate(thread)));
+                }
+                results
+            })
+        };
+        let results: Vec<_> = cachewise::uncancelled(in_parts);
         let good = results.iter().take_while(|result| result.is_ok()).count();
         let there = (good * share).min(frames);
         let mut guard = inner.lock()?;

@@ -132,6 +132,30 @@ static void *keep_up(void *unused)
     return NULL;
 }
 
+/* Is to end, and no call may be where it does: each has files to read, threads to wait for, or neither. */
+static void *is_cancelled(void *done)
+{
+    struct cw_pool_config config;
+    cw_pool *own;
+    void *block;
+    pthread_cancel(pthread_self());
+    cw_pool_config_init(&config);
+    config.capacity = config.initial = 16 << 20;
+    config.prefault_threads = 2;
+    if (cw_pool_create(&config, &own) == CW_OK) {
+        block = cw_pool_zalloc(own, 2);
+        cw_pool_free(own, block, 2);
+        cw_pool_pause(own);
+        cw_pool_resume(own);
+        cw_pool_scrub(own, 1 << 20, NULL);
+        cw_pool_trim(own, NULL);
+        cw_pool_destroy(own);
+        *(int *)done = 1;
+    }
+    pthread_testcancel();
+    return NULL;
+}
+
 int main(void)
 {
     struct cw_pool_config config;
@@ -167,6 +191,12 @@ int main(void)
         failed = 1;
     }
     cw_pool_destroy(pool);
+    at = 0;
+    pthread_create(&threads[0], NULL, is_cancelled, &at);
+    if (pthread_join(threads[0], &wrong) != 0 || wrong != PTHREAD_CANCELED || at != 1) {
+        fprintf(stderr, "cancelled in the middle of a call\n");
+        failed = 1;
+    }
     if (!failed) {
         puts("threads hold");
     }

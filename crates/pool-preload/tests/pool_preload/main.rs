@@ -158,6 +158,80 @@ fn a_library_being_loaded_may_wait_for_threads_that_allocate() {
     }
 }
 
+fn unusual(word: &str, pools: &[(Option<&str>, &str)]) {
+    let directory = tempfile::tempdir().expect("a directory");
+    let program = compiled_from(directory.path(), "unusual.c", &[]);
+    for (pool, more) in pools {
+        let mut command = under(&program, *pool);
+        command
+            .current_dir(directory.path())
+            .args([word, more].iter().filter(|one| !one.is_empty()));
+        let output = command.output().expect("it runs");
+        let (stdout, stderr) = told(&output);
+        assert!(output.status.success(), "{word} {pool:?}: {} {stderr}", output.status);
+        assert_eq!(stdout, "well\n", "{word} {pool:?}: {stderr}");
+    }
+}
+
+/// C promises that it is 0.
+#[test]
+fn errno_is_zero_where_main_begins() {
+    unusual("names", &[(Some("nonsense"), ""), (Some("99999999T"), "")]);
+    let directory = tempfile::tempdir().expect("a directory");
+    let program = compiled_from(directory.path(), "unusual.c", &[]);
+    // Nothing can be said there, nor kept for the end.
+    let mut shell = under(Path::new("/bin/sh"), None);
+    shell.env_remove("LD_PRELOAD").arg("-c");
+    shell.arg("LD_PRELOAD=$1 CACHEWISE_POOL=nonsense exec \"$0\" names 2>&-");
+    let output = shell.arg(&program).arg(library()).output();
+    let (stdout, stderr) = told(&output.expect("it runs"));
+    assert_eq!((stdout.as_str(), stderr.as_str()), ("well\n", ""));
+}
+
+/// They are functions of the C library itself, which took a block of the pool for one of its own.
+#[test]
+fn the_c_librarys_other_names_know_the_pools_blocks() {
+    unusual("names", &[(None, ""), (Some("64M"), ""), (Some("2M"), "")]);
+}
+
+/// To make the pool, files are read; a thread once ended there, in `malloc`, with its caller's lock.
+#[test]
+fn no_thread_is_cancelled_in_an_allocation() {
+    unusual("cancelled", &[(None, ""), (Some("64M"), "")]);
+}
+
+/// That no pool could be made was once written into a file that the program had opened in stderr's place.
+#[test]
+fn nothing_is_said_where_stderr_is_another_file_by_now() {
+    unusual("data", &[(None, ""), (Some("1G"), "")]);
+}
+
+/// Such a child waited for ever for who was making it, and got all its memory elsewhere.
+#[test]
+fn a_child_forked_while_the_pool_is_being_made_gets_one_of_its_own() {
+    unusual("during", &[(Some("64M"), "pool"), (None, "")]);
+}
+
+/// The file's name was looked for at the end, in the directory and the environment of then.
+#[test]
+fn statistics_go_where_they_were_to_go_at_the_start() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let program = compiled_from(directory.path(), "unusual.c", &[]);
+    let mut command = under(&program, Some("64M"));
+    command.env("CACHEWISE_POOL_STATS", "json").env("CACHEWISE_POOL_STATS_FILE", "figures");
+    let output = command.current_dir(directory.path()).arg("elsewhere").output().expect("it runs");
+    assert_eq!(told(&output), ("well\n".to_owned(), String::new()));
+    let figures = std::fs::read_to_string(directory.path().join("figures")).expect("written");
+    assert_eq!(figure(&figures, "served"), 1, "{figures}");
+}
+
+/// The thread that zeroes and gives back was started in the child, and ended with it: the parent had none, and
+/// its pool might have been left locked.
+#[test]
+fn a_child_that_shares_its_parents_memory_starts_no_thread() {
+    unusual("", &[(None, ""), (Some("64M"), "pool")]);
+}
+
 /// An allocator that frees blocks of `malloc` by a way of its own has no pool over it.
 #[test]
 fn an_allocator_that_frees_past_the_library_has_no_pool_over_it() {

@@ -47,6 +47,30 @@ fn every_length_by_each_entry_that_a_profile_may_name() {
     }
 }
 
+/// C promises it, and programs that look at `errno` after `strtol` rely on it. A file that could not be opened
+/// once left its error there.
+#[test]
+fn errno_is_zero_where_main_begins() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let program = compile(directory.path(), "begins", &[]);
+    let missing = directory.path().join("missing/file");
+    for variables in [
+        &[][..],
+        &["CACHEWISE_PROFILE"],
+        &["CACHEWISE_STATS"],
+        &["CACHEWISE_PROGRAM"],
+        &["CACHEWISE_LEARN", "CACHEWISE_PROGRAM"],
+        &["CACHEWISE_LEARN"],
+    ] {
+        let mut command = preloaded(&program);
+        command.envs(variables.iter().map(|name| match *name {
+            "CACHEWISE_LEARN" => (*name, "trial".as_ref()),
+            name => (name, missing.as_os_str()),
+        }));
+        assert_eq!(text(&run(&mut command).stdout), "0\n", "{variables:?}");
+    }
+}
+
 #[test]
 fn at_every_moment_of_a_process() {
     let directory = tempfile::tempdir().expect("a directory");
