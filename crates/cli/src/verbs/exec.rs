@@ -24,6 +24,7 @@ pub(super) const NOT_FOUND: u8 = 127;
 
 /// Runs the program; its exit status is ours.
 pub fn run(args: &Exec) -> anyhow::Result<u8> {
+    let profile = args.profile.as_deref().map(learned::canonical).transpose()?;
     let mut libraries = vec![library(LIBRARY, "--library", args.library.as_deref())?];
     let Some(program) = program(&args.program[0]) else { return Ok(NOT_FOUND) };
     if let Some(why) = out_of_reach(&program) {
@@ -42,9 +43,7 @@ pub fn run(args: &Exec) -> anyhow::Result<u8> {
         }
     }
     command.env("LD_PRELOAD", preload(&libraries)?);
-    if let Some(profile) = &args.profile {
-        command.env("CACHEWISE_PROFILE", learned::canonical(profile)?);
-    }
+    command.envs(profile.map(|profile| ("CACHEWISE_PROFILE", profile)));
     if args.unlearned {
         command.env_remove("CACHEWISE_PROGRAM");
     } else if let Some(section) = section(args, &program)?.filter(|section| section.exists()) {
@@ -173,7 +172,13 @@ pub(super) fn library(
     if let Some(found) = places.iter().find(|place| place.is_file()) {
         return Ok(fs::canonicalize(found)?);
     }
-    if let Some(written_out) = crate::libraries::written_out(library)? {
+    let own = crate::libraries::written_out(library);
+    if let Some(written_out) = own.with_context(|| {
+        format!(
+            "{library}: beside the command it was not found, and the copy inside the command was not \
+             written out ({option} or CACHEWISE_LIBRARY names another)"
+        )
+    })? {
         return Ok(written_out);
     }
     let looked: Vec<_> = places.iter().map(|place| place.display().to_string()).collect();

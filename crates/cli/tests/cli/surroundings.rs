@@ -90,6 +90,14 @@ fn no_room_and_no_place_are_told_before_anything_is_measured() {
     has(ended.line(), &["is an absolute path"]);
     // A record's header.
     refused(&format!("{SMALL} --json /dev/full"), 1, &["space"]);
+    // A profile and its record are read again, and replaced by the next tuning: regular files.
+    for output in ["--output /dev/full", "--record /dev/full", "--output -"] {
+        refused(
+            &format!("tune --quick {output}"),
+            1,
+            &["a device or a pipe, accepted a file name"],
+        );
+    }
     let device = Path::new("/dev/full").metadata();
     assert!(device.is_ok_and(|metadata| !metadata.is_file()), "the device was replaced");
 }
