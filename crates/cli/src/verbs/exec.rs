@@ -2,8 +2,13 @@
 
 use super::{learned, pool_stats};
 use crate::args::Exec;
+use crate::progress::is_ignored;
 use crate::{output, status};
 use anyhow::{Context as _, bail};
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
+use signal_hook::consts::{SIGHUP, SIGTERM};
+use signal_hook::iterator::Signals;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -11,7 +16,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus};
+use std::process::{Child, Command, ExitStatus};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -100,8 +105,11 @@ fn with_statistics(mut command: Command, program: &Path, args: &Exec) -> anyhow:
         command.env("CACHEWISE_POOL_STATS_FILE", pools.path());
     }
     leave_signals_to_the_program()?;
+    // Those that nobody sends to a whole group: a supervisor means the program.
+    let passed_on = [SIGTERM, SIGHUP].into_iter().filter(|signal| !is_ignored(*signal));
+    let signals = Signals::new(passed_on)?;
     let ended = match command.spawn() {
-        Ok(mut child) => child.wait()?,
+        Ok(child) => ended(child, signals)?,
         Err(error) => return Ok(not_started(program, &error)),
     };
     // What cannot be told leaves the program's status as it is.
@@ -120,6 +128,23 @@ fn with_statistics(mut command: Command, program: &Path, args: &Exec) -> anyhow:
         }
     }
     Ok(pass_on(ended))
+}
+
+/// How a child ended, to which signals were passed on meanwhile.
+fn ended(mut child: Child, mut signals: Signals) -> std::io::Result<ExitStatus> {
+    let (pid, handle) = (Pid::from_child(&child), signals.handle());
+    let pass_on = std::thread::spawn(move || {
+        for signal in signals.forever().filter_map(Signal::from_named_raw) {
+            // It may have ended just now.
+            let _ = kill_process(pid, signal);
+        }
+    });
+    // Not taken away yet: until the thread has ended, the number is the program's.
+    let there = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+    while matches!(waitid(WaitId::Pid(pid), there), Err(Errno::INTR)) {}
+    handle.close();
+    let _ = pass_on.join();
+    child.wait()
 }
 
 /// What processes appended to a file. Where that is nothing, they could have.
