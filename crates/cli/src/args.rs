@@ -66,14 +66,14 @@ pub enum Verb {
 /// Measure this machine, decide, and write the profile the library follows
 #[derive(Debug, Args)]
 pub struct Tune {
-    /// One minute
+    /// Take one minute
     #[arg(long, conflicts_with_all = ["thorough", "budget"])]
     pub quick: bool,
-    /// One hour
+    /// Take one hour
     #[arg(long, conflicts_with = "budget")]
     pub thorough: bool,
     /// How long it may take: 90s, 10min, 0.5h [default: 10min]
-    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    #[arg(long, value_name = "DURATION", value_parser = duration, allow_negative_numbers = true)]
     pub budget: Option<f64>,
     /// Measure nothing: decide again from the record of an earlier tuning, and print the profile
     #[arg(long, value_name = "RECORD", conflicts_with_all = ["quick", "thorough", "budget", "record", "seed", "memory", "html", "plot"])]
@@ -91,10 +91,10 @@ pub struct Tune {
     #[arg(long, value_name = "FILE", conflicts_with = "from")]
     pub distribution: Option<PathBuf>,
     /// Seed of every random choice [default: drawn, and recorded]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub seed: Option<u64>,
-    /// Most memory to use at once [default: 1 GiB, at most a quarter of RAM]
-    #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
+    /// Most memory to use at once; never more than a quarter of RAM [default: 1 GiB]
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes, allow_negative_numbers = true)]
     pub memory: Option<usize>,
     /// Write a self-contained page with the decisions, every figure and every row
     #[arg(long, value_name = "FILE")]
@@ -103,7 +103,7 @@ pub struct Tune {
     #[arg(long)]
     pub plot: bool,
     /// Check the bytes of every kernel that could be chosen, time nothing, write nothing
-    #[arg(long, conflicts_with_all = ["quick", "thorough", "budget", "from", "output", "system", "record", "distribution"])]
+    #[arg(long, conflicts_with_all = ["quick", "thorough", "budget", "from", "output", "system", "record", "distribution", "html", "plot"])]
     pub verify_only: bool,
 }
 
@@ -113,7 +113,7 @@ pub struct List {
     /// What to list
     #[arg(value_enum, default_value_t = Listing::Kernels)]
     pub what: Listing,
-    /// Only kernels of this operation
+    /// Only kernels or entry stubs of this operation
     #[arg(long, value_name = "OPERATION", value_parser = operation)]
     pub op: Option<Operation>,
     /// Only kernels whose name or an alias matches this regular expression
@@ -154,8 +154,8 @@ pub struct Run {
     /// Only kernels whose name or an alias matches this regular expression as a whole
     #[arg(long, visible_alias = "kernel", value_name = "REGEX")]
     pub kernels: Option<String>,
-    /// Bytes per operation, comma-separated: 4K,1M [default: the experiment's own]
-    #[arg(long, visible_alias = "sizes", value_name = "SIZE", value_delimiter = ',', value_parser = parse_bytes)]
+    /// Bytes per operation, comma-separated: 4K,1M; K, M, G and T are powers of 1024 [default: the experiment's own]
+    #[arg(long, visible_alias = "sizes", value_name = "SIZE", value_delimiter = ',', value_parser = parse_bytes, allow_negative_numbers = true)]
     pub size: Vec<usize>,
     /// Only these operations, comma-separated [default: the experiment's own]
     #[arg(long, value_name = "OPERATION", value_delimiter = ',', value_parser = operation)]
@@ -172,8 +172,8 @@ pub struct Run {
     /// Rounds, at least 15
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(15..=100_000))]
     pub rounds: Option<u32>,
-    /// The same in so many processes, one after the other, at least 6: what differs between launches,
-    /// as calls of a few nanoseconds do, is in the intervals then
+    /// Repeat it in N processes, one after the other, at least 6. The intervals then include what differs
+    /// from process to process, which matters for calls of a few nanoseconds
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(cachewise_lab::launches::LEAST as i64..=1000))]
     pub launches: Option<u32>,
     /// Which of them this process is
@@ -183,10 +183,10 @@ pub struct Run {
     #[arg(long, hide = true, value_name = "FILE", requires = "launch")]
     pub launch_record: Option<PathBuf>,
     /// Seed of every random choice [default: drawn, and recorded]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub seed: Option<u64>,
-    /// Most memory to use at once [default: 1 GiB, at most a quarter of RAM]
-    #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
+    /// Most memory to use at once; never more than a quarter of RAM [default: 1 GiB]
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes, allow_negative_numbers = true)]
     pub memory: Option<usize>,
     /// peers: also compare with this library: NAME=PATH:SYMBOL, or NAME=PATH:SYMBOL@OPERATION
     #[arg(long, value_name = "PEER")]
@@ -198,15 +198,15 @@ pub struct Run {
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
     /// Check the bytes of every candidate and time nothing: works on emulated CPUs too
-    #[arg(long, conflicts_with_all = ["residency", "quick", "classic", "rounds", "launches", "json", "csv", "markdown"])]
+    #[arg(long, conflicts_with_all = ["residency", "quick", "classic", "rounds", "launches", "peer", "distribution", "json", "csv", "markdown", "html", "plot"])]
     pub verify_only: bool,
-    /// Write the rows as CSV
+    /// Write the rows as CSV; `-` is stdout, in place of the tables
     #[arg(long, value_name = "FILE")]
     pub csv: Option<PathBuf>,
-    /// Write the tables as Markdown
+    /// Write the tables as Markdown; `-` is stdout
     #[arg(long, value_name = "FILE")]
     pub markdown: Option<PathBuf>,
-    /// Write a self-contained page with every figure and every row
+    /// Write a self-contained page with every figure and every row; `-` is stdout, in place of the tables
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
     /// Draw the figures in text below the tables
@@ -216,18 +216,21 @@ pub struct Run {
 
 /// Show the decision for one call, or for a program's call sites, and the figures behind it
 #[derive(Debug, Args)]
+#[command(
+    override_usage = "cachewise explain --op <OPERATION> --size <SIZE> [OPTIONS]\n       cachewise explain --program <NAME> [OPTIONS]"
+)]
 pub struct Explain {
     /// copy, move, fill, zero, compare or equal; or memcpy, memmove, memset, bzero, memcmp, bcmp
     #[arg(long, value_name = "OPERATION", value_parser = operation_or_function, required_unless_present = "program")]
     pub op: Option<Operation>,
-    /// Bytes
-    #[arg(long, value_name = "SIZE", value_parser = parse_bytes, required_unless_present = "program")]
+    /// Bytes of the call: 4096, 4K, 1.5M; K, M, G and T are powers of 1024
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes, allow_negative_numbers = true, required_unless_present = "program")]
     pub size: Option<usize>,
     /// The call sites that `learn` has found in this program, instead of one call
     #[arg(long, value_name = "NAME", conflicts_with_all = ["op", "size", "reuse"])]
     pub program: Option<String>,
-    /// With --program: write a self-contained page
-    #[arg(long, value_name = "FILE", requires = "program")]
+    /// With --program: write a self-contained page; `-` is stdout, in place of the table
+    #[arg(long, value_name = "FILE", requires = "program", conflicts_with_all = ["op", "size", "reuse"])]
     pub html: Option<PathBuf>,
     /// What happens to the destination next: unknown, soon or never
     #[arg(long, value_name = "REUSE", value_parser = reuse, default_value = "unknown")]
@@ -296,7 +299,7 @@ pub struct Compare {
     /// The record in question
     pub new: PathBuf,
     /// Differences up to this many per cent count as unchanged
-    #[arg(long, value_name = "PERCENT", value_parser = percent, default_value = "5")]
+    #[arg(long, value_name = "PERCENT", value_parser = percent, allow_negative_numbers = true, default_value = "5")]
     pub margin: f64,
     /// Compare although the records come from different machines
     #[arg(long)]
@@ -335,7 +338,7 @@ pub struct Exec {
     #[arg(long, value_name = "FILE")]
     pub profile: Option<PathBuf>,
     /// Serve its large blocks from a pool of prezeroed pages of this size at most
-    #[arg(long, value_name = "SIZE", value_parser = parse_pool)]
+    #[arg(long, value_name = "SIZE", value_parser = parse_pool, allow_negative_numbers = true)]
     pub pool: Option<usize>,
     /// The pool's preload library [default: libcachewise_pool_preload.so beside this program, in ../lib, or the one inside it]
     #[arg(long, value_name = "FILE", requires = "pool")]
@@ -400,10 +403,10 @@ pub struct Learn {
     /// How often each of the three is run
     #[arg(long, value_name = "N", default_value_t = 10, requires = "prove", value_parser = clap::value_parser!(u32).range(6..=1000))]
     pub rounds: u32,
-    /// Write sites, decisions and the proof as JSON
+    /// Write sites, decisions and the proof as JSON; `-` is stdout, in place of the tables
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
-    /// Write a self-contained page
+    /// Write a self-contained page; `-` is stdout, in place of the tables
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
     /// The program and its arguments

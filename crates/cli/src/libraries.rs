@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 pub fn written_out(library: &str) -> anyhow::Result<Option<PathBuf>> {
     let Some(bytes) = embedded(library) else { return Ok(None) };
     let Some(data) = data_directory() else {
-        bail!("{library}: neither HOME nor XDG_DATA_HOME is an absolute path, so it has no place");
+        bail!("neither XDG_DATA_HOME nor HOME is an absolute path");
     };
     let directory = data.join("cachewise/lib").join(build_name(bytes));
     place(bytes, &directory, library).map(Some)

@@ -1,6 +1,7 @@
 //! Where text goes: stdout, or a file that appears whole or not at all.
 
 use anyhow::Context;
+use cachewise_lab::LabError;
 use cachewise_measure::{End, Record, RecordError, Writer};
 use regex_lite::{Captures, Regex};
 use std::borrow::Cow;
@@ -61,21 +62,30 @@ pub fn colour() -> bool {
 
 /// Writes to a file that appears whole, or to stdout for `-`.
 pub fn write(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
-    if path == Path::new("-") {
+    if is_stdout(path) {
         return write_out(bytes);
     }
     write_file(path, bytes)
 }
 
-/// Refuses the files among these that cannot be written.
+/// Refuses the files among these that cannot be written, and stdout named twice.
 pub fn check_all(paths: &[Option<&Path>]) -> anyhow::Result<()> {
-    let mut files = paths.iter().flatten().filter(|path| **path != Path::new("-"));
-    files.try_for_each(|path| check_writable(path))
+    let given = || paths.iter().flatten();
+    if given().filter(|path| is_stdout(path)).count() > 1 {
+        let twice = "-: found for more than one option, accepted once: stdout takes one of them";
+        return Err(LabError::Usage(twice.to_owned()).into());
+    }
+    given().filter(|path| !is_stdout(path)).try_for_each(|path| check_writable(path))
+}
+
+/// Whether stdout is meant.
+pub fn is_stdout(path: &Path) -> bool {
+    path == Path::new("-")
 }
 
 /// A record's writer: to a new file that appears when it is finished, or into a device or pipe.
 pub fn record_writer(path: &Path) -> anyhow::Result<Writer> {
-    if path == Path::new("-") {
+    if is_stdout(path) {
         return Ok(Writer::to(Box::new(std::io::stdout())));
     }
     if cachewise::saving::is_special(path) {
@@ -129,6 +139,16 @@ pub fn check_writable(path: &Path) -> anyhow::Result<()> {
         .and_then(|mut file| file.write_all(&[0; LEAST]).and_then(|()| file.flush()));
     let Err(error) = tried else { return Ok(()) };
     anyhow::bail!("{}: its directory cannot be written: {}", path.display(), system_of(&error))
+}
+
+/// Refuses what a profile and its record cannot be: a device or a pipe would be replaced by a file, or could
+/// not be read back; stdout has the tables.
+pub fn check_keepable(path: &Path) -> anyhow::Result<()> {
+    if is_stdout(path) || cachewise::saving::is_special(path) {
+        let file = path.display();
+        anyhow::bail!("{file}: found standard output, a device or a pipe, accepted a file name");
+    }
+    check_writable(path)
 }
 
 /// What the system says, without the name that `tempfile` tried.

@@ -145,7 +145,7 @@ impl Progress for Bar {
 }
 
 /// Whether the program that started this wants it to go on after that signal.
-fn is_ignored(signal: c_int) -> bool {
+pub fn is_ignored(signal: c_int) -> bool {
     // SAFETY: all zero is a sigaction.
     let mut now = unsafe { std::mem::zeroed::<libc::sigaction>() };
     // SAFETY: nothing is set, and `now` is writable.

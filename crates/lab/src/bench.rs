@@ -6,6 +6,7 @@
 use crate::LabError;
 use crate::routines::Routine;
 use cachewise_kernels::{Features, Operation, PAGE_SIZE};
+use cachewise_measure::units::bytes;
 use cachewise_measure::{
     Arena, Bystander, Candidate, CellKey, CellResult, Clock, Contents, Header, Latencies, Machine,
     MemoryBudget, NoiseSnapshot, Operand, PagePolicy, PairedRatio, Place, Plan, Proof,
@@ -130,7 +131,8 @@ impl Bench {
         // Two operands share the level; each is rounded up, and bystanders come beside them.
         let least = machine.caches.dram_bytes() + machine.caches.llc.bytes + (16 << 20);
         if budget.limit() < least {
-            let found = format!("{} bytes", budget.limit());
+            let found = bytes(budget.limit() as u64);
+            let least = bytes(least as u64);
             let accepted = format!(
                 "{least} or more here (operands in DRAM cover four times the last-level cache), a \
                  quarter of RAM at most"

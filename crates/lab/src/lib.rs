@@ -24,6 +24,7 @@ pub mod verify;
 #[cfg(target_arch = "x86_64")]
 mod xstate;
 
+use cachewise_measure::units::bytes;
 use cachewise_measure::{MeasureError, RecordError};
 use cachewise_pages::PoolError;
 
@@ -50,7 +51,8 @@ pub enum LabError {
     Distribution(String),
     /// A size is beyond what the memory budget allows.
     #[error(
-        "size: found {found}, accepted 1 to {most} bytes here (two operands, twice each, in {budget} bytes; --memory raises it up to a quarter of RAM)"
+        "size: found {}, accepted 1 B to {} here (two operands, twice each, in {}; --memory raises it up to a quarter of RAM)",
+        bytes(*found as u64), bytes(*most as u64), bytes(*budget as u64)
     )]
     TooLarge {
         /// Bytes asked for.

@@ -40,7 +40,7 @@ pub fn kernels(
 }
 
 /// The three names most like `wanted`, best first.
-fn nearest<'a>(wanted: &str, names: impl Iterator<Item = &'a str>) -> Vec<String> {
+pub(crate) fn nearest<'a>(wanted: &str, names: impl Iterator<Item = &'a str>) -> Vec<String> {
     let mut scored: Vec<(f64, &str)> =
         names.map(|name| (strsim::jaro_winkler(wanted, name), name)).collect();
     scored.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(b.1)));

@@ -25,17 +25,21 @@ const THRESHOLDS: [(&str, Operation, StoreKind, usize); 3] = [
     ("x86_rep_stosb_threshold", Operation::Fill, StoreKind::String, LEAST_REP),
 ];
 
-/// The value of the environment variable `GLIBC_TUNABLES`.
+/// The value of the environment variable `GLIBC_TUNABLES`. An operation that is left to libc at every size
+/// has no threshold to set; where that is all of them, the value is empty.
 pub fn line(decisions: &[Decision]) -> String {
-    let settings = THRESHOLDS.map(|(name, operation, store, least)| {
-        let first = decisions
+    let settings = THRESHOLDS.iter().filter_map(|(name, operation, store, least)| {
+        let mut kernels = decisions
             .iter()
-            .filter(|d| d.operation == operation && d.reuse == Reuse::Unknown)
-            .find(|d| find(&d.kernel).is_some_and(|kernel| kernel.store == store));
-        let value = first.map_or(NEVER, |d| d.from as usize).max(least);
-        format!("glibc.cpu.{name}={value:#x}")
+            .filter(|d| d.operation == *operation && d.reuse == Reuse::Unknown)
+            .filter_map(|d| Some((find(&d.kernel)?.store, d.from as usize)))
+            .peekable();
+        kernels.peek()?;
+        let first = kernels.find(|(of_kernel, _)| of_kernel == store);
+        let value = first.map_or(NEVER, |(_, from)| from).max(*least);
+        Some(format!("glibc.cpu.{name}={value:#x}"))
     });
-    settings.join(":")
+    settings.collect::<Vec<_>>().join(":")
 }
 
 #[cfg(test)]
@@ -51,7 +55,11 @@ mod tests {
             copied(24 << 20, "copy.avx.nt.pages4"),
             (Operation::Fill, 256, "fill.avx"),
         ];
-        let small = [copied(256, "copy.rep.movsb"), copied(4096, "copy.avx.nt")];
+        let small = [
+            copied(256, "copy.rep.movsb"),
+            copied(4096, "copy.avx.nt"),
+            (Operation::Fill, 256, "fill.avx"),
+        ];
         for (decided, non_temporal, rep) in
             [(&changes[..], 24 << 20, 65536), (&small, LEAST_NON_TEMPORAL, LEAST_REP)]
         {
@@ -68,6 +76,20 @@ mod tests {
                  glibc.cpu.x86_rep_stosb_threshold={NEVER:#x}"
             );
             assert_eq!(line(&decisions), expected);
+            // What is left to libc keeps libc's own threshold.
+            let mut copies = decisions.clone();
+            copies.retain(|d| d.operation == Operation::Copy);
+            copies.push(Decision {
+                kernel: "libc".to_owned(),
+                ..decisions[decided.len() - 1].clone()
+            });
+            let (copies_alone, _) = expected.rsplit_once(':').expect("three settings");
+            assert_eq!(line(&copies), copies_alone);
+            let all: Vec<Decision> = decisions
+                .iter()
+                .map(|d| Decision { kernel: "libc".to_owned(), ..d.clone() })
+                .collect();
+            assert_eq!(line(&all), "");
         }
     }
 }

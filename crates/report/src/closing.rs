@@ -4,7 +4,7 @@
 use crate::cost;
 use crate::units::{bytes, gain};
 use cachewise_measure::record::groups;
-use cachewise_measure::record::names::{LIBRARY, SHARED};
+use cachewise_measure::record::names::{KERNEL_FAULT, LIBC, LIBRARY, SHARED, TCP};
 use cachewise_measure::{DriftVerdict, ProofVerdict, Row, Verdict, Warning};
 use std::fmt;
 
@@ -105,20 +105,35 @@ impl fmt::Display for Trust {
     }
 }
 
+/// What is done where nobody changes anything: being faster than that is a gain.
+const DONE_TODAY: [&str; 4] = [LIBC, KERNEL_FAULT, TCP, "1 thread"];
+
 /// Whether anything is faster than the reference in these rows, and what that rests on. Where the
 /// library itself was measured, the answer is about the library alone: as a shared library, if it was called as one.
 pub fn gain_of(rows: &[Row]) -> (Answer, String) {
     let own = if rows.iter().any(|row| row.candidate == SHARED) { SHARED } else { LIBRARY };
     let is_library = |row: &Row| row.candidate.starts_with(own);
     let about_library = rows.iter().any(is_library);
-    let who = if about_library { "the library" } else { "some kernel" };
-    let compared =
-        |row: &&Row| row.candidate != row.reference && (!about_library || is_library(row));
+    // Experiments also compare a routine with itself in another situation: no gain is in that.
+    let asked = |row: &&Row| DONE_TODAY.contains(&row.reference.as_str());
+    let compared = |row: &&Row| {
+        row.candidate != row.reference && asked(row) && (!about_library || is_library(row))
+    };
     let cells = groups(rows.iter().filter(compared), |row| (&row.cell, &row.experiment));
     let Some((_, first)) = cells.first() else {
-        return (Answer::CannotTell, "nothing was compared".to_owned());
+        let others = rows.iter().any(|row| row.candidate != row.reference);
+        let why = match others {
+            true => "routines were compared with each other, and the first lines say how",
+            false => "nothing was compared",
+        };
+        return (Answer::CannotTell, why.to_owned());
     };
     let (reference, all) = (first[0].reference.as_str(), cells.len());
+    let who = match reference {
+        _ if about_library => "the library",
+        LIBC => "some kernel",
+        _ => "another way",
+    };
     let has = |members: &[&Row], wanted: Verdict| {
         members.iter().any(|row| cost::verdict(row) == Some(wanted))
     };
@@ -146,7 +161,7 @@ pub fn gain_of(rows: &[Row]) -> (Answer, String) {
         None if 2 * slower >= all => (Answer::No, format!("{who} is {counts}")),
         None if slower == 0 => (
             Answer::CannotTell,
-            format!("no difference to {reference} is larger than the noise, in {all} cells"),
+            format!("no difference to {reference} is larger than the noise in any of {all} cells"),
         ),
         None => (
             Answer::CannotTell,
@@ -195,6 +210,24 @@ mod tests {
         let (_, because) = gain_of(&[&mixed[..], &[compared(32768, "a", loses)]].concat());
         assert!(!because.contains("no difference") && because.contains("slower in 1"), "{because}");
         assert_eq!(gain_of(&[]).0, Answer::CannotTell);
+    }
+
+    #[test]
+    fn a_routine_that_is_faster_than_itself_elsewhere_is_no_gain() {
+        let row = Row { reference: "a, offset 2048".to_owned(), ..compared(4096, "a", [0.1; 3]) };
+        let (answer, because) = gain_of(std::slice::from_ref(&row));
+        assert_eq!(answer, Answer::CannotTell);
+        assert!(because.starts_with("routines were compared with each other"), "{because}");
+        // Beside libc's rows it does not count.
+        let (_, because) = gain_of(&[row, compared(4096, "a", [0.8, 0.9, 0.95])]);
+        assert!(
+            because.starts_with("some kernel is faster than libc in 1 of 1 cells"),
+            "{because}"
+        );
+        let fault = Row { reference: KERNEL_FAULT.to_owned(), ..compared(4096, "pool", [0.1; 3]) };
+        let (answer, because) = gain_of(&[fault]);
+        assert_eq!(answer, Answer::Yes);
+        assert!(because.starts_with("another way is faster than kernel 4k"), "{because}");
     }
 
     #[test]

@@ -27,6 +27,9 @@ pub struct Table {
     pub remarks: Vec<String>,
 }
 
+/// Columns of a terminal that a column of a table takes at least, with the space beside it.
+const NARROWEST: usize = 6;
+
 impl Table {
     /// An empty table; a column head that starts with `>` is right-aligned.
     pub fn new(caption: impl Into<String>, columns: &[impl AsRef<str>]) -> Table {
@@ -73,7 +76,8 @@ impl Table {
         self.rows.push(row);
     }
 
-    /// For a terminal that is `width` columns wide (`None`: no limit, nothing is wrapped).
+    /// For a terminal that is `width` columns wide (`None`: no limit, nothing is wrapped). One that leaves
+    /// less than [`NARROWEST`] for a column wraps lines by itself: words would be cut into letters.
     pub fn terminal(&self, width: Option<u16>) -> String {
         let mut drawn = comfy_table::Table::new();
         drawn.load_preset(presets::NOTHING);
@@ -90,7 +94,8 @@ impl Table {
             }
         }
         drawn.set_content_arrangement(ContentArrangement::Disabled);
-        if let Some(width) = width {
+        let least = NARROWEST * self.columns.len();
+        if let Some(width) = width.filter(|width| usize::from(*width) >= least) {
             drawn.set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
         }
         let caption = Some(self.caption.as_str()).filter(|caption| !caption.is_empty());
@@ -177,5 +182,10 @@ mod tests {
         let body = text.lines().skip(1).take_while(|line| !line.starts_with("  ratio"));
         assert!(body.clone().all(|line| line.chars().count() <= 24), "{text}");
         assert!(text.contains("12.34"));
+    }
+
+    #[test]
+    fn a_terminal_too_narrow_for_words_gets_whole_lines() {
+        assert_eq!(sample().terminal(Some(10)), sample().terminal(None));
     }
 }

@@ -6,7 +6,7 @@ use crate::closing::{Answer, Closing, Trust};
 use crate::rows::{or_dash, sorted};
 use crate::units::{bytes, gain};
 use cachewise_measure::record::{Decision, Decisions};
-use cachewise_measure::stats::geometric_mean;
+use cachewise_measure::stats::{LEAST_ROUNDS as INTERVAL_ROUNDS, geometric_mean, median};
 use cachewise_measure::{PairedRatio, Record, Row, ThreadDecision, Warning};
 
 /// The experiment of the rows in which the library followed its decisions.
@@ -165,8 +165,17 @@ impl<'t> Tuned<'t> {
         if text.is_empty() { text } else { format!("several threads for one call:\n{text}") }
     }
 
+    /// How often libc was timed in most cells of the race, in words, where that shows nothing.
+    fn too_few_rounds(&self) -> Option<String> {
+        let libc = self.rows.iter().filter(|row| row.experiment == RACE);
+        let libc = libc.filter(|row| row.candidate == row.reference);
+        let rounds: Vec<f64> = libc.map(|row| row.operation_ns.len() as f64).collect();
+        let most = if rounds.is_empty() { 0 } else { median(&rounds) as usize };
+        (most < INTERVAL_ROUNDS).then(|| rounds_in_words(most))
+    }
+
     /// Whether a kernel is to be called anywhere.
-    fn has_kernels(&self) -> bool {
+    pub fn has_kernels(&self) -> bool {
         self.decisions.kernels.iter().any(|decision| decision.kernel != "libc")
     }
 
@@ -192,6 +201,11 @@ impl<'t> Tuned<'t> {
         let (answer, because) = if gains.is_empty() && self.has_kernels() {
             let why = "kernels were decided for, and none was checked against libc afterwards";
             (Answer::CannotTell, why.to_owned())
+        } else if let (true, Some(rounds)) = (gains.is_empty(), self.too_few_rounds()) {
+            let why = format!(
+                "there was time for {rounds} of most comparisons, and an interval takes {INTERVAL_ROUNDS}"
+            );
+            (Answer::CannotTell, why)
         } else if gains.is_empty() {
             let why = format!("no kernel was shown to be faster than {} at any size", self.libc);
             (Answer::No, why)
@@ -233,7 +247,10 @@ impl<'t> Tuned<'t> {
                 "programs follow it from now on: `cachewise exec -- PROGRAM`; why: `cachewise explain \
                  --op memcpy --size 1M`"
             }
-            _ => "nothing: libc is fine here for the calls that were tried; `cachewise tune --budget 10min` \
+            Answer::CannotTell => {
+                "`cachewise tune --budget 10min` takes longer; until then programs do best with libc"
+            }
+            Answer::No => "nothing: libc is fine here for the calls that were tried; `cachewise tune --budget 10min` \
                   looks longer",
         }
         .to_owned()
@@ -320,12 +337,24 @@ fn by_mean<'r>(
         .map(|name| {
             let ratios: Vec<_> = states.iter().map(|state| ratio(name, state.as_ref())).collect();
             let medians: Vec<f64> = ratios.iter().flatten().map(|ratio| ratio.median).collect();
-            let texts = ratios.into_iter().map(|ratio| or_dash(ratio, |ratio| ratio.to_string()));
+            let texts = ratios.into_iter().map(|ratio| or_dash(ratio, with_interval));
             (geometric_mean(&medians), name, texts.collect())
         })
         .collect();
     found.sort_by(|a, b| a.0.total_cmp(&b.0));
     found.into_iter().map(|(_, name, texts)| (name, texts)).collect()
+}
+
+/// A ratio with its interval, or with its rounds where these are too few for one.
+fn with_interval(ratio: PairedRatio) -> String {
+    match ratio.rounds {
+        rounds @ ..INTERVAL_ROUNDS => format!("{:.3} ({})", ratio.median, rounds_in_words(rounds)),
+        _ => ratio.to_string(),
+    }
+}
+
+fn rounds_in_words(rounds: usize) -> String {
+    format!("{rounds} {}", if rounds == 1 { "round" } else { "rounds" })
 }
 
 /// The kernels at one size, the chosen one first, then the fastest.
@@ -347,7 +376,8 @@ fn shown(race: &[&Row], size: u64, chosen: &str, libc: &str) -> Table {
         table.push([vec![mark.to_owned(), name.to_owned()], ratios].concat());
     }
     for remark in [
-        "lower is faster, 1 is libc's time; in brackets the 95 % interval; -> is what is decided for",
+        "lower is faster, 1 is libc's time; in brackets the 95 % interval, or the number of rounds where \
+         there were too few for one; -> is what is decided for",
         "cached: the destination was written and read just before; evicted: it is in no cache; each with \
          a reader after it; repeated: one call after the other on the same operands, without one",
         "misaligned: operands at odd places; 4K-aliased: 4 KiB apart but for some bytes; overlap-up, -down: \
@@ -404,8 +434,31 @@ mod tests {
         insta::assert_snapshot!(tuned.table().terminal(None));
         insta::assert_snapshot!(tuned.closing());
         let none = Decisions { kernels: vec![decision(256, None, "libc")], threads: Vec::new() };
-        let tuned = Tuned { decisions: &none, ..tuned };
+        let rows = [&rows[..], &[row("tune", 4096, "cached", "libc", 1.0)]].concat();
+        let tuned = Tuned { decisions: &none, rows: &rows, ..tuned };
         insta::assert_snapshot!(tuned.closing());
+    }
+
+    #[test]
+    fn a_tuning_without_time_for_an_interval_cannot_tell() {
+        let none = Decisions { kernels: vec![decision(256, None, "libc")], threads: Vec::new() };
+        let race = |rounds: usize| {
+            let key = CellKey::new("copy", 4096, "aligned");
+            let ratio = PairedRatio { median: 0.7, low: 0.7, high: 0.7, rounds };
+            [
+                Row::new("tune", key.clone(), "libc", "libc", vec![1.0; rounds]),
+                Row::new("tune", key, "copy.avx", "libc", vec![0.7; rounds]).with_ratio(ratio),
+            ]
+        };
+        let rows = race(1);
+        let short = tuned(&none, &rows, "glibc 2.36");
+        let told = short.closing().to_string();
+        assert!(told.starts_with("gain here:  cannot tell: there was time for 1 round "), "{told}");
+        let figures = short.evidence("copy", 4096, "libc")[0].terminal(None);
+        assert!(figures.contains("0.700 (1 round)"), "{figures}");
+        let rows = race(6);
+        let long = tuned(&none, &rows, "glibc 2.36").closing();
+        assert_eq!(long.answer, Answer::No);
     }
 
     #[test]

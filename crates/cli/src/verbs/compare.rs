@@ -6,7 +6,6 @@ use crate::{output, status};
 use cachewise_measure::Record;
 use cachewise_report::closing::{Answer, Closing, Trust};
 use cachewise_report::compare::{self, Comparison, Outcome};
-use std::path::Path;
 
 /// Lines of the table where not every row was asked for.
 const LISTED: usize = 40;
@@ -43,7 +42,7 @@ pub fn run(args: &Compare) -> anyhow::Result<u8> {
     ] {
         if let Some(path) = path {
             output::write(path, text.as_bytes())?;
-            in_place |= path == Path::new("-");
+            in_place |= output::is_stdout(path);
         }
     }
     if !in_place {

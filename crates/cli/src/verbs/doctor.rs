@@ -7,7 +7,7 @@ use anyhow::Context as _;
 use cachewise::profile::Profile;
 use cachewise_measure::{Clock, Latencies, Machine, NoiseSnapshot, Warning};
 use cachewise_report::advice::Advice;
-use cachewise_report::closing::Answer;
+use cachewise_report::closing::{Answer, Closing};
 use cachewise_report::tuning::Tuned;
 use cachewise_report::{Table, html};
 use std::path::Path;
@@ -74,7 +74,16 @@ fn from_profile(path: &Path, machine: &Machine) -> anyhow::Result<Advice> {
     let named = profile.record.as_ref().context("the profile names no record")?;
     let record = Loaded::read(&path.with_file_name(&named.name))?.record;
     let libc = super::libc(machine);
-    let mut rows = Tuned::of(&record, &libc).library();
+    let tuned = Tuned::of(&record, &libc);
+    if !record.decisions.kernels.is_empty() && !tuned.has_kernels() {
+        // The library was compared nowhere, since it does what libc does.
+        let Closing { answer, because, .. } = tuned.closing();
+        return Ok(match answer {
+            Answer::No => Advice::LibcIsFine(because),
+            _ => Advice::CannotTell(format!("{because}; `cachewise tune` measures longer")),
+        });
+    }
+    let mut rows = tuned.library();
     if rows.is_empty() {
         // Tunings of schema 1 have the library among their rows.
         rows.clone_from(&record.rows);
@@ -104,7 +113,9 @@ pub fn profile(source: &cachewise::Source) -> String {
             )
         }
         Source::Shipped(_) => {
-            format!("{source}, whose caches are these; `cachewise tune` makes one of this machine")
+            format!(
+                "{source}, for caches of these sizes; `cachewise tune` makes one for this machine"
+            )
         }
         other => other.to_string(),
     }

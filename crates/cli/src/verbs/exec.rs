@@ -2,8 +2,13 @@
 
 use super::{learned, pool_stats};
 use crate::args::Exec;
+use crate::progress::is_ignored;
 use crate::{output, status};
 use anyhow::{Context as _, bail};
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
+use signal_hook::consts::{SIGHUP, SIGTERM};
+use signal_hook::iterator::Signals;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -11,7 +16,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus};
+use std::process::{Child, Command, ExitStatus};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -24,6 +29,7 @@ pub(super) const NOT_FOUND: u8 = 127;
 
 /// Runs the program; its exit status is ours.
 pub fn run(args: &Exec) -> anyhow::Result<u8> {
+    let profile = args.profile.as_deref().map(learned::canonical).transpose()?;
     let mut libraries = vec![library(LIBRARY, "--library", args.library.as_deref())?];
     let Some(program) = program(&args.program[0]) else { return Ok(NOT_FOUND) };
     if let Some(why) = out_of_reach(&program) {
@@ -42,9 +48,7 @@ pub fn run(args: &Exec) -> anyhow::Result<u8> {
         }
     }
     command.env("LD_PRELOAD", preload(&libraries)?);
-    if let Some(profile) = &args.profile {
-        command.env("CACHEWISE_PROFILE", learned::canonical(profile)?);
-    }
+    command.envs(profile.map(|profile| ("CACHEWISE_PROFILE", profile)));
     if args.unlearned {
         command.env_remove("CACHEWISE_PROGRAM");
     } else if let Some(section) = section(args, &program)?.filter(|section| section.exists()) {
@@ -101,8 +105,11 @@ fn with_statistics(mut command: Command, program: &Path, args: &Exec) -> anyhow:
         command.env("CACHEWISE_POOL_STATS_FILE", pools.path());
     }
     leave_signals_to_the_program()?;
+    // Those that nobody sends to a whole group: a supervisor means the program.
+    let passed_on = [SIGTERM, SIGHUP].into_iter().filter(|signal| !is_ignored(*signal));
+    let signals = Signals::new(passed_on)?;
     let ended = match command.spawn() {
-        Ok(mut child) => child.wait()?,
+        Ok(child) => ended(child, signals)?,
         Err(error) => return Ok(not_started(program, &error)),
     };
     // What cannot be told leaves the program's status as it is.
@@ -121,6 +128,23 @@ fn with_statistics(mut command: Command, program: &Path, args: &Exec) -> anyhow:
         }
     }
     Ok(pass_on(ended))
+}
+
+/// How a child ended, to which signals were passed on meanwhile.
+fn ended(mut child: Child, mut signals: Signals) -> std::io::Result<ExitStatus> {
+    let (pid, handle) = (Pid::from_child(&child), signals.handle());
+    let pass_on = std::thread::spawn(move || {
+        for signal in signals.forever().filter_map(Signal::from_named_raw) {
+            // It may have ended just now.
+            let _ = kill_process(pid, signal);
+        }
+    });
+    // Not taken away yet: until the thread has ended, the number is the program's.
+    let there = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+    while matches!(waitid(WaitId::Pid(pid), there), Err(Errno::INTR)) {}
+    handle.close();
+    let _ = pass_on.join();
+    child.wait()
 }
 
 /// What processes appended to a file. Where that is nothing, they could have.
@@ -173,7 +197,13 @@ pub(super) fn library(
     if let Some(found) = places.iter().find(|place| place.is_file()) {
         return Ok(fs::canonicalize(found)?);
     }
-    if let Some(written_out) = crate::libraries::written_out(library)? {
+    let own = crate::libraries::written_out(library);
+    if let Some(written_out) = own.with_context(|| {
+        format!(
+            "{library}: beside the command it was not found, and the copy inside the command was not \
+             written out ({option} or CACHEWISE_LIBRARY names another)"
+        )
+    })? {
         return Ok(written_out);
     }
     let looked: Vec<_> = places.iter().map(|place| place.display().to_string()).collect();

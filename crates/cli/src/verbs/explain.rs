@@ -7,6 +7,7 @@ use anyhow::{Context as _, bail};
 use cachewise::profile::{FIRST_SIZE, LIBC, MAX_SIZE, Profile, fnv1a64, libc_from};
 use cachewise::{Reuse, Source, decision};
 use cachewise_kernels::{Operation, find};
+use cachewise_lab::LabError;
 use cachewise_measure::{Record, record};
 use cachewise_report::programs;
 use cachewise_report::tuning::Tuned;
@@ -15,6 +16,9 @@ use std::path::Path;
 
 /// What stands in a kernel's place where the library's own paths serve.
 const INLINED: &str = "inlined";
+
+/// Who decides there.
+const THE_LIBRARY: &str = "the library, whatever a profile says";
 
 /// One call to be explained.
 struct Call<'a> {
@@ -30,6 +34,13 @@ pub fn run(args: &args::Explain) -> anyhow::Result<u8> {
         return program(name, args);
     }
     let (Some(op), Some(size)) = (args.op, args.size) else { bail!("--op and --size are needed") };
+    if matches!(op, Operation::Compare | Operation::Equal) && args.reuse != Reuse::Unknown {
+        let (op, found) = (op.name(), args.reuse.name());
+        return Err(LabError::Usage(format!(
+            "--reuse: found {found} for {op}, which writes nothing; accepted unknown"
+        ))
+        .into());
+    }
     let profile = args.profile.as_deref();
     Call { op, size: size as u64, reuse: args.reuse, profile }.explain()
 }
@@ -38,8 +49,12 @@ pub fn run(args: &args::Explain) -> anyhow::Result<u8> {
 fn program(name: &str, args: &args::Explain) -> anyhow::Result<u8> {
     let (name, place) = learned::existing(name, args.profile.as_deref())?;
     let program = learned::read(&name, &place)?;
+    output::check_all(&[args.html.as_deref()])?;
     if let Some(file) = &args.html {
         output::write(file, programs::page(&program)?.as_bytes())?;
+        if output::is_stdout(file) {
+            return Ok(status::OK);
+        }
     }
     output::print(&programs::sites(&program).terminal(output::width()))?;
     Ok(status::OK)
@@ -78,11 +93,12 @@ impl<'a> Call<'a> {
             text += &format!("  {why}\n");
         }
         if let Some(entry) = self.entry()? {
-            text += &format!("entry: {entry}\n");
+            text += &format!("entry stub: {entry}\n");
         }
         let small = self.size < FIRST_SIZE || kernel == INLINED;
         if small {
-            text += "calls this small are the entry's alone, whatever is decided for larger ones\n";
+            let to = bytes(to);
+            text += &format!("calls of up to {to} are done by the entry stub itself\n");
         }
         // No line of a profile decides a small size, but its record has the race of entries.
         match file.or_else(|| profile_in_force().filter(|_| small)) {
@@ -99,18 +115,22 @@ impl<'a> Call<'a> {
     fn decided(&self) -> anyhow::Result<Decided<'a>> {
         let Some(path) = self.profile else {
             let found = decision(self.op, self.reuse, self.size);
+            let who = match found.name() {
+                INLINED => THE_LIBRARY.to_owned(),
+                _ => found.source.to_string(),
+            };
             return Ok(Decided {
                 kernel: found.name().to_owned(),
                 from: found.from,
                 to: found.to,
-                who: found.source.to_string(),
+                who,
                 file: file_of(found.source),
             });
         };
         let profile = Profile::read(path)?;
         if self.size < FIRST_SIZE {
             let (kernel, from, to) = (INLINED.to_owned(), 0, FIRST_SIZE - 1);
-            let who = "the library, whatever a profile says".to_owned();
+            let who = THE_LIBRARY.to_owned();
             return Ok(Decided { kernel, from, to, who, file: Some(path) });
         }
         let mut lines = profile.decisions.into_iter();

@@ -6,6 +6,7 @@ use crate::{output, status};
 use anyhow::Context;
 use cachewise::profile::{Decision, MAX_SIZE, Profile, fnv1a64};
 use cachewise_kernels::Operation;
+use cachewise_lab::LabError;
 use cachewise_lab::helper::{Helper, Request};
 use cachewise_lab::recorder::Progress;
 use cachewise_lab::tunables;
@@ -22,10 +23,17 @@ use std::path::{Path, PathBuf};
 
 /// Prints the profile named, or the one in force, in the form asked for.
 pub fn run(args: &Export) -> anyhow::Result<u8> {
-    let path = args.profile.as_deref().or_else(|| super::profile_in_force()).context(
-        "there is no profile for this CPU to export; `cachewise tune` makes one, --profile names one",
-    )?;
-    let profile = Profile::read(path)?;
+    if args.untried && args.form != ExportForm::Glibc {
+        let refusal = "--untried: found with another form, accepted with `export glibc`";
+        return Err(LabError::Usage(refusal.to_owned()).into());
+    }
+    let path = args.profile.as_deref().or_else(|| super::profile_in_force());
+    let profile = match path {
+        Some(path) => Profile::read(path)?,
+        None => super::shipped_in_force().context(
+            "there is no profile for this CPU to export; `cachewise tune` makes one, --profile names one",
+        )?,
+    };
     match args.form {
         ExportForm::Profile => output::print(&profile.to_text())?,
         ExportForm::Json => output::print(&as_json(&profile))?,
@@ -73,7 +81,7 @@ fn as_json(profile: &Profile) -> String {
 /// A C header: the ranges as an array, for programs that bring dispatch of their own.
 fn header(profile: &Profile) -> String {
     let mut text = format!(
-        "/* Decisions of `cachewise tune` for {} ({}).\n   One entry per operation, hint and range of sizes; `to` is inclusive. */\n\
+        "/* Decisions for {} ({}).\n   One entry per operation, hint and range of sizes; `to` is inclusive. */\n\
          #ifndef CACHEWISE_DECISIONS_H\n#define CACHEWISE_DECISIONS_H\n#include <stdint.h>\n\n\
          struct cachewise_decision {{\n\tconst char *operation, *reuse;\n\tuint64_t from, to;\n\tconst char *kernel;\n}};\n\n\
          static const struct cachewise_decision cachewise_decisions[] = {{\n",
@@ -105,8 +113,14 @@ pub(super) fn tunables_of(profile: &Profile) -> String {
 
 /// The setting where it was shown to pay, alone on stdout so that a shell can take it; what was seen on
 /// stderr, and in a record beside the profile, from which `doctor` answers.
-fn glibc(path: &Path, profile: &Profile, untried: bool) -> anyhow::Result<u8> {
+fn glibc(path: Option<&Path>, profile: &Profile, untried: bool) -> anyhow::Result<u8> {
     let setting = tunables_of(profile);
+    if setting.is_empty() {
+        output::tell(
+            "cachewise: the profile leaves copies and fills to libc: there is nothing to set",
+        );
+        return Ok(status::INCONCLUSIVE);
+    }
     if untried {
         return print_setting(&setting);
     }
@@ -128,6 +142,8 @@ fn glibc(path: &Path, profile: &Profile, untried: bool) -> anyhow::Result<u8> {
             for with in [pair % 2, 1 - pair % 2] {
                 let of_child = child(operation, (with == 1).then_some(setting.as_str()))?;
                 if bar.cancelled() {
+                    bar.clear();
+                    output::tell("cachewise: interrupted; the setting was not tried to the end");
                     return Ok(status::INTERRUPTED);
                 }
                 times[with].iter_mut().zip(of_child).for_each(|(all, time)| all.push(time));
@@ -146,12 +162,15 @@ fn glibc(path: &Path, profile: &Profile, untried: bool) -> anyhow::Result<u8> {
     output::tell(&advice::tried(&rows).terminal(None));
     let (answer, because) = advice::of_setting(&rows);
     let next = match answer {
+        Answer::Yes if path.is_none() => "start programs with this setting",
         Answer::Yes => "start programs with this setting; `cachewise doctor` remembers it",
         _ => "leave libc as it is: the setting is not printed; `cachewise doctor` says what else",
     };
     let trust = Trust::of(&rows, &warnings, false);
     output::tell(&Closing { answer, because, trust, next: next.to_owned() }.to_string());
-    if let Err(error) = keep(path, profile, machine, &setting, rows) {
+    // Beside the profile; of a shipped one there is no file.
+    let kept = path.map_or(Ok(()), |path| keep(path, profile, machine, &setting, rows));
+    if let Err(error) = kept {
         output::tell(&format!("note: not kept for `doctor`: {error:#}"));
     }
     if answer != Answer::Yes {

@@ -70,7 +70,10 @@ pub fn run(args: &Learn) -> anyhow::Result<u8> {
     if !cfg!(all(target_arch = "x86_64", target_os = "linux")) {
         bail!("call sites are learned on x86-64 Linux only");
     }
-    output::check_all(&[args.html.as_deref(), args.json.as_deref()])?;
+    let files = [args.html.as_deref(), args.json.as_deref()];
+    output::check_all(&files)?;
+    let in_place = files.into_iter().flatten().any(output::is_stdout);
+    let profile = args.profile.as_deref().map(learned::canonical).transpose()?;
     let library = exec::library(exec::LIBRARY, "--library", args.library.as_deref())?;
     let Some(program) = exec::program(&args.program[0]) else { return Ok(exec::NOT_FOUND) };
     if let Some(why) = exec::out_of_reach(&program) {
@@ -95,7 +98,7 @@ pub fn run(args: &Learn) -> anyhow::Result<u8> {
         program,
         command: &args.program,
         preload: exec::preload(&[library])?,
-        profile: args.profile.as_deref().map(learned::canonical).transpose()?,
+        profile,
         section,
     };
     let interrupted = exec::leave_signals_to_the_program()?;
@@ -118,7 +121,9 @@ pub fn run(args: &Learn) -> anyhow::Result<u8> {
         let told = format!("{own}: {because}: nothing learned");
         let next = "nothing: there is nothing to learn".to_owned();
         let closing = Closing { answer: Answer::No, because, trust: Trust::default(), next };
-        output::print(&format!("{told}\n\n{closing}"))?;
+        if !in_place {
+            output::print(&format!("{told}\n\n{closing}"))?;
+        }
         return Ok(exec::pass_on(ended));
     }
     let mut found = learned::read(&own, &launch.section)?;
@@ -152,7 +157,9 @@ pub fn run(args: &Learn) -> anyhow::Result<u8> {
         }
     };
     let sites = programs::sites(&found).terminal(output::width());
-    output::print(&format!("{sites}{text}\n{closing}"))?;
+    if !in_place {
+        output::print(&format!("{sites}{text}\n{closing}"))?;
+    }
     if let Some(file) = &args.html {
         output::write(file, programs::page(&found)?.as_bytes())?;
     }

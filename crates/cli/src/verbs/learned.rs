@@ -1,7 +1,7 @@
 //! What was learned of programs: a file each, beside the machine's profile; with names for people.
 
 use anyhow::{Context as _, bail};
-use cachewise::profile::user_path;
+use cachewise::profile::{Profile, user_path};
 use cachewise_learn::section::{MAX_BYTES, Section, Site};
 use cachewise_report::programs::{Program, SiteLine};
 use object::read::{Object as _, ObjectSymbol as _, ReadCache};
@@ -28,7 +28,10 @@ pub fn directory(profile: Option<&Path>) -> anyhow::Result<PathBuf> {
 
 /// The profile that the option names, wherever a program looks for it from.
 pub fn canonical(profile: &Path) -> anyhow::Result<PathBuf> {
-    fs::canonicalize(profile).with_context(|| format!("--profile {}", profile.display()))
+    let named = || format!("--profile {}", profile.display());
+    let path = fs::canonicalize(profile).with_context(named)?;
+    Profile::read(&path).context("--profile")?;
+    Ok(path)
 }
 
 /// The name that what is learned of a program goes by: that of its file, behind all links, as the

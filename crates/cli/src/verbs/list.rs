@@ -7,7 +7,7 @@ use cachewise::entry;
 use cachewise::profile::OPERATIONS;
 use cachewise_kernels::{Features, Operation};
 use cachewise_lab::experiments::{self, Experiment};
-use cachewise_lab::select;
+use cachewise_lab::{LabError, select};
 use cachewise_report::Table;
 use serde_json::{Value, json};
 
@@ -16,6 +16,18 @@ type Listed = (Table, Vec<Value>);
 
 /// Prints the kernels, the entries or the experiments.
 pub fn run(args: &List) -> anyhow::Result<u8> {
+    let (what, other) = match args.what {
+        Listing::Kernels => ("kernels", None),
+        Listing::Entries => ("entries", args.kernels.as_ref().map(|_| "--kernels")),
+        Listing::Experiments => {
+            let op = args.op.map(|_| "--op");
+            ("experiments", op.or(args.kernels.as_ref().map(|_| "--kernels")))
+        }
+    };
+    if let Some(option) = other {
+        let refusal = format!("{option}: not for {what}; use it with `list kernels`");
+        return Err(LabError::Usage(refusal).into());
+    }
     let (table, objects) = match args.what {
         Listing::Kernels => kernels(args)?,
         Listing::Entries => entries(args),
@@ -55,7 +67,8 @@ fn kernels(args: &List) -> anyhow::Result<Listed> {
 /// The entries of each operation, and which one calls take.
 fn entries(args: &List) -> Listed {
     // Asked first: an entry is chosen when the decisions are made.
-    let title = format!("Entries; decisions: {}", doctor::profile(&cachewise::profile_source()));
+    let title =
+        format!("Entry stubs; profile in force: {}", doctor::profile(&cachewise::profile_source()));
     let mut table = Table::new(title, &["operation", "entry", "needs", "here", "in use"]);
     let mut objects = Vec::new();
     for operation in args.op.map_or(OPERATIONS.to_vec(), |operation| vec![operation]) {

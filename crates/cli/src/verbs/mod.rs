@@ -18,6 +18,7 @@ pub mod tune;
 pub mod verify;
 
 use cachewise::Source;
+use cachewise::profile::Profile;
 use cachewise_measure::Machine;
 use std::path::Path;
 
@@ -34,6 +35,12 @@ fn file_of(source: Source) -> Option<&'static Path> {
         }
         _ => None,
     }
+}
+
+/// The profile that came with the library, where it is the one in force.
+fn shipped_in_force() -> Option<Profile> {
+    let Source::Shipped(_) = cachewise::profile_source() else { return None };
+    Profile::parse(cachewise::shipped_profile()?.text).ok()
 }
 
 /// The C library's name and version.

@@ -6,7 +6,7 @@ use crate::{output, status};
 use anyhow::Context;
 use cachewise_measure::record;
 use cachewise_report::splice::{self, Marker};
-use cachewise_report::{compare, matrix};
+use cachewise_report::{compare, html, matrix};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -51,6 +51,9 @@ fn summary(one: &Loaded) -> String {
     };
     let tables = one.decisions().map_or_else(measured, |decisions| vec![decisions]);
     let mut text = redraw::summary(record, &tables);
+    if record.rows.is_empty() {
+        text.insert_str(0, &format!("{}\n", html::NOTHING_COMPARED));
+    }
     if record.end.as_ref().is_some_and(|end| end.interrupted) {
         text.push_str("\nstopped before its end: these are the rows that were finished\n");
     }

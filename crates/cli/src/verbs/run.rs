@@ -48,6 +48,8 @@ pub fn run(args: &Run) -> anyhow::Result<u8> {
     // The profile in force decides for the library and, in glibc's terms, for libc.
     let follows = super::profile_in_force().and_then(|path| Profile::read(path).ok());
     let tunables = follows.as_ref().filter(|_| cfg!(target_env = "gnu")).map(tunables_of);
+    let nothing_to_set = tunables.as_ref().is_some_and(String::is_empty);
+    let tunables = tunables.filter(|_| !nothing_to_set);
     let is_peers = experiment.name == "peers";
     // Of several launches the first one tells.
     let left_out = |who: &str, why: &str| {
@@ -55,7 +57,12 @@ pub fn run(args: &Run) -> anyhow::Result<u8> {
             output::tell(&format!("note: {who} left out: {why}"));
         }
     };
-    if is_peers && tunables.is_none() {
+    if is_peers && nothing_to_set {
+        left_out(
+            TUNED_LIBC,
+            "the profile leaves copies and fills to libc: there is nothing to set",
+        );
+    } else if is_peers && tunables.is_none() {
         left_out(TUNED_LIBC, "it takes glibc and a profile for this CPU (`cachewise tune`)");
     }
     // Not what lies beside the program, which may be of another build.
@@ -236,8 +243,8 @@ fn show(
     if interrupted {
         output::tell(&format!("cachewise: interrupted; {} finished rows kept", rows.len()));
     }
-    let stdout = Some(Path::new("-"));
-    if args.json.as_deref() != stdout && args.html.as_deref() != stdout {
+    let files = [&args.json, &args.csv, &args.markdown, &args.html];
+    if !files.into_iter().flatten().any(|path| output::is_stdout(path)) {
         let mut text = redraw::summary(&record, &tables);
         if args.plot {
             text.push_str(&redraw::plots(&record));

@@ -3,7 +3,9 @@
 use crate::args::{Cli, Shell};
 use crate::{output, status};
 use anyhow::Context;
-use clap::CommandFactory as _;
+use cachewise_lab::experiments::ALL as EXPERIMENTS;
+use clap::builder::PossibleValuesParser;
+use clap::{Command, CommandFactory as _};
 use std::path::Path;
 
 pub fn completions(shell: Shell) -> anyhow::Result<u8> {
@@ -13,9 +15,25 @@ pub fn completions(shell: Shell) -> anyhow::Result<u8> {
         Shell::Fish => clap_complete::Shell::Fish,
     };
     let mut bytes = Vec::new();
-    clap_complete::generate(shell, &mut Cli::command(), "cachewise", &mut bytes);
+    let names = EXPERIMENTS.iter().map(|experiment| experiment.name);
+    let experiments = PossibleValuesParser::new(names.collect::<Vec<_>>());
+    let mut command = shown(&Cli::command()).mut_subcommand("run", |run| {
+        run.mut_arg("experiment", |name| name.value_parser(experiments))
+    });
+    clap_complete::generate(shell, &mut command, "cachewise", &mut bytes);
     output::print(&String::from_utf8_lossy(&bytes))?;
     Ok(status::OK)
+}
+
+/// The command without the verbs and options that are for its own use.
+fn shown(command: &Command) -> Command {
+    let arguments = command.get_arguments().filter(|argument| !argument.is_hide_set());
+    let verbs = command.get_subcommands().filter(|verb| !verb.is_hide_set());
+    // The parser takes names that live as long as the process, which ends after this.
+    let name: &'static str = command.get_name().to_owned().leak();
+    let shown = Command::new(name).version(env!("CARGO_PKG_VERSION"));
+    let shown = shown.about(command.get_about().cloned().unwrap_or_default());
+    shown.args(arguments.cloned()).subcommands(verbs.map(self::shown))
 }
 
 /// Prints the manual page, or writes one per verb.

@@ -46,9 +46,9 @@ pub fn run(args: &Tune) -> anyhow::Result<u8> {
     let profile_path = args.output.clone().map_or_else(|| default_path(args.system), Ok)?;
     let beside = || profile_path.with_extension("record.jsonl");
     let record_path = args.record.clone().unwrap_or_else(beside);
-    output::check_writable(&record_path)?;
+    output::check_keepable(&record_path)?;
     output::check_all(&[args.html.as_deref()])?;
-    output::check_writable(&profile_path)?;
+    output::check_keepable(&profile_path)?;
 
     let bar = RefCell::new(Bar::new()?);
     let seed = args.seed.unwrap_or_else(drawn_seed);
@@ -166,7 +166,10 @@ pub fn run(args: &Tune) -> anyhow::Result<u8> {
             written = page.and_then(|page| output::write(path, page.as_bytes()));
         }
     }
-    output::print(&text)?;
+    match args.html.as_deref().is_some_and(output::is_stdout) {
+        true => output::tell_all(&text),
+        false => output::print(&text)?,
+    }
     written?;
     Ok(status::OK)
 }
@@ -178,6 +181,7 @@ fn nothing_seen() -> u8 {
 
 /// Decides again from a record, and prints the profile; writes it where `--output` says so.
 fn again(path: &Path, args: &Tune) -> anyhow::Result<u8> {
+    output::check_all(&[args.output.as_deref()])?;
     let read = redraw::Loaded::read(path)?.record;
     let previous = again::previous(&read.header);
     let tuning = decide_again(&read.rows, facts(&read.header), &previous)
@@ -193,10 +197,8 @@ fn again(path: &Path, args: &Tune) -> anyhow::Result<u8> {
             profile.cpu
         ));
     }
-    match &args.output {
-        Some(file) => profile.write_atomic(file)?,
-        None => output::print(&profile.to_text())?,
-    }
+    let file = args.output.as_deref().unwrap_or(Path::new("-"));
+    output::write(file, profile.to_text().as_bytes())?;
     Ok(status::OK)
 }
 

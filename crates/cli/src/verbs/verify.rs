@@ -4,13 +4,19 @@ use super::drawn_seed;
 use crate::args::{Run, Tune};
 use crate::progress::Bar;
 use crate::{output, status};
+use cachewise_lab::LabError;
 use cachewise_lab::experiments::Experiment;
 use cachewise_lab::verify::{self, Verified};
 use cachewise_measure::MemoryBudget;
 
 /// `run EXPERIMENT --verify-only`.
 pub fn experiment(args: &Run, experiment: &Experiment) -> anyhow::Result<u8> {
-    let (name, operations) = (experiment.name, experiment.operations);
+    let name = experiment.name;
+    if let Some(other) = args.op.iter().find(|op| !experiment.operations.contains(op)) {
+        let refusal = format!("--op: not for {name}: it is not about {other}");
+        return Err(LabError::Usage(refusal).into());
+    }
+    let operations = if args.op.is_empty() { experiment.operations } else { &args.op };
     checked(name, args.memory, args.seed, |seed, bar| {
         let done = verify::kernels(operations, args.kernels.as_deref(), &args.size, seed, bar);
         bar.clear();

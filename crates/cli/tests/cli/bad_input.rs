@@ -14,7 +14,10 @@ fn each_wrong_argument_is_a_line_that_says_what_is_accepted() {
     for (arguments, parts) in [
         // The nearest names.
         ("run copy-matrix --kernels copy.avx.mt", &["copy.avx.mt", "copy.avx.nt"][..]),
-        ("run copy-metrics", &["copy-matrix"]),
+        (
+            "run copy-metrics",
+            &["found \"copy-metrics\"", "list experiments", "nearest: copy-matrix"],
+        ),
         ("run copy-matrix --size 12q", &["12q", "accepted"]),
         ("run copy-matrix --residency L7", &["L7", "accepted"]),
         ("run copy-matrix --rounds 3", &["3 is not in 15..=100000"]),
@@ -23,8 +26,8 @@ fn each_wrong_argument_is_a_line_that_says_what_is_accepted() {
         // Refused by the experiment itself.
         ("run page-clear --size 5000", &["found 5000, accepted whole pages"]),
         // The bound is told.
-        ("run copy-matrix --size 2G", &["2147483648", "accepted"]),
-        ("run copy-matrix --memory 1M", &["1048576", "accepted"]),
+        ("run copy-matrix --size 2G", &["found 2 GiB, accepted 1 B to "]),
+        ("run copy-matrix --memory 1M", &["found 1 MiB, accepted "]),
         ("tune --quick --budget 1s", &["--quick", "cannot be used with", "--budget"]),
         ("tune --from r.jsonl --quick", &["cannot be used with"]),
         ("run copy-matrix --verify-only --json -", &["cannot be used with"]),
@@ -36,7 +39,27 @@ fn each_wrong_argument_is_a_line_that_says_what_is_accepted() {
         ("run peers --peer nonsense", &["found \"nonsense\", accepted NAME=PATH:SYMBOL"]),
         ("run peers --peer x=libc.so.6:frob", &["\"frob\", which does not say what it does"]),
         ("run peers --peer x=libc.so.6:memcpy@fly", &["memcpy@fly"]),
-        ("compare a b --margin -3", &["-3"]),
+        ("compare a b --margin -3", &["found \"-3\", accepted per cent"]),
+        // A number with a sign is a wrong value, and no option.
+        ("explain --op copy --size -1", &["found \"-1\", accepted a number of bytes"]),
+        ("run copy-matrix --size -1", &["found \"-1\", accepted a number of bytes"]),
+        ("run copy-matrix --seed -1", &["'-1'", "--seed"]),
+        ("exec --pool -1 true", &["found \"-1\", accepted a number of bytes"]),
+        ("tune --budget -5", &["found \"-5\", accepted a duration"]),
+        // What would do nothing.
+        ("explain --op copy --size 4K --html p.html", &["cannot be used with"]),
+        ("explain --op memcmp --size 4K --reuse never", &["compare, which writes nothing"]),
+        ("export json --untried", &["accepted with `export glibc`"]),
+        ("list experiments --op copy", &["--op: not for experiments", "list kernels"]),
+        ("list entries --kernels copy0", &["--kernels: not for entries"]),
+        ("run copy-matrix --verify-only --html p.html", &["cannot be used with"]),
+        ("run copy-matrix --verify-only --plot", &["cannot be used with"]),
+        ("run copy-matrix --verify-only --op zero", &["--op: not for copy-matrix"]),
+        ("tune --verify-only --plot", &["cannot be used with"]),
+        // One stdout.
+        ("run copy-matrix --json - --csv -", &["more than one option"]),
+        ("compare a b --json - --csv -", &["more than one option"]),
+        ("report a -o - --csv -", &["more than one option"]),
         ("completions tcsh", &["tcsh"]),
     ] {
         refused(arguments, 2, parts);
@@ -56,6 +79,21 @@ fn unwritable_outputs_are_refused_before_anything_is_measured() {
         let file = "/nonexistent/directory/file";
         let refusal = refused(&format!("{command} {flag} {file}"), 1, &[file]);
         assert_eq!(refusal.err.lines().count(), 1, "it measured first: {refusal:?}");
+    }
+}
+
+/// Named by hand, a profile that cannot be read is an error; one that the environment names is a warning.
+#[test]
+fn a_program_is_not_run_on_another_profile_than_the_one_named() {
+    let folder = Folder::new();
+    let bad = folder.write("p.profile", "cachewise-profile 2\n");
+    for verb in ["exec", "learn"] {
+        refused(&format!("{verb} --profile {bad} -- echo ran"), 1, &["--profile", &bad]);
+        refused(
+            &format!("{verb} --profile /nonexistent -- echo ran"),
+            1,
+            &["--profile /nonexistent"],
+        );
     }
 }
 

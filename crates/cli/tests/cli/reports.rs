@@ -132,6 +132,19 @@ fn what_is_no_record_is_refused_by_name_and_line() {
     ends(&format!("report --check {}", record()), 2);
 }
 
+/// An experiment that was stopped at once leaves a whole record without rows.
+#[test]
+fn a_record_without_rows_is_said_to_have_none() {
+    let all = measured().read("a.jsonl");
+    let header = all.lines().next().expect("a header");
+    let end = json!({ "type": "end", "rows": 0, "interrupted": true, "seconds": 0.1 });
+    let folder = Folder::new();
+    let record = folder.write("r.jsonl", format!("{header}\n{end}\n"));
+    let nothing = "The record has no rows in which something was compared.";
+    assert_eq!(ok(&format!("report {record}")).lines().next(), Some(nothing));
+    has(&ok(&format!("report {record} -o -")), &[nothing]);
+}
+
 #[test]
 fn comparing_tells_by_exit_status() {
     let folder = Folder::new();

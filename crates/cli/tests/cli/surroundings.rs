@@ -5,6 +5,7 @@ use crate::exec_pool::{asked_beside, compiled, libraries};
 use crate::support::{Folder, asked, has, ok, refused, said, signal};
 use rustix::process::Signal;
 use std::fs::OpenOptions;
+use std::io::{BufRead as _, BufReader};
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -90,6 +91,14 @@ fn no_room_and_no_place_are_told_before_anything_is_measured() {
     has(ended.line(), &["is an absolute path"]);
     // A record's header.
     refused(&format!("{SMALL} --json /dev/full"), 1, &["space"]);
+    // A profile and its record are read again, and replaced by the next tuning: regular files.
+    for output in ["--output /dev/full", "--record /dev/full", "--output -"] {
+        refused(
+            &format!("tune --quick {output}"),
+            1,
+            &["a device or a pipe, accepted a file name"],
+        );
+    }
     let device = Path::new("/dev/full").metadata();
     assert!(device.is_ok_and(|metadata| !metadata.is_file()), "the device was replaced");
 }
@@ -112,6 +121,26 @@ fn a_terminal_that_goes_away_stops_nothing_that_shall_go_on() {
     }
     let ended = child.wait().expect("it ends");
     assert_eq!((ended.code(), ended.signal()), (Some(0), None));
+}
+
+/// A supervisor ends what it started: the program ends too, and its statistics are printed.
+#[test]
+fn a_program_that_is_counted_is_ended_with_the_command() {
+    let folder = Folder::new();
+    let text = "#include <signal.h>\n#include <stdio.h>\n#include <stdlib.h>\n#include <unistd.h>\n\
+                static void end(int signal) { _exit(signal); }\n\
+                int main(void) { signal(SIGTERM, end); puts(\"ready\"); fflush(stdout);\n\
+                for (;;) pause(); }";
+    let waits = compiled(text, &folder, "waits");
+    let mut exec = asked_beside(&format!("exec --stats -- {waits}"));
+    let mut child = exec.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("it starts");
+    let mut ready = String::new();
+    let mut out = BufReader::new(child.stdout.take().expect("piped"));
+    out.read_line(&mut ready).expect("a line");
+    signal(&child, Signal::TERM);
+    // The program holds the pipe until it ends.
+    assert_eq!(out.read_line(&mut ready).expect("an end"), 0);
+    assert_eq!(child.wait().expect("it ends").code(), Some(libc::SIGTERM));
 }
 
 const NINE: &str = "int main(void) { return 9; }";

@@ -1,6 +1,6 @@
 //! Every verb once for real, as a user would type it.
 
-use crate::support::{DECIDED, Folder, asked, has, ok, profile, root, said};
+use crate::support::{DECIDED, Folder, asked, has, ok, piped, profile, refused, root, said, text};
 use cachewise::profile::{Profile, fnv1a64};
 use cachewise_kernels::{Operation, resolve};
 use cachewise_measure::{PairedRatio, Writer, record};
@@ -41,6 +41,7 @@ fn every_alias_of_the_source_documents_is_listed_and_resolves() {
 fn listings_have_every_form() {
     let table = ok("list kernels --op zero");
     assert!(table.contains("zero.rep.stosb") && !table.contains("copy.avx"));
+    has(&ok("list entries"), &["Entry stubs; profile in force: "]);
     let entries = ok("list entries --op copy --format csv");
     if cfg!(target_arch = "x86_64") {
         assert!(entries.contains("copy,avx512vl,"), "{entries}");
@@ -121,6 +122,7 @@ fn explain_reads_a_compressed_record_and_names_who_is_called() {
     ok(&format!("tune --from {} -o {profile}", folder.path(name)));
     let told = |size: &str| ok(&format!("explain --op memcmp --size {size} --profile {profile}"));
     let [small, large] = [told("1K"), told("1M")];
+    has(&told("64"), &["done by the entry stub itself"]);
     has(&told("64"), &["whatever a profile says", "Entries with calls as programs make them"]);
     has(&small, &["compare of 1 KiB with reuse unknown: libc", "the library's own loop", "why: "]);
     has(&large, &["libc (from", "the C library's own routine", "Time over glibc 2.36's at 1 MiB"]);
@@ -148,6 +150,104 @@ fn an_experiment_prints_seed_columns_and_writes_its_files() {
     assert!(read.rows.iter().all(|row| row.operation_ns.len() >= 15));
     assert_eq!(folder.read("a.csv").lines().count(), 9);
     has(&folder.read("a.md"), &["| copy.sse2 |"]);
+}
+
+/// The decisions of a record, written where a stream takes them, and never in the place of a device.
+#[test]
+fn a_profile_that_is_decided_again_goes_where_it_is_sent() {
+    let stored = root().join("record/2026-11-26-tune-quick-zen4-guest.jsonl.gz");
+    let tune = format!("tune --from {}", stored.display());
+    let printed = ok(&tune);
+    assert!(Profile::parse(printed.as_bytes()).is_ok(), "{printed}");
+    assert_eq!(ok(&format!("{tune} -o -")), printed);
+    refused(&format!("{tune} -o /nonexistent/p.profile"), 1, &["/nonexistent/p.profile"]);
+    assert!(!Path::new("/nonexistent").exists());
+    // A device of a test's own: what is not a file is written into.
+    let folder = Folder::new();
+    let pipe = folder.path("pipe");
+    said(Command::new("mkfifo").arg(&pipe)).with(0);
+    let reader = piped({
+        let mut cat = Command::new("cat");
+        cat.arg(&pipe);
+        cat
+    });
+    ok(&format!("{tune} -o {pipe}"));
+    let read = reader.wait_with_output().expect("it ends");
+    assert_eq!(text(&read.stdout), printed);
+    assert_eq!(folder.names(), ["pipe"]);
+}
+
+/// A profile that leaves everything to libc: `tune` says no, `doctor` agrees, and nothing is to be set.
+#[test]
+fn a_tuning_that_found_nothing_is_an_answer() {
+    let folder = Folder::new();
+    let stored = root().join("record/2026-11-26-tune-quick-zen4-guest.jsonl.gz");
+    let mut unpacked = String::new();
+    let stored = std::fs::File::open(stored).expect("the record");
+    flate2::read::GzDecoder::new(stored).read_to_string(&mut unpacked).expect("text");
+    let whole = record::read_text("stored", &unpacked).expect("a record");
+    let doctor = |rounds: usize, status: i32| {
+        let mut writer = Writer::create(Path::new(&folder.path("p.record.jsonl"))).expect("room");
+        writer.header(&whole.header).expect("room");
+        for mut row in whole.rows.iter().filter(|row| row.experiment == "tune").cloned() {
+            row.operation_ns.truncate(rounds);
+            writer.row(&row).expect("room");
+        }
+        let mut decisions = whole.decisions.clone();
+        decisions.kernels.iter_mut().for_each(|decision| decision.kernel = "libc".to_owned());
+        writer.decisions(&decisions).expect("room");
+        writer.finish(false).expect("room");
+        let checksum = fnv1a64(folder.read("p.record.jsonl").as_bytes());
+        let record = format!("record p.record.jsonl fnv1a64:{checksum:016x}");
+        let libc = "decide copy unknown 256 max libc copy.gpr64\ndecide fill unknown 256 max libc";
+        let profile = folder.write("p.profile", profile(&format!("{record}\n{libc}")));
+        let told = said(asked("doctor").env("CACHEWISE_PROFILE", &profile)).with(status);
+        told.out.lines().next().unwrap_or_default().to_owned()
+    };
+    let fine = doctor(usize::MAX, 0);
+    assert!(fine.starts_with("The C library is fine here: no kernel was shown"), "{fine}");
+    let short = doctor(1, 4);
+    assert!(short.starts_with("Cannot tell, because there was time for 1 round "), "{short}");
+    let export = format!("export glibc --untried --profile {}", folder.path("p.profile"));
+    let nothing = refused(&export, 4, &["there is nothing to set"]);
+    assert!(nothing.out.is_empty());
+}
+
+/// Where the profile in force came with the library, that one is exported.
+#[test]
+fn a_shipped_profile_is_exported_where_it_is_in_force() {
+    let export = |form: &str| said(asked(&format!("export {form}")).env("HOME", "/nonexistent"));
+    match cachewise::shipped_profile().filter(|shipped| shipped.unfit.is_none()) {
+        Some(shipped) => {
+            let printed = export("profile").with(0).out;
+            let [printed, shipped] = [printed.as_bytes(), shipped.text]
+                .map(|text| Profile::parse(text).expect("a profile").decisions);
+            assert_eq!(printed, shipped);
+            compile_header(&Folder::new(), &export("c").with(0).out);
+        }
+        None => has(export("profile").with(1).line(), &["no profile for this CPU"]),
+    }
+}
+
+#[test]
+fn completions_offer_what_help_shows() {
+    for shell in ["bash", "zsh", "fish"] {
+        let printed = ok(&format!("completions {shell}"));
+        assert!(printed.contains("launches"), "{shell}");
+        // Fish completes options only.
+        assert!(shell == "fish" || printed.contains("copy-matrix"), "{shell}");
+        for hidden in ["launch-record", "helper"] {
+            assert!(!printed.contains(hidden), "{shell}: {hidden}");
+        }
+    }
+}
+
+#[test]
+fn one_file_on_stdout_replaces_the_tables() {
+    let run = "run zero-matrix --kernels zero\\.sse2 --size 512 --residency L1";
+    let csv = ok(&format!("{run} --csv -"));
+    assert!(csv.starts_with("experiment,operation,"), "{csv}");
+    assert!(csv.contains("zero.sse2") && !csv.contains("gain here"), "{csv}");
 }
 
 #[test]

@@ -31,7 +31,7 @@ pub(super) fn speeds() -> Vec<Figure> {
 }
 
 pub(super) fn costs() -> Vec<Figure> {
-    let title = "Whole cost: the operation, the later reader, the neighbour's lost lines";
+    let title = "Whole cost: the operation, the later reader, the lines that the bystander lost";
     vec![Figure::bars(title, "cost").by(&PANELS)]
 }
 

@@ -201,8 +201,12 @@ pub const ALL: &[Experiment] = &[
 /// [`LabError::Usage`] with the names there are.
 pub fn find(name: &str) -> Result<&'static Experiment> {
     ALL.iter().find(|experiment| experiment.name == name).ok_or_else(|| {
-        let known: Vec<&str> = ALL.iter().map(|experiment| experiment.name).collect();
-        LabError::unsuited("experiment", format!("\"{name}\""), &known.join(", "))
+        let nearest = crate::select::nearest(name, ALL.iter().map(|experiment| experiment.name));
+        LabError::Usage(format!(
+            "experiment: found \"{name}\", accepted one that `cachewise list experiments` names; \
+             nearest: {}",
+            nearest.join(", ")
+        ))
     })
 }
 

@@ -160,12 +160,18 @@ fn section(index: usize, sheet: &Sheet<'_>, plots: &[Plot]) -> Value {
     }
 }
 
+/// What stands in a headline's place where there are no rows.
+pub const NOTHING_COMPARED: &str = "The record has no rows in which something was compared.";
+
 /// A headline for a record that has none.
 fn tally(rows: &[Row]) -> String {
     let against: Vec<&Row> = rows.iter().filter(|row| row.candidate != row.reference).collect();
     let [faster, slower] = [Verdict::Faster, Verdict::Slower].map(|verdict| {
         against.iter().filter(|row| crate::cost::verdict(row) == Some(verdict)).count()
     });
+    if against.is_empty() {
+        return NOTHING_COMPARED.to_owned();
+    }
     let reference = against.first().map_or("the reference", |row| row.reference.as_str());
     let (all, others) = (against.len(), against.len() - faster - slower);
     format!(

@@ -66,7 +66,7 @@ fn an_empty_record_makes_a_page_and_none_does_not() {
     if let Some(end) = &mut none.end {
         end.verdicts.clear();
     }
-    assert!(drawn(&none).contains("Of 0 comparisons"));
+    assert!(drawn(&none).contains(NOTHING_COMPARED));
     assert!(page(&[]).is_err());
 }
 

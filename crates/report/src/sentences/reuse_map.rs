@@ -35,7 +35,7 @@ fn of_operation(cells: &Cells<'_>, operation: &str) -> Vec<String> {
     let question = if operation == "copy" {
         "Is there ANY workload which will be faster on non-NT copy_page() than on NT one? (000.14)"
     } else {
-        "The same question for zeroing"
+        "And for zeroing?"
     };
     let takes = |((_, row), pair): &Found<'_>| {
         format!("{} takes {} as {}", row.candidate, times(*pair), row.reference)
