@@ -115,10 +115,7 @@ fn each_mistake_is_named_with_line_field_finding_and_what_is_accepted() {
         parse("cachewise-profile 3\nanything"),
         "line 1, version: found 3, accepted 1 to 2 (a newer cachewise wrote it)"
     );
-    assert_eq!(
-        parse(HEAD),
-        "line 3, end: found the end of the file after 3 lines, accepted an end line"
-    );
+    assert_eq!(parse(HEAD), "line 3, end: found the end of the file, accepted an end line");
     let cases = [
         (
             "decide copy unknown 256 12q copy.avx\n",

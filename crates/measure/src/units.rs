@@ -14,6 +14,12 @@ pub fn bytes(n: u64) -> String {
     format!("{text} {}", UNITS[unit])
 }
 
+/// A number of things: `1 thread`, `2 launches`.
+pub fn counted(number: usize, what: &str) -> String {
+    let ending = if what.ends_with("ch") { "es" } else { "s" };
+    if number == 1 { format!("1 {what}") } else { format!("{number} {what}{ending}") }
+}
+
 /// The inverse of [`bytes`], also without space, `i` or `B`: `32M`, `4KiB`, `1500`. Prefixes are
 /// binary.
 ///

@@ -4,7 +4,7 @@
 use crate::Table;
 use crate::closing::{Answer, Closing, Trust};
 use crate::rows::{or_dash, sorted};
-use crate::units::{bytes, gain};
+use crate::units::{bytes, counted, gain};
 use cachewise_measure::record::{Decision, Decisions};
 use cachewise_measure::stats::{LEAST_ROUNDS as INTERVAL_ROUNDS, geometric_mean, median};
 use cachewise_measure::{PairedRatio, Record, Row, ThreadDecision, Warning};
@@ -171,7 +171,7 @@ impl<'t> Tuned<'t> {
         let libc = libc.filter(|row| row.candidate == row.reference);
         let rounds: Vec<f64> = libc.map(|row| row.operation_ns.len() as f64).collect();
         let most = if rounds.is_empty() { 0 } else { median(&rounds) as usize };
-        (most < INTERVAL_ROUNDS).then(|| rounds_in_words(most))
+        (most < INTERVAL_ROUNDS).then(|| counted(most, "round"))
     }
 
     /// Whether a kernel is to be called anywhere.
@@ -348,13 +348,9 @@ fn by_mean<'r>(
 /// A ratio with its interval, or with its rounds where these are too few for one.
 fn with_interval(ratio: PairedRatio) -> String {
     match ratio.rounds {
-        rounds @ ..INTERVAL_ROUNDS => format!("{:.3} ({})", ratio.median, rounds_in_words(rounds)),
+        rounds @ ..INTERVAL_ROUNDS => format!("{:.3} ({})", ratio.median, counted(rounds, "round")),
         _ => ratio.to_string(),
     }
-}
-
-fn rounds_in_words(rounds: usize) -> String {
-    format!("{rounds} {}", if rounds == 1 { "round" } else { "rounds" })
 }
 
 /// The kernels at one size, the chosen one first, then the fastest.

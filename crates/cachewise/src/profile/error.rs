@@ -203,9 +203,7 @@ impl fmt::Display for ProfileError {
                 let (from, to) = (OLDEST_VERSION, VERSION);
                 write!(f, "{found}, accepted {from} to {to} (a newer cachewise wrote it)")
             }
-            E::Truncated { lines } => {
-                write!(f, "the end of the file after {lines} lines, accepted an end line")
-            }
+            E::Truncated { .. } => f.write_str("the end of the file, accepted an end line"),
             E::Field { found, accepted, .. } => write!(f, "\"{found}\", accepted {accepted}"),
             E::Duplicate { .. } => f.write_str("a second one, accepted one"),
             E::Missing { .. } => f.write_str("none, accepted one"),

@@ -7,7 +7,7 @@ use crate::{output, status};
 use anyhow::{Context as _, bail};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
-use signal_hook::consts::{SIGHUP, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -16,7 +16,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus};
+use std::process::{Command, ExitStatus};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -82,13 +82,18 @@ fn section(args: &Exec, program: &Path) -> anyhow::Result<Option<PathBuf>> {
     }
 }
 
-/// The terminal's signals are for the program: we stay to tell what came of it. Whether one came.
+/// Signals are for the program: we stay to tell what came of it. Whether one came.
 pub(super) fn leave_signals_to_the_program() -> std::io::Result<Arc<AtomicBool>> {
     let came = Arc::new(AtomicBool::new(false));
-    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGQUIT] {
+    for signal in [SIGINT, SIGQUIT].into_iter().chain(passed_on()) {
         signal_hook::flag::register(signal, Arc::clone(&came))?;
     }
     Ok(came)
+}
+
+/// Signals that nobody sends to a whole group: a supervisor means the program.
+fn passed_on() -> impl Iterator<Item = i32> {
+    [SIGTERM, SIGHUP].into_iter().filter(|signal| !is_ignored(*signal))
 }
 
 /// Runs it as a child, which writes what it counted into files.
@@ -105,11 +110,8 @@ fn with_statistics(mut command: Command, program: &Path, args: &Exec) -> anyhow:
         command.env("CACHEWISE_POOL_STATS_FILE", pools.path());
     }
     leave_signals_to_the_program()?;
-    // Those that nobody sends to a whole group: a supervisor means the program.
-    let passed_on = [SIGTERM, SIGHUP].into_iter().filter(|signal| !is_ignored(*signal));
-    let signals = Signals::new(passed_on)?;
-    let ended = match command.spawn() {
-        Ok(child) => ended(child, signals)?,
+    let ended = match ended(&mut command)? {
+        Ok(ended) => ended,
         Err(error) => return Ok(not_started(program, &error)),
     };
     // What cannot be told leaves the program's status as it is.
@@ -130,8 +132,13 @@ fn with_statistics(mut command: Command, program: &Path, args: &Exec) -> anyhow:
     Ok(pass_on(ended))
 }
 
-/// How a child ended, to which signals were passed on meanwhile.
-fn ended(mut child: Child, mut signals: Signals) -> std::io::Result<ExitStatus> {
+/// How a child ended, to which signals were passed on meanwhile; or why it was not started.
+pub(super) fn ended(command: &mut Command) -> std::io::Result<Result<ExitStatus, std::io::Error>> {
+    let mut signals = Signals::new(passed_on())?;
+    let mut child = match command.spawn() {
+        Ok(child) => child,
+        Err(error) => return Ok(Err(error)),
+    };
     let (pid, handle) = (Pid::from_child(&child), signals.handle());
     let pass_on = std::thread::spawn(move || {
         for signal in signals.forever().filter_map(Signal::from_named_raw) {
@@ -144,7 +151,7 @@ fn ended(mut child: Child, mut signals: Signals) -> std::io::Result<ExitStatus> 
     while matches!(waitid(WaitId::Pid(pid), there), Err(Errno::INTR)) {}
     handle.close();
     let _ = pass_on.join();
-    child.wait()
+    Ok(Ok(child.wait()?))
 }
 
 /// What processes appended to a file. Where that is nothing, they could have.

@@ -105,8 +105,8 @@ pub fn run(args: &Learn) -> anyhow::Result<u8> {
     let mut ended = ExitStatus::default();
     let mut runs = 0;
     while runs < args.runs && ended.success() && !interrupted.load(Ordering::Relaxed) {
-        ended = match launch.command(On::Trial).spawn() {
-            Ok(mut child) => child.wait()?,
+        ended = match exec::ended(&mut launch.command(On::Trial))? {
+            Ok(ended) => ended,
             Err(error) => return Ok(exec::not_started(&launch.program, &error)),
         };
         runs += 1;

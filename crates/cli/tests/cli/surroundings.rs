@@ -5,7 +5,7 @@ use crate::exec_pool::{asked_beside, compiled, libraries};
 use crate::support::{Folder, asked, has, ok, refused, said, signal};
 use rustix::process::Signal;
 use std::fs::OpenOptions;
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Read as _};
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -123,24 +123,30 @@ fn a_terminal_that_goes_away_stops_nothing_that_shall_go_on() {
     assert_eq!((ended.code(), ended.signal()), (Some(0), None));
 }
 
-/// A supervisor ends what it started: the program ends too, and its statistics are printed.
+/// A supervisor ends what it started: the program ends too, and what came of it is told.
 #[test]
-fn a_program_that_is_counted_is_ended_with_the_command() {
+fn a_program_is_ended_with_the_command() {
     let folder = Folder::new();
     let text = "#include <signal.h>\n#include <stdio.h>\n#include <stdlib.h>\n#include <unistd.h>\n\
                 static void end(int signal) { _exit(signal); }\n\
                 int main(void) { signal(SIGTERM, end); puts(\"ready\"); fflush(stdout);\n\
                 for (;;) pause(); }";
     let waits = compiled(text, &folder, "waits");
-    let mut exec = asked_beside(&format!("exec --stats -- {waits}"));
-    let mut child = exec.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("it starts");
-    let mut ready = String::new();
-    let mut out = BufReader::new(child.stdout.take().expect("piped"));
-    out.read_line(&mut ready).expect("a line");
-    signal(&child, Signal::TERM);
-    // The program holds the pipe until it ends.
-    assert_eq!(out.read_line(&mut ready).expect("an end"), 0);
-    assert_eq!(child.wait().expect("it ends").code(), Some(libc::SIGTERM));
+    for verb in ["exec --stats", "learn --runs 3"] {
+        let mut asked = asked_beside(&format!("{verb} -- {waits}"));
+        asked.env("XDG_DATA_HOME", folder.path("data"));
+        let mut child = asked.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect(verb);
+        let mut ready = String::new();
+        let mut out = BufReader::new(child.stdout.take().expect("piped"));
+        out.read_line(&mut ready).expect("a line");
+        assert_eq!(ready, "ready\n", "{verb}");
+        signal(&child, Signal::TERM);
+        // The program holds the pipe until it ends.
+        let mut told = String::new();
+        out.read_to_string(&mut told).expect("an end");
+        assert!(!told.contains("ready"), "{verb}: {told}");
+        assert_eq!(child.wait().expect("it ends").code(), Some(libc::SIGTERM), "{verb}");
+    }
 }
 
 const NINE: &str = "int main(void) { return 9; }";

@@ -46,7 +46,9 @@ const FAULTED: [Column<Row>; 14] = [
 
 fn faulted(((reps, threads), mut rows): ((f64, f64), Vec<&Row>)) -> Table {
     rows.sort_by(|a, b| axis(a, LINES).total_cmp(&axis(b, LINES)));
-    let caption = format!("{reps} repetitions, {threads} threads: pages taken and touched");
+    let of = |number: f64, what| counted(number as usize, what);
+    let (reps, threads) = (of(reps, "repetition"), of(threads, "thread"));
+    let caption = format!("{reps}, {threads}: pages taken and touched");
     let mut table = Table::listing(caption, &FAULTED, rows);
     table.remark(
         "Gb: decimal, all repetitions; User + System is exact, their proportion the tick's (no \

@@ -6,7 +6,9 @@ pub(super) use crate::table::{Column, Table};
 pub(super) use cachewise_kernels::find;
 pub(super) use cachewise_measure::record::names::*;
 pub(super) use cachewise_measure::record::{by_cell, distinct, groups};
-pub(super) use cachewise_measure::units::{bytes, gigabytes_per_second, significant, time};
+pub(super) use cachewise_measure::units::{
+    bytes, counted, gigabytes_per_second, significant, time,
+};
 pub(super) use cachewise_measure::{
     CellKey, Histogram, PairedRatio, ProofVerdict, Row, Verdict, stats,
 };

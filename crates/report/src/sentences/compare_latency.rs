@@ -181,7 +181,7 @@ fn clock(calls: &[&Row]) -> Option<String> {
     Some(format!(
         "Single calls ({}, {}): reading the clock cost {:.1} ns, subtracted from each; its smallest \
          step is {:.2} ns, so that no single call is known better than that",
-        counted(launches, "launch").replace("launchs", "launches"),
+        counted(launches, "launch"),
         if own { "each a process of its own" } else { "all in one process" },
         row.extra.get(CLOCK_COST)?,
         row.extra.get(CLOCK_STEP)?

@@ -4,7 +4,7 @@ pub(super) use crate::rows::{axis, operation_and_size};
 pub(super) use cachewise_kernels::{Kernel, PAGE_SIZE, RegisterClass, find};
 pub(super) use cachewise_measure::record::names::*;
 pub(super) use cachewise_measure::record::{by_cell, distinct, groups, paying};
-pub(super) use cachewise_measure::units::bytes;
+pub(super) use cachewise_measure::units::{bytes, counted};
 pub(super) use cachewise_measure::{
     CellKey, Decision, Histogram, MARGIN, PairedRatio, ProofVerdict, Row, ThreadDecision, Verdict,
     stats,
@@ -136,11 +136,6 @@ pub(super) fn extremes(values: impl IntoIterator<Item = f64>) -> Option<(f64, f6
 /// The fastest of some rows.
 pub(super) fn fastest<'r>(rows: impl IntoIterator<Item = &'r Row>) -> Option<&'r Row> {
     rows.into_iter().min_by(|a, b| a.median_ns().total_cmp(&b.median_ns()))
-}
-
-/// A number of this and so many of that.
-pub(super) fn counted(number: usize, what: &str) -> String {
-    if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
 }
 
 /// What is said in each of some cases, against what is kept of it in `snapshots`.
