@@ -77,7 +77,7 @@ impl Table {
     }
 
     /// For a terminal that is `width` columns wide (`None`: no limit, nothing is wrapped). One that leaves
-    /// less than [`NARROWEST`] for a column wraps lines by itself: words would be cut into letters.
+    /// less than 6 for a column wraps lines by itself: words would be cut into letters.
     pub fn terminal(&self, width: Option<u16>) -> String {
         let mut drawn = comfy_table::Table::new();
         drawn.load_preset(presets::NOTHING);

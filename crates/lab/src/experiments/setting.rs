@@ -33,8 +33,8 @@ pub struct Options {
     pub peers: Vec<crate::peers::Peer>,
     /// Sizes and alignments to call with, or first differences, in place of those built in.
     pub distribution: Option<std::path::PathBuf>,
-    /// Tunables under which libc is a further peer, in a process of the `helper`'s
-    /// ([`crate::tuned_libc`]); without them that row is left out.
+    /// Tunables under which libc is a further peer, in a process of the `helper`'s; without them that row is
+    /// left out.
     pub tunables: Option<String>,
     /// The C library of this build: `peers` calls it too, as far away from the caller as libc is.
     pub shared: Option<std::path::PathBuf>,
