@@ -1,0 +1,72 @@
+//! System calls that fail on demand, in the whole process. For tests.
+use rustix::io::Errno;
+use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
+
+/// A call that can be made to fail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(usize)]
+pub enum Call {
+    /// Mapping memory.
+    Map,
+    /// Giving pages back.
+    Discard,
+    /// Populating pages.
+    Populate,
+    /// Advice on huge pages.
+    Huge,
+    /// Mapping with explicit huge pages.
+    Hugetlb,
+    /// Binding to a node.
+    Bind,
+    /// Making a shared file.
+    Memfd,
+    /// Starting a thread.
+    Thread,
+    /// Taking the pool's lock to bring back a block in flight.
+    Land,
+    /// Allowing the system to take pages.
+    FreeLazily,
+}
+
+const CALLS: usize = 10;
+static LEFT: [AtomicU32; CALLS] = [const { AtomicU32::new(0) }; CALLS];
+static ANSWER: [AtomicI32; CALLS] = [const { AtomicI32::new(0) }; CALLS];
+
+/// Lets the next `times` calls of that kind fail with the error number `errno`.
+pub fn fail(call: Call, times: u32, errno: i32) {
+    ANSWER[call as usize].store(errno, Ordering::SeqCst);
+    LEFT[call as usize].store(times, Ordering::SeqCst);
+}
+
+static LOAD: AtomicU32 = AtomicU32::new(u32::MAX);
+
+/// Lets the load average be what is said, in hundredths; without a value, what it is.
+pub fn load(hundredths: Option<u32>) {
+    LOAD.store(hundredths.unwrap_or(u32::MAX), Ordering::SeqCst);
+}
+
+pub(crate) fn injected_load() -> Option<f64> {
+    let hundredths = LOAD.load(Ordering::SeqCst);
+    (hundredths != u32::MAX).then(|| f64::from(hundredths) / 100.0)
+}
+
+static LIMITED: AtomicU32 = AtomicU32::new(0);
+
+/// Lets pools made from now on take this process for one whose memory a control group limits;
+/// or not any more.
+pub fn limited(limited: bool) {
+    LIMITED.store(u32::from(limited), Ordering::SeqCst);
+}
+
+pub(crate) fn is_limited() -> bool {
+    LIMITED.load(Ordering::SeqCst) != 0
+}
+
+pub(crate) fn check(call: Call) -> Result<(), Errno> {
+    let due = LEFT[call as usize]
+        .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1));
+    match due {
+        Ok(_) => Err(Errno::from_raw_os_error(ANSWER[call as usize].load(Ordering::SeqCst))),
+        Err(_) => Ok(()),
+    }
+}
