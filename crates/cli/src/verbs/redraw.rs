@@ -8,7 +8,6 @@ use cachewise_measure::{Record, record};
 use cachewise_report::html::{self, Sheet};
 use cachewise_report::tuning::Tuned;
 use cachewise_report::{Table, plot, text};
-use std::io::Read as _;
 use std::path::Path;
 
 /// Columns where there is no terminal to ask.
@@ -21,19 +20,10 @@ pub struct Loaded {
 }
 
 impl Loaded {
-    /// Reads a record, unpacking it where it is compressed. A tuning's of schema 1, which does not say
+    /// Reads a record. A tuning's of schema 1, which does not say
     /// what was decided, is decided from its rows again.
     pub fn read(path: &Path) -> anyhow::Result<Loaded> {
-        let file = path.display().to_string();
-        let mut data = record::bytes(path).with_context(|| file.clone())?;
-        if data.starts_with(&[0x1f, 0x8b]) {
-            let packed = std::mem::take(&mut data);
-            flate2::read::MultiGzDecoder::new(packed.as_slice())
-                .take(record::MOST_BYTES)
-                .read_to_end(&mut data)
-                .with_context(|| format!("{file}: not unpacked; accepted: a whole gzip file"))?;
-        }
-        let mut record = record::read_text(&file, &String::from_utf8_lossy(&data))?;
+        let mut record = record::read(path)?;
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         if record.header.schema == 1
             && record.decisions.kernels.is_empty()

@@ -5,7 +5,6 @@ use cachewise::profile::{Profile, fnv1a64};
 use cachewise_kernels::{Operation, resolve};
 use cachewise_measure::{PairedRatio, Writer, record};
 use serde_json::Value;
-use std::io::Read as _;
 use std::path::Path;
 use std::process::Command;
 
@@ -74,10 +73,7 @@ fn doctor_speaks_text_and_json() {
 /// A profile for this CPU whose record says that the library takes this part of libc's time.
 fn measured_here(folder: &Folder, ratio: f64) -> String {
     let stored = root().join("record/2026-11-22-tune-quick-zen3-guest.jsonl.gz");
-    let stored = std::fs::File::open(stored).expect("the record");
-    let mut text = String::new();
-    flate2::read::GzDecoder::new(stored).read_to_string(&mut text).expect("text");
-    let whole = record::read_text("stored", &text).expect("a record");
+    let whole = record::read(&stored).expect("a record");
     let mut writer = Writer::create(Path::new(&folder.path("p.record.jsonl"))).expect("room");
     writer.header(&whole.header).expect("room");
     for mut row in whole.rows.into_iter().filter(|row| row.experiment == "tune-library") {
@@ -182,10 +178,7 @@ fn a_profile_that_is_decided_again_goes_where_it_is_sent() {
 fn a_tuning_that_found_nothing_is_an_answer() {
     let folder = Folder::new();
     let stored = root().join("record/2026-11-26-tune-quick-zen4-guest.jsonl.gz");
-    let mut unpacked = String::new();
-    let stored = std::fs::File::open(stored).expect("the record");
-    flate2::read::GzDecoder::new(stored).read_to_string(&mut unpacked).expect("text");
-    let whole = record::read_text("stored", &unpacked).expect("a record");
+    let whole = record::read(&stored).expect("a record");
     let doctor = |rounds: usize, status: i32| {
         let mut writer = Writer::create(Path::new(&folder.path("p.record.jsonl"))).expect("room");
         writer.header(&whole.header).expect("room");

@@ -26,7 +26,6 @@ use cachewise_measure::{Row, stats};
 use check::{Outcome, check};
 use simulated::Kind;
 use std::collections::BTreeMap;
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 use table::Table;
@@ -62,10 +61,7 @@ fn at(place: &str) -> PathBuf {
 }
 
 fn unpacked(path: &Path) -> record::Record {
-    let mut text = String::new();
-    let packed = std::fs::File::open(path).unwrap_or_else(|error| panic!("{path:?}: {error}"));
-    flate2::read::GzDecoder::new(packed).read_to_string(&mut text).expect("gzip");
-    record::read_text(&path.to_string_lossy(), &text).expect("a record")
+    record::read(path).unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// The newest record of `tune --quick` on a machine; names begin with the date.

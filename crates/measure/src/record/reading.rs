@@ -3,6 +3,7 @@
 use super::names::OLD_CANDIDATES;
 use super::{Decisions, Figure, Header, Record, Row, SCHEMA_VERSION};
 use crate::PairedRatio;
+use flate2::read::MultiGzDecoder;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::io::Read as _;
@@ -47,14 +48,25 @@ pub fn bytes(path: &Path) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Reads a whole record.
+/// How a gzip file begins (RFC 1952, 2.3.1).
+const GZIP: [u8; 2] = [0x1f, 0x8b];
+
+/// Reads a whole record, unpacking it where it is compressed by gzip.
 ///
 /// # Errors
 /// [`RecordError`] for whatever keeps it from being one.
 pub fn read(path: &Path) -> Result<Record, RecordError> {
     let file = path.display().to_string();
-    let bytes = bytes(path).map_err(|source| RecordError::Io { file: file.clone(), source })?;
-    read_text(&file, &String::from_utf8_lossy(&bytes))
+    let mut data = bytes(path).map_err(|source| RecordError::Io { file: file.clone(), source })?;
+    if data.starts_with(&GZIP) {
+        let packed = std::mem::take(&mut data);
+        let unpacked = MultiGzDecoder::new(&*packed).take(MOST_BYTES).read_to_end(&mut data);
+        unpacked.map_err(|error| RecordError::Refused {
+            at: file.clone(),
+            what: format!("not unpacked: {error}; accepted: a whole gzip file"),
+        })?;
+    }
+    read_text(&file, &String::from_utf8_lossy(&data))
 }
 
 /// Reads a record from text; errors call it `file`.

@@ -1,7 +1,6 @@
 //! The records of `record/`, by name.
 
 use cachewise_measure::{Record, record};
-use std::io::Read as _;
 
 /// All of them, in the order of their names.
 pub fn records() -> Vec<(String, Record)> {
@@ -12,12 +11,8 @@ pub fn records() -> Vec<(String, Record)> {
     names.retain(|name| name.ends_with(".jsonl.gz"));
     names.sort();
     let read = |name: String| {
-        let stored = std::fs::File::open(format!("{directory}/{name}")).expect("a record");
-        let mut text = String::new();
-        let mut decoder = flate2::read::MultiGzDecoder::new(stored);
-        decoder.read_to_string(&mut text).expect("a whole gzip file");
-        let record = record::read_text(&name, &text).unwrap_or_else(|error| panic!("{error}"));
-        (name, record)
+        let record = record::read(format!("{directory}/{name}").as_ref());
+        (name, record.unwrap_or_else(|error| panic!("{error}")))
     };
     names.into_iter().map(read).collect()
 }
