@@ -135,7 +135,7 @@ fn a_command_that_cargo_installed_runs_programs_on_the_library() {
     let output = homeless.output().expect("it runs");
     assert_eq!(output.status.code(), Some(1));
     let told = String::from_utf8_lossy(&output.stderr);
-    assert!(told.contains("neither HOME nor XDG_DATA_HOME"), "{told}");
+    assert!(told.contains("neither XDG_DATA_HOME nor HOME"), "{told}");
 }
 
 #[test]
