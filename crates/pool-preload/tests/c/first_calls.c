@@ -11,13 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define CHECK(what) \
-    do { \
-        if (!(what)) { \
-            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #what); \
-            _exit(1); \
-        } \
-    } while (0)
+#include "check.h"
 
 enum { THREADS = 8, LENGTH = 300 };
 static int ready, go;

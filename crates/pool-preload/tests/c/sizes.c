@@ -10,13 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define CHECK(what) \
-    do { \
-        if (!(what)) { \
-            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #what); \
-            _exit(1); \
-        } \
-    } while (0)
+#include "check.h"
 
 /* Before this program's main, and before some constructors: the allocator has to work there. */
 static char *early;

@@ -12,13 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define CHECK(what) \
-    do { \
-        if (!(what)) { \
-            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #what); \
-            _exit(1); \
-        } \
-    } while (0)
+#include "check.h"
 
 enum { LARGE = 1 << 20 };
 
