@@ -43,7 +43,7 @@ enum What {
     Entries,
 }
 
-/// Rounds that the referee is expected to take of a cell.
+/// Rounds that the referee is expected to take of a cell: on simulated machines, where little fails, 4 to 6.
 const REFEREED: f64 = 5.0;
 
 /// How many lanes are of sizes: the first ones.
