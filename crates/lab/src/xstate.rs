@@ -255,4 +255,13 @@ mod tests {
         unsafe { area.save(Save::Xsavec, AVX | SSE) };
         assert_eq!(area.held() & AVX, 0);
     }
+
+    #[test]
+    fn areas_are_large_enough() {
+        let Some(support) = Support::detect() else { return };
+        let mut area = Area::new(&support);
+        assert_eq!(area.pointer() as usize % 64, 0);
+        assert!(area.memory.len() * 64 >= standard_area());
+        assert_eq!(support.bytes(X87 | SSE), 576);
+    }
 }

@@ -163,3 +163,20 @@ fn grid(quick: bool, classic: bool, caches: &Caches) -> Grid {
         vec![1_000.0, 100_000.0],
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn grids_grow_with_patience() {
+        let caches = cachewise_measure::Machine::describe().caches;
+        let cells = |(sizes, fractions, bytes, times): Grid| {
+            sizes.len() * fractions.len() * (bytes.len() + times.len())
+        };
+        let (classic, quick) = (grid(false, true, &caches), grid(true, false, &caches));
+        assert_eq!(classic.0, [4096, 100 * 4096], "the seed's 100 pages");
+        assert!(cells(classic) < cells(quick.clone()));
+        assert!(cells(quick) < cells(grid(false, false, &caches)));
+    }
+}
