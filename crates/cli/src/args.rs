@@ -174,7 +174,7 @@ pub struct Run {
     pub rounds: Option<u32>,
     /// Repeat it in N processes, one after the other, at least 6. The intervals then include what differs
     /// from process to process, which matters for calls of a few nanoseconds
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(cachewise_lab::launches::LEAST as i64..=1000))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(cachewise_experiments::launches::LEAST as i64..=1000))]
     pub launches: Option<u32>,
     /// Which of them this process is
     #[arg(long, hide = true, value_name = "N", requires_all = ["launches", "launch_record"])]
@@ -190,7 +190,7 @@ pub struct Run {
     pub memory: Option<usize>,
     /// peers: also compare with this library: NAME=PATH:SYMBOL, or NAME=PATH:SYMBOL@OPERATION
     #[arg(long, value_name = "PEER")]
-    pub peer: Vec<cachewise_lab::peers::Peer>,
+    pub peer: Vec<cachewise_experiments::libraries::Peer>,
     /// peers: the sizes and alignments to call with (Fleetbench's form); page-compare: first differences
     #[arg(long, value_name = "FILE")]
     pub distribution: Option<PathBuf>,

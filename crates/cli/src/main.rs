@@ -1,4 +1,4 @@
-//! `cachewise`: flags and glue. What is measured is the laboratory's business, what is drawn the
+//! `cachewise`: flags and glue. What is measured is the experiments' and the tuner's business, what is drawn the
 //! report's; here are the verbs, the exit codes, the progress bar and Ctrl-C.
 
 mod args;
@@ -9,7 +9,7 @@ mod status;
 mod verbs;
 
 use args::{Cli, Verb};
-use cachewise_lab::LabError;
+use cachewise_experiments::LabError;
 use clap::Parser;
 use std::process::ExitCode;
 
@@ -46,7 +46,7 @@ fn main() -> ExitCode {
 
 /// Serves requests until standard input ends.
 fn helper() -> anyhow::Result<u8> {
-    cachewise_lab::helper::serve(std::io::stdin().lock(), std::io::stdout().lock())?;
+    cachewise_experiments::helper::serve(std::io::stdin().lock(), std::io::stdout().lock())?;
     Ok(status::OK)
 }
 

@@ -1,7 +1,7 @@
 //! Where text goes: stdout, or a file that appears whole or not at all.
 
 use anyhow::Context;
-use cachewise_lab::LabError;
+use cachewise_experiments::LabError;
 use cachewise_measure::{End, Record, RecordError, Writer};
 use regex_lite::{Captures, Regex};
 use std::borrow::Cow;

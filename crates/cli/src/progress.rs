@@ -2,7 +2,7 @@
 
 use crate::output;
 use anyhow::Context;
-use cachewise_lab::recorder::Progress;
+use cachewise_experiments::recorder::Progress;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;

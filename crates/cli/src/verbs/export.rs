@@ -5,11 +5,11 @@ use crate::progress::Bar;
 use crate::{output, status};
 use anyhow::Context;
 use cachewise::profile::{Decision, MAX_SIZE, Profile, fnv1a64};
+use cachewise_experiments::LabError;
+use cachewise_experiments::helper::{Helper, Request};
+use cachewise_experiments::recorder::Progress;
+use cachewise_experiments::tunables;
 use cachewise_kernels::Operation;
-use cachewise_lab::LabError;
-use cachewise_lab::helper::{Helper, Request};
-use cachewise_lab::recorder::Progress;
-use cachewise_lab::tunables;
 use cachewise_measure::record::names::TUNED_LIBC;
 use cachewise_measure::{
     CellKey, Clock, Decisions, Header, Machine, NoiseSnapshot, PairedRatio, Record, Row, State,

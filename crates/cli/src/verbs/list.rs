@@ -5,9 +5,9 @@ use crate::args::{Form, List, Listing};
 use crate::{output, status};
 use cachewise::entry;
 use cachewise::profile::OPERATIONS;
+use cachewise_experiments::registry::{self, Experiment};
+use cachewise_experiments::{LabError, select};
 use cachewise_kernels::{Features, Operation};
-use cachewise_lab::experiments::{self, Experiment};
-use cachewise_lab::{LabError, select};
 use cachewise_report::Table;
 use serde_json::{Value, json};
 
@@ -99,7 +99,7 @@ fn experiments() -> Listed {
     let mut table = Table::new("", &["name", "answers", "question"]);
     table.remark("answers: items of the source documents, in docs/checklist.md");
     let mut objects = Vec::new();
-    for Experiment { name, seeds, about, .. } in experiments::ALL {
+    for Experiment { name, seeds, about, .. } in registry::ALL {
         objects.push(json!({ "name": name, "seeds": seeds, "about": about }));
         table.push(vec![(*name).to_owned(), seeds.join(" "), (*about).to_owned()]);
     }

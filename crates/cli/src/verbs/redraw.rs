@@ -2,12 +2,12 @@
 
 use crate::output;
 use anyhow::Context;
-use cachewise_lab::tune::again::{decide_again, facts};
-use cachewise_lab::tune::recording;
 use cachewise_measure::{Record, record};
 use cachewise_report::html::{self, Sheet};
 use cachewise_report::tuning::Tuned;
 use cachewise_report::{Table, plot, text};
+use cachewise_tune::again::{decide_again, facts};
+use cachewise_tune::recording;
 use std::path::Path;
 
 /// Columns where there is no terminal to ask.

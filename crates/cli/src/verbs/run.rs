@@ -8,11 +8,12 @@ use crate::verbs::verify;
 use crate::{output, status};
 use anyhow::{Context as _, bail};
 use cachewise::profile::Profile;
-use cachewise_lab::LabError;
-use cachewise_lab::bench::Bench;
-use cachewise_lab::experiments::{self, Experiment, Options, Setting};
-use cachewise_lab::launches::merge;
-use cachewise_lab::recorder::{Progress as _, Recorder};
+use cachewise_experiments::LabError;
+use cachewise_experiments::bench::Bench;
+use cachewise_experiments::launches::merge;
+use cachewise_experiments::recorder::{Progress as _, Recorder};
+use cachewise_experiments::registry::{self, Experiment};
+use cachewise_experiments::{Options, Setting};
 use cachewise_measure::record::names::{SHARED, TUNED_LIBC};
 use cachewise_measure::record::{self, Record};
 use cachewise_measure::{NoiseSnapshot, Note, Warning, Writer, warnings};
@@ -27,9 +28,9 @@ use std::time::Duration;
 
 /// Runs it, prints its tables, writes what was asked for.
 pub fn run(args: &Run) -> anyhow::Result<u8> {
-    let experiment = experiments::find(&args.experiment)?;
+    let experiment = registry::find(&args.experiment)?;
     // Cheap refusals before a second is spent on calibration.
-    cachewise_lab::select::kernels(experiment.operations, args.kernels.as_deref())?;
+    cachewise_experiments::select::kernels(experiment.operations, args.kernels.as_deref())?;
     if args.verify_only {
         return verify::experiment(args, experiment);
     }

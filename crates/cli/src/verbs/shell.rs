@@ -3,7 +3,7 @@
 use crate::args::{Cli, Shell};
 use crate::{output, status};
 use anyhow::Context;
-use cachewise_lab::experiments::ALL as EXPERIMENTS;
+use cachewise_experiments::registry::ALL as EXPERIMENTS;
 use clap::builder::PossibleValuesParser;
 use clap::{Command, CommandFactory as _};
 use std::path::Path;

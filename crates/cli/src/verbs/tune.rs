@@ -8,19 +8,19 @@ use crate::{output, status};
 use anyhow::Context;
 use cachewise::cpu::{Caches, Cpu, Signature, Text};
 use cachewise::profile::{self, Profile, fnv1a64};
-use cachewise_lab::LabError;
-use cachewise_lab::distributions::Distribution;
-use cachewise_lab::recorder::Progress as _;
-use cachewise_lab::tune::again::{self, decide_again, facts};
-use cachewise_lab::tune::hardware::{Hardware, Setup};
-use cachewise_lab::tune::rounds::Evidence;
-use cachewise_lab::tune::seam::{Machine as _, Stage};
-use cachewise_lab::tune::tuning::{Settings, Tuning};
-use cachewise_lab::tune::{recording, tuner};
+use cachewise_experiments::LabError;
+use cachewise_experiments::distributions::Distribution;
+use cachewise_experiments::recorder::Progress as _;
 use cachewise_measure::record::Note;
 use cachewise_measure::{Decisions, Machine, Record, Writer, record};
 use cachewise_report::tuning::Tuned;
 use cachewise_report::units::bytes;
+use cachewise_tune::again::{self, decide_again, facts};
+use cachewise_tune::hardware::{Hardware, Setup};
+use cachewise_tune::rounds::Evidence;
+use cachewise_tune::seam::{Machine as _, Stage};
+use cachewise_tune::tuning::{Settings, Tuning};
+use cachewise_tune::{recording, tuner};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -35,7 +35,7 @@ pub fn run(args: &Tune) -> anyhow::Result<u8> {
         return again(path, args);
     }
     // Refused before files are looked at: nothing would be written to them.
-    cachewise_lab::bench::refuse_emulation(&Machine::describe())?;
+    cachewise_experiments::bench::refuse_emulation(&Machine::describe())?;
     let budget = match args.budget {
         Some(seconds) => seconds,
         None if args.quick => 60.0,

@@ -4,9 +4,9 @@ use super::drawn_seed;
 use crate::args::{Run, Tune};
 use crate::progress::Bar;
 use crate::{output, status};
-use cachewise_lab::LabError;
-use cachewise_lab::experiments::Experiment;
-use cachewise_lab::verify::{self, Verified};
+use cachewise_experiments::LabError;
+use cachewise_experiments::registry::Experiment;
+use cachewise_experiments::verify::{self, Verified};
 use cachewise_measure::MemoryBudget;
 
 /// `run EXPERIMENT --verify-only`.
@@ -22,7 +22,7 @@ pub fn experiment(args: &Run, experiment: &Experiment) -> anyhow::Result<u8> {
         bar.clear();
         if name == "page-fault" {
             let size = args.size.first().copied().unwrap_or(4 << 20);
-            let pages = cachewise_lab::experiments::page_fault::verify(size)?;
+            let pages = cachewise_experiments::page_fault::verify(size)?;
             output::print(&format!("{name}: {pages} pages taken by every way, every byte zero\n"))?;
         }
         Ok(done?)

@@ -4,7 +4,7 @@ use crate::support::{DECIDED, Folder, Said, asked, ok, piped, profile, refused};
 use crate::support::{has, resealed, said, signal, text};
 use cachewise::Reuse;
 use cachewise::profile::{Decision, Profile};
-use cachewise_lab::tune::again;
+use cachewise_tune::again;
 use rustix::process::Signal;
 use std::io::{BufRead, BufReader};
 

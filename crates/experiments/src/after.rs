@@ -1,0 +1,87 @@
+//! What runs after a kernel. Some CPUs lower a core's clock once it has used vectors of 64 bytes, and keep it low
+//! for up to 2 ms; they may take half of one to lower it (Intel 64 and IA-32 Architectures Optimization
+//! Reference Manual, "Skylake Server Power Management"). No time of a kernel shows that, and where kernels take turns
+//! libc pays as well.
+
+use cachewise_kernels::Function;
+use cachewise_measure::{Clock, PairedRatio};
+use std::time::{Duration, Instant};
+
+const UNTIL_RAISED: Duration = Duration::from_millis(3);
+const UNTIL_LOWERED: Duration = Duration::from_millis(1);
+
+/// Integers long enough for a lowered clock to be raised, then the call long enough for it to be lowered.
+pub(crate) fn prepare(mut call: impl FnMut()) {
+    let mut waited = 0u64;
+    let begun = Instant::now();
+    while begun.elapsed() < UNTIL_RAISED {
+        waited = std::hint::black_box(waited.wrapping_add(1));
+    }
+    let begun = Instant::now();
+    while begun.elapsed() < UNTIL_LOWERED {
+        call();
+    }
+}
+
+/// Some 30 us of integer work: multiplications that each wait for the one before.
+pub(crate) fn work() {
+    const STEPS: u64 = 1 << 15;
+    let product = (0..STEPS).fold(1u64, |x, step| {
+        std::hint::black_box(x.wrapping_mul(0x5851_F42D_4C95_7F2D).wrapping_add(step))
+    });
+    std::hint::black_box(product);
+}
+
+/// Bytes of a call.
+const BYTES: usize = 4096;
+
+/// The time that integer work takes after a copy, over that after another copy, in turns.
+///
+/// # Safety
+/// This CPU can run both.
+pub unsafe fn of_copies(clock: &Clock, wide: Function, plain: Function) -> PairedRatio {
+    const ROUNDS: usize = 15;
+    let (src, mut dst) = (vec![1u8; BYTES], vec![0u8; BYTES]);
+    let mut took = |function: Function| {
+        prepare(|| {
+            if let Function::Copy(copy) = function {
+                // SAFETY: both are valid for so many bytes and apart, and this CPU runs it.
+                std::hint::black_box(unsafe { copy(dst.as_mut_ptr(), src.as_ptr(), BYTES) });
+            }
+        });
+        let begun = clock.now();
+        work();
+        clock.nanoseconds(begun, clock.now())
+    };
+    let rounds = (0..ROUNDS).map(|_| (took(wide), took(plain)));
+    let (wide, plain): (Vec<f64>, Vec<f64>) = rounds.unzip();
+    PairedRatio::exact(&wide, &plain)
+}
+
+/// Whether that shows a lower clock: those are lowered by steps of 100 MHz, which is more than a hundredth.
+pub fn shows_a_lower_clock(ratio: &PairedRatio) -> bool {
+    ratio.low > 1.01
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_no_interval_shows_is_no_lower_clock() {
+        let of = |low, median, high| PairedRatio { median, low, high, rounds: 15 };
+        assert!(!shows_a_lower_clock(&of(0.97, 1.07, 1.2)), "noise");
+        assert!(!shows_a_lower_clock(&of(1.001, 1.004, 1.009)), "less than any step");
+        assert!(shows_a_lower_clock(&of(1.05, 1.07, 1.09)));
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[test]
+    fn work_after_a_kernel_is_timed_in_turns() {
+        let clock = Clock::calibrate();
+        let kernel = cachewise_kernels::find("copy.gpr64").expect("it is there").function;
+        // SAFETY: integers.
+        let found = unsafe { of_copies(&clock, kernel, kernel) };
+        assert!(found.rounds == 15 && found.low > 0.0 && found.high.is_finite(), "{found:?}");
+    }
+}

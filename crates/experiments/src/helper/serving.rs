@@ -1,0 +1,58 @@
+//! A helper, from the end that answers: above all that it can be asked for.
+
+use super::{Request, send};
+use crate::LabError;
+use crate::bench::{Bench, Cell, Task};
+use crate::compare_latency::launch;
+use crate::forking::Looper;
+use crate::routines::libc_reference;
+use crate::tuned_libc::Elsewhere;
+use cachewise_kernels::Operation;
+use cachewise_measure::Plan;
+use serde::Serialize;
+use serde_json::Value;
+use std::io::{self, BufRead, Write};
+
+/// Serves requests until the input ends.
+///
+/// # Errors
+/// What reading and writing can return; whatever else fails is an answer.
+pub fn serve(input: impl BufRead, mut output: impl Write) -> io::Result<()> {
+    // Ctrl-C reaches the whole foreground group; this process ends when its input does.
+    // SAFETY: ignoring a signal runs no code of ours.
+    unsafe { libc::signal(libc::SIGINT, libc::SIG_IGN) };
+    let (mut looper, mut elsewhere) = (Looper::default(), Elsewhere::default());
+    for line in input.lines() {
+        let line = line?;
+        let answer = match serde_json::from_str(&line) {
+            Err(error) => Err(format!("found \"{line}\", accepted a request: {error}")),
+            Ok(Request::Fork { buffer, loops }) => answer(looper.run(buffer, loops)),
+            Ok(Request::Libc(calls)) => answer(elsewhere.time(&calls)),
+            // Whoever asked for it ends this process, which needs no asking.
+            Ok(Request::Calls(order)) => answer(launch::run(&order, &|| false)),
+            Ok(Request::Sizes { operation, sizes }) => answer(times(&operation, &sizes)),
+        };
+        send(&mut output, &answer)?;
+        output.flush()?;
+    }
+    Ok(())
+}
+
+fn answer(found: Result<impl Serialize, impl ToString>) -> Result<Value, String> {
+    let found = found.map_err(|error| error.to_string())?;
+    serde_json::to_value(found).map_err(|error| error.to_string())
+}
+
+/// What libc takes in this process, nanoseconds per call by size.
+fn times(operation: &str, sizes: &[usize]) -> Result<Vec<f64>, LabError> {
+    let operation = Operation::from_name(operation)
+        .ok_or_else(|| LabError::Nothing(format!("no operation is called {operation}")))?;
+    let mut bench = Bench::new(0, None)?;
+    let time = |&size: &usize| {
+        let plan = Plan { screening_rounds: 0, ..Plan::default() };
+        let task = Task { operation, size, cell: Cell::warm(), plan };
+        let found = bench.routines(&task, &[libc_reference(operation)], true, &|| false)?;
+        Ok(found.row(0, 0).median_ns())
+    };
+    sizes.iter().map(time).collect()
+}

@@ -1,0 +1,150 @@
+//! One record of several launches.
+//!
+//! Where a program's memory, stack and libraries lie is drawn anew at each start, and calls of a few
+//! nanoseconds come out a cycle or two apart for that alone (Mytkowicz et al., ASPLOS 2009). Rounds of one
+//! process do not show it. Here each launch is a round: a row's times are the launches' medians, and its
+//! intervals hold what changes from launch to launch.
+
+use crate::peers::of_envelope;
+use cachewise_measure::record::groups;
+use cachewise_measure::stats::{DriftVerdict, median, median_interval};
+use cachewise_measure::{Histogram, MARGIN, PairedRatio, Record, Row};
+use std::collections::BTreeMap;
+
+/// Launches of which something can be shown: with fewer no 95 % interval of a median exists.
+pub const LEAST: usize = cachewise_measure::stats::LEAST_ROUNDS;
+
+/// The record of these launches of one experiment; `None` for none. What is said of the machine is the first
+/// one's; notes are those of any.
+#[must_use]
+pub fn merge(launches: Vec<Record>) -> Option<Record> {
+    let many = launches.len();
+    let mut launches = launches.into_iter();
+    let mut whole = launches.next()?;
+    for launch in launches {
+        whole.rows.extend(launch.rows);
+        let new: Vec<_> = launch.notes.into_iter().filter(|n| !whole.notes.contains(n)).collect();
+        whole.notes.extend(new);
+        whole.decisions.kernels.extend(launch.decisions.kernels);
+    }
+    whole.header.settings.insert("launches".to_owned(), many.into());
+    let key = |row: &Row| (row.experiment.clone(), row.cell.clone(), row.candidate.clone());
+    whole.rows = groups(&whole.rows, key).into_iter().map(|(_, rows)| merged(&rows)).collect();
+    of_envelope(&mut whole.rows, whole.header.seed);
+    Some(whole)
+}
+
+/// One candidate in one cell.
+fn merged(rows: &[&Row]) -> Row {
+    // A candidate that most launches dropped for its slowness is one that they dropped.
+    let is_dropped = 2 * rows.iter().filter(|row| row.dropped).count() > rows.len();
+    let rows: Vec<&Row> = rows.iter().copied().filter(|row| row.dropped == is_dropped).collect();
+    let medians = |part: fn(&Row) -> &Vec<f64>| -> Vec<f64> {
+        let parts = rows.iter().map(|row| part(row));
+        parts.filter(|part| !part.is_empty()).map(|part| median(part)).collect()
+    };
+    let mut one = rows[0].clone();
+    one.operation_ns = medians(|row| &row.operation_ns);
+    one.reader_ns = medians(|row| &row.reader_ns);
+    one.bystander_ns = medians(|row| &row.bystander_ns);
+    one.ratio = ratio(rows.iter().map(|row| row.ratio));
+    one.total_ratio = ratio(rows.iter().map(|row| row.total_ratio));
+    // What one launch withheld is withheld.
+    let is_withheld = rows.iter().any(|row| row.verdict.is_none());
+    one.verdict = one.ratio.filter(|_| !is_withheld).map(|ratio| ratio.verdict(MARGIN));
+    one.proofs = rows.iter().flat_map(|row| row.proofs.clone()).collect();
+    let drifts = || rows.iter().filter_map(|row| row.drift);
+    let drifting = drifts().find(|drift| matches!(drift, DriftVerdict::Drifting { .. }));
+    one.drift = drifting.or(drifts().next());
+    let mut figures: BTreeMap<String, Vec<f64>> = BTreeMap::new();
+    for (name, value) in rows.iter().flat_map(|row| &row.extra) {
+        figures.entry(name.clone()).or_default().push(*value);
+    }
+    one.extra = figures.into_iter().map(|(name, values)| (name, median(&values))).collect();
+    one.histogram = sum(rows.iter().map(|row| row.histogram.as_ref()));
+    one
+}
+
+fn ratio(launches: impl Iterator<Item = Option<PairedRatio>>) -> Option<PairedRatio> {
+    let ratios: Vec<f64> = launches.flatten().map(|ratio| ratio.median).collect();
+    let (low, high) = median_interval(&ratios);
+    (!ratios.is_empty()).then(|| PairedRatio {
+        median: median(&ratios),
+        low,
+        high,
+        rounds: ratios.len(),
+    })
+}
+
+/// The calls of all launches; none where their bins differ.
+fn sum<'h>(mut launches: impl Iterator<Item = Option<&'h Histogram>>) -> Option<Histogram> {
+    let mut all = launches.next()??.clone();
+    for one in launches {
+        let one = one.filter(|one| one.edges_ns == all.edges_ns)?;
+        all.counts.iter_mut().zip(&one.counts).for_each(|(all, one)| *all += one);
+        all.above += one.above;
+    }
+    Some(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::routines::{LIBC, LIBRARY};
+    use cachewise_measure::record::{made_up, read_text};
+    use cachewise_measure::{CellKey, Note, Verdict};
+
+    /// A launch of `peers` in which the library takes this over libc's time, another library half of that.
+    fn launch(ratio: f64) -> Record {
+        let header = include_str!("../../../fuzz/corpus/record/seed-00").lines().next();
+        let end = r#"{"type":"end","rows":0,"interrupted":false,"seconds":1.0}"#;
+        let text = format!("{}\n{end}", header.expect("a header"));
+        let mut record = read_text("made up", &text).expect("a record");
+        let libc = made_up::row(CellKey::new("copy", 64, "warm"), LIBC, LIBC, 10.0);
+        for (candidate, times) in [(LIBC, 1.0), (LIBRARY, ratio), ("other", ratio / 2.0)] {
+            let mut row = Row { candidate: candidate.to_owned(), ..libc.clone() };
+            row.experiment = "peers".to_owned();
+            row.operation_ns.iter_mut().for_each(|time| *time *= times);
+            let over_libc = PairedRatio::exact(&row.operation_ns, &libc.operation_ns);
+            record.rows.push(row.with_ratio(over_libc));
+        }
+        record
+    }
+
+    #[test]
+    fn each_launch_is_a_round() {
+        let ratios = [0.8, 0.9, 1.0, 1.1, 1.2, 1.3, 1.4];
+        let all = merge(ratios.map(launch).to_vec()).expect("a record");
+        assert_eq!(all.header.settings["launches"], 7);
+        let names: Vec<&str> = all.rows.iter().map(|row| row.candidate.as_str()).collect();
+        assert_eq!(names, [LIBC, LIBRARY, "other"]);
+        let library = &all.rows[1];
+        assert_eq!(library.operation_ns.len(), 7);
+        let ratio = library.ratio.expect("a ratio");
+        assert!((ratio.median - 1.1).abs() < 1e-9 && ratio.rounds == 7, "{ratio:?}");
+        // Of seven, all of them hold the median at 95 %.
+        assert!((ratio.low - 0.8).abs() < 1e-9 && (ratio.high - 1.4).abs() < 1e-9, "{ratio:?}");
+        assert_eq!(library.verdict, Some(Verdict::CannotTell));
+        // The other library is the best one in each launch.
+        let of_envelope = library.extra["of_envelope"];
+        assert!((of_envelope - 2.0).abs() < 1e-9, "{of_envelope}");
+        assert!(merge(Vec::new()).is_none());
+    }
+
+    #[test]
+    fn what_one_launch_withheld_or_said_is_kept() {
+        let mut launches = [1.2; 6].map(launch).to_vec();
+        assert_eq!(merge(launches.clone()).expect("one").rows[1].verdict, Some(Verdict::Slower));
+        launches[4].rows[1].verdict = None;
+        let note = Note { text: "left out".to_owned() };
+        launches[2].notes.push(note.clone());
+        launches[3].notes.push(note.clone());
+        launches.iter_mut().take(4).for_each(|launch| {
+            launch.rows[2].dropped = true;
+            launch.rows[2].operation_ns.truncate(3);
+        });
+        let all = merge(launches).expect("a record");
+        assert_eq!((all.rows[1].verdict, all.notes), (None, vec![note]));
+        assert!(all.rows[2].dropped && all.rows[2].operation_ns.len() == 4);
+    }
+}

@@ -1,0 +1,158 @@
+//! The experiments, one folder for each question, and what they have in common.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | [`registry`] | every experiment by name |
+//! | one folder each | what an experiment measures |
+//! | [`bench`] | candidates side by side in a cell |
+//! | [`recorder`], [`launches`] | rows on their way into a record; records of several launches as one |
+//! | [`routines`], [`libraries`], [`select`] | kernels, libc and other libraries as candidates |
+//! | [`script`], [`distributions`] | calls of many sizes, as programs make them |
+//! | [`helper`] | measurements in a child process |
+//!
+//! Nothing here prints.
+#![warn(missing_docs)]
+
+pub mod after;
+mod aliasing;
+pub mod bench;
+mod cached_target;
+pub mod callee;
+mod compare_latency;
+pub mod distributions;
+mod extent;
+mod forking;
+pub mod helper;
+mod hints;
+pub mod launches;
+pub mod libraries;
+mod matrix;
+mod page_clear;
+mod page_colour;
+mod page_compare;
+mod page_copy;
+pub mod page_fault;
+mod pages;
+pub mod parallel;
+mod peers;
+mod prelude;
+mod read_batch;
+mod receive;
+pub mod recorder;
+pub mod registry;
+mod reuse_map;
+mod roofline;
+pub mod routines;
+pub mod script;
+pub mod select;
+mod setting;
+mod sticky;
+mod support;
+mod tcp;
+mod tcp_copies;
+pub mod tunables;
+mod tuned_libc;
+mod twins;
+mod values;
+mod vector_state;
+pub mod verify;
+#[cfg(target_arch = "x86_64")]
+mod xstate;
+
+pub use setting::{Options, Setting};
+
+use cachewise_measure::units::bytes;
+use cachewise_measure::{MeasureError, RecordError};
+use cachewise_pages::PoolError;
+
+/// What the laboratory can refuse.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LabError {
+    /// No kernel answers to a name.
+    #[error("kernels: found \"{found}\", which no kernel answers to; nearest: {}", nearest.join(", "))]
+    UnknownKernel {
+        /// The pattern.
+        found: String,
+        /// Names most like it.
+        nearest: Vec<String>,
+    },
+    /// What was asked for is not possible: the option, what was found, what is accepted.
+    #[error("{0}")]
+    Usage(String),
+    /// A library given with `--peer` cannot be used: its name, the loader's words.
+    #[error("--peer {0}")]
+    Peer(String),
+    /// A distribution file cannot be used: file, line, what was found, what is accepted.
+    #[error("--distribution {0}")]
+    Distribution(String),
+    /// A size is beyond what the memory budget allows.
+    #[error(
+        "size: found {}, accepted 1 B to {} here (two operands, twice each, in {}; --memory raises it up to a quarter of RAM)",
+        bytes(*found as u64), bytes(*most as u64), bytes(*budget as u64)
+    )]
+    TooLarge {
+        /// Bytes asked for.
+        found: usize,
+        /// Bytes possible.
+        most: usize,
+        /// Bytes of the budget.
+        budget: usize,
+    },
+    /// None of the chosen kernels can be measured as asked; why not.
+    #[error("nothing to measure: {0}")]
+    Nothing(String),
+    /// Timings of an emulated CPU mean nothing; its emulator.
+    #[error(
+        "this CPU is emulated by {0}: its timings would mean nothing, so none are taken (--verify-only checks the bytes)"
+    )]
+    Emulated(String),
+    /// The user stopped it.
+    #[error("interrupted")]
+    Interrupted,
+    /// A routine produced wrong bytes: who, where, what.
+    #[error("wrong bytes: {0}")]
+    WrongBytes(String),
+    /// The measurement was refused.
+    #[error(transparent)]
+    Measure(MeasureError),
+    /// The record could not be written.
+    #[error(transparent)]
+    Record(#[from] RecordError),
+    /// The page pool, or the system under it, refused what this says.
+    #[error("page pool: {0}")]
+    Pool(String),
+    /// A child process that was to be timed failed; what happened.
+    #[error("child process: {0}")]
+    Child(String),
+}
+
+impl From<MeasureError> for LabError {
+    fn from(error: MeasureError) -> LabError {
+        match error {
+            MeasureError::Interrupted => LabError::Interrupted,
+            error => LabError::Measure(error),
+        }
+    }
+}
+
+impl From<PoolError> for LabError {
+    fn from(error: PoolError) -> LabError {
+        match error {
+            PoolError::NotZero { .. } => LabError::WrongBytes(format!("pool: {error}")),
+            error => LabError::Pool(error.to_string()),
+        }
+    }
+}
+
+impl LabError {
+    /// An option has no meaning for an experiment, or not with that value.
+    fn unsuited(option: &str, found: impl std::fmt::Display, accepted: &str) -> LabError {
+        LabError::Usage(format!("{option}: found {found}, accepted {accepted}"))
+    }
+
+    /// Whether it means that some routine produced wrong bytes (exit status 5).
+    pub fn is_wrong_bytes(&self) -> bool {
+        matches!(self, LabError::WrongBytes(_) | LabError::Measure(MeasureError::WrongBytes { .. }))
+    }
+}

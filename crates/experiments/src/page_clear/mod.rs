@@ -1,0 +1,16 @@
+//! `page-clear`.
+
+mod measure;
+
+use crate::registry::Experiment;
+use cachewise_kernels::Operation;
+
+pub(crate) const EXPERIMENT: Experiment = Experiment {
+    name: "page-clear",
+    about: "pages zeroed, touched and read: buffers of 2004 and of the sizes of this machine's caches",
+    seeds: &["000.1-7", "000.9", "000.11-13", "000.15"],
+    operations: &[Operation::Zero],
+    classic: "buffers of 32k and 320k, five runs of 200000 and 20000 loops",
+    figures: measure::figures,
+    run: measure::run,
+};

@@ -1,0 +1,18 @@
+//! `roofline`.
+
+mod measure;
+
+pub(crate) use measure::{Ceilings, related};
+
+use crate::registry::Experiment;
+use cachewise_kernels::Operation;
+
+pub(crate) const EXPERIMENT: Experiment = Experiment {
+    name: "roofline",
+    about: "how fast each level can be read, written, written non-temporally and copied",
+    seeds: &["002.15"],
+    operations: &[Operation::Copy, Operation::Fill, Operation::Equal],
+    classic: "",
+    figures: crate::matrix::speeds,
+    run: measure::run,
+};

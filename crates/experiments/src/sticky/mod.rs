@@ -1,0 +1,16 @@
+//! `sticky`.
+
+mod measure;
+
+use crate::registry::Experiment;
+use cachewise_kernels::Operation;
+
+pub(crate) const EXPERIMENT: Experiment = Experiment {
+    name: "sticky",
+    about: "how many calls until a routine is fast again after non-temporal stores to its destination",
+    seeds: &["001.2"],
+    operations: &[Operation::Copy, Operation::Fill, Operation::Zero],
+    classic: "",
+    figures: measure::figures,
+    run: measure::run,
+};

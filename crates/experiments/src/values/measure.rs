@@ -1,0 +1,239 @@
+//! `values` (002.12): does it matter what is stored, and what was there before?
+//!
+//! Evans: "ps is slow if there are denormals in the data, but don't remember if benchmarks support
+//! this". So copies by movntps and others of zeros, ones, random bytes and denormals take turns on one
+//! set of buffers. And since some CPUs write lines of zeros faster, or elide a store of what is there
+//! already, fills of zeros and ones over the same and over other bytes do, too.
+//!
+//! In memory and in the LLC the prior contents are written anew before every sample. In L1 and L2 a
+//! sample passes over its buffers many times, so that "over others" is two values in turn, and its
+//! time the mean of the two.
+
+use crate::prelude::*;
+use cachewise_kernels::find;
+use std::cell::Cell as Shared;
+use std::rc::Rc;
+
+pub(super) fn figures() -> Vec<Figure> {
+    let bars = |title| Figure::bars(title, "gbps").by(&["destination", "state"]);
+    vec![
+        bars("Copies by what is copied").of("copying"),
+        bars("Fills by what is stored over what").of("storing"),
+    ]
+}
+
+/// Writes a value over a quarter of a slot.
+fn write_value(value: usize, bytes: &mut [u8]) {
+    let mut random = fastrand::Rng::with_seed(0xD05E);
+    for (index, word) in bytes.chunks_mut(4).enumerate() {
+        let new = match value {
+            0 => 0,
+            1 => u32::MAX,
+            2 => random.u32(..),
+            // Single-precision denormals of both signs: exponent zero, mantissa not.
+            _ => (random.u32(1..0x80_0000)) | ((index as u32 & 1) << 31),
+        };
+        word.copy_from_slice(&new.to_le_bytes()[..word.len()]);
+    }
+}
+
+pub(super) fn run(setting: &mut Setting) -> Result {
+    let vector = widest_class(setting.bench.features);
+    let wanted = |kernel: &Kernel| {
+        matches!(kernel.technique(), "sse.nt" | "rep.movsb" | "rep.stosb" | "clzero")
+            || (is_plain(kernel) && kernel.registers == vector)
+    };
+    let copies = field(setting, Operation::Copy, wanted)?;
+    let mut fills = field(setting, Operation::Fill, wanted)?;
+    // Of the zero kernels only those that no fill stands for.
+    let only_zero = |kernel: &Kernel| kernel.technique() == "clzero";
+    let zeros = field(setting, Operation::Zero, only_zero)?;
+    fills.extend(zeros.into_iter().skip(1));
+    at_least_one([&copies, &fills])?;
+    let own: &[Level] =
+        if setting.options.quick { &[Level::L1, Level::L2, Level::Dram] } else { &Level::ALL };
+    let levels = setting.placements_or(own.iter().copied());
+    setting.begin(2.0 * levels.len() as f64);
+    for (source, destination) in levels {
+        let usual = default_sizes(source.min(destination), true, &setting.bench.machine.caches)[0];
+        for size in setting.sizes_or([usual / 4]) {
+            let text = |what| format!("{what} {} {source}:{destination}", bytes(size));
+            if copies.len() > 1 {
+                copied(setting, &copies, size, (source, destination))?;
+                setting.out.advance(&text("copying"), 1.0);
+            }
+            if fills.len() > 1 {
+                stored(setting, &fills, size, destination)?;
+                setting.out.advance(&text("storing"), 1.0);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Copies of every value: a slot holds the four side by side, and a candidate copies its own quarter.
+fn copied(
+    setting: &mut Setting,
+    routines: &[Routine],
+    size: usize,
+    (source, destination): (Level, Level),
+) -> Result {
+    let mut calls = Vec::new();
+    for (routine, first) in routines.iter().zip((0..).step_by(VALUES.len())) {
+        for (value, name) in VALUES.iter().enumerate() {
+            let at = value * size;
+            let quarter = move |Place { dst, src, .. }: &Place| Place {
+                dst: dst.wrapping_add(at),
+                src: src.wrapping_add(at),
+                n: size,
+            };
+            let what = format!("{} of {name}", routine.name);
+            let call = Call::on(what, routine.function, move |place| [quarter(place)])
+                .checked(move |place| holds(value, &quarter(place)));
+            calls.push(call.variant(routine, first + 2, " of random bytes").in_cell(move |cell| {
+                CellKey {
+                    size: size as u64,
+                    state: format!("copying {name}").into(),
+                    ..cell.with(&[(VALUE, value as f64)])
+                }
+            }));
+        }
+    }
+    let written = |slot: &mut [u8]| {
+        let quarters = slot.chunks_mut(slot.len() / VALUES.len());
+        quarters.enumerate().for_each(|(value, quarter)| write_value(value, quarter));
+    };
+    let cell = Cell { written: Some(written), ..Cell::placed(source, destination) };
+    setting.calls(&setting.task(Operation::Copy, VALUES.len() * size, cell), calls)
+}
+
+/// Whether the source holds that value and the destination the source's bytes.
+fn holds(value: usize, place: &Place) -> Result<(), String> {
+    // SAFETY: within the slot, initialised, unwritten meanwhile.
+    let source = unsafe { std::slice::from_raw_parts(place.src, place.n) };
+    let mut expected = vec![0; place.n];
+    write_value(value, &mut expected);
+    if source != expected {
+        return Err(format!("the source does not hold {}", VALUES[value]));
+    }
+    is_copied(place)
+}
+
+/// Fills of zeros and ones over the same and over other bytes.
+fn stored(setting: &mut Setting, routines: &[Routine], size: usize, level: Level) -> Result {
+    let near = level <= Level::L2;
+    // Which routine stores what, and whether over other bytes.
+    let mut ways = Vec::new();
+    for (nth, routine) in routines.iter().enumerate() {
+        for (over_others, value) in [(false, 0), (false, 1), (true, 0), (true, 1)] {
+            // clzero has one value, hence no other to take turns with.
+            let zeroes = matches!(routine.function, Function::Zero(_));
+            if !(zeroes && (value != 0 || (near && over_others))) {
+                ways.push((nth, value, over_others));
+            }
+        }
+    }
+    let mut calls = Vec::new();
+    for (index, &(nth, value, over_others)) in ways.iter().enumerate() {
+        // Compared with the same value over others: elision, if there is any, is a ratio below 1.
+        let reference = ways.iter().position(|way| *way == (nth, value, true)).unwrap_or(index);
+        let prior = match (over_others, near) {
+            (false, _) => VALUES[value],
+            (true, false) => "others",
+            (true, true) => "others in turn",
+        };
+        let routine = &routines[nth];
+        let call = filler(routine, (value, over_others), level);
+        let call = call.variant(routine, reference, " over others");
+        let operation = routine.function.operation();
+        calls.push(call.in_cell(move |cell| CellKey {
+            operation: operation.name().to_owned(),
+            state: format!("storing {} over {prior}", VALUES[value]).into(),
+            ..cell.with(&[(VALUE, value as f64), (OVER_OTHERS, flag(over_others))])
+        }));
+    }
+    let cell = Cell { contents: Some(Contents::Kept), ..Cell::placed(level, level) };
+    let task = setting.task(Operation::Fill, 4 * size, cell);
+    let Some((found, rows)) = setting.told(&task, calls)? else { return Ok(()) };
+    if !near && found.result.visits_per_slot > 1.0 {
+        setting.out.note(format!(
+            "storing at {level}: a sample passed over its buffers {:.1} times, so that later calls met what earlier ones stored",
+            found.result.visits_per_slot
+        ))?;
+    }
+    setting.out.rows(rows)
+}
+
+/// Fills, with the destination's contents set up before each sample.
+fn filler<'c>(routine: &Routine, (value, over_others): (usize, bool), level: Level) -> Call<'c> {
+    let byte = if value == 0 { 0 } else { 0xFF };
+    let prior = if over_others { FILL_BYTE } else { byte };
+    // Slots are visited in turn, so a pass is over when the first comes again: how many a pass has, and
+    // how many there were.
+    let turn = Rc::new((Shared::new(usize::MAX), Shared::new(0_usize)));
+    let begun = Rc::clone(&turn);
+    let (function, callee) = (routine.function, Callee::new(routine.function));
+    let in_turn = over_others && level <= Level::L2;
+    let calls = move |places: &[Place]| {
+        let (pass, visits) = &*turn;
+        match function {
+            Function::Fill(f) if in_turn => {
+                for place in places {
+                    let visit = visits.replace(visits.get() + 1);
+                    let value = if (visit / pass.get()) & 1 == 0 { byte } else { FILL_BYTE };
+                    // SAFETY: a slot of n bytes; this CPU runs the kernel.
+                    std::hint::black_box(unsafe { f(place.dst, i32::from(value), place.n) });
+                }
+            }
+            Function::Fill(f) => {
+                for place in places {
+                    // SAFETY: a slot of n bytes; this CPU runs the kernel.
+                    std::hint::black_box(unsafe { f(place.dst, i32::from(byte), place.n) });
+                }
+            }
+            _ => callee.run(places),
+        }
+    };
+    let setup = move |places: &[Place]| {
+        let Some(first) = places.first() else { return };
+        let again = places.iter().skip(1).position(|place| std::ptr::eq(place.dst, first.dst));
+        let count = again.map_or(places.len(), |at| at + 1);
+        begun.0.set(count);
+        begun.1.set(0);
+        places[..count].iter().for_each(|place| put(place, prior, level));
+    };
+    let text = if over_others { "others" } else { "the same" };
+    Call::new(format!("{} of {} over {text}", routine.name, VALUES[value]), calls)
+        .set_up(setup)
+        .checked(move |place| is_filled(place, byte))
+}
+
+/// Writes the prior contents; non-temporally where the destination is in memory.
+fn put(place: &Place, byte: u8, level: Level) {
+    let non_temporal = find("fill.sse2.nt").filter(|_| level == Level::Dram);
+    if let Some(Function::Fill(fill)) = non_temporal.map(|kernel| kernel.function) {
+        // SAFETY: a slot of n bytes; every CPU with that row in its table has SSE2.
+        unsafe { fill(place.dst, i32::from(byte), place.n) };
+    } else {
+        // SAFETY: a slot of n bytes.
+        unsafe { std::ptr::write_bytes(place.dst, byte, place.n) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn denormals_are_denormal_and_the_rest_what_it_says() {
+        let mut bytes = [7; 64];
+        write_value(3, &mut bytes);
+        let words =
+            || bytes.chunks(4).map(|word| f32::from_le_bytes([word[0], word[1], word[2], word[3]]));
+        assert!(words().all(f32::is_subnormal));
+        write_value(0, &mut bytes);
+        assert_eq!(bytes, [0; 64]);
+        write_value(1, &mut bytes[..63]);
+        assert_eq!((bytes[62], bytes[63]), (0xFF, 0));
+    }
+}

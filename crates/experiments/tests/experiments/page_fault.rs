@@ -1,0 +1,76 @@
+//! `page-fault` for real, as short as it can be: its rows, tables' figures and refusals. No test
+//! looks at a timing.
+
+use super::*;
+use cachewise_experiments::page_fault;
+use cachewise_measure::record::names;
+
+#[test]
+fn every_way_to_get_a_page_is_measured_and_billed() {
+    let options = Options { rounds: Some(2), ..quick("", &[1 << 20]) };
+    let Outcome { finish, rows, verdicts, .. } =
+        run_with("page-fault", &options, &mut patient(usize::MAX));
+    finish.expect("it runs");
+    let arms = "kernel 4k; kernel THP; MAP_POPULATE; MADV_POPULATE_WRITE; ready 4k; \
+        ready 4k, fault-around; calloc; pool hot-zero; pool prezeroed; pool prezeroed 4k; \
+        pool draining; zalloc, scrubbing; zalloc, scrubber off";
+    for name in arms.split("; ") {
+        assert!(rows.iter().any(|row| row.candidate == name), "{name}");
+    }
+    let figure = |row: &Row, name: &str| row.extra[name];
+    for row in rows.iter().filter(|row| row.cell.state == "fault") {
+        assert_eq!(row.reference, "kernel 4k");
+        assert_eq!(row.operation_ns.len(), 2);
+        assert!(figure(row, names::PER_CPU).is_finite(), "{}", row.candidate);
+        let reps = row.cell.axes[names::REPS];
+        assert_eq!(figure(row, names::GIGABYTES), reps * f64::from(1 << 20) / 1e9);
+        match row.candidate.as_str() {
+            // Each page is faulted in by itself, once per repetition.
+            "kernel 4k" => assert!(figure(row, names::FAULTS) >= 0.99),
+            // As many, and they zero nothing: that was done, and is billed.
+            "ready 4k" => {
+                assert!(figure(row, names::FAULTS) >= 0.99);
+                assert!(figure(row, names::SCRUB) > 0.0);
+            }
+            "ready 4k, fault-around" => assert!(figure(row, names::FAULTS) < 0.5),
+            "pool prezeroed" | "pool hot-zero" => {
+                assert!(figure(row, names::FAULTS) < 0.2);
+                assert!(figure(row, names::SCRUB) > 0.0 || row.candidate.ends_with("hot-zero"));
+            }
+            _ => {}
+        }
+    }
+    for name in ["start 0", "start 9", "start 9, stop 4", "load 0", "no scrubber"] {
+        for state in [names::SCRUB_SETTINGS, names::BYSTANDER_WALK] {
+            let of = |row: &&Row| row.candidate == name && row.cell.state == state;
+            let row = rows.iter().find(of).unwrap_or_else(|| panic!("{state}, {name}"));
+            assert_eq!(row.operation_ns.len(), 2);
+            assert!((0.0..=1.0).contains(&figure(row, names::HIT_SHARE)), "{name}");
+        }
+    }
+    for name in ["no scrubber", "start 18: never"] {
+        let row = rows.iter().find(|row| row.candidate == name).expect("it takes part");
+        // Nobody zeroes anything, and what the pool was made with is used up.
+        assert_eq!(figure(row, names::HIT_SHARE), 0.0, "{name}");
+    }
+    let histogram = rows.iter().find_map(|row| row.histogram.as_ref()).expect("latencies");
+    assert_eq!(histogram.counts.iter().sum::<u64>() + histogram.above, 20_000);
+    assert!(verdicts[0].starts_with("A prezeroed page is taken"), "{verdicts:?}");
+    for part in ["p99.9", "zeroes nothing", "Scrubbing with temporal stores"] {
+        assert!(verdicts.iter().any(|text| text.contains(part)), "{part}: {verdicts:?}");
+    }
+    for (options, told) in [
+        (quick("zero.*", &[]), "not kernels"),
+        (quick("", &[5000]), "whole pages"),
+        (quick("", &[4096, 8192]), "a second one"),
+    ] {
+        let error = refused("page-fault", &options);
+        assert!(error.contains(told), "{error}");
+    }
+}
+
+#[test]
+fn every_byte_is_looked_at() {
+    // Eleven ways, twice each.
+    assert_eq!(page_fault::verify(1 << 20).expect("zero"), 22 * 256);
+}

@@ -1,0 +1,350 @@
+//! Rounds as rows of a record, and back: a record can be decided again by the rules of today.
+
+use super::estimate::Estimate;
+use super::field::Field;
+use super::hints;
+use super::never;
+use super::plan;
+use super::ranges::ranges;
+use super::rounds::{Evidence, Log, Purpose};
+use super::seam::{
+    After, Cell, Competitor, Contents, Destination, Facts, Layout, Sample, Script, Threads,
+};
+use super::tuner::{Decided, decided, entries};
+use super::tuning::Tuning;
+use cachewise::profile::{Decision, FIRST_SIZE, OPERATIONS, Supply};
+use cachewise::{Reuse, entry};
+use cachewise_experiments::LabError;
+use cachewise_kernels::{Operation, TABLE};
+use cachewise_measure::record::names::LIBC;
+use cachewise_measure::record::{CellKey, State};
+use cachewise_measure::{Header, PairedRatio, Row};
+
+/// The experiment's name in rows, by purpose.
+const NAMES: [(Purpose, &str); 6] = [
+    (Purpose::Race, "tune"),
+    (Purpose::Hints, "tune-hints"),
+    (Purpose::Threads, "tune-parallel"),
+    (Purpose::Entries, "tune-entries"),
+    (Purpose::Referee, "tune-referee"),
+    (Purpose::Never, "tune-referee-never"),
+];
+
+/// Settings of a record: [`Facts::below_libc`] and [`Facts::entries`] by operation, and the decisions that were in
+/// force.
+const BELOW_LIBC: &str = "below_libc";
+const ENTRIES: &str = "entries";
+const PREVIOUS: &str = "previous";
+
+/// What a record has to say besides its rows, for a decision from it to be the one that was made: settings of its
+/// header. Of the decisions in force those without a hint, which are all that a tuning prefers.
+pub fn settings(
+    facts: &Facts,
+    previous: &[Decision],
+) -> impl Iterator<Item = (String, serde_json::Value)> {
+    let by_operation = |names: [Option<&str>; OPERATIONS.len()]| {
+        let named = OPERATIONS.iter().zip(names);
+        let named = named.filter_map(|(of, name)| Some((of.name().to_owned(), name?.into())));
+        serde_json::Value::Object(named.collect())
+    };
+    let plain = previous.iter().filter(|decision| decision.reuse == Reuse::Unknown);
+    let previous = plain.map(|decision| {
+        let Decision { operation, from, to, kernel, .. } = decision;
+        serde_json::json!([operation.name(), from, to, kernel])
+    });
+    let all = [
+        (BELOW_LIBC, by_operation(facts.below_libc)),
+        (ENTRIES, by_operation(facts.entries)),
+        (PREVIOUS, previous.collect()),
+    ];
+    all.map(|(name, value)| (name.to_owned(), value)).into_iter()
+}
+
+/// The decisions that were in force when a record was measured; none where it does not say.
+#[must_use]
+pub fn previous(header: &Header) -> Vec<Decision> {
+    let of = |line: &serde_json::Value| {
+        let line = serde_json::from_value(line.clone()).ok()?;
+        let (operation, from, to, kernel): (String, u64, u64, String) = line;
+        let operation = Operation::from_name(&operation)?;
+        Some(Decision { operation, reuse: Reuse::Unknown, from, to, kernel, nearest: None })
+    };
+    let lines = header.settings.get(PREVIOUS).and_then(|lines| lines.as_array());
+    lines.into_iter().flatten().filter_map(of).collect()
+}
+
+/// An axis of a cell's key.
+const UNEQUAL: &str = "unequal";
+
+fn key(purpose: Purpose, cell: &Cell) -> CellKey {
+    let state = match (purpose, cell.script) {
+        (_, Some(script)) if script.hot => "script-hot",
+        (_, Some(_)) => "script-cold",
+        (Purpose::Threads, None) => cell.threads.supply.name(),
+        _ => cell.layout.name(),
+    };
+    let mut key = CellKey::new(cell.operation.name(), cell.size, State::from(state));
+    key.destination = Some(cell.destination.name().to_owned());
+    match cell.after {
+        After::Nothing => {}
+        After::Reader => key.reader = Some(1.0),
+        After::Bystander(bytes) => key.bystander = Some(bytes as u64),
+    }
+    match cell.contents {
+        Contents::Equal => key,
+        Contents::Unequal => key.with(&[(UNEQUAL, 1.0)]),
+    }
+}
+
+/// The cell of a row's key; `None` for one that no tuning of today writes.
+fn cell(purpose: Purpose, key: &CellKey) -> Option<Cell> {
+    let operation = Operation::from_name(&key.operation)?;
+    let destination = Destination::ALL
+        .into_iter()
+        .find(|destination| Some(destination.name()) == key.destination.as_deref())?;
+    let mut cell = Cell::new(operation, usize::try_from(key.size).ok()?, destination);
+    if key.axis(UNEQUAL).is_some() {
+        cell.contents = Contents::Unequal;
+    }
+    cell.after = match (key.reader, key.bystander) {
+        (Some(_), _) => After::Reader,
+        (_, Some(bytes)) => After::Bystander(usize::try_from(bytes).ok()?),
+        _ => After::Nothing,
+    };
+    match &*key.state {
+        "script-hot" => cell.script = Some(Script { hot: true }),
+        "script-cold" => cell.script = Some(Script { hot: false }),
+        supply if purpose == Purpose::Threads => {
+            cell.threads = Threads { count: 1, supply: Supply::from_name(supply)? };
+        }
+        name => cell.layout = Layout::ALL.into_iter().find(|layout| layout.name() == name)?,
+    }
+    Some(cell)
+}
+
+/// The cells that a record of schema 1 has rows for: its states were not restored, and the destination
+/// is where the last call left it, so mostly in the cache.
+fn old_cells(key: &CellKey) -> Vec<Cell> {
+    let (Some(operation), Ok(size)) =
+        (Operation::from_name(&key.operation), usize::try_from(key.size))
+    else {
+        return Vec::new();
+    };
+    let plain = Cell::new(operation, size, Destination::Cached);
+    let lying = |layout| Cell { layout, after: plan::after(operation), ..plain };
+    match &key.state {
+        State::Warm => vec![lying(Layout::Aligned)],
+        State::Misaligned => vec![lying(Layout::Misaligned)],
+        State::Aliased => vec![lying(Layout::Aliased)],
+        State::Overlap => vec![lying(Layout::OverlapUp), lying(Layout::OverlapDown)],
+        State::Beside => {
+            let bytes = usize::try_from(key.bystander.unwrap_or(0)).unwrap_or(0);
+            vec![Cell { after: After::Bystander(bytes), ..plain }]
+        }
+        _ => Vec::new(),
+    }
+}
+
+impl Evidence {
+    /// The rows of a record.
+    #[must_use]
+    pub fn rows(&self) -> Vec<Row> {
+        let mut rows = Vec::new();
+        let cells = NAMES.iter().flat_map(|(purpose, name)| {
+            self.of(*purpose).map(move |(cell, log)| (*purpose, *name, cell, log))
+        });
+        for (purpose, name, cell, log) in cells {
+            let reference = if purpose == Purpose::Threads { "1" } else { LIBC };
+            let times = |samples: &[Option<Sample>], of: fn(&Sample) -> f64| -> Vec<f64> {
+                samples.iter().map(|sample| sample.as_ref().map_or(f64::NAN, of)).collect()
+            };
+            let row = |candidate: &str, samples: &[Option<Sample>]| {
+                let operation = times(samples, |sample| sample.operation);
+                let mut row = Row::new(name, key(purpose, cell), candidate, reference, operation);
+                match cell.after {
+                    After::Nothing => {}
+                    After::Reader => row.reader_ns = times(samples, |sample| sample.reader),
+                    After::Bystander(_) => {
+                        row.bystander_ns = times(samples, |sample| sample.bystander);
+                    }
+                }
+                row
+            };
+            let libc: Vec<Option<Sample>> = log.reference.iter().copied().map(Some).collect();
+            let first = row(reference, &libc);
+            let of_log = log.others.iter().map(|(candidate, samples)| {
+                let mut row = row(candidate, samples);
+                let operations = PairedRatio::exact(&row.operation_ns, &first.operation_ns);
+                if cell.after != After::Nothing {
+                    row.total_ratio = Some(PairedRatio::exact(&row.total_ns(), &first.total_ns()));
+                }
+                row.with_ratio(operations)
+            });
+            let others: Vec<Row> = of_log.collect();
+            rows.push(first.with_ratio(PairedRatio {
+                median: 1.0,
+                low: 1.0,
+                high: 1.0,
+                rounds: log.reference.len(),
+            }));
+            rows.extend(others);
+        }
+        rows
+    }
+
+    /// What rows show, and whether they are of a tuning of today.
+    #[must_use]
+    pub fn of_rows(rows: &[Row]) -> (Evidence, bool) {
+        let is_today = |row: &Row| {
+            row.experiment == "tune"
+                && matches!(row.cell.destination.as_deref(), Some("cached" | "evicted"))
+        };
+        let today = rows.iter().any(is_today);
+        let mut evidence = Evidence::default();
+        for row in rows.iter().filter(|row| !row.dropped) {
+            let Some((purpose, _)) = NAMES.iter().find(|(_, name)| *name == row.experiment) else {
+                continue;
+            };
+            let cells = match (today, *purpose) {
+                (true, purpose) => cell(purpose, &row.cell).into_iter().collect(),
+                (false, Purpose::Race) => old_cells(&row.cell),
+                (false, _) => Vec::new(),
+            };
+            for cell in cells {
+                // The first release's race had its bystanders among its cells.
+                let purpose = match (cell.after, *purpose) {
+                    (After::Bystander(_), Purpose::Race) => Purpose::Hints,
+                    (_, purpose) => purpose,
+                };
+                add(evidence.logs.entry(purpose).or_default().entry(cell).or_default(), row);
+            }
+        }
+        for logs in evidence.logs.values_mut() {
+            logs.retain(|_, log| !log.reference.is_empty());
+        }
+        (evidence, today)
+    }
+}
+
+/// Adds a row's times to its cell's log.
+fn add(log: &mut Log, row: &Row) {
+    let part = |times: &[f64], round: usize| times.get(round).copied().unwrap_or(0.0);
+    let samples = row.operation_ns.iter().enumerate().map(|(round, operation)| {
+        let (reader, bystander) = (part(&row.reader_ns, round), part(&row.bystander_ns, round));
+        let sample = Sample { operation: *operation, reader, bystander };
+        sample.total().is_finite().then_some(sample)
+    });
+    if row.candidate == row.reference {
+        log.reference = samples.flatten().collect();
+    } else {
+        log.others.insert(row.candidate.clone(), samples.collect());
+    }
+}
+
+/// What a record's machine was.
+#[must_use]
+pub fn facts(header: &Header) -> Facts {
+    let caches = &header.machine.caches;
+    let latencies = header.latencies.as_ref();
+    Facts {
+        l1: caches.l1d.bytes,
+        l2: caches.l2.bytes,
+        llc: caches.llc.bytes,
+        llc_usable: caches.llc_usable.unwrap_or(caches.llc.bytes),
+        near_ns: latencies.map_or(0.0, |latencies| latencies.llc),
+        dram_ns: latencies.map_or(0.0, |latencies| latencies.dram),
+        cpus: header.machine.logical_cpus,
+        largest: usize::MAX,
+        below_libc: OPERATIONS.map(|operation| {
+            let name = header.settings.get(BELOW_LIBC)?.get(operation.name())?.as_str()?;
+            cachewise_kernels::find(name).map(|kernel| kernel.name)
+        }),
+        entries: OPERATIONS.map(|operation| {
+            let name = header.settings.get(ENTRIES)?.get(operation.name())?.as_str()?;
+            let name = entry::now_called(name);
+            let found = entry::variants(operation).iter().find(|of| of.name == name);
+            found.map(|entry| entry.name)
+        }),
+        hosts: header.settings.get("hosts").and_then(|n| n.as_u64()).map_or(1, |n| n as usize),
+    }
+}
+
+/// Decides from a record's rows by the rules of today. What its rows do not show is libc; what its referee
+/// saw fail is too. Nothing new is looked at, so nothing is refereed beyond that.
+///
+/// # Errors
+/// [`LabError::Nothing`] for a record that no tuning wrote.
+pub fn decide_again(rows: &[Row], facts: Facts, previous: &[Decision]) -> Result<Tuning, LabError> {
+    let (evidence, today) = Evidence::of_rows(rows);
+    if evidence.of(Purpose::Race).next().is_none() {
+        return Err(LabError::Nothing(
+            "the record has no rows of a tuning (experiment `tune`)".to_owned(),
+        ));
+    }
+    let mut fields = Vec::new();
+    let mut entries = entries(&evidence, &facts);
+    // A record may have raced one that is called otherwise now.
+    entries.iter_mut().for_each(|(_, name)| *name = entry::now_called(name).to_owned());
+    for operation in OPERATIONS {
+        let mut field = field(operation, &evidence, &facts, previous, today);
+        field.have_entries(&entries);
+        field.remember(&evidence);
+        refuse(&mut field, &evidence);
+        let chosen = hints::chosen(&field, &facts);
+        let extends = plan::extends(&facts, &field.sizes);
+        let never = hints::never(&field, &evidence);
+        let never = never.and_then(|from| never::again(&field, &evidence, from));
+        let unknown = ranges(&field.sizes, &chosen, &[], extends);
+        fields.push(Decided { field, unknown, never });
+    }
+    Ok(decided(&fields, entries, &evidence, facts))
+}
+
+/// An operation's race as a record has it; of one that it has none of, libc alone.
+fn field(
+    operation: Operation,
+    evidence: &Evidence,
+    facts: &Facts,
+    previous: &[Decision],
+    today: bool,
+) -> Field {
+    let logs: Vec<(&Cell, &Log)> =
+        evidence.of(Purpose::Race).filter(|(cell, _)| cell.operation == operation).collect();
+    let took_part = |name: &str| logs.iter().any(|(_, log)| log.others.contains_key(name));
+    let kernels = TABLE.iter().filter(|kernel| took_part(kernel.name)).map(Competitor::of);
+    let arms: Vec<Competitor> = std::iter::once(Competitor::libc()).chain(kernels).collect();
+    let top = logs.iter().map(|(cell, _)| cell.size).max().unwrap_or(FIRST_SIZE as usize);
+    // States that no round of it is of were not measured then; the first release's grid were octaves,
+    // and all rounds of a cell one epoch.
+    let mut sizes = plan::grid(top);
+    let measured = |size: &usize| logs.iter().any(|(cell, _)| cell.size == *size);
+    // Half octaves ended at 8 MiB for a while, whatever the largest size.
+    sizes.retain(|size| size.is_power_of_two() || today && measured(size));
+    let mut views = plan::views(operation, facts);
+    views.retain(|view| logs.iter().any(|(cell, _)| view.holds(cell)));
+    let mut field = Field::new(operation, arms, (sizes, views), facts, previous);
+    if !today {
+        field.floor = 0.012;
+    }
+    field
+}
+
+/// Takes out what the record's referee saw fail.
+fn refuse(field: &mut Field, evidence: &Evidence) {
+    for (cell, log) in evidence.of(Purpose::Referee) {
+        if cell.operation != field.operation || cell.script.is_some() {
+            continue;
+        }
+        for name in log.others.keys() {
+            let Some(arm) = field.arms.iter().position(|arm| arm.name == *name) else { continue };
+            let Estimate { mean, error, rounds } = Estimate::of(&log.log_ratios(name), 0.0);
+            let near = |size: &usize| (*size as f64 / cell.size as f64).ln().abs();
+            let nearest = (0..field.sizes.len())
+                .min_by(|a, b| near(&field.sizes[*a]).total_cmp(&near(&field.sizes[*b])));
+            let Some(nearest) = nearest else { continue };
+            if rounds >= 3 && mean - error > field.guard(nearest) {
+                field.refused[arm][nearest] = true;
+            }
+        }
+    }
+}

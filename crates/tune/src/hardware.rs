@@ -1,0 +1,525 @@
+//! The real machine behind the tuner's seam.
+//!
+//! A visit places operands anew, by its draw; restores their state before every sample; calls a kernel
+//! through the library's own entry, with a table that names this kernel alone; and leaves out samples
+//! during which the thread did not run. What the seam asks for is in `seam.rs`; this file keeps it.
+//!
+//! | file | what it has |
+//! |---|---|
+//! | `operands` | where operands lie, what they hold, and how a state is restored |
+//! | `calls` | calls as they are timed, and as their bytes are checked |
+//! | `sample` | what a sample is where the clock's steps are long, or an interrupt comes |
+//! | `calibrate` | what the machine is |
+
+mod calibrate;
+mod calls;
+mod operands;
+mod sample;
+
+use super::plan;
+use super::seam::{
+    After, Arm, Ask, Cell, Competitor, Contents, Destination, Facts, Sample, Script, Stage, Visit,
+};
+use cachewise::entry::{self, Entry};
+use cachewise::profile::{Decision, OPERATIONS, Parallel, Profile};
+use cachewise_experiments::LabError;
+use cachewise_experiments::after::shows_a_lower_clock;
+use cachewise_experiments::callee::Callee;
+use cachewise_experiments::distributions::Distribution;
+use cachewise_experiments::parallel::Pool;
+use cachewise_experiments::routines::{libc_reference, library};
+use cachewise_experiments::script;
+use cachewise_experiments::select::candidates;
+use cachewise_kernels::{Features, Kernel, Operation, RegisterClass};
+use cachewise_measure::clock::thread_cpu_ns;
+use cachewise_measure::{
+    Arena, Bystander, Clock, Header, LINE, Latencies, Machine, MemoryBudget, NoiseSnapshot,
+    PagePolicy, PairedRatio, Place, Warning, warnings,
+};
+use calls::{Caller, call_all, check};
+use fastrand::Rng;
+use operands::{Operands, differences, flush, overwrite, read, room};
+use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::time::Instant;
+
+/// A sample shorter than this is over before anybody else runs; the clocks of the thread cost more.
+const WATCHED_NS: f64 = 20_000.0;
+
+/// A sample is disturbed when the thread did not run for more than this part of it.
+const STOLEN: f64 = 0.05;
+
+/// How a tuning meets the machine.
+pub struct Setup<'h> {
+    /// When the tuning began: what the user has waited since.
+    pub begun: Instant,
+    /// Bytes of memory at most, where the user says so.
+    pub memory: Option<usize>,
+    /// Seconds of the whole tuning: a longer one has larger operations.
+    pub budget: f64,
+    /// The sizes of small calls, instead of the plain mixture.
+    pub distribution: Option<Distribution>,
+    /// Asked between samples whether to stop.
+    pub stop: &'h dyn Fn() -> bool,
+    /// Told what is being done, and the seconds that are expected to be left.
+    pub progress: &'h mut dyn FnMut(Stage, f64),
+}
+
+/// The machine that this process runs on.
+pub struct Hardware<'h> {
+    /// What it says of itself.
+    pub machine: Machine,
+    setup: Setup<'h>,
+    clock: Clock,
+    latencies: Option<Latencies>,
+    features: Features,
+    noise: NoiseSnapshot,
+    facts: Facts,
+    arena: Arena,
+    kernels: BTreeMap<Operation, Vec<&'static Kernel>>,
+    /// The time of integer work after vectors of 64 bytes, over that after integers.
+    after_wide: Option<PairedRatio>,
+    distribution: Distribution,
+    bystanders: BTreeMap<usize, Bystander>,
+    pool: Option<Pool>,
+    /// The profile that [`Arm::Library`] follows.
+    followed: Profile,
+    table: Table,
+    /// Who was seen to do right, by operation and every second octave of sizes.
+    checked: BTreeSet<(Arm, Operation, u32, bool)>,
+}
+
+/// What the library's decision table holds.
+#[derive(Clone, Copy, PartialEq)]
+enum Table {
+    Unknown,
+    /// One arm alone, by its number.
+    Only(Operation, usize),
+    /// The decisions, and the number of the entry.
+    Followed(Option<usize>),
+}
+
+impl<'h> Hardware<'h> {
+    /// Describes and measures the machine: about two seconds.
+    ///
+    /// # Errors
+    /// An emulated CPU; no memory for operands of a few MiB; being stopped.
+    pub fn new(setup: Setup<'h>) -> Result<Hardware<'h>, LabError> {
+        let noise = NoiseSnapshot::take();
+        let mut machine = Machine::describe();
+        cachewise_experiments::bench::refuse_emulation(&machine)?;
+        let limit = calibrate::limit_memory(setup.memory);
+        let go_on = || if (setup.stop)() { Err(LabError::Interrupted) } else { Ok(()) };
+        go_on()?;
+        let clock = Clock::calibrate();
+        go_on()?;
+        // Needs memory of its own, which is given back before the operands' is taken.
+        let latencies = Latencies::shared(&clock, &machine.caches).ok();
+        go_on()?;
+        let wanted = plan::largest(machine.caches.llc.bytes, setup.budget);
+        // A quarter is for bystanders and for what else is needed.
+        let most = (limit / 4 * 3 / 2).saturating_sub(operands::MARGIN).min(wanted);
+        let arena = Arena::within(&MemoryBudget::process(), room(most), PagePolicy::Huge, 1)?;
+        let facts = calibrate::facts(&machine, &clock, &arena, latencies.as_ref(), most);
+        if facts.cache() < machine.caches.llc.bytes {
+            machine.caches.llc_usable = Some(facts.cache());
+        }
+        let features = Features::detect();
+        let mut kernels = OPERATIONS.map(|operation| (operation, preferred(operation, features)));
+        for (_, kernels) in &mut kernels {
+            kernels.retain(|kernel| !calibrate::copies_by_bytes(kernel, &clock, &arena));
+        }
+        go_on()?;
+        let copies = kernels.iter().find(|(operation, _)| *operation == Operation::Copy);
+        let after_wide = copies.and_then(|(_, all)| calibrate::after_wide_vectors(&clock, all));
+        if after_wide.as_ref().is_some_and(shows_a_lower_clock) {
+            for (_, kernels) in &mut kernels {
+                kernels.retain(|kernel| !is_wide(kernel));
+            }
+        }
+        let distribution = setup.distribution.clone().unwrap_or_else(script::plain);
+        Ok(Hardware {
+            after_wide,
+            machine,
+            clock,
+            latencies,
+            features,
+            noise,
+            facts,
+            arena,
+            kernels: kernels.into_iter().collect(),
+            distribution,
+            bystanders: BTreeMap::new(),
+            pool: None,
+            followed: nothing_decided(),
+            table: Table::Unknown,
+            checked: BTreeSet::new(),
+            setup,
+        })
+    }
+
+    /// What has disturbed the tuning so far.
+    #[must_use]
+    pub fn warnings(&self) -> Vec<Warning> {
+        warnings(&self.noise, &NoiseSnapshot::take(), &self.machine)
+    }
+
+    /// That what runs after vectors of 64 bytes is slower here, so that none takes part: as a sentence.
+    #[must_use]
+    pub fn without_wide_vectors(&self) -> Option<String> {
+        let found = self.after_wide.as_ref().filter(|found| shows_a_lower_clock(found))?;
+        let [more, low, high] =
+            [found.median, found.low, found.high].map(|ratio| 100.0 * (ratio - 1.0));
+        Some(format!(
+            "what runs after vectors of 64 bytes takes {more:.0} % longer here ({low:.0} to {high:.0} %): no kernel and \
+             no entry stub with such vectors takes part"
+        ))
+    }
+
+    /// The record's first line.
+    #[must_use]
+    pub fn header(&self, seed: u64) -> Header {
+        let tool = concat!("cachewise ", env!("CARGO_PKG_VERSION"));
+        let mut header = Header::now(tool, self.machine.clone(), self.clock.facts(), seed);
+        header.latencies = self.latencies;
+        header.warnings = self.warnings();
+        header
+    }
+
+    /// What a caller of an arm calls, once the library's table says so.
+    fn function(&mut self, cell: &Cell, arm: Arm) -> Result<cachewise_kernels::Function, LabError> {
+        let wanted = match arm {
+            Arm::LIBC => return Ok(libc_reference(cell.operation).function),
+            Arm::Kernel(number) => Table::Only(cell.operation, number),
+            Arm::HandedOver => Table::Only(cell.operation, 0),
+            Arm::Entry(number) => Table::Followed(Some(number)),
+            Arm::Library => Table::Followed(None),
+        };
+        if self.table != wanted {
+            let other_entry = matches!(self.table, Table::Followed(Some(_)));
+            self.table = Table::Unknown;
+            let done = match wanted {
+                Table::Only(operation, number) => {
+                    let kernels = self.kernels.get(&operation);
+                    let known = || kernels?.get(number.checked_sub(1)?);
+                    (!other_entry || self.install(None).is_ok())
+                        && match number {
+                            0 => cachewise::use_libc(operation),
+                            _ => known().is_some_and(|kernel| cachewise::use_only(kernel)),
+                        }
+                }
+                Table::Followed(entry) => self.install(entry).is_ok(),
+                Table::Unknown => false,
+            };
+            if !done {
+                let why = format!("the library refuses what is to be measured ({arm:?})");
+                return Err(LabError::Nothing(why));
+            }
+            self.table = wanted;
+        }
+        Ok(library(cell.operation).function)
+    }
+
+    /// Has the library follow the decisions, with the entry of that number in every operation; `None`
+    /// leaves it to the library.
+    fn install(&self, entry: Option<usize>) -> Result<(), cachewise::InstallError> {
+        // Where vectors of 64 bytes take no part, the library has none either.
+        let without = || self.without_wide_vectors().map(|_| BY_32);
+        let named = |operation: Operation| {
+            let of_number = entry.and_then(|entry| Some(self.stubs(operation).nth(entry)?.name));
+            Some((operation, of_number.or_else(without)?.to_owned()))
+        };
+        let entries = OPERATIONS.iter().filter_map(|operation| named(*operation)).collect();
+        cachewise::load(&Profile { entries, ..self.followed.clone() })
+    }
+
+    /// The entries that take part: that this CPU can run.
+    fn stubs(&self, operation: Operation) -> impl Iterator<Item = &'static Entry> + use<> {
+        let features = self.features;
+        let all = self.without_wide_vectors().is_none();
+        let wanted = move |entry: &&Entry| entry.runs_on(features) && (all || entry.name != WIDE);
+        entry::variants(operation).iter().filter(wanted)
+    }
+
+    /// The name of an arm, for messages.
+    fn name(&self, operation: Operation, arm: Arm) -> &'static str {
+        match arm {
+            Arm::LIBC => "libc",
+            Arm::Kernel(number) => self
+                .kernels
+                .get(&operation)
+                .and_then(|all| all.get(number - 1))
+                .map_or("a kernel", |kernel| kernel.name),
+            Arm::Entry(_) | Arm::Library | Arm::HandedOver => "cachewise",
+        }
+    }
+
+    /// Times what `body` does; `None` where the thread did not run all the time.
+    fn timed(clock: &Clock, watched: bool, body: impl FnOnce() -> [f64; 2]) -> Option<[f64; 2]> {
+        if !watched {
+            return Some(body());
+        }
+        let (wall, own) = (clock.now(), thread_cpu_ns());
+        let parts = body();
+        let (own, wall) = (thread_cpu_ns() - own, clock.elapsed_ns(wall, clock.now()));
+        // The thread's clock counts in steps of its own, and stands still in a hypervisor's debt only
+        // where the kernel is told.
+        (wall - own <= STOLEN * wall + 2_000.0).then_some(parts)
+    }
+
+    fn visit_operands(&mut self, ask: &Ask) -> Result<Visit, LabError> {
+        let cell = ask.cell;
+        let mut random = Rng::with_seed(ask.draw ^ hash(&cell));
+        let function = self.function(&cell, ask.arm)?;
+        if cell.threads.count > 1 && self.pool.is_none() {
+            self.pool = Some(Pool::new(self.facts.cpus)?);
+        }
+        let caller = match (&self.pool, cell.threads.count) {
+            (Some(pool), 2..) => {
+                let (count, supply) = (cell.threads.count, cell.threads.supply);
+                Caller::Several { count, supply, pool }
+            }
+            _ => Caller::One(function, Callee::new(function)),
+        };
+        if cell.size > self.facts.largest {
+            let budget = MemoryBudget::process().limit();
+            return Err(LabError::TooLarge { found: cell.size, most: self.facts.largest, budget });
+        }
+        if let After::Bystander(bytes) = cell.after
+            && !self.bystanders.contains_key(&bytes)
+        {
+            // One at a time: they come in few sizes, and large.
+            self.bystanders.clear();
+            let bystander = Bystander::new(bytes, 0xB157)?;
+            self.bystanders.insert(bytes, bystander);
+        }
+        let bystander = match cell.after {
+            After::Bystander(bytes) => self.bystanders.get(&bytes),
+            _ => None,
+        };
+        let operands = Operands::place(&self.arena, &cell, self.facts.l1, &mut random);
+        if operands.reads_only() {
+            operands.equalise();
+        }
+        let list = operands.list();
+        let several = cell.threads.count > 1;
+        let key = (ask.arm, cell.operation, cell.size.ilog2() / 2, several);
+        let repeated = cell.destination == Destination::Repeated;
+        let checked = self.checked.contains(&key);
+        if !checked {
+            let places = differences(&cell, operands.calls, &mut random.clone());
+            operands.flip(&places);
+            operands.restore(cell.destination, ask.draw);
+            check(caller, &operands, &places, self.name(cell.operation, ask.arm))?;
+            operands.flip(&places);
+            self.checked.insert(key);
+        }
+        if repeated || (checked && cell.size < 1 << 16) {
+            // Code that has not run for a while is not what is to be timed.
+            operands.restore(cell.destination, ask.draw);
+            call_all(caller, &operands, &list);
+        }
+        let mut visit = Visit::default();
+        // What this sample would take at the least: the clocks of the thread are worth it above that.
+        let watched = !several && cell.size * operands.calls > (WATCHED_NS * 10.0) as usize;
+        let longest = sample::longest(self.setup.budget);
+        for nth in 0..ask.samples {
+            let begun = Instant::now();
+            let take = || {
+                if (self.setup.stop)() {
+                    return Err(LabError::Interrupted);
+                }
+                let places = differences(&cell, operands.calls, &mut random);
+                operands.flip(&places);
+                if !repeated {
+                    operands.restore(cell.destination, ask.draw.wrapping_add(nth as u64));
+                }
+                let before = bystander.map(|bystander| {
+                    bystander.walk();
+                    let from = self.clock.now();
+                    bystander.walk();
+                    self.clock.nanoseconds(from, self.clock.now())
+                });
+                let clock = &self.clock;
+                let parts = Self::timed(clock, watched, || {
+                    let begun = clock.now();
+                    call_all(caller, &operands, &list);
+                    let called = clock.now();
+                    match (cell.after, bystander) {
+                        (After::Nothing, _) => return [clock.nanoseconds(begun, called), 0.0],
+                        (_, Some(bystander)) => bystander.walk(),
+                        _ => {
+                            for call in 0..operands.calls {
+                                read(operands.at(call).0, operands.n);
+                            }
+                        }
+                    }
+                    [clock.nanoseconds(begun, called), clock.nanoseconds(called, clock.now())]
+                });
+                operands.flip(&places);
+                Ok(parts.map(|[operation, after]| [operation, after - before.unwrap_or(0.0)]))
+            };
+            let is_over = || begun.elapsed() > longest;
+            let found = sample::sample(self.clock.resolution_ns(), is_over, take)?;
+            let Some([operation, after]) = found else {
+                visit.disturbed += 1;
+                continue;
+            };
+            let each = operands.calls as f64;
+            let operation = operation / each;
+            visit.samples.push(match bystander {
+                Some(_) => Sample { operation, bystander: after / each, ..Sample::default() },
+                None => Sample { operation, reader: after / each, ..Sample::default() },
+            });
+        }
+        Ok(visit)
+    }
+
+    fn visit_script(&mut self, ask: &Ask, small: Script) -> Result<Visit, LabError> {
+        let cell = ask.cell;
+        let callee = Callee::new(self.function(&cell, ask.arm)?);
+        let mut random = Rng::with_seed(ask.draw ^ hash(&cell));
+        // Two buffers share what everything touches.
+        let span = (cell.size / 2).clamp(4096, self.arena.len() / 2);
+        let dst = self.arena.as_mut_ptr();
+        let src = dst.wrapping_add(self.arena.len() / 2);
+        let unequal = cell.contents == Contents::Unequal;
+        let mut visit = Visit::default();
+        for sample in 0..ask.samples {
+            if (self.setup.stop)() {
+                return Err(LabError::Interrupted);
+            }
+            let calls = script::calls(&self.distribution);
+            let (of, at) = (&self.distribution, &mut random.fork());
+            let steps = script::draw(of, calls, cell.operation, span, unequal, &mut random, at);
+            let places: Vec<Place> = steps.iter().map(|step| step.at(dst, src)).collect();
+            let compares = matches!(cell.operation, Operation::Compare | Operation::Equal);
+            for &Place { dst: to, src: from, n } in &places {
+                if compares && !unequal {
+                    // The same bytes in both, whatever ran before.
+                    overwrite(to, n, to as u64 - dst as u64);
+                    overwrite(from.cast_mut(), n, from as u64 - src as u64);
+                }
+            }
+            for &Place { dst: to, src: from, n } in &places {
+                for at in [to.cast_const(), from] {
+                    if small.hot && cell.destination == Destination::Cached {
+                        read(at, n);
+                    } else {
+                        // Their neighbours too: a prefetcher has brought them, and a mask's unused part
+                        // may reach into them.
+                        let (first, end) = (dst as usize, src as usize + span);
+                        let from = (at as usize - LINE).max(first);
+                        flush(from as *const u8, (at as usize + n + LINE).min(end) - from);
+                    }
+                }
+            }
+            if sample == 0 {
+                // Code that has not run for a while is not what is to be timed.
+                callee.run(&places[..1]);
+            }
+            let clock = &self.clock;
+            let parts = Self::timed(clock, true, || {
+                let begun = clock.now();
+                callee.run(&places);
+                [clock.nanoseconds(begun, clock.now()), 0.0]
+            });
+            match parts {
+                Some([operation, _]) => visit.samples.push(Sample {
+                    operation: operation / places.len() as f64,
+                    ..Sample::default()
+                }),
+                None => visit.disturbed += 1,
+            }
+        }
+        Ok(visit)
+    }
+}
+
+impl super::seam::Machine for Hardware<'_> {
+    fn facts(&self) -> Facts {
+        self.facts
+    }
+
+    fn arms(&self, operation: Operation) -> Vec<Competitor> {
+        let kernels = self.kernels.get(&operation).into_iter().flatten();
+        std::iter::once(Competitor::libc())
+            .chain(kernels.map(|kernel| Competitor::of(kernel)))
+            .collect()
+    }
+
+    fn entries(&self, operation: Operation) -> Vec<String> {
+        let names: Vec<String> = self.stubs(operation).map(|entry| entry.name.to_owned()).collect();
+        // One is no choice.
+        if names.len() > 1 { names } else { Vec::new() }
+    }
+
+    fn now(&self) -> f64 {
+        self.setup.begun.elapsed().as_secs_f64()
+    }
+
+    fn visit(&mut self, ask: &Ask) -> Result<Visit, LabError> {
+        match ask.cell.script {
+            Some(script) => self.visit_script(ask, script),
+            None => self.visit_operands(ask),
+        }
+    }
+
+    fn follow(&mut self, decisions: &[Decision], parallel: &[Parallel]) -> Result<(), LabError> {
+        let (decisions, parallel) = (decisions.to_vec(), parallel.to_vec());
+        self.followed = Profile { decisions, parallel, ..nothing_decided() };
+        self.table = Table::Unknown;
+        self.install(None).map_err(|error| {
+            LabError::Nothing(format!("the library refuses these decisions: {error}"))
+        })?;
+        self.table = Table::Followed(None);
+        Ok(())
+    }
+
+    fn progress(&mut self, stage: Stage, left: f64) {
+        (self.setup.progress)(stage, left);
+    }
+}
+
+/// The entry stub with vectors of 64 bytes, and the one like it without.
+const WIDE: &str = "avx512vl";
+const BY_32: &str = "avx512vl.256";
+
+/// Whether a kernel uses vectors of 64 bytes.
+fn is_wide(kernel: &Kernel) -> bool {
+    kernel.registers == RegisterClass::Zmm
+}
+
+/// A profile for this CPU that leaves everything to the computed defaults.
+fn nothing_decided() -> Profile {
+    Profile {
+        cpu: cachewise::cpu::Cpu::detect(),
+        caches: cachewise::cpu::Caches::detect(),
+        record: None,
+        written: String::new(),
+        decisions: Vec::new(),
+        parallel: Vec::new(),
+        entries: Vec::new(),
+        notes: Vec::new(),
+    }
+}
+
+/// The kernels that compete, in order of preference among equals: what the library does without its
+/// table first, then temporal, by string instructions, non-temporal; simple before elaborate.
+fn preferred(operation: Operation, features: Features) -> Vec<&'static Kernel> {
+    let mut kernels = candidates(operation, features);
+    kernels.sort_by_key(|kernel| {
+        (
+            Competitor::of(kernel).class as u8,
+            kernel.technique().matches('.').count(),
+            !kernel.technique().starts_with("avx2"),
+        )
+    });
+    kernels
+}
+
+fn hash(cell: &Cell) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    cell.hash(&mut hasher);
+    hasher.finish()
+}

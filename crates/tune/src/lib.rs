@@ -1,0 +1,32 @@
+//! The tuner: which kernel does what on this machine, by a deadline.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | [`seam`] | everything the tuner may ask of a machine |
+//! | [`tuner`] | race, decide, referee: pure |
+//! | [`rounds`], [`again`] | what was seen; as rows of a record, and decided from them again |
+//! | [`tuning`] | what a tuning is set to, and what it amounts to |
+//! | [`hardware`] | the machine that this process runs on, behind the seam |
+//! | [`nearest`], [`recording`] | what profile and record say besides |
+//!
+//! A simulated machine behind the same seam is in `tests/machines`. Nothing here prints.
+#![warn(missing_docs)]
+
+pub mod again;
+mod estimate;
+mod field;
+pub mod hardware;
+mod hints;
+pub mod nearest;
+mod never;
+mod plan;
+mod race;
+mod ranges;
+pub mod recording;
+mod referee;
+pub mod rounds;
+pub mod seam;
+mod threads;
+pub mod tuner;
+pub mod tuning;
+mod visits;

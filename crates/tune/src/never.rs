@@ -1,0 +1,176 @@
+//! The referee of the hint `never`: the library with the numbers that [`hints`] found, against libc
+//! beside a bystander. A number only rises: to the least size from which on the library lost nowhere.
+
+use super::estimate::{Estimate, FLOOR, GUARD};
+use super::field::Field;
+use super::hints::{self, From};
+use super::referee::{Referee, Trial, decisions, rule};
+use super::rounds::{Evidence, Purpose};
+use super::seam::{Arm, Cell, Stage};
+use super::tuning::{Refereed, Repair, Ruling};
+use cachewise::Reuse;
+use cachewise_experiments::LabError;
+
+#[cfg(test)]
+mod tests;
+
+/// Rounds of a size under the referee at least, in both states of the destination together.
+const LEAST_ROUNDS: usize = 4;
+
+/// The sizes at which the referee looks at a number: the first, one in every octave that was not
+/// measured before, and the largest.
+fn points(field: &Field, from: From, random: &mut fastrand::Rng) -> Vec<usize> {
+    let octaves = hints::sizes(field).into_iter().filter(|size| *size >= from.size);
+    let octaves: Vec<usize> = octaves.collect();
+    let between = octaves.iter().skip(1).map(|above| above / 2 + above / 8 * random.usize(1..4));
+    let mut points: Vec<usize> = between.chain(octaves.last().copied()).collect();
+    points.insert(0, from.size);
+    points.dedup();
+    points
+}
+
+/// What the referee's rounds at a size come to: the library's total less libc's over libc's operation.
+fn seen(field: &Field, evidence: &Evidence, size: usize, arm: usize) -> Option<Estimate> {
+    let here = |cell: &Cell| cell.operation == field.operation && cell.size == size;
+    let logs = evidence.of(Purpose::Never).filter(|(cell, _)| here(cell));
+    let pairs = logs.flat_map(|(_, log)| log.pairs(&field.arms[arm].name));
+    let values: Vec<f64> =
+        pairs.map(|(ours, libc)| (ours.total() - libc.total()) / libc.operation).collect();
+    (values.len() >= LEAST_ROUNDS).then(|| Estimate::of(&values, FLOOR))
+}
+
+/// What that means; `None` for too few rounds, or where more may tell, unless this is the `last` look.
+fn ruling(
+    field: &Field,
+    evidence: &Evidence,
+    size: usize,
+    arm: usize,
+    last: bool,
+) -> Option<Ruling> {
+    rule(seen(field, evidence, size, arm)?, GUARD, 2.0, 1.0, last)
+}
+
+/// The number that is left of one: the least of its points from which on the library lost at none.
+fn upheld(from: From, points: &[usize], kept: impl Fn(usize) -> bool) -> Option<From> {
+    let passed = points.iter().rev().take_while(|size| kept(**size));
+    passed.last().map(|&size| From { size, ..from })
+}
+
+/// A cell for each size that the referee's rounds are there for, in ascending order.
+fn looked_at(field: &Field, evidence: &Evidence) -> Vec<Cell> {
+    let cells = evidence.of(Purpose::Never).map(|(cell, _)| *cell);
+    let mut cells: Vec<Cell> = cells.filter(|cell| cell.operation == field.operation).collect();
+    cells.dedup_by_key(|cell| cell.size);
+    cells
+}
+
+/// What the referee saw of a number, for the record and the report: one entry a size, since both states
+/// of the destination are ruled on together.
+fn refereed(
+    field: &Field,
+    evidence: &Evidence,
+    proposed: From,
+    upheld: Option<From>,
+) -> Vec<Refereed> {
+    let one = |cell: Cell| {
+        let Estimate { mean, error, rounds } = seen(field, evidence, cell.size, proposed.arm)?;
+        let verdict = ruling(field, evidence, cell.size, proposed.arm, true);
+        Some(Refereed {
+            cell,
+            name: field.arms[proposed.arm].name.clone(),
+            ratio: 1.0 + mean,
+            error,
+            rounds,
+            verdict: verdict.unwrap_or(Ruling::Undecided),
+            in_use: upheld.is_some_and(|from| cell.size >= from.size),
+        })
+    };
+    looked_at(field, evidence).into_iter().filter_map(one).collect()
+}
+
+/// What a record's referee left of a number that is found again: a size that it did not look at is not
+/// refused.
+pub(super) fn again(field: &Field, evidence: &Evidence, from: From) -> Option<From> {
+    let seen: Vec<usize> = looked_at(field, evidence).iter().map(|cell| cell.size).collect();
+    let above = seen.iter().copied().filter(|size| *size > from.size);
+    let sizes: Vec<usize> = std::iter::once(from.size).chain(above).collect();
+    upheld(from, &sizes, |size| {
+        let kept = ruling(field, evidence, size, from.arm, true) == Some(Ruling::Kept);
+        kept || !seen.contains(&size)
+    })
+}
+
+impl Referee<'_, '_> {
+    /// The numbers under `never`, beside a bystander: what of them is upheld.
+    ///
+    /// # Errors
+    /// Those of the machine.
+    pub(super) fn never(
+        &mut self,
+        trials: &[Trial],
+        stop: f64,
+        repairs: &mut Vec<Repair>,
+    ) -> Result<(Vec<Option<From>>, Vec<Refereed>), LabError> {
+        let proposed: Vec<Option<From>> =
+            trials.iter().map(|trial| hints::never(&trial.field, self.evidence)).collect();
+        let mut all = Vec::new();
+        let mut looked_at = Vec::new();
+        for (trial, from) in trials.iter().zip(&proposed) {
+            let ranges = hints::with_tail(&trial.ranges(), *from);
+            // The plain call is what follows `unknown`.
+            all.extend(decisions(&trial.field, &ranges, Reuse::Unknown));
+            let random = &mut self.visits.random;
+            looked_at.push(from.map_or(Vec::new(), |from| points(&trial.field, from, random)));
+        }
+        self.visits.machine.follow(&all, &[])?;
+        let begun = self.visits.machine.now();
+        loop {
+            let mut open = Vec::new();
+            for (nth, from) in proposed.iter().enumerate() {
+                let Some(from) = from else { continue };
+                let field = &trials[nth].field;
+                let undecided =
+                    |size: &usize| ruling(field, self.evidence, *size, from.arm, false).is_none();
+                let sizes = looked_at[nth].iter().copied().filter(undecided);
+                open.extend(sizes.map(|size| (nth, size, from.arm)));
+            }
+            self.visits.random.shuffle(&mut open);
+            open.sort_by_key(|(nth, size, _)| *size >= trials[*nth].bands()[1]);
+            let mut bought = false;
+            for (nth, size, arm) in open {
+                let now = self.visits.machine.now();
+                let left = (self.after - (now - begun)).max(0.0);
+                self.visits.machine.progress(Stage::Referee, left.min(stop - now));
+                let (field, odd) = (&trials[nth].field, self.visits.random.bool());
+                let cell = hints::cell(field.operation, size, &self.facts, odd);
+                let library = [(cell, Arm::Library)];
+                let Some(round) = self.visits.round((cell, Arm::LIBC), &library, 1, stop)? else {
+                    continue;
+                };
+                let ours = round.others[0].map(|sample| (&*field.arms[arm].name, sample));
+                bought |= ours.is_some();
+                self.evidence.push(Purpose::Never, cell, round.reference, ours);
+            }
+            if !bought {
+                break;
+            }
+        }
+        let (mut left, mut refereed_all) = (Vec::new(), Vec::new());
+        for ((trial, from), points) in trials.iter().zip(&proposed).zip(&looked_at) {
+            let field = &trial.field;
+            let still = from.and_then(|from| {
+                let ruling = |size| ruling(field, self.evidence, size, from.arm, true);
+                for &size in points.iter().filter(|size| ruling(**size) != Some(Ruling::Kept)) {
+                    let (operation, kernel) = (field.operation, field.arms[from.arm].name.clone());
+                    let round = usize::from(ruling(size) == Some(Ruling::Lost));
+                    repairs.push(Repair { operation, reuse: Reuse::Never, kernel, size, round });
+                }
+                upheld(from, points, |size| ruling(size) == Some(Ruling::Kept))
+            });
+            let seen = from.map(|from| refereed(field, self.evidence, from, still));
+            refereed_all.extend(seen.unwrap_or_default());
+            left.push(still);
+        }
+        Ok((left, refereed_all))
+    }
+}

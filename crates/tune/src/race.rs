@@ -1,0 +1,407 @@
+//! The race: every live arm of every cell against libc, in epochs, over the first part of the budget.
+//!
+//! Cells stand in lanes (three of sizes; hints, threads and entry stubs). A lane has a share of
+//! the time; the lane that is furthest behind its share has its next cell visited. When a lane
+//! has been through all its cells in random order, that was an epoch: arms that are shown to be out
+//! are dropped, cells where nothing is left to learn rest, and the next order is drawn.
+
+use super::estimate::has_plenty;
+use super::field::{Field, HANDED_OVER};
+use super::hints;
+use super::plan;
+use super::rounds::{Evidence, Purpose};
+use super::seam::{Arm, Cell, Class, Contents, Destination, Facts, Sample, Script, Stage};
+use super::threads;
+use super::visits::{Candidate, LEFT, Visits};
+use cachewise_experiments::LabError;
+use cachewise_kernels::Operation;
+use std::ops::Range;
+
+/// One visit of a lane.
+#[derive(Clone, Debug)]
+enum Item {
+    Kernels { field: usize, view: usize, size: usize },
+    Bystander { field: usize, size: usize, arms: Vec<usize> },
+    Threads(Cell),
+    Entries(Cell),
+}
+
+struct Lane {
+    what: What,
+    share: f64,
+    spent: f64,
+    epoch: usize,
+    bought: bool,
+    over: bool,
+    items: Vec<Item>,
+}
+
+enum What {
+    Sizes(Range<usize>),
+    Hints,
+    Threads,
+    Entries,
+}
+
+/// Rounds that the referee is expected to take of a cell: on simulated machines, where little fails, 4 to 6.
+const REFEREED: f64 = 5.0;
+
+/// How many lanes are of sizes: the first ones.
+const SIZES: usize = 3;
+
+/// The race of all operations.
+pub(super) struct Race<'r, 'm> {
+    pub visits: &'r mut Visits<'m>,
+    pub evidence: &'r mut Evidence,
+    pub facts: Facts,
+    pub fields: Vec<Field>,
+    pub follows: Follows,
+    lanes: Vec<Lane>,
+}
+
+/// Seconds that are expected to follow a race.
+pub(super) struct Follows {
+    pub referee: f64,
+    pub never: f64,
+}
+
+/// The cells of an operation's scripts: hot and cold, their calls spread over bytes well inside L1 and far
+/// beyond L2; of comparisons with operands that are equal, and with such that differ.
+pub(super) fn scripts(operation: Operation, facts: &Facts) -> Vec<Cell> {
+    let contents = [Contents::Equal, Contents::Unequal];
+    let contents = if plan::stores(operation) { &contents[..1] } else { &contents };
+    let spans = [(true, facts.l1 / 2), (false, plan::TOP.min(facts.largest))];
+    let cells = spans.into_iter().flat_map(|(hot, span)| {
+        let cell = Cell::new(operation, span, Destination::Cached);
+        contents.iter().map(move |&contents| Cell {
+            contents,
+            script: Some(Script { hot }),
+            ..cell
+        })
+    });
+    cells.collect()
+}
+
+impl<'r, 'm> Race<'r, 'm> {
+    pub(super) fn new(
+        visits: &'r mut Visits<'m>,
+        evidence: &'r mut Evidence,
+        facts: Facts,
+        fields: Vec<Field>,
+        follows: Follows,
+    ) -> Race<'r, 'm> {
+        let lane = |what, share| Lane {
+            what,
+            share,
+            spent: 0.0,
+            epoch: 0,
+            bought: true,
+            over: false,
+            items: Vec::new(),
+        };
+        let top = fields.iter().flat_map(|field| field.sizes.last()).max();
+        let [small, large] = plan::bands(top.copied().unwrap_or(0));
+        let lanes = vec![
+            lane(What::Sizes(0..small), 0.26),
+            lane(What::Sizes(small..large), 0.22),
+            lane(What::Sizes(large..usize::MAX), 0.34),
+            lane(What::Hints, 0.08),
+            lane(What::Threads, 0.06),
+            lane(What::Entries, 0.04),
+        ];
+        Race { visits, evidence, facts, fields, follows, lanes }
+    }
+
+    /// Runs until `end` or until nothing is left to learn. The referee may take as many seconds as `most`. Where a
+    /// table of costs is `wanted`, what that takes is left of the time, up to a half.
+    ///
+    /// # Errors
+    /// Those of the machine.
+    pub(super) fn run(&mut self, end: f64, most: f64, wanted: bool) -> Result<(), LabError> {
+        let (mut stop, mut epochs) = (end, 0);
+        loop {
+            let now = self.tell(end);
+            for lane in 0..self.lanes.len() {
+                if self.lanes[lane].items.is_empty() && !self.lanes[lane].over {
+                    self.next_epoch(lane);
+                }
+            }
+            let begun = self.lanes[..SIZES].iter().map(|lane| lane.epoch).sum();
+            if std::mem::replace(&mut epochs, begun) != begun {
+                if wanted {
+                    stop = end - self.completing().min(end / 2.0);
+                }
+                // Before, too little is decided to say.
+                if self.lanes[..SIZES].iter().all(|lane| lane.epoch > 3 || lane.over) {
+                    self.follows.referee = self.refereeing().min(most);
+                }
+            }
+            let behind = |lane: &usize| self.lanes[*lane].spent / self.lanes[*lane].share;
+            let next = (0..self.lanes.len())
+                .filter(|lane| !self.lanes[*lane].items.is_empty())
+                .min_by(|a, b| behind(a).total_cmp(&behind(b)));
+            let Some(lane) = next else { return Ok(()) };
+            if now >= stop {
+                return Ok(());
+            }
+            let Some(item) = self.lanes[lane].items.pop() else { continue };
+            let first = self.lanes[lane].epoch <= 1;
+            let bought = self.item(item, first, stop)?;
+            let lane = &mut self.lanes[lane];
+            lane.spent += self.visits.machine.now() - now;
+            lane.bought |= bought;
+        }
+    }
+
+    /// Tells the machine how long the tuning is expected to take, if the race ends at `end`; what time it is.
+    fn tell(&mut self, end: f64) -> f64 {
+        let now = self.visits.machine.now();
+        let Follows { referee, never } = self.follows;
+        self.visits.machine.progress(Stage::Race, (end - now).max(0.0) + referee + never);
+        now
+    }
+
+    /// Seconds that the referee is expected to take with the decisions as they stand: rounds of four visits at
+    /// every size that a kernel is decided for, in every state.
+    fn refereeing(&self) -> f64 {
+        let mut seconds = 0.0;
+        for field in &self.fields {
+            for (arm, &size) in hints::chosen(field, &self.facts).into_iter().zip(&field.sizes) {
+                let views = field.views.iter().filter(|view| view.is_visited(size));
+                for view in views.filter(|_| !field.is_libc(arm, size)) {
+                    let cell = view.cell(field.operation, size, false);
+                    let samples = 4 * plan::samples(&cell, false);
+                    seconds += REFEREED * samples as f64 * self.visits.expected(&cell).0;
+                }
+            }
+        }
+        seconds
+    }
+
+    fn next_epoch(&mut self, lane: usize) {
+        let Lane { bought, ref what, .. } = self.lanes[lane];
+        if !bought {
+            // A whole epoch without a visit: the time left buys none.
+            self.lanes[lane].over = true;
+            return;
+        }
+        let mut items = Vec::new();
+        match what {
+            What::Sizes(sizes) => {
+                let sizes = sizes.clone();
+                for (nth, field) in self.fields.iter_mut().enumerate() {
+                    for size in field.eliminate(&|size| sizes.contains(&size)) {
+                        let covers =
+                            |view: &usize| field.views[*view].is_visited(field.sizes[size]);
+                        let views = (0..field.views.len()).filter(covers);
+                        items.extend(views.map(|view| Item::Kernels { field: nth, view, size }));
+                    }
+                }
+            }
+            What::Hints => {
+                // The temporal arm to compare with is known only when the others have begun.
+                if self.lanes[..SIZES].iter().any(|lane| lane.epoch < 3 && !lane.over) {
+                    return;
+                }
+                for (nth, field) in self.fields.iter().enumerate() {
+                    if !plan::stores(field.operation) || field.operation == Operation::Move {
+                        continue;
+                    }
+                    if let Some((size, mut arms)) = hints::next(field, self.evidence) {
+                        arms.extend(best_temporal(field, size));
+                        items.push(Item::Bystander { field: nth, size, arms });
+                    }
+                }
+            }
+            What::Threads => {
+                let top = self.fields.iter().flat_map(|f| f.sizes.last()).max();
+                let cells = threads::cells(self.facts.cpus, top.copied().unwrap_or(0));
+                let open = cells.into_iter().filter(|cell| self.is_open(Purpose::Threads, *cell));
+                items.extend(open.map(Item::Threads));
+            }
+            What::Entries => {
+                for field in &self.fields {
+                    if self.visits.machine.entries(field.operation).len() > 1 {
+                        let cells = scripts(field.operation, &self.facts).into_iter();
+                        let open = cells.filter(|cell| self.is_open(Purpose::Entries, *cell));
+                        items.extend(open.map(Item::Entries));
+                    }
+                }
+            }
+        }
+        let lane = &mut self.lanes[lane];
+        lane.over = items.is_empty();
+        if lane.over {
+            return;
+        }
+        lane.epoch += 1;
+        lane.bought = false;
+        self.visits.random.shuffle(&mut items);
+        lane.items = items;
+    }
+
+    /// Whether something is left to learn of a cell whose candidates are compared with the reference.
+    fn is_open(&self, purpose: Purpose, cell: Cell) -> bool {
+        let log = self.evidence.of(purpose).find(|(other, _)| **other == cell);
+        log.is_none_or(|(_, log)| !log.others.keys().all(|name| has_plenty(&log.log_ratios(name))))
+    }
+
+    fn item(&mut self, item: Item, first: bool, stop: f64) -> Result<bool, LabError> {
+        match item {
+            Item::Kernels { field, view, size } => self.kernels(field, view, size, first, stop),
+            Item::Bystander { field, size, arms } => {
+                let odd = self.visits.random.bool();
+                let cell = hints::cell(self.fields[field].operation, size, &self.facts, odd);
+                let name = |arm: usize| self.fields[field].arms[arm].name.clone();
+                let others = arms.into_iter().map(|arm| (name(arm), (cell, Arm::Kernel(arm))));
+                let others = others.collect();
+                self.bought(Purpose::Hints, (cell, Arm::LIBC), others, 1, stop)
+            }
+            Item::Threads(cell) => {
+                let others = threads::candidates(cell, self.facts.cpus);
+                self.bought(Purpose::Threads, (cell, Arm::Library), others, 1, stop)
+            }
+            Item::Entries(cell) => {
+                let entries = self.visits.machine.entries(cell.operation).into_iter().enumerate();
+                let others = entries.map(|(nth, name)| (name, (cell, Arm::Entry(nth)))).collect();
+                self.bought(Purpose::Entries, (cell, Arm::LIBC), others, 3, stop)
+            }
+        }
+    }
+
+    /// A round that is kept as it is.
+    fn bought(
+        &mut self,
+        purpose: Purpose,
+        reference: Candidate,
+        others: Vec<(String, Candidate)>,
+        samples: usize,
+        stop: f64,
+    ) -> Result<bool, LabError> {
+        let (names, others): (Vec<String>, Vec<Candidate>) = others.into_iter().unzip();
+        let Some(round) = self.visits.round(reference, &others, samples, stop)? else {
+            return Ok(false);
+        };
+        let seen = names.iter().zip(round.others);
+        let seen = seen.filter_map(|(name, sample)| Some((&**name, sample?)));
+        self.evidence.push(purpose, reference.0, round.reference, seen);
+        Ok(true)
+    }
+
+    /// The cells of a table of costs that lack rounds: of which field, of whom, and how many.
+    fn scarce(&self) -> Vec<(usize, Cell, Vec<usize>, usize)> {
+        let mut open = Vec::new();
+        for (nth, field) in self.fields.iter().enumerate() {
+            let cells = (0..field.views.len())
+                .flat_map(|view| (0..field.sizes.len()).map(move |size| (view, size)));
+            open.extend(cells.filter_map(|(view, size)| {
+                let cell = field.views[view].cell(field.operation, field.sizes[size], false);
+                let (arms, rounds) = field.scarce(view, size)?;
+                Some((nth, cell, arms, rounds))
+            }));
+        }
+        open
+    }
+
+    /// Seconds that [`Race::complete`] is expected to take, with what a round is to have left at its end.
+    fn completing(&self) -> f64 {
+        let of = |(nth, cell, arms, rounds): (usize, Cell, Vec<usize>, usize)| {
+            let arms: Vec<Class> =
+                arms.iter().map(|arm| self.fields[nth].arms[*arm].class).collect();
+            let apart = arms.contains(&Class::NonTemporal)
+                && arms.iter().any(|of| *of != Class::NonTemporal);
+            let libc = if apart { 4 } else { 2 };
+            let visits = (arms.len() + libc) * rounds * plan::samples(&cell, false);
+            visits as f64 * self.visits.expected(&cell).0
+        };
+        LEFT * self.scarce().into_iter().map(of).sum::<f64>()
+    }
+
+    /// Everybody who took part at a size, those that are out too, until there are rounds enough for an interval in
+    /// each state, of operands on lines: a whole table of costs, from which a simulated machine can be made.
+    ///
+    /// # Errors
+    /// Those of the machine.
+    pub(super) fn complete(&mut self, stop: f64) -> Result<(), LabError> {
+        loop {
+            let mut open = self.scarce();
+            self.visits.random.shuffle(&mut open);
+            let mut bought = false;
+            for (nth, cell, arms, _) in open {
+                self.tell(stop);
+                let samples = plan::samples(&cell, false);
+                bought |= self.compete(nth, cell, arms, false, samples, stop)?;
+            }
+            if !bought {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Everybody who is still in the race at a size.
+    fn kernels(
+        &mut self,
+        field: usize,
+        view: usize,
+        size: usize,
+        first: bool,
+        stop: f64,
+    ) -> Result<bool, LabError> {
+        let f = &self.fields[field];
+        let odd = f.is_odd_turn(view, size);
+        let cell = f.views[view].cell(f.operation, f.sizes[size], odd);
+        let samples = plan::samples(&cell, first);
+        let (arms, handed_over) = (f.live(size), f.wants_handed_over(view, size));
+        self.compete(field, cell, arms, handed_over, samples, stop)
+    }
+
+    /// Temporal arms against libc, then the non-temporal ones in a round of their own.
+    fn compete(
+        &mut self,
+        field: usize,
+        cell: Cell,
+        arms: Vec<usize>,
+        handed_over: bool,
+        samples: usize,
+        stop: f64,
+    ) -> Result<bool, LabError> {
+        let f = &self.fields[field];
+        let (non_temporal, temporal): (Vec<usize>, Vec<usize>) =
+            arms.into_iter().partition(|arm| f.arms[*arm].class == Class::NonTemporal);
+        let mut bought = false;
+        for arms in [temporal, non_temporal] {
+            if arms.is_empty() {
+                continue;
+            }
+            let mut arms: Vec<Arm> = arms.into_iter().map(Arm::Kernel).collect();
+            arms.extend(handed_over.then_some(Arm::HandedOver));
+            let others: Vec<Candidate> = arms.iter().map(|arm| (cell, *arm)).collect();
+            let libc = (cell, Arm::LIBC);
+            let Some(round) = self.visits.round(libc, &others, samples, stop)? else { continue };
+            bought = true;
+            let field = &mut self.fields[field];
+            let seen = arms.into_iter().zip(round.others);
+            let seen: Vec<(Arm, Sample)> = seen.filter_map(|(arm, s)| Some((arm, s?))).collect();
+            for (arm, sample) in &seen {
+                match arm {
+                    Arm::Kernel(arm) => field.add(*arm, &cell, sample, &round.reference),
+                    _ => field.add_handed_over(&cell, sample, &round.reference),
+                }
+            }
+            let named = seen.into_iter().map(|(arm, sample)| match arm {
+                Arm::Kernel(arm) => (&*field.arms[arm].name, sample),
+                _ => (HANDED_OVER, sample),
+            });
+            self.evidence.push(Purpose::Race, cell, round.reference, named);
+        }
+        Ok(bought)
+    }
+}
+
+/// The best admissible temporal arm at a size, so far.
+fn best_temporal(field: &Field, size: usize) -> Option<usize> {
+    let at = field.at(size)?;
+    let temporal = (1..field.arms.len()).filter(|arm| field.arms[*arm].class != Class::NonTemporal);
+    let here = temporal.filter_map(|arm| Some((field.cost(arm, at)?, arm)));
+    here.min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, arm)| arm)
+}

@@ -1,0 +1,504 @@
+//! The referee: the library with the decisions against libc, at sizes that were not raced, at both edges of
+//! every range, in every state, on operands on lines and at odd offsets. What fails is taken back and the rest
+//! decided again, three times at most; what is undecided at the end is taken back too.
+
+use super::estimate::{Estimate, FLOOR, GUARD, deviation, off, robust_mean, scatter};
+use super::field::Field;
+use super::plan::{self, View};
+use super::race::scripts;
+use super::ranges::{Border, LIBC, MOST_RANGES, Range, choose, most_ranges, ranges, settle};
+use super::rounds::{Evidence, Purpose, between};
+use super::seam::{Arm, Cell, Facts, Layout, Stage};
+use super::tuning::{Refereed, Repair, Ruling};
+use super::visits::Visits;
+use cachewise::Reuse;
+use cachewise::profile::{Decision, OPERATIONS};
+use cachewise_experiments::LabError;
+use cachewise_kernels::Operation;
+use std::collections::BTreeMap;
+
+#[cfg(test)]
+mod tests;
+
+/// Repairs that may bring new places to look at.
+const REPAIRS: usize = 3;
+
+/// Rounds of a cell.
+const LEAST_ROUNDS: usize = 3;
+const MOST_ROUNDS: usize = 12;
+
+/// What an estimate means beside a guard: kept, or lost by `sure` standard errors; `None` where more rounds may
+/// tell. Where none come, `last` or because there were enough, it counts as so many standard errors slower.
+pub(super) fn rule(
+    Estimate { mean, error, rounds }: Estimate,
+    guard: f64,
+    sure: f64,
+    slower: f64,
+    last: bool,
+) -> Option<Ruling> {
+    // Somebody else's burst spans some rounds: what looks lost is looked at again before it is.
+    const SURE_ROUNDS: usize = 4;
+    if mean + 2.5 * error <= guard {
+        Some(Ruling::Kept)
+    } else if rounds >= SURE_ROUNDS && mean - sure * error > guard {
+        Some(Ruling::Lost)
+    } else if last || rounds >= MOST_ROUNDS {
+        Some(if mean + slower * error <= guard { Ruling::Kept } else { Ruling::Lost })
+    } else {
+        None
+    }
+}
+
+/// One arm at one size that it is decided for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Point {
+    arm: usize,
+    size: usize,
+    /// The size of the grid that is taken back when it fails.
+    grid: usize,
+}
+
+/// One operation's decision under trial.
+pub(super) struct Trial {
+    pub field: Field,
+    /// The arm per size of the grid.
+    pub chosen: Vec<usize>,
+    /// Where two kernels at neighbouring sizes meet.
+    borders: Vec<Border>,
+    /// Where between two sizes of the grid the size that is looked at lies.
+    gaps: Vec<f64>,
+    /// What the operands' layout at a size is drawn from.
+    lying: u64,
+    /// Whether the last arm goes on above the grid.
+    extends: bool,
+    seen: BTreeMap<(Point, Cell), Vec<f64>>,
+}
+
+/// The decisions of one operation and hint.
+pub(super) fn decisions(field: &Field, ranges: &[Range], reuse: Reuse) -> Vec<Decision> {
+    let decision = |range: &Range| Decision {
+        operation: field.operation,
+        reuse,
+        from: range.from,
+        to: range.to,
+        kernel: field.arms[range.arm].name.clone(),
+        nearest: None,
+    };
+    ranges.iter().map(decision).collect()
+}
+
+impl Trial {
+    pub(super) fn new(
+        field: Field,
+        chosen: Vec<usize>,
+        facts: &Facts,
+        random: &mut fastrand::Rng,
+    ) -> Trial {
+        Trial {
+            chosen,
+            borders: vec![Border::Middle; field.sizes.len()],
+            gaps: field.sizes.iter().map(|_| 0.25 + 0.5 * random.f64()).collect(),
+            lying: random.u64(..),
+            extends: plan::extends(facts, &field.sizes),
+            seen: BTreeMap::new(),
+            field,
+        }
+    }
+
+    pub(super) fn ranges(&self) -> Vec<Range> {
+        ranges(&self.field.sizes, &self.chosen, &self.borders, self.extends)
+    }
+
+    /// Where visits are dear, and where they are dearest.
+    pub(super) fn bands(&self) -> [usize; 2] {
+        plan::bands(self.field.sizes.last().copied().unwrap_or(0))
+    }
+
+    /// The largest size of a range that ends with a size of the grid. Nothing above it was raced, so that
+    /// there it may lose nothing at all.
+    fn end(&self, grid: usize) -> usize {
+        *cachewise::size_class(self.field.sizes[grid] as u64).end() as usize
+    }
+
+    /// The first size of the kernel above, where two kernels meet above a size of the grid.
+    fn border(&self, grid: usize) -> usize {
+        let sizes = &self.field.sizes;
+        self.borders[grid].start(sizes[grid], sizes[grid + 1]) as usize
+    }
+
+    /// Lets the other kernel have what lies between two sizes of the grid where one lost at their border: a
+    /// cache ends between them as often as at one of them. Once: then both sides of the gap are known.
+    fn move_border(&mut self, lost: &Point) -> bool {
+        let below = lost.grid.checked_sub(1).filter(|below| lost.size == self.border(*below));
+        let (at, border) = match below {
+            Some(below) => (below, Border::Upper),
+            None if lost.grid + 1 < self.chosen.len()
+                && lost.size + 1 == self.border(lost.grid) =>
+            {
+                (lost.grid, Border::Lower)
+            }
+            None => return false,
+        };
+        let arms = [self.chosen[at], self.chosen[at + 1]];
+        let meet = arms[0] != arms[1] && !arms.contains(&LIBC);
+        let moves = meet && self.borders[at] == Border::Middle;
+        if moves {
+            self.borders[at] = border;
+        }
+        moves
+    }
+
+    /// What there is to look at: a size in every gap between two sizes of the grid that a kernel is
+    /// decided for, both sides of every change between kernels, both ends of every range.
+    fn points(&self) -> Vec<Point> {
+        let (sizes, chosen) = (&self.field.sizes, &self.chosen);
+        let mut points = Vec::new();
+        let mut add = |size: usize, grid: usize| {
+            let arm = chosen[grid];
+            if !self.field.is_libc(arm, size) {
+                points.push(Point { arm, size, grid });
+            }
+        };
+        for grid in 0..sizes.len() {
+            let differs = |other: Option<usize>| other.is_none_or(|o| chosen[o] != chosen[grid]);
+            let above = (grid + 1 < sizes.len()).then_some(grid + 1);
+            // Where libc follows, the range ends behind the size that was raced: a cache's size is a power of
+            // two, as those are, and one byte more may be another matter.
+            let ends = above.map_or(!self.extends, |above| chosen[above] == LIBC);
+            if differs(grid.checked_sub(1)) || differs(above) && !ends {
+                add(sizes[grid], grid);
+            }
+            if ends {
+                add(self.end(grid), grid);
+            }
+            let Some(above) = above else { continue };
+            let (low, high) = (sizes[grid] as f64, sizes[above] as f64);
+            if chosen[grid] == chosen[above] {
+                let size = (low * (high / low).powf(self.gaps[grid])) as usize;
+                add(size, if self.gaps[grid] < 0.5 { grid } else { above });
+            } else if chosen[grid] != LIBC && chosen[above] != LIBC {
+                let border = self.border(grid);
+                add(border - 1, grid);
+                add(border, above);
+            }
+        }
+        // A border at a size of the grid.
+        points.dedup();
+        points
+    }
+
+    /// The cells of a point: operands lie on lines' starts at one size, at odd offsets at another.
+    fn cells(&self, point: &Point) -> impl Iterator<Item = Cell> {
+        let (operation, size) = (self.field.operation, point.size);
+        let odd = fastrand::Rng::with_seed(self.lying ^ size as u64).bool();
+        // What the stub does before either need not be looked at.
+        let default = self.field.is_default(point.arm, size);
+        let wanted = move |view: &&View| view.is_refereed(size) && (view.proven || !default);
+        let views = self.field.views.iter().filter(wanted);
+        views.map(move |view| view.cell(operation, size, odd))
+    }
+
+    /// The cell whose calls are a cell's own without what comes after them, where it has none itself.
+    fn call_of(&self, cell: &Cell) -> Option<Cell> {
+        let view = self.field.views.iter().find(|view| view.is_call_of(cell))?;
+        Some(view.cell(cell.operation, cell.size, cell.layout == Layout::Misaligned))
+    }
+
+    /// What a cell's rounds say, and its calls alone.
+    fn ruling(&self, point: &Point, cell: &Cell, last: bool) -> Option<Ruling> {
+        let whole = self.ruling_of(point, cell, last);
+        match self.call_of(cell) {
+            Some(call) if whole != Some(Ruling::Lost) => {
+                let alone = self.ruling_of(point, &call, last)?;
+                whole.map(|_| alone)
+            }
+            _ => whole,
+        }
+    }
+
+    fn ruling_of(&self, point: &Point, cell: &Cell, last: bool) -> Option<Ruling> {
+        let rounds = self.seen.get(&(*point, *cell)).map_or(&[][..], Vec::as_slice);
+        let view = self.field.views.iter().find(|view| view.holds(cell))?;
+        if !is_enough(rounds) {
+            return (last && !view.proven).then_some(Ruling::Kept);
+        }
+        let default = self.field.is_default(point.arm, point.size);
+        let ends = point.size == self.end(point.grid);
+        let least = if ends && !default { 0.0 } else { GUARD };
+        let guard = self.field.handed_over(point.grid).max(least);
+        // A kernel that is in use was refereed before, at other times: it is out where it is shown to lose.
+        let known = self.field.is_previous(point.arm, point.grid);
+        let sure = if known { 3.0 } else { 2.0 };
+        let proven = view.proven && guard <= GUARD && !default && !known;
+        let slower = if proven { 1.0 } else { -1.0 };
+        rule(self.estimate(cell, rounds), guard, sure, slower, last)
+    }
+
+    /// With the scatter of the cells in the same state up to an octave away beside its own.
+    fn estimate(&self, cell: &Cell, rounds: &[f64]) -> Estimate {
+        let mean = robust_mean(rounds);
+        let near = |other: &Cell| {
+            other.destination == cell.destination
+                && other.size <= 2 * cell.size
+                && cell.size <= 2 * other.size
+        };
+        let all = self.seen.iter().filter(|((_, other), all)| near(other) && is_enough(all));
+        let all = all.flat_map(|(_, all)| off(all, robust_mean(all)));
+        let pooled = deviation(&all.collect::<Vec<_>>());
+        let variance = 0.6 * pooled.powi(2) + 0.4 * scatter(rounds, mean).powi(2);
+        let error = (variance / rounds.len() as f64 + FLOOR.powi(2)).sqrt();
+        Estimate { mean, error, rounds: rounds.len() }
+    }
+
+    /// Takes back what failed or was never decided; whether there was any. Borders move where that `may` be
+    /// looked at.
+    fn take_back(&mut self, round: usize, may: bool, repairs: &mut Vec<Repair>) -> bool {
+        let mut any = false;
+        for point in self.points() {
+            let rulings: Vec<_> =
+                self.cells(&point).map(|cell| self.ruling(&point, &cell, true)).collect();
+            if rulings.iter().all(|ruling| *ruling == Some(Ruling::Kept)) {
+                continue;
+            }
+            any = true;
+            if may && rulings.contains(&Some(Ruling::Lost)) && self.move_border(&point) {
+                continue;
+            }
+            if !std::mem::replace(&mut self.field.refused[point.arm][point.grid], true) {
+                let lost = rulings.contains(&Some(Ruling::Lost));
+                repairs.push(Repair {
+                    operation: self.field.operation,
+                    reuse: Reuse::Unknown,
+                    kernel: self.field.arms[point.arm].name.clone(),
+                    size: self.field.sizes[point.grid],
+                    round: if lost { round } else { 0 },
+                });
+            }
+        }
+        any
+    }
+
+    /// Decides again among the arms that are decided for at a size or next to it, and libc.
+    fn repair(&mut self) {
+        let mut costs = self.field.costs(true);
+        for (arm, costs) in costs.iter_mut().enumerate().filter(|(arm, _)| *arm != LIBC) {
+            for (size, cost) in costs.iter_mut().enumerate() {
+                let near = size.saturating_sub(1)..=(size + 1).min(self.chosen.len() - 1);
+                if !near.into_iter().any(|near| self.chosen[near] == arm) {
+                    *cost = None;
+                }
+            }
+        }
+        let most = most_ranges(self.extends);
+        self.chosen = choose(&costs, self.field.below_libc, &self.field.sizes, most);
+    }
+
+    /// libc wherever something was taken back; and where that leaves more ranges than there may be, in
+    /// place of the shortest as well.
+    fn give_up(&mut self) {
+        for (size, arm) in self.chosen.iter_mut().enumerate() {
+            if self.field.refused[*arm][size] {
+                *arm = LIBC;
+            }
+        }
+        settle(&mut self.chosen);
+        while self.ranges().len() > MOST_RANGES {
+            let runs = self.chosen.chunk_by_mut(|arm, next| arm == next);
+            let kernels = runs.filter(|run| run[0] != LIBC);
+            let Some(shortest) = kernels.min_by_key(|run| run.len()) else { return };
+            shortest.fill(LIBC);
+        }
+    }
+
+    pub(super) fn refereed(&self) -> Vec<Refereed> {
+        let in_use = self.points();
+        let mut found = Vec::new();
+        let visited = |cell: &Cell| {
+            self.field.views.iter().any(|view| view.holds(cell) && view.is_refereed(cell.size))
+        };
+        for ((point, cell), rounds) in self.seen.iter().filter(|((_, cell), _)| visited(cell)) {
+            let Estimate { mean, error, rounds } = self.estimate(cell, rounds);
+            found.push(Refereed {
+                cell: *cell,
+                name: self.field.arms[point.arm].name.clone(),
+                ratio: mean.exp(),
+                error,
+                rounds,
+                verdict: self.ruling(point, cell, true).unwrap_or(Ruling::Undecided),
+                in_use: in_use.contains(point),
+            });
+        }
+        found
+    }
+}
+
+/// Fewer rounds show nothing.
+fn is_enough(rounds: &[f64]) -> bool {
+    rounds.len() >= LEAST_ROUNDS
+}
+
+/// The referee of all operations.
+pub(super) struct Referee<'r, 'm> {
+    pub visits: &'r mut Visits<'m>,
+    pub evidence: &'r mut Evidence,
+    pub facts: Facts,
+    /// Seconds that it is expected to take.
+    pub takes: f64,
+    /// Seconds that are expected to follow.
+    pub after: f64,
+}
+
+impl Referee<'_, '_> {
+    /// Looks, repairs, and ends with decisions that were looked at.
+    ///
+    /// # Errors
+    /// Those of the machine.
+    pub(super) fn run(&mut self, trials: &mut [Trial], stop: f64) -> Result<Vec<Repair>, LabError> {
+        let begun = self.visits.machine.now();
+        let mut repairs = Vec::new();
+        for round in 0..=REPAIRS {
+            // The first look has most of the time, every further one a part of the rest.
+            let share = (0.7 + 0.1 * round as f64).min(1.0);
+            self.look(trials, begun + (stop - begun) * share)?;
+            let mut failed = false;
+            for trial in trials.iter_mut() {
+                let again = round + 1 < REPAIRS;
+                let taken = trial.take_back(round + 1, again, &mut repairs);
+                if taken && again {
+                    trial.repair();
+                } else if taken {
+                    trial.give_up();
+                }
+                failed |= taken;
+            }
+            if !failed {
+                break;
+            }
+        }
+        self.follow(trials)?;
+        Ok(repairs)
+    }
+
+    fn follow(&mut self, trials: &[Trial]) -> Result<(), LabError> {
+        let of = |trial: &Trial| decisions(&trial.field, &trial.ranges(), Reuse::Unknown);
+        let all: Vec<Decision> = trials.iter().flat_map(of).collect();
+        self.visits.machine.follow(&all, &[])
+    }
+
+    /// Epochs over the cells that are not decided yet.
+    fn look(&mut self, trials: &mut [Trial], stop: f64) -> Result<(), LabError> {
+        self.follow(trials)?;
+        // Seconds of an epoch, and epochs that are still to come for sure: for the time left.
+        let mut whole = self.takes / LEAST_ROUNDS as f64;
+        let mut sure = LEAST_ROUNDS as f64;
+        loop {
+            let begun = self.visits.machine.now();
+            sure = (sure - 1.0).max(0.0);
+            let mut open = Vec::new();
+            for (nth, trial) in trials.iter().enumerate() {
+                for point in trial.points() {
+                    if trial.field.refused[point.arm][point.grid] {
+                        continue;
+                    }
+                    let undecided = |cell: &Cell| trial.ruling(&point, cell, false).is_none();
+                    let cells = trial.cells(&point).filter(undecided);
+                    open.extend(cells.map(|cell| (nth, point, cell)));
+                }
+            }
+            // What need not be shown takes no time from what must be.
+            let must = |(nth, _, cell): &(usize, Point, Cell)| {
+                trials[*nth].field.views.iter().any(|view| view.holds(cell) && view.proven)
+            };
+            if open.iter().any(must) {
+                open.retain(must);
+            }
+            self.visits.random.shuffle(&mut open);
+            // Where time runs out, it does so on the dear cells, not on all.
+            open.sort_by_key(|(nth, _, cell)| trials[*nth].bands().map(|from| cell.size >= from));
+            let mut bought = false;
+            for (nth, point, cell) in open {
+                let now = self.visits.machine.now();
+                let left = (whole - (now - begun)).max(0.0) + sure * whole;
+                self.visits.machine.progress(Stage::Referee, left.min(stop - now) + self.after);
+                bought |= self.round(&mut trials[nth], point, cell, stop)?;
+            }
+            if !bought {
+                return Ok(());
+            }
+            whole = self.visits.machine.now() - begun;
+        }
+    }
+
+    /// libc, the library twice, libc.
+    fn round(
+        &mut self,
+        trial: &mut Trial,
+        point: Point,
+        cell: Cell,
+        stop: f64,
+    ) -> Result<bool, LabError> {
+        let samples = plan::samples(&cell, cell.size >= trial.bands()[0]);
+        let twice = [(cell, Arm::Library); 2];
+        let Some(round) = self.visits.round((cell, Arm::LIBC), &twice, samples, stop)? else {
+            return Ok(false);
+        };
+        let library = round.others.into_iter().flatten().reduce(between);
+        if let Some(library) = library {
+            let seen = (library.total() / round.reference.total()).ln();
+            trial.seen.entry((point, cell)).or_default().push(seen);
+            if let Some(call) = trial.call_of(&cell) {
+                let seen = (library.operation / round.reference.operation).ln();
+                trial.seen.entry((point, call)).or_default().push(seen);
+            }
+        }
+        let others = library.map(|library| (&*trial.field.arms[point.arm].name, library));
+        self.evidence.push(Purpose::Referee, cell, round.reference, others);
+        Ok(true)
+    }
+
+    /// The library's small calls as programs make them, against libc.
+    ///
+    /// # Errors
+    /// Those of the machine.
+    pub(super) fn scripts(
+        &mut self,
+        entries: &[(Operation, String)],
+        stop: f64,
+    ) -> Result<Vec<Refereed>, LabError> {
+        let mut found = Vec::new();
+        for operation in OPERATIONS {
+            let chosen = entries.iter().find(|(of, _)| *of == operation);
+            let known = self.visits.machine.entries(operation);
+            let entry = chosen.and_then(|(_, name)| known.iter().position(|known| known == name));
+            let arm = entry.map_or(Arm::Library, Arm::Entry);
+            for cell in scripts(operation, &self.facts) {
+                const LIBRARY: &str = "library";
+                let libc = (cell, Arm::LIBC);
+                let mut ratios = Vec::new();
+                for _ in 0..5 {
+                    let Some(round) = self.visits.round(libc, &[(cell, arm)], 3, stop)? else {
+                        break;
+                    };
+                    let Some(ours) = round.others[0] else { continue };
+                    ratios.push((ours.total() / round.reference.total()).ln());
+                    self.evidence.push(Purpose::Referee, cell, round.reference, [(LIBRARY, ours)]);
+                }
+                if !is_enough(&ratios) {
+                    continue;
+                }
+                let Estimate { mean, error, rounds } = Estimate::of(&ratios, 0.0);
+                let kept = mean + error <= GUARD;
+                found.push(Refereed {
+                    cell,
+                    name: LIBRARY.to_owned(),
+                    ratio: mean.exp(),
+                    error,
+                    rounds,
+                    verdict: if kept { Ruling::Kept } else { Ruling::Lost },
+                    in_use: true,
+                });
+            }
+        }
+        Ok(found)
+    }
+}

@@ -1,0 +1,100 @@
+//! Records and profiles of simulated tunings, as `cachewise tune` leaves them on a host: what a fleet is
+//! made of where nobody has a thousand machines.
+//!
+//! `CACHEWISE_FLEET=DIRECTORY` keeps them; `SEEDS=300` makes so many of each sound machine, and a
+//! tenth as many of each broken one.
+
+use crate::shipped::profile;
+use crate::simulated::Kind;
+use crate::table::STEP;
+use crate::{ahead, cascade_lake, change, check, newest_tuning, plain, seeds, zen3, zen5};
+use cachewise_measure::{Header, Writer, record};
+use cachewise_tune::again::facts;
+use cachewise_tune::recording;
+use cachewise_tune::seam::Facts;
+use std::path::{Path, PathBuf};
+
+/// The CPUs by what their records are called.
+const MODELS: [&str; 3] = ["zen3", "zen5", "cascade-lake"];
+
+/// What ails a host: nothing, nothing but another cache than others of its model have, or something
+/// that should keep its figures out of everybody's profile.
+const CONDITIONS: [&str; 5] = ["sound", "other", "noisy", "throttled", "crowded"];
+
+fn kind(model: &str, condition: &str) -> Kind {
+    let sound = plain(match model {
+        "zen3" => zen3(),
+        "zen5" => zen5(),
+        _ => cascade_lake(),
+    });
+    match condition {
+        "noisy" => Kind { noise: 12.0, steal: 4.0, ..sound },
+        "crowded" => Kind { noise: 4.0, neighbour: true, quota: 0.3, ..sound },
+        // Vector units at a lower clock than everything else.
+        "throttled" => {
+            let names = sound.table.clone();
+            let mut slow = sound;
+            change(&mut slow, |at, total| {
+                let vector = names[&at.operation][at.arm].arm.name.contains("avx");
+                if vector { total + 1.5f64.ln() } else { total }
+            });
+            slow
+        }
+        // Every size behaves as one of four times its size does elsewhere.
+        "other" => {
+            let mut other = sound;
+            ahead(&mut other, (2.0 / STEP) as usize);
+            other
+        }
+        _ => sound,
+    }
+}
+
+/// Tunes one host; leaves its profile and its record.
+fn tune(directory: &Path, model: &str, condition: &str, seed: u64, header: &Header) -> PathBuf {
+    let facts = facts(header);
+    let kind = Kind { facts: Facts { largest: 1 << 30, ..facts }, ..kind(model, condition) };
+    let (tuning, evidence) = check::tune(&kind, seed, Vec::new());
+    let stem = format!("{model}-{condition}-{seed}");
+    let path = directory.join(format!("{stem}.record.jsonl"));
+    let mut writer = Writer::create(&path).expect("a directory that is writable");
+    writer
+        .header(&Header { schema: record::SCHEMA_VERSION, seed, ..header.clone() })
+        .expect("room");
+    for row in evidence.rows() {
+        writer.row(&row).expect("room");
+    }
+    writer.decisions(&recording::decisions(&tuning)).expect("room");
+    writer.finish(false).expect("room");
+    let note = format!("a simulated machine, {condition}, seed {seed}");
+    let profile_path = directory.join(format!("{stem}.profile"));
+    let profile = profile(header, &path, tuning, note);
+    profile.write_atomic(&profile_path).expect("a profile that is valid");
+    path
+}
+
+#[test]
+fn a_fleet_leaves_profiles_and_records() {
+    let kept = std::env::var_os("CACHEWISE_FLEET").map(PathBuf::from);
+    let temporary = tempfile::tempdir().expect("a directory");
+    let directory = kept.as_deref().unwrap_or(temporary.path());
+    std::fs::create_dir_all(directory).expect("a directory");
+    let seeds = seeds(1);
+    // Kept nowhere, one CPU is enough.
+    let models = if kept.is_some() { &MODELS[..] } else { &MODELS[..1] };
+    for model in models {
+        // The machine's own description, from its CPU's tuning.
+        let header = newest_tuning(model).header;
+        for condition in CONDITIONS {
+            let many = if condition == "sound" { seeds } else { seeds.div_ceil(10) };
+            for seed in 0..many {
+                let path = tune(directory, model, condition, 100 + seed, &header);
+                if seed == 0 {
+                    let read = record::read(&path).expect("a record");
+                    assert!(read.rows.len() > 1000, "{}", path.display());
+                    assert!(!read.decisions.kernels.is_empty(), "{}", path.display());
+                }
+            }
+        }
+    }
+}
