@@ -2,7 +2,7 @@
 //!
 //! | module | what it is |
 //! |---|---|
-//! | [`registry`] | every experiment by name |
+//! | [`experiment`], [`registry`] | what an experiment is, and every one by name |
 //! | one folder each | what an experiment measures |
 //! | [`bench`] | candidates side by side in a cell |
 //! | [`recorder`], [`launches`] | rows on their way into a record; records of several launches as one |
@@ -20,6 +20,7 @@ mod cached_target;
 pub mod callee;
 mod compare_latency;
 pub mod distributions;
+pub mod experiment;
 mod extent;
 mod forking;
 pub mod helper;

@@ -5,7 +5,7 @@ use crate::args::{Run, Tune};
 use crate::progress::Bar;
 use crate::{output, status};
 use cachewise_experiments::LabError;
-use cachewise_experiments::registry::Experiment;
+use cachewise_experiments::experiment::Experiment;
 use cachewise_experiments::verify::{self, Verified};
 use cachewise_measure::MemoryBudget;
 

@@ -307,7 +307,7 @@ fn no_crate_has_a_circle_of_files() {
         ("crates/learn", &[("section", "operation")]),
         ("crates/measure", &[("residency/proof", "level")]),
         ("crates/report", &[("svg/bars", "svg/elements")]),
-        ("crates/experiments", &[("helper/serving", "forking"), ("twins", "registry")]),
+        ("crates/experiments", &[("helper/serving", "forking"), ("twins", "experiment")]),
         ("crates/tune", &[("tuner", "race")]),
         ("crates/cli", &[("verbs/learn", "verbs/exec"), ("", "verbs/run")]),
         ("xtask", &[("ci", "browser")]),

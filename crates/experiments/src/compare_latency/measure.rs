@@ -5,11 +5,9 @@
 //! from this machine's files: pages compared as ksmd compares them, whole passes in turns. And single
 //! calls of that workload as distributions, cut at 1000 and at 5000 ns, in three launches.
 
+use super::launch::{self, Order};
 use crate::pages::{self, PageSet, ROOTS};
 use crate::prelude::*;
-use launch::Order;
-
-pub mod launch;
 
 /// Seed 004.7: where the histograms are cut, and how many bins of 10 ns make one.
 const CUTS: [(f64, usize); 2] = [(1000.0, 1), (5000.0, 5)];

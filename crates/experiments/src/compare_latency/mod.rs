@@ -1,10 +1,9 @@
 //! `compare-latency`.
 
+pub(crate) mod launch;
 mod measure;
 
-pub(crate) use measure::launch;
-
-use crate::registry::Experiment;
+use crate::experiment::Experiment;
 use cachewise_kernels::Operation;
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {

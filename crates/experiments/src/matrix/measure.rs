@@ -26,10 +26,6 @@ pub(super) const WRITING: &[Operation] = &[Operation::Copy, Operation::Zero, Ope
 
 const PANELS: [&str; 3] = ["source", "destination", "size"];
 
-pub(crate) fn speeds() -> Vec<Figure> {
-    vec![Figure::bars("Speed of the operation alone", "gbps").by(&PANELS)]
-}
-
 pub(super) fn costs() -> Vec<Figure> {
     let title = "Whole cost: the operation, the later reader, the lines that the bystander lost";
     vec![Figure::bars(title, "cost").by(&PANELS)]

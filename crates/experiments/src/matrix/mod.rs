@@ -2,9 +2,8 @@
 
 mod measure;
 
-pub(crate) use measure::speeds;
-
-use crate::registry::Experiment;
+use crate::experiment::Experiment;
+use crate::roofline::speeds;
 
 pub(crate) const COPY_MATRIX: Experiment = Experiment {
     name: "copy-matrix",
@@ -12,7 +11,7 @@ pub(crate) const COPY_MATRIX: Experiment = Experiment {
     seeds: &["000.1-6", "002.1-8", "002.10", "002.15"],
     operations: measure::COPYING,
     classic: "",
-    figures: measure::speeds,
+    figures: speeds,
     run: |setting| measure::operation_alone(setting, measure::COPYING),
 };
 
@@ -22,7 +21,7 @@ pub(crate) const ZERO_MATRIX: Experiment = Experiment {
     seeds: &["000.1-6", "002.13", "003.2"],
     operations: measure::FILLING,
     classic: "",
-    figures: measure::speeds,
+    figures: speeds,
     run: |setting| measure::operation_alone(setting, measure::FILLING),
 };
 
@@ -32,7 +31,7 @@ pub(crate) const COMPARE_MATRIX: Experiment = Experiment {
     seeds: &["004.1-5"],
     operations: measure::COMPARING,
     classic: "",
-    figures: measure::speeds,
+    figures: speeds,
     run: |setting| measure::operation_alone(setting, measure::COMPARING),
 };
 

@@ -4,7 +4,7 @@ mod measure;
 
 pub use measure::Pool;
 
-use crate::registry::Experiment;
+use crate::experiment::Experiment;
 use cachewise_kernels::Operation;
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {

@@ -4,7 +4,7 @@ mod measure;
 
 pub(crate) use measure::of_envelope;
 
-use crate::registry::Experiment;
+use crate::experiment::Experiment;
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     name: "peers",

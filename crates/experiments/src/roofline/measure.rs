@@ -76,6 +76,15 @@ pub(crate) fn related(mut row: Row, ceiling: f64, clock: &Clock) -> Row {
     row
 }
 
+/// The figure of every matrix whose operations are timed alone.
+pub(crate) fn speeds() -> Vec<Figure> {
+    vec![Figure::bars("Speed of the operation alone", "gbps").by(&[
+        "source",
+        "destination",
+        "size",
+    ])]
+}
+
 pub(super) fn run(setting: &mut Setting) -> Result {
     let operations = [Operation::Equal, Operation::Fill, Operation::Zero, Operation::Copy];
     let cells = Level::ALL.into_iter().flat_map(|level| operations.map(|one| (level, one)));

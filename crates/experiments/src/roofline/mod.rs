@@ -2,9 +2,9 @@
 
 mod measure;
 
-pub(crate) use measure::{Ceilings, related};
+pub(crate) use measure::{Ceilings, related, speeds};
 
-use crate::registry::Experiment;
+use crate::experiment::Experiment;
 use cachewise_kernels::Operation;
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
@@ -13,6 +13,6 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     seeds: &["002.15"],
     operations: &[Operation::Copy, Operation::Fill, Operation::Equal],
     classic: "",
-    figures: crate::matrix::speeds,
+    figures: measure::speeds,
     run: measure::run,
 };

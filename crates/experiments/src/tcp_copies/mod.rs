@@ -2,7 +2,7 @@
 
 mod measure;
 
-use crate::registry::Experiment;
+use crate::experiment::Experiment;
 use cachewise_kernels::Operation;
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {

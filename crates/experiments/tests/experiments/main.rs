@@ -3,8 +3,9 @@
 
 use cachewise_experiments::LabError;
 use cachewise_experiments::bench::{Bench, Cell, Task};
+use cachewise_experiments::experiment::Experiment;
 use cachewise_experiments::recorder::{Progress, Recorder};
-use cachewise_experiments::registry::{self, Experiment};
+use cachewise_experiments::registry;
 use cachewise_experiments::routines::libc_reference;
 use cachewise_experiments::{Options, Setting};
 use cachewise_kernels::Operation;
