@@ -2,7 +2,7 @@
 //! that a kernel contains the instructions it is named after and none its row does not admit, that
 //! integer kernels touch no vector register, and that nothing outside the crate is called.
 //!
-//! Without a disassembler for this architecture the tests are skipped, and say so. The golden text
+//! Without a disassembler for this architecture the tests are skipped, and say so. The text in `docs/golden/`
 //! is of the POWER8 pre-check path (seed 004.5): `CACHEWISE_BLESS=1` rewrites it.
 
 use crate::runner::{is_asked_for, say};
