@@ -35,7 +35,6 @@ const STAGES: &[Stage] = &[
     ("checklist", crate::checklist::run),
     ("links", crate::links::run),
     ("bare-metal", crate::bare_metal::run),
-    ("i686", crate::i686::run),
     ("documentation", || {
         let mut doc = command::cargo("doc --workspace --no-deps --document-private-items");
         run_command(doc.env("RUSTDOCFLAGS", "-D warnings"))

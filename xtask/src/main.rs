@@ -10,7 +10,6 @@ mod conformance;
 mod emulate;
 mod emulate_arch;
 mod fuzz;
-mod i686;
 mod install;
 mod links;
 mod linux;

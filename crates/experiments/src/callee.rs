@@ -86,7 +86,7 @@ pub fn once(function: Function, place: &Place) {
 /// So many bytes of no operation.
 macro_rules! apart {
     ($bytes:literal) => {
-        #[cfg(any(target_arch = "x86_64", target_arch = "x86"))]
+        #[cfg(target_arch = "x86_64")]
         // SAFETY: it does nothing.
         unsafe {
             std::arch::asm!(concat!(".nops ", $bytes), options(nomem, nostack, preserves_flags));

@@ -1,13 +1,11 @@
 //! What a kernel needs from the CPU, and what this CPU has.
 //!
-//! On x86 detection asks the CPU itself (CPUID and XCR0) and needs no operating system, so that a
+//! On x86-64 detection asks the CPU itself (CPUID and XCR0) and needs no operating system, so that a
 //! kernel or hypervisor can call it at boot. On Arm and POWER programs may not ask the CPU; Linux
 //! tells them in the auxiliary vector, which `getauxval` reads: no file, no allocation, no lock, so
 //! that it is fit for the first `memcpy` of a process. Who has the two words from elsewhere passes
 //! them to [`Features::from_hwcaps`]. It is a few dozen instructions and keeps no state.
 
-#[cfg(target_arch = "x86")]
-use core::arch::x86::{__cpuid, __cpuid_count, _xgetbv, CpuidResult};
 #[cfg(target_arch = "x86_64")]
 use core::arch::x86_64::{__cpuid, __cpuid_count, _xgetbv, CpuidResult};
 use core::fmt;
@@ -136,7 +134,7 @@ impl Features {
         vmx.and(vsx).and(isa207)
     }
 
-    #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
+    #[cfg(target_arch = "x86_64")]
     fn raw(self, condition: bool) -> Features {
         if condition { self } else { Features::NONE }
     }
@@ -164,7 +162,7 @@ impl fmt::Debug for Features {
 
 /// What CPUID says of this CPU that features and signatures are told by. Where a hypervisor traps
 /// the instruction each of these takes microseconds, and a process that needs both asks once.
-#[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
+#[cfg(target_arch = "x86_64")]
 #[derive(Clone, Copy, Debug)]
 pub struct Leaves {
     /// Leaf 0: the highest basic leaf, and the vendor's name.
@@ -182,7 +180,7 @@ pub struct Leaves {
     pub extended1a: CpuidResult,
 }
 
-#[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
+#[cfg(target_arch = "x86_64")]
 impl Leaves {
     /// Asks the CPU.
     #[must_use]
@@ -270,20 +268,20 @@ impl Leaves {
     }
 }
 
-#[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
+#[cfg(target_arch = "x86_64")]
 fn detect() -> Features {
     Leaves::read().features()
 }
 
 /// XCR0: the state components the operating system has enabled.
-#[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
+#[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "xsave")]
 fn xgetbv() -> u64 {
     // SAFETY: register 0 always exists where XGETBV does, which the caller's OSXSAVE test proved.
     unsafe { _xgetbv(0) }
 }
 
-#[cfg(all(target_os = "linux", not(any(target_arch = "x86", target_arch = "x86_64"))))]
+#[cfg(all(target_os = "linux", not(target_arch = "x86_64")))]
 fn detect() -> Features {
     // The C library that every Linux program has; no crate is needed for one function.
     unsafe extern "C" {
@@ -296,7 +294,7 @@ fn detect() -> Features {
 }
 
 /// Without an operating system to say what it saves, no vector register may be used.
-#[cfg(all(not(target_os = "linux"), not(any(target_arch = "x86", target_arch = "x86_64"))))]
+#[cfg(all(not(target_os = "linux"), not(target_arch = "x86_64")))]
 fn detect() -> Features {
     block_zero()
 }
@@ -306,7 +304,7 @@ fn block_zero() -> Features {
     if zva_block().is_some() { Features::ZVA } else { Features::NONE }
 }
 
-#[cfg(not(any(target_arch = "aarch64", target_arch = "x86", target_arch = "x86_64")))]
+#[cfg(not(any(target_arch = "aarch64", target_arch = "x86_64")))]
 fn block_zero() -> Features {
     Features::NONE
 }
@@ -341,7 +339,7 @@ mod tests {
     use super::Features;
     use std::string::ToString;
 
-    #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
+    #[cfg(target_arch = "x86_64")]
     #[test]
     fn extended_leaves_are_asked_for_where_they_matter() {
         let leaf = |name: &[u8; 4]| super::CpuidResult {
@@ -396,7 +394,7 @@ mod tests {
         assert_eq!(found.contains(Features::SVE), std::arch::is_aarch64_feature_detected!("sve"));
     }
 
-    #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
+    #[cfg(target_arch = "x86_64")]
     #[test]
     fn detection_agrees_with_the_standard_library() {
         let found = Features::detect();

@@ -31,7 +31,7 @@ pub mod table;
 
 pub use arch::scalar;
 pub use isa::Features;
-#[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
+#[cfg(target_arch = "x86_64")]
 pub use isa::Leaves;
 pub use table::{
     Function, Kernel, Operation, Prefetch, RegisterClass, StoreKind, TABLE, find, resolve,

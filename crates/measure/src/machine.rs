@@ -231,8 +231,8 @@ impl CpuInfo {
     fn is_of_another_architecture(&self) -> bool {
         let is_of_x86 =
             self.fields.contains_key("vendor_id") && self.fields.contains_key("cpu family");
-        // On x86 CPUID is asked instead.
-        !cfg!(any(target_arch = "x86_64", target_arch = "x86"))
+        // On x86-64 CPUID is asked instead.
+        !cfg!(target_arch = "x86_64")
             && (is_of_x86
                 || (self.fields.contains_key("CPU implementer")
                     && cfg!(not(target_arch = "aarch64")))

@@ -9,8 +9,6 @@ pub(crate) mod powerpc64;
 pub mod scalar;
 #[cfg(any(target_arch = "aarch64", all(target_arch = "powerpc64", target_endian = "little")))]
 mod units;
-#[cfg(all(target_arch = "x86", feature = "lab"))]
-pub(crate) mod x86;
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod x86_64;
 
@@ -70,16 +68,8 @@ pub(crate) const ROWS: &[&[Kernel]] = &[
     powerpc64::vsx::LAB_ROWS,
     powerpc64::dcbz::ROWS,
 ];
-/// The documents' own CPUs, for the laboratory.
-#[cfg(target_arch = "x86")]
-pub(crate) const ROWS: &[&[Kernel]] = &[
-    scalar::ROWS,
-    #[cfg(feature = "lab")]
-    x86::ROWS,
-];
 /// Elsewhere the reference is all there is.
 #[cfg(not(any(
-    target_arch = "x86",
     target_arch = "x86_64",
     target_arch = "aarch64",
     all(target_arch = "powerpc64", target_endian = "little")
