@@ -34,11 +34,7 @@ const TARGETS: [Target; 2] = [
         name: "aarch64",
         emulator: "qemu-aarch64",
         libc: "libc6-dev-arm64-cross",
-        // The shortest and the longest SVE vector.
-        variants: &[
-            ("max,sve-default-vector-length=16", ".sve"),
-            ("max,sve-default-vector-length=256", ".sve"),
-        ],
+        variants: &[],
     },
 ];
 

@@ -5,7 +5,7 @@
 
 use cachewise::entry;
 use cachewise::raw;
-use cachewise_kernels::table::CopyFn;
+use cachewise_kernels::kernel::CopyFn;
 use cachewise_kernels::{Features, Function, Operation};
 use std::hint::black_box;
 use std::time::Instant;

@@ -29,7 +29,7 @@ pub mod boot {
     //! What a kernel would take from here.
 
     use cachewise::Reuse;
-    use cachewise_kernels::table::CopyFn;
+    use cachewise_kernels::kernel::CopyFn;
     use cachewise_kernels::{Features, Function, Kernel, Operation, RegisterClass, find};
     use core::arch::asm;
     use core::arch::x86_64::{__cpuid, __cpuid_count, _rdtsc};

@@ -22,7 +22,7 @@ use crate::rows::row;
 use crate::slots::{self, count};
 use crate::source;
 use crate::table::ROWS;
-use cachewise_kernels::table::{CompareFn, CopyFn, FillFn, ZeroFn};
+use cachewise_kernels::kernel::{CompareFn, CopyFn, FillFn, ZeroFn};
 use cachewise_kernels::{Function, Operation, TABLE};
 
 /// The functions of each operation by slot.

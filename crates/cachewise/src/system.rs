@@ -49,7 +49,7 @@ pub(crate) fn found() -> bool {
 mod routines {
     use super::ROUTINES;
     use crate::os::next_definitions;
-    use cachewise_kernels::table::{CompareFn, CopyFn, FillFn};
+    use cachewise_kernels::kernel::{CompareFn, CopyFn, FillFn};
     use core::ffi::CStr;
     use core::mem::transmute;
     use core::sync::atomic::{AtomicBool, Ordering};

@@ -14,7 +14,7 @@ use cachewise::cpu::{Caches, Cpu};
 use cachewise::entry;
 use cachewise::profile::{Decision, MAX_SIZE, Profile};
 use cachewise::{Reuse, raw};
-use cachewise_kernels::table::{CompareFn, CopyFn, FillFn, ZeroFn};
+use cachewise_kernels::kernel::{CompareFn, CopyFn, FillFn, ZeroFn};
 use cachewise_kernels::{Features, Function, Operation};
 
 const PAGE: usize = 4096;

@@ -8,7 +8,7 @@
 //! the same 64 bytes of code get in each other's way.
 
 use crate::routines::{FILL_BYTE, libc_equal, libc_zero, memcmp, memset};
-use cachewise_kernels::table::{CompareFn, CopyFn, FillFn, ZeroFn};
+use cachewise_kernels::kernel::{CompareFn, CopyFn, FillFn, ZeroFn};
 use cachewise_kernels::{Function, PAGE_SIZE};
 use cachewise_measure::Place;
 use std::hint::black_box;

@@ -5,7 +5,7 @@
 
 use crate::LabError;
 use crate::routines::{Routine, SHARED};
-use cachewise_kernels::table::{CompareFn, CopyFn, CopyPagesFn, FillFn, ZeroFn, ZeroPagesFn};
+use cachewise_kernels::kernel::{CompareFn, CopyFn, CopyPagesFn, FillFn, ZeroFn, ZeroPagesFn};
 use cachewise_kernels::{Function, Operation};
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 use std::error::Error as _;

@@ -56,12 +56,10 @@ features! {
     POWER8 = 14, "power8";
     /// NEON (Advanced SIMD) of Arm.
     NEON = 15, "neon";
-    /// The scalable vectors of Arm, with the operating system saving them.
-    SVE = 16, "sve";
     /// DC ZVA of Arm, not prohibited.
-    ZVA = 17, "zva";
+    ZVA = 16, "zva";
     /// The second set of bit manipulations (`bzhi`).
-    BMI2 = 18, "bmi2";
+    BMI2 = 17, "bmi2";
 }
 
 impl Features {
@@ -122,9 +120,7 @@ impl Features {
     }
 
     const fn from_arm_hwcap(hwcap: u64) -> Features {
-        let neon = if hwcap >> 1 & 1 == 1 { Features::NEON } else { Features::NONE };
-        let sve = if hwcap >> 22 & 1 == 1 { Features::SVE } else { Features::NONE };
-        neon.and(sve)
+        if hwcap >> 1 & 1 == 1 { Features::NEON } else { Features::NONE }
     }
 
     const fn from_power_hwcaps(hwcap: u64, hwcap2: u64) -> Features {
@@ -373,7 +369,7 @@ mod tests {
         assert!(g5_without_os_support.is_empty());
         // Cortex-A72; Neoverse V1.
         assert_eq!(Features::from_arm_hwcap(0x8FF).to_string(), "neon");
-        assert_eq!(Features::from_arm_hwcap(0xEFFF_FFFF).to_string(), "neon sve");
+        assert_eq!(Features::from_arm_hwcap(0xEFFF_FFFF).to_string(), "neon");
         assert!(Features::from_arm_hwcap(0).is_empty());
     }
 
@@ -391,7 +387,6 @@ mod tests {
     fn detection_agrees_with_the_standard_library() {
         let found = Features::detect();
         assert_eq!(found.contains(Features::NEON), std::arch::is_aarch64_feature_detected!("neon"));
-        assert_eq!(found.contains(Features::SVE), std::arch::is_aarch64_feature_detected!("sve"));
     }
 
     #[cfg(target_arch = "x86_64")]

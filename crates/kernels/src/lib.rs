@@ -27,16 +27,15 @@
 
 mod arch;
 mod isa;
+pub mod kernel;
 pub mod table;
 
 pub use arch::scalar;
 pub use isa::Features;
 #[cfg(target_arch = "x86_64")]
 pub use isa::Leaves;
-pub use table::{
-    Function, Kernel, Operation, Prefetch, RegisterClass, StoreKind, TABLE, find, resolve,
-    resolve_pair,
-};
+pub use kernel::{Function, Kernel, Operation, Prefetch, RegisterClass, StoreKind};
+pub use table::{TABLE, find, resolve, resolve_pair};
 
 /// Bytes of a base page as the page operations understand it (`4096 << order` bytes a block).
 pub const PAGE_SIZE: usize = 4096;

@@ -1,6 +1,6 @@
 //! The routines, by architecture. Rows reach the outside only through [`crate::table`].
 
-use crate::table::Kernel;
+use crate::kernel::Kernel;
 
 #[cfg(target_arch = "aarch64")]
 pub(crate) mod aarch64;
@@ -51,7 +51,6 @@ pub(crate) const ROWS: &[&[Kernel]] = &[
     aarch64::neon::ROWS,
     #[cfg(feature = "lab")]
     aarch64::neon::LAB_ROWS,
-    aarch64::sve::ROWS,
     aarch64::zva::ROWS,
 ];
 #[cfg(all(target_arch = "powerpc64", target_endian = "little"))]

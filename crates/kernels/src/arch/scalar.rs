@@ -4,12 +4,12 @@
 
 use crate::PAGE_SIZE;
 use crate::isa::Features;
-use crate::table::{Function, Kernel, Prefetch, RegisterClass, StoreKind};
+use crate::kernel::{Function, Kernel, Prefetch, RegisterClass, StoreKind};
 
-/// Copies byte by byte, ascending. Contract of [`CopyFn`](crate::table::CopyFn).
+/// Copies byte by byte, ascending. Contract of [`CopyFn`](crate::kernel::CopyFn).
 ///
 /// # Safety
-/// As [`CopyFn`](crate::table::CopyFn).
+/// As [`CopyFn`](crate::kernel::CopyFn).
 pub unsafe extern "C" fn copy(dst: *mut u8, src: *const u8, n: usize) -> *mut u8 {
     for i in 0..n {
         // SAFETY: i < n, and the caller vouches for n bytes at src.
@@ -21,10 +21,10 @@ pub unsafe extern "C" fn copy(dst: *mut u8, src: *const u8, n: usize) -> *mut u8
 }
 
 /// Copies byte by byte, descending when the destination starts inside the source. Contract of
-/// [`MoveFn`](crate::table::MoveFn).
+/// [`MoveFn`](crate::kernel::MoveFn).
 ///
 /// # Safety
-/// As [`MoveFn`](crate::table::MoveFn).
+/// As [`MoveFn`](crate::kernel::MoveFn).
 pub unsafe extern "C" fn r#move(dst: *mut u8, src: *const u8, n: usize) -> *mut u8 {
     if dst.addr().wrapping_sub(src.addr()) >= n {
         // SAFETY: the caller's promise is the callee's, but for overlap: the destination does not
@@ -40,10 +40,10 @@ pub unsafe extern "C" fn r#move(dst: *mut u8, src: *const u8, n: usize) -> *mut 
     dst
 }
 
-/// Stores the low byte of `byte` in every place. Contract of [`FillFn`](crate::table::FillFn).
+/// Stores the low byte of `byte` in every place. Contract of [`FillFn`](crate::kernel::FillFn).
 ///
 /// # Safety
-/// As [`FillFn`](crate::table::FillFn).
+/// As [`FillFn`](crate::kernel::FillFn).
 pub unsafe extern "C" fn fill(dst: *mut u8, byte: i32, n: usize) -> *mut u8 {
     for i in 0..n {
         // SAFETY: i < n, and the caller vouches for n bytes at dst.
@@ -52,20 +52,20 @@ pub unsafe extern "C" fn fill(dst: *mut u8, byte: i32, n: usize) -> *mut u8 {
     dst
 }
 
-/// Stores zero in every place. Contract of [`ZeroFn`](crate::table::ZeroFn).
+/// Stores zero in every place. Contract of [`ZeroFn`](crate::kernel::ZeroFn).
 ///
 /// # Safety
-/// As [`ZeroFn`](crate::table::ZeroFn).
+/// As [`ZeroFn`](crate::kernel::ZeroFn).
 pub unsafe extern "C" fn zero(dst: *mut u8, n: usize) -> *mut u8 {
     // SAFETY: the caller's promise is the callee's.
     unsafe { fill(dst, 0, n) }
 }
 
 /// The difference of the first pair of bytes that differ, or 0. Contract of
-/// [`CompareFn`](crate::table::CompareFn).
+/// [`CompareFn`](crate::kernel::CompareFn).
 ///
 /// # Safety
-/// As [`CompareFn`](crate::table::CompareFn).
+/// As [`CompareFn`](crate::kernel::CompareFn).
 pub unsafe extern "C" fn compare(a: *const u8, b: *const u8, n: usize) -> i32 {
     for i in 0..n {
         // SAFETY: i < n, and the caller vouches for n bytes at a.
@@ -79,29 +79,29 @@ pub unsafe extern "C" fn compare(a: *const u8, b: *const u8, n: usize) -> i32 {
     0
 }
 
-/// 1 when no byte differs, else 0. Contract of [`EqualFn`](crate::table::EqualFn).
+/// 1 when no byte differs, else 0. Contract of [`EqualFn`](crate::kernel::EqualFn).
 ///
 /// # Safety
-/// As [`EqualFn`](crate::table::EqualFn).
+/// As [`EqualFn`](crate::kernel::EqualFn).
 pub unsafe extern "C" fn equal(a: *const u8, b: *const u8, n: usize) -> i32 {
     // SAFETY: the caller's promise is the callee's.
     let difference = unsafe { compare(a, b, n) };
     i32::from(difference == 0)
 }
 
-/// Copies a block of pages. Contract of [`CopyPagesFn`](crate::table::CopyPagesFn).
+/// Copies a block of pages. Contract of [`CopyPagesFn`](crate::kernel::CopyPagesFn).
 ///
 /// # Safety
-/// As [`CopyPagesFn`](crate::table::CopyPagesFn).
+/// As [`CopyPagesFn`](crate::kernel::CopyPagesFn).
 pub unsafe extern "C" fn copy_pages(dst: *mut u8, src: *const u8, order: u32) {
     // SAFETY: the caller vouches for PAGE_SIZE << order bytes at both.
     unsafe { copy(dst, src, PAGE_SIZE << order) };
 }
 
-/// Zeroes a block of pages. Contract of [`ZeroPagesFn`](crate::table::ZeroPagesFn).
+/// Zeroes a block of pages. Contract of [`ZeroPagesFn`](crate::kernel::ZeroPagesFn).
 ///
 /// # Safety
-/// As [`ZeroPagesFn`](crate::table::ZeroPagesFn).
+/// As [`ZeroPagesFn`](crate::kernel::ZeroPagesFn).
 pub unsafe extern "C" fn zero_pages(dst: *mut u8, order: u32) {
     // SAFETY: the caller vouches for PAGE_SIZE << order bytes.
     unsafe { fill(dst, 0, PAGE_SIZE << order) };

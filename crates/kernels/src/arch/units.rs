@@ -9,8 +9,8 @@
 
 use crate::PAGE_SIZE;
 use crate::isa::Features;
+use crate::kernel::{Function, Kernel, Prefetch, RegisterClass, StoreKind};
 use crate::scalar;
-use crate::table::{Function, Kernel, Prefetch, RegisterClass, StoreKind};
 
 #[cfg(target_arch = "aarch64")]
 use super::aarch64::words;
@@ -164,7 +164,7 @@ unsafe fn edge_fill(dst: *mut u8, pattern: u64, n: usize) {
 }
 
 /// # Safety
-/// As [`CopyFn`](crate::table::CopyFn), or overlapping with the destination below the source.
+/// As [`CopyFn`](crate::kernel::CopyFn), or overlapping with the destination below the source.
 #[inline(always)]
 pub(super) unsafe fn copy<B: Body>(dst: *mut u8, src: *const u8, n: usize) -> *mut u8 {
     let head = B::MARGIN + to_alignment(dst.addr().wrapping_add(B::MARGIN), B::ALIGN);
@@ -185,7 +185,7 @@ pub(super) unsafe fn copy<B: Body>(dst: *mut u8, src: *const u8, n: usize) -> *m
 }
 
 /// # Safety
-/// As [`MoveFn`](crate::table::MoveFn).
+/// As [`MoveFn`](crate::kernel::MoveFn).
 #[inline(always)]
 pub(super) unsafe fn r#move<B: Body>(dst: *mut u8, src: *const u8, n: usize) -> *mut u8 {
     if dst.addr().wrapping_sub(src.addr()) >= n {
@@ -312,7 +312,7 @@ pub(super) unsafe fn difference(a: *const u8, b: *const u8, n: usize) -> i32 {
 /// by the comparer's loop if `n` is `FROM` or more.
 ///
 /// # Safety
-/// As [`CompareFn`](crate::table::CompareFn).
+/// As [`CompareFn`](crate::kernel::CompareFn).
 #[inline(always)]
 pub(super) unsafe fn compare<C: Comparer, const PRE: usize, const FROM: usize>(
     a: *const u8,
@@ -376,7 +376,7 @@ macro_rules! movers {
         mod $id {
             use super::*;
             use crate::arch::units::{self, Body};
-            use crate::table::{Function, Kernel};
+            use crate::kernel::{Function, Kernel};
 
             unsafe extern "C" fn copy(dst: *mut u8, src: *const u8, n: usize) -> *mut u8 {
                 // SAFETY: the caller's promise (`CopyFn`).
@@ -423,7 +423,7 @@ pub(super) use movers;
 /// body that wants one copies its first and last unit in words.
 ///
 /// # Safety
-/// As [`CopyPagesFn`](crate::table::CopyPagesFn), for `units` units.
+/// As [`CopyPagesFn`](crate::kernel::CopyPagesFn), for `units` units.
 #[inline(always)]
 pub(super) unsafe fn copy_whole<B: Body>(dst: *mut u8, src: *const u8, units: usize) {
     if B::MARGIN == 0 {
@@ -442,7 +442,7 @@ macro_rules! setters {
         mod $id {
             use super::*;
             use crate::arch::units::{self, Body};
-            use crate::table::{Function, Kernel};
+            use crate::kernel::{Function, Kernel};
 
             unsafe extern "C" fn fill(dst: *mut u8, byte: i32, n: usize) -> *mut u8 {
                 // SAFETY: the caller's promise (`FillFn`).
@@ -482,7 +482,7 @@ macro_rules! comparers {
         mod $id {
             use super::*;
             use crate::arch::units;
-            use crate::table::{Function, Kernel, StoreKind};
+            use crate::kernel::{Function, Kernel, StoreKind};
 
             unsafe extern "C" fn compare(a: *const u8, b: *const u8, n: usize) -> i32 {
                 // SAFETY: the caller's promise (`CompareFn`).
@@ -539,8 +539,8 @@ pub(super) const fn count(parts: &[&[Kernel]]) -> usize {
 /// The rows of several arrays as one slice.
 macro_rules! rows {
     ($($part:expr),* $(,)?) => {{
-        const PARTS: &[&[crate::table::Kernel]] = &[$(&$part),*];
-        const JOINED: [crate::table::Kernel; crate::arch::units::count(PARTS)] =
+        const PARTS: &[&[crate::kernel::Kernel]] = &[$(&$part),*];
+        const JOINED: [crate::kernel::Kernel; crate::arch::units::count(PARTS)] =
             crate::arch::units::join(PARTS);
         &JOINED
     }};

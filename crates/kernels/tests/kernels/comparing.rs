@@ -5,7 +5,7 @@ use crate::lengths::{self, ALIGNMENTS, DENSE, Edge};
 use crate::runner::{Effort, each_kernel, random_for};
 use crate::support::Checked;
 use crate::support::arena::{Arena, Difference, MARGIN, fail};
-use cachewise_kernels::table::CompareFn;
+use cachewise_kernels::kernel::CompareFn;
 use cachewise_kernels::{Function, Kernel, Operation};
 use std::cmp::Ordering;
 

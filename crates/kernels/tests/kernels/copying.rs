@@ -4,7 +4,7 @@ use crate::lengths::{self, ALIGNMENTS, DENSE, Edge};
 use crate::runner::{Effort, each_kernel, random_for};
 use crate::support::Checked;
 use crate::support::arena::{Arena, MARGIN};
-use cachewise_kernels::table::CopyFn;
+use cachewise_kernels::kernel::CopyFn;
 use cachewise_kernels::{Function, Kernel, Operation};
 
 #[test]

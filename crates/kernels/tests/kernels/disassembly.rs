@@ -168,7 +168,6 @@ fn uses(code: &Code, class: RegisterClass) -> bool {
         })
     };
     match class {
-        RegisterClass::Z => named('z'),
         RegisterClass::Q => named('q') || named('v') || named('d') || named('s'),
         // Not `v`, which only its instructions' names say: operands are `v0` in both notations.
         RegisterClass::Vmx => {
@@ -194,7 +193,7 @@ fn check(kernel: &Kernel, routine: &[&Code], complain: &mut dyn FnMut(String)) {
         code.mnemonic == "dcbz" || (code.mnemonic == "dc" && code.operands.starts_with("zva"))
     });
     claim(kernel.store == StoreKind::BlockZero, "dcbz or dc zva", block_zero);
-    claim(kernel.store == StoreKind::NonTemporal, "stnp or stnt1b", any(&is(&["stnp", "stnt1b"])));
+    claim(kernel.store == StoreKind::NonTemporal, "stnp", any(&is(&["stnp"])));
     let touches = |mnemonic: &'static str, kind: &'static str| {
         any(&|code: &Code| code.mnemonic == mnemonic && code.operands.starts_with(kind))
     };
@@ -212,7 +211,7 @@ fn check(kernel: &Kernel, routine: &[&Code], complain: &mut dyn FnMut(String)) {
     // has VMX instructions too, but never the other way round.
     let has = |class| any(&|code: &Code| uses(code, class));
     let class = kernel.registers;
-    let vectors = [RegisterClass::Z, RegisterClass::Q, RegisterClass::Vmx, RegisterClass::Vsx];
+    let vectors = [RegisterClass::Q, RegisterClass::Vmx, RegisterClass::Vsx];
     for vector in vectors {
         if vector == class {
             claim(true, vector.name(), has(vector));

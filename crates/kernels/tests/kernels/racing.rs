@@ -6,7 +6,7 @@
 
 use crate::runner;
 use crate::support::guarded::Guarded;
-use cachewise_kernels::table::CompareFn;
+use cachewise_kernels::kernel::CompareFn;
 use cachewise_kernels::{Function, Operation};
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::thread;

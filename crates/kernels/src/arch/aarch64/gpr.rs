@@ -3,7 +3,7 @@
 use super::body;
 use crate::arch::units::{Comparer, comparers, movers, row, setters};
 use crate::isa::Features;
-use crate::table::{Kernel, RegisterClass, StoreKind};
+use crate::kernel::{Kernel, RegisterClass, StoreKind};
 use core::arch::asm;
 
 body! {

@@ -6,7 +6,6 @@
 
 pub(crate) mod gpr;
 pub(crate) mod neon;
-pub(crate) mod sve;
 pub(super) mod words;
 pub(crate) mod zva;
 

@@ -4,7 +4,7 @@
 use super::body;
 use crate::arch::units::{Comparer, comparers, movers, row, setters};
 use crate::isa::Features;
-use crate::table::{Kernel, Prefetch, RegisterClass, StoreKind};
+use crate::kernel::{Kernel, Prefetch, RegisterClass, StoreKind};
 use core::arch::asm;
 
 /// A body of two LDP and two stores of q-register pairs, with a PRFM of that type if any.

@@ -9,7 +9,7 @@ use super::gpr::Pairs;
 use crate::PAGE_SIZE;
 use crate::arch::units::{Body, fill, fill_around, row};
 use crate::isa::{self, Features};
-use crate::table::{Function, Kernel, RegisterClass, StoreKind};
+use crate::kernel::{Function, Kernel, RegisterClass, StoreKind};
 use core::arch::asm;
 
 /// Zeroes whole blocks.

@@ -10,7 +10,7 @@ use super::gpr::Words;
 use crate::PAGE_SIZE;
 use crate::arch::units::{Body, fill, fill_around, row};
 use crate::isa::Features;
-use crate::table::{Function, Kernel, RegisterClass, StoreKind};
+use crate::kernel::{Function, Kernel, RegisterClass, StoreKind};
 use core::arch::asm;
 use core::mem::MaybeUninit;
 use core::sync::atomic::{AtomicUsize, Ordering};

@@ -4,7 +4,7 @@
 use super::body;
 use crate::arch::units::{Comparer, comparers, movers, row, rows, setters};
 use crate::isa::Features;
-use crate::table::{Kernel, Prefetch, RegisterClass};
+use crate::kernel::{Kernel, Prefetch, RegisterClass};
 use core::arch::asm;
 
 /// A body of eight LD and eight STD, with a touch if any.

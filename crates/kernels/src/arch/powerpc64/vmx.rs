@@ -9,7 +9,7 @@ use super::gpr::Scalar;
 use super::round;
 use crate::arch::units::{Body, Comparer, comparers, movers, row, rows, setters};
 use crate::isa::Features;
-use crate::table::{Kernel, Prefetch, RegisterClass};
+use crate::kernel::{Kernel, Prefetch, RegisterClass};
 use core::arch::asm;
 
 /// A body whose loads are aligned where the source is, and permuted where it is not.

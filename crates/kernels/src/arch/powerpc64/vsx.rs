@@ -8,7 +8,7 @@ use super::body;
 use super::vmx::equal_rounds;
 use crate::arch::units::{Comparer, comparers, movers, row, rows};
 use crate::isa::Features;
-use crate::table::{Kernel, RegisterClass};
+use crate::kernel::{Kernel, RegisterClass};
 use core::arch::asm;
 
 body! {

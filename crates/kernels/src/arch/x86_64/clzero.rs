@@ -6,7 +6,7 @@
 use super::edge::fill_around;
 use crate::PAGE_SIZE;
 use crate::isa::Features;
-use crate::table::{Function, Kernel, Prefetch, RegisterClass, StoreKind};
+use crate::kernel::{Function, Kernel, Prefetch, RegisterClass, StoreKind};
 use core::arch::asm;
 
 /// Zeroes `lines` cache lines and fences.

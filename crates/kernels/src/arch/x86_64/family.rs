@@ -19,7 +19,7 @@
 )]
 
 use super::vector::Vector;
-use crate::table::Prefetch;
+use crate::kernel::Prefetch;
 use crate::{CACHE_LINE, PAGE_SIZE};
 use core::arch::x86_64::{_MM_HINT_NTA, _MM_HINT_T0, _MM_HINT_T1, _mm_prefetch, _mm_sfence};
 

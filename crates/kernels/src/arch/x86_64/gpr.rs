@@ -5,7 +5,7 @@
 use super::edge::{around, copy as copy_edge, fill as fill_edge, fill_around, pattern};
 use crate::PAGE_SIZE;
 use crate::isa::Features;
-use crate::table::{Function, Kernel, Prefetch, RegisterClass, StoreKind};
+use crate::kernel::{Function, Kernel, Prefetch, RegisterClass, StoreKind};
 use core::arch::asm;
 
 /// One cache line in eight load-store pairs.

@@ -4,7 +4,7 @@
 use super::edge::{around, fill_around, pattern};
 use super::gpr::{pairs, store_lines};
 use crate::isa::Features;
-use crate::table::{Function, Kernel, Prefetch, RegisterClass, StoreKind};
+use crate::kernel::{Function, Kernel, Prefetch, RegisterClass, StoreKind};
 use core::arch::asm;
 
 /// A copy of that name: integer edges around `$template`, which copies units of `$unit` bytes.

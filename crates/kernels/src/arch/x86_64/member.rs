@@ -7,7 +7,7 @@
 use super::family::Shape;
 use super::vector::Vector;
 use crate::isa::Features;
-use crate::table::{Function, Kernel, Prefetch, StoreKind};
+use crate::kernel::{Function, Kernel, Prefetch, StoreKind};
 
 /// A row whose columns follow from vector and shape.
 pub(super) const fn row<V: Vector>(
@@ -47,7 +47,7 @@ macro_rules! copies {
             use super::super::member::row;
             use super::*;
             #[allow(unused_imports)]
-            use crate::table::{Function, Kernel, Prefetch};
+            use crate::kernel::{Function, Kernel, Prefetch};
 
             struct Member;
             impl Shaped for Member {
@@ -94,7 +94,7 @@ macro_rules! fills {
             use super::super::family::{self, Shape, Shaped};
             use super::super::member::row;
             use super::*;
-            use crate::table::{Function, Kernel};
+            use crate::kernel::{Function, Kernel};
 
             struct Member;
             impl Shaped for Member {
@@ -156,7 +156,7 @@ macro_rules! compares {
             use super::super::family::Shape;
             use super::super::member::row;
             use super::*;
-            use crate::table::{Function, Kernel};
+            use crate::kernel::{Function, Kernel};
 
             #[target_feature(enable = $enable)]
             unsafe extern "C" fn compare(a: *const u8, b: *const u8, n: usize) -> i32 {
@@ -202,7 +202,7 @@ macro_rules! vector_file {
         #[cfg(feature = "lab")]
         use super::member::measured;
         use super::vector::*;
-        use crate::table::Kernel;
+        use crate::kernel::Kernel;
 
         copies! { $vector, $enable, $isa;
             plain "" Shape::PLAIN, "four loads, four temporal stores";

@@ -16,7 +16,7 @@ use super::gpr::copy_descending as descend;
 use super::vector::Xmm;
 use crate::PAGE_SIZE;
 use crate::isa::Features;
-use crate::table::{Function, Kernel, Prefetch, RegisterClass, StoreKind};
+use crate::kernel::{Function, Kernel, Prefetch, RegisterClass, StoreKind};
 use core::arch::asm;
 
 /// A function of that name around one repeated `movs` of `count` units.

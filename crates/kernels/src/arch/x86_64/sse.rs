@@ -7,7 +7,7 @@
 
 use super::edge::{around, fill_around, pattern};
 use crate::isa::Features;
-use crate::table::{Function, Kernel, Prefetch, RegisterClass, StoreKind};
+use crate::kernel::{Function, Kernel, Prefetch, RegisterClass, StoreKind};
 
 /// One line in four load-store pairs (seed 000).
 macro_rules! by_1 {

@@ -4,7 +4,7 @@
 use super::edge::{around, copy as copy_edge};
 use super::{gpr, mmx};
 use crate::isa::Features;
-use crate::table::{Function, Kernel, Prefetch, RegisterClass, StoreKind};
+use crate::kernel::{Function, Kernel, Prefetch, RegisterClass, StoreKind};
 
 /// One line in four load-store pairs through a single register (seed 002.5).
 macro_rules! by_1 {

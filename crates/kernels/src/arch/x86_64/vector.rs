@@ -9,7 +9,7 @@
 )]
 
 use crate::isa::Features;
-use crate::table::RegisterClass;
+use crate::kernel::RegisterClass;
 use core::arch::x86_64::*;
 
 /// One vector register's worth of bytes.

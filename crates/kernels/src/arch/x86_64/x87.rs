@@ -10,7 +10,7 @@
 
 use super::gpr;
 use crate::isa::Features;
-use crate::table::{Function, Kernel, Prefetch, RegisterClass, StoreKind};
+use crate::kernel::{Function, Kernel, Prefetch, RegisterClass, StoreKind};
 
 unsafe extern "C" fn copy_iprefetch(dst: *mut u8, src: *const u8, n: usize) -> *mut u8 {
     if n < 1024 {

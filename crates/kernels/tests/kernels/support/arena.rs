@@ -7,7 +7,7 @@
 use super::guarded::Guarded;
 use super::watch::{self, Call};
 use super::{Checked, machine_state};
-use cachewise_kernels::table::{CompareFn, CopyFn, CopyPagesFn, FillFn, ZeroFn, ZeroPagesFn};
+use cachewise_kernels::kernel::{CompareFn, CopyFn, CopyPagesFn, FillFn, ZeroFn, ZeroPagesFn};
 use cachewise_kernels::{Kernel, PAGE_SIZE};
 use std::ops::Range;
 
