@@ -35,7 +35,8 @@
 //! **A non-temporal zero uses `clzero`** where there is one: whole lines of zeros written past the
 //! caches reach DRAM at twice the rate of anything else.
 //!
-//! **Arm and POWER: fixed vectors, temporal stores.** VSX before VMX, since it takes any alignment. Arm's non-temporal stores are
+//! **Arm and POWER: fixed vectors, temporal stores.** VSX before VMX, since it takes any alignment.
+//! Arm's non-temporal stores are
 //! a hint that nobody has measured here, POWER has none. Zeroes from 4 KiB on use the instruction
 //! that zeroes a block without reading it (`dc zva`, `dcbz`), as the C libraries of both do.
 

@@ -17,12 +17,12 @@ use crate::class;
 use crate::dispatch;
 #[cfg(target_arch = "x86_64")]
 use crate::follow;
-use crate::kernel::{ROWS, Row};
 use crate::reuse::Reuse;
 use crate::rows;
 #[cfg(target_arch = "x86_64")]
 use crate::slots;
 use crate::source;
+use crate::table::{ROWS, Row};
 use cachewise_kernels::kernel::{CopyFn, FillFn, ZeroFn};
 use cachewise_kernels::{Operation, StoreKind, TABLE};
 #[cfg(target_arch = "x86_64")]
