@@ -10,15 +10,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-const LIBRARIES: [(&str, &str); 3] = [
-    ("cachewise-capi", "libcachewise_c.so"),
-    ("cachewise-preload", "libcachewise_preload.so"),
-    ("cachewise-pool-preload", "libcachewise_pool_preload.so"),
-];
+const LIBRARIES: [(&str, &str); 2] =
+    [("cachewise-capi", "libcachewise_c.so"), ("cachewise-preload", "libcachewise_preload.so")];
 
 /// The folders of `crates/` that the libraries are made of.
-const SOURCES: [&str; 7] =
-    ["capi", "cachewise", "kernels", "learn", "pages", "pool-preload", "preload"];
+const SOURCES: [&str; 5] = ["capi", "cachewise", "kernels", "learn", "preload"];
 
 fn main() {
     let variable = |name: &str| env::var(name).unwrap_or_default();

@@ -33,7 +33,7 @@ pub fn run(args: &Install) -> Result<()> {
     let found = prefix.display();
     ensure!(prefix.is_absolute(), "--prefix: found {found}, accepted an absolute path");
     // Each library by itself, so that none is built with another package's features.
-    for package in ["cachewise-cli", "cachewise-pool-capi", "cachewise-pool-preload"] {
+    for package in ["cachewise-cli", "cachewise-pool-capi"] {
         built(package)?;
     }
     built("cachewise-capi")?;
@@ -57,7 +57,6 @@ pub fn run(args: &Install) -> Result<()> {
         ("libcachewise_c.so", "libcachewise.so"),
         ("libcachewise_preload.so", "libcachewise_preload.so"),
         ("libcachewise_pool_c.so", "libcachewise_pool.so"),
-        ("libcachewise_pool_preload.so", "libcachewise_pool_preload.so"),
     ] {
         let real = format!("{stem}.{version}");
         place(&release.join(built), &libraries.join(&real), 0o755)?;

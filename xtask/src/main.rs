@@ -110,8 +110,6 @@ enum Chore {
         #[arg(long)]
         required: bool,
     },
-    /// Run programs that allocate much on glibc, the page pool and three other allocators.
-    Applications(whole::applications::Applications),
     /// Test the AVX-512 kernels and entries on an emulated CPU (Bochs); minutes.
     EmulateAvx512(emulate::Options),
 }
@@ -138,7 +136,6 @@ fn main() -> Result<()> {
         Chore::EmulateArch { architecture, effort, required } => {
             emulate_arch::chore(architecture.as_deref(), &effort, required)
         }
-        Chore::Applications(args) => whole::applications::run(&args),
         Chore::EmulateAvx512(args) => Lacking::allowed(emulate::run(&args), !args.required),
     }
 }

@@ -1,7 +1,7 @@
-//! `xtask matrix`: every function that the preload libraries export, called from every place that
+//! `xtask matrix`: every function that the preload library exports, called from every place that
 //! callers come from (`conformance/matrix/matrix.c`), and with no `/proc` at all.
 //!
-//! The functions are those that the built libraries export: one that `matrix.c` does not know fails.
+//! The functions are those that the built library exports: one that `matrix.c` does not know fails.
 
 use crate::command::{command, output, printed, root, text};
 use anyhow::{Context as _, Result, ensure};
@@ -10,55 +10,34 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Which libraries, and the pool's size.
-const SETTINGS: &[(&str, &[usize], &str)] = &[
-    ("plain", &[], "0"),
-    ("preload", &[0], "0"),
-    ("no pool", &[1], "0"),
-    ("pool of 64M", &[1], "64M"),
-    ("both", &[0, 1], "64M"),
-];
-
 /// The situation that needs another root: a process that never saw `/proc`.
 const NO_PROC: &str = "no-proc";
 
-/// What `pthread_atfork`, which the situation `fork-handler` calls, is made of: nobody else calls it.
-const BY_PTHREAD_ATFORK: &str = "__register_atfork";
-
-/// Builds the libraries and the program, and calls everything from everywhere; the last line counts
+/// Builds the library and the program, and calls everything from everywhere; the last line counts
 /// situations, functions and calls.
 pub fn run() -> Result<()> {
     let scratch = tempfile::tempdir()?;
     let scratch = scratch.path();
-    let mut libraries = Vec::new();
-    let mut exported = BTreeSet::new();
-    for package in ["cachewise-preload", "cachewise-pool-preload"] {
-        let file = format!("lib{}.so", package.replace('-', "_"));
-        let library = scratch.join(&file);
-        fs::copy(crate::install::built(package)?.join(&file), &library)?;
-        exported.extend(exports(&library)?);
-        libraries.push(library);
-    }
+    let file = "libcachewise_preload.so";
+    let library = scratch.join(file);
+    fs::copy(crate::install::built("cachewise-preload")?.join(file), &library)?;
+    let exported = BTreeSet::from_iter(exports(&library)?);
     let (program, constructor) = programs(scratch)?;
     let names = |what: &str| -> Result<Vec<String>> {
         Ok(printed(Command::new(&program).arg(what))?.lines().map(str::to_owned).collect())
     };
     let (functions, mut situations) = (names("functions")?, names("situations")?);
     let known: BTreeSet<String> = functions.iter().cloned().collect();
-    let unknown: Vec<_> =
-        exported.difference(&known).filter(|name| *name != BY_PTHREAD_ATFORK).collect();
+    let unknown: Vec<_> = exported.difference(&known).collect();
     ensure!(unknown.is_empty(), "exported, and not in matrix.c: {unknown:?}");
     let gone: Vec<_> = known.difference(&exported).collect();
     ensure!(gone.is_empty(), "in matrix.c, and not exported any more: {gone:?}");
 
     let root = scratch.join("root");
-    let mut files = libraries.iter().chain([&program, &constructor]);
-    files.try_for_each(|file| copy_into(&root, file))?;
+    [&library, &program, &constructor].into_iter().try_for_each(|file| copy_into(&root, file))?;
     situations.push(NO_PROC.to_owned());
     let (mut calls, mut failed) = (0, 0);
-    for (setting, which, pool) in SETTINGS {
-        let preload: Vec<_> =
-            which.iter().map(|which| libraries[*which].display().to_string()).collect();
+    for (setting, preload) in [("plain", None), ("preload", Some(&library))] {
         for situation in &situations {
             for function in &functions {
                 let mut command = command("timeout -k 1 30");
@@ -68,7 +47,7 @@ pub fn run() -> Result<()> {
                 } else {
                     command.arg(&program).args([situation, function]);
                 }
-                command.env("LD_PRELOAD", preload.join(":")).env("CACHEWISE_POOL", pool);
+                command.envs(preload.map(|library| ("LD_PRELOAD", library)));
                 command.env("MATRIX_CONSTRUCTOR", &constructor).env("HOME", "/nonexistent");
                 let output = command.output().context("timeout(1) could not be started")?;
                 calls += 1;

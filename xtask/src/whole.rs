@@ -9,7 +9,6 @@
 //! [`script`] starts them, [`counts`] adds up what was called; what runs them is
 //! `cachewise_measure::whole`.
 
-pub mod applications;
 mod counts;
 pub mod known;
 pub mod learn;

@@ -1,11 +1,10 @@
 #!/bin/bash
-# Programs that nobody wrote for this project, each plain and under the preload libraries: status, output
+# Programs that nobody wrote for this project, each plain and under the preload library: status, output
 # and messages have to be the same.
 #
 #   xtask/strangers/run.sh [PROGRAM...]      all, or these; DIRECTORY=target/release holds the libraries
 #
-# Every program runs plain, on the library, learning, following what was learned, with the pool, and with
-# both. What is not installed is named; with REQUIRED=1 that is a failure. Debian's packages:
+# Every program runs plain, on the library, learning, and following what was learned. What is not installed is named; with REQUIRED=1 that is a failure. Debian's packages:
 #   apt-get install nginx-light memcached lua5.4 ruby perl php-cli ffmpeg imagemagick nodejs
 #       default-jdk-headless ocaml-nox guile-3.0 r-base-core jq python3
 # Each case is a file beside this one; it prints what has to be the same every time, and nothing else. It runs
@@ -14,10 +13,7 @@ set -u
 here=$(cd "$(dirname "$0")" && pwd)
 libraries=$(cd "${DIRECTORY:-$here/../../target/release}" && pwd) || exit 2
 small=$libraries/libcachewise_preload.so
-pool=$libraries/libcachewise_pool_preload.so
-for library in "$small" "$pool"; do
-    [ -f "$library" ] || { echo "$library is not there: cargo build --release -p cachewise-preload -p cachewise-pool-preload"; exit 2; }
-done
+[ -f "$small" ] || { echo "$small is not there: cargo build --release -p cachewise-preload"; exit 2; }
 work=$(mktemp -d) || exit 2
 trap 'rm -rf "$work"' EXIT
 
@@ -30,8 +26,6 @@ mode() {
     statistics) echo "LD_PRELOAD=$small CACHEWISE_STATS=$work/counts" ;;
     learning) echo "LD_PRELOAD=$small CACHEWISE_LEARN=trial CACHEWISE_PROGRAM=$learned" ;;
     following) echo "LD_PRELOAD=$small CACHEWISE_PROGRAM=$learned" ;;
-    pool) echo "LD_PRELOAD=$pool CACHEWISE_POOL=256M" ;;
-    both) echo "LD_PRELOAD=$small:$pool CACHEWISE_POOL=256M" ;;
     esac
 }
 
@@ -49,7 +43,7 @@ for name in "$@"; do
         continue
     fi
     line="$name:"
-    for mode in plain library statistics learning following pool both; do
+    for mode in plain library statistics learning following; do
         mkdir "$work/in"
         printf '#!/bin/sh\nexec env %s "$@"\n' "$(mode $mode "$name")" >"$work/under"
         chmod +x "$work/under"

@@ -31,7 +31,7 @@ fn an_installed_library_is_found_and_works() {
     let libraries = root.join("opt/cw/lib64");
     let names = "libcachewise.so.0.1.0 libcachewise.so.0 libcachewise.so libcachewise.a \
         libcachewise_preload.so libcachewise_preload.so.0 pkgconfig/cachewise.pc \
-        libcachewise_pool.so libcachewise_pool.so.0 libcachewise_pool_preload.so \
+        libcachewise_pool.so libcachewise_pool.so.0 \
         libcachewise_pool.a pkgconfig/cachewise_pool.pc ../include/cachewise_pool.h \
         ../include/cachewise.h ../bin/cachewise ../share/man/man1/cachewise.1 \
         ../share/man/man1/cachewise-exec.1";
@@ -119,13 +119,11 @@ fn a_command_that_cargo_installed_runs_programs_on_the_library() {
     let place = home.join(".local/share/cachewise/lib").display().to_string();
     assert!(maps.contains(&place) && maps.contains("libcachewise_preload.so"), "{maps}");
     assert_eq!(told, "");
-    let (maps, _) = executed(&command, &home, &["--pool", "16M"]);
-    assert!(maps.contains("libcachewise_pool_preload.so"), "{maps}");
     // A damaged file is replaced.
     let file = maps.lines().find_map(|line| line.find(&place).map(|at| line[at..].to_owned()));
     let file = file.expect("a library of the user's");
     std::fs::write(&file, "half").expect("damaged");
-    let (maps, told) = executed(&command, &home, &["--pool", "16M"]);
+    let (maps, told) = executed(&command, &home, &[]);
     assert!(maps.contains(&file), "{maps}");
     assert_eq!(told, "");
 

@@ -328,7 +328,7 @@ pub enum Shell {
     Fish,
 }
 
-/// Run a program with the preload libraries: its calls follow the profile
+/// Run a program with the preload library: its calls follow the profile
 #[derive(Debug, Args)]
 pub struct Exec {
     /// The preload library [default: libcachewise_preload.so beside this program, in ../lib, or the one inside it]
@@ -337,15 +337,9 @@ pub struct Exec {
     /// The profile to follow [default: the one that `doctor` names]
     #[arg(long, value_name = "FILE")]
     pub profile: Option<PathBuf>,
-    /// Serve its large blocks from a pool of prezeroed pages of this size at most
-    #[arg(long, value_name = "SIZE", value_parser = parse_pool, allow_negative_numbers = true)]
-    pub pool: Option<usize>,
-    /// The pool's preload library [default: libcachewise_pool_preload.so beside this program, in ../lib, or the one inside it]
-    #[arg(long, value_name = "FILE", requires = "pool")]
-    pub pool_library: Option<PathBuf>,
-    /// Afterwards print the statistics of the pool to stderr, for each process that made one
-    #[arg(long, value_name = "FORM", requires = "pool", num_args = 0..=1, require_equals = true, default_missing_value = "text")]
-    pub pool_stats: Option<PoolStats>,
+    /// Left: answered by what takes its place
+    #[arg(long, value_name = "SIZE", hide = true, num_args = 0..=1, allow_negative_numbers = true)]
+    pub pool: Option<Option<OsString>>,
     /// Afterwards print to stderr how many calls it made to copy, move, fill, zero and compare, by size
     #[arg(long, visible_alias = "statistics")]
     pub stats: bool,
@@ -358,27 +352,6 @@ pub struct Exec {
     /// The program and its arguments; its exit status becomes that of this command
     #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
     pub program: Vec<OsString>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum PoolStats {
-    /// A line a process
-    Text,
-    /// One object a line
-    Json,
-    /// The text that Prometheus reads
-    Prometheus,
-}
-
-/// The smallest block that the pool's preload library serves.
-const SMALLEST_POOL: usize = 128 << 10;
-
-/// A size of which a pool has a use.
-fn parse_pool(text: &str) -> Result<usize, String> {
-    match parse_bytes(text)? {
-        bytes if bytes >= SMALLEST_POOL => Ok(bytes),
-        _ => Err(format!("found {text}, accepted 128K (the smallest block it serves) and more")),
-    }
 }
 
 /// Run a program and find out which stores each of its call sites should use for large calls

@@ -62,7 +62,7 @@ impl<'pool, C: Contents> Block<'pool, C> {
     /// Frees the block now, and returns an error if the pool refuses it.
     ///
     /// # Errors
-    /// [`PoolError::Free`], after a fork of a shared pool: the block is the parent's.
+    /// [`PoolError::Free`] if the bookkeeping was overwritten.
     pub fn give_back(self) -> Result<(), PoolError> {
         let (pool, start, frames) = self.into_parts();
         // SAFETY: the block was this value's alone, and the value is gone.
@@ -134,8 +134,7 @@ impl DerefMut for Block<'_, Dirty> {
 
 impl<C: Contents> Drop for Block<'_, C> {
     fn drop(&mut self) {
-        // Refused where it is not ours any more (a fork of a shared pool, a closed pool): then
-        // there is nothing to give back.
+        // Refused where the pool is closed: then there is nothing to give back.
         // SAFETY: the block was this value's alone, and the value is going.
         let _ = unsafe { self.pool.free_run_raw(self.start, self.frames) };
     }

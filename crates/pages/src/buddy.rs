@@ -59,7 +59,7 @@ pub const ORDERS: usize = MAX_ORDER as usize + 1;
 const NONE: u32 = u32::MAX;
 /// Blocks of one list that are looked at for a group, so that no lock is held for long.
 const LOOKS: usize = 32;
-const STATES: usize = 4;
+const STATES: usize = 3;
 
 /// The free blocks of one order and state, newest first.
 #[derive(Clone, Copy, Debug)]
@@ -100,7 +100,6 @@ impl Core {
                 dirty: 0,
                 zero_resident: 0,
                 zero_absent: 0,
-                lazy_free: 0,
                 in_flight: 0,
                 out: 0,
                 quarantined: 0,

@@ -20,7 +20,7 @@
 use crate::buddy::{Frame, ORDERS, State, halve_cached, split_cached};
 use crate::fork;
 use crate::inner::{CACHE_BLOCKS, CACHED_ORDERS, Inner, PIECES, now};
-use crate::os::{self, Backing, Mapping};
+use crate::os::{self, Mapping};
 use crate::stats::Stats;
 use crate::thread::{self, Entry, Thread};
 use std::cell::UnsafeCell;
@@ -85,8 +85,6 @@ pub(crate) struct Magazine {
     own: UnsafeCell<Own>,
     /// The pool's next one. Only under its lock.
     next: AtomicPtr<Magazine>,
-    /// Whether its pool is shared.
-    shared: AtomicU32,
 }
 
 #[repr(align(128))]
@@ -229,15 +227,6 @@ impl Busy<'_> {
     fn cut(&mut self, inner: &Inner, order: usize, kind: usize) {
         let reserve = &mut self.own().reserves[kind][order];
         let Some(left) = reserve.length.checked_sub(1) else { return };
-        // Whoever shares the pool may die holding the lock, and then tags are read without their
-        // owners' knowledge (`Buddy::rebuild`).
-        let guard = match inner.backing {
-            Backing::Private => None,
-            Backing::Shared => match inner.lock() {
-                Ok(guard) => Some(guard),
-                Err(_) => return,
-            },
-        };
         let (frames, owner) = (inner.frames(), inner.owner());
         let index = reserve.pieces[left];
         while frames[index as usize].tag().order() > order as u32 + CUT.ilog2()
@@ -252,7 +241,6 @@ impl Busy<'_> {
         self.reserved(inner, &[index], true);
         let mut blocks = [index; CUT];
         let filled = split_cached(frames, order as u32, owner, &mut blocks, 1);
-        drop(guard);
         blocks[..filled].reverse();
         self.push(order, kind, &blocks[..filled]);
         self.fetch_next_cut(inner, order, kind);
@@ -381,14 +369,12 @@ impl Magazine {
     }
 
     /// Makes a new one.
-    fn map(shared: bool) -> Option<&'static Magazine> {
+    fn map() -> Option<&'static Magazine> {
         let mapping = Mapping::private(size_of::<Magazine>(), os::page_size()).ok()?;
         let place = mapping.start().cast::<Magazine>();
         std::mem::forget(mapping);
         // SAFETY: mapped, long enough, aligned to a page, and zero, which is an empty cache.
-        let magazine = unsafe { &*place };
-        magazine.shared.store(u32::from(shared), Ordering::Relaxed);
-        Some(magazine)
+        Some(unsafe { &*place })
     }
 }
 
@@ -410,12 +396,12 @@ impl Magazines {
     }
 
     /// One that nobody has. Only under the pool's lock.
-    fn enter(&self, shared: bool) -> Option<&Magazine> {
+    fn enter(&self) -> Option<&Magazine> {
         let free = self.all().find(|magazine| magazine.used.load(Ordering::Relaxed) == 0);
         let magazine = match free {
             Some(free) => free,
             None => {
-                let new = Magazine::map(shared)?;
+                let new = Magazine::map()?;
                 new.next.store(self.0.load(Ordering::Relaxed), Ordering::Relaxed);
                 self.0.store(std::ptr::from_ref(new).cast_mut(), Ordering::Release);
                 new
@@ -656,7 +642,7 @@ fn ensure(inner: &Inner) {
     }
     retire(entry);
     if let Ok(_guard) = inner.lock()
-        && let Some(magazine) = inner.magazines.enter(inner.backing == Backing::Shared)
+        && let Some(magazine) = inner.magazines.enter()
     {
         entry.magazine.store(std::ptr::from_ref(magazine).cast_mut(), Ordering::Relaxed);
         compiler_fence(Ordering::SeqCst);
@@ -691,15 +677,11 @@ fn retire(entry: &Entry) {
     entry.pool.store(0, Ordering::Relaxed);
 }
 
-/// In a forked child: what this thread had cached of shared pools is the parent's.
+/// In a forked child: caches of pools that ended are none.
 pub(crate) fn forked(thread: &Thread) {
     for entry in &thread.entries {
         let number = entry.pool.load(Ordering::Relaxed);
-        // SAFETY: its pool is there, and so it is.
-        let parents = |entry: &Entry| unsafe {
-            (*entry.magazine.load(Ordering::Relaxed)).shared.load(Ordering::Relaxed) != 0
-        };
-        if number != 0 && (!fork::is_there(number) || parents(entry)) {
+        if number != 0 && !fork::is_there(number) {
             entry.pool.store(0, Ordering::Relaxed);
         }
     }

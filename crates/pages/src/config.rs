@@ -96,9 +96,6 @@ impl Default for Scrub {
 }
 
 /// When free memory goes back to the system by itself. The scrubber's thread does it.
-///
-/// Where a control group limits this process's memory, and a private pool has no per-thread caches, the
-/// kernel may take free memory besides, whenever the group is full: all but a sixteenth of the pool.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GiveBack {
     /// A block goes back after it was idle for so long. 2 s by default; at once if memory is short
@@ -274,13 +271,13 @@ impl Builder {
 
     /// For an allocator that can fall back on another one. An allocation never waits: neither for
     /// another thread in the pool ([`PoolError::Busy`]) nor for blocks that are being zeroed. The
-    /// scrubber's thread starts when the first block is freed, also in a forked child, so that a
-    /// program that does not use the pool has no additional thread. If the system has transparent
-    /// huge pages, absent memory is allocated without making it resident: programs ask allocators
-    /// for more than they touch.
-    pub fn stands_in(mut self) -> Builder {
+    /// scrubber's thread starts when the first block is freed, also in a forked child. Absent memory is
+    /// handed out as it is where the system has huge pages: programs ask allocators for more than they
+    /// touch.
+    #[doc(hidden)]
+    pub fn for_allocator(mut self) -> Builder {
         (self.waits, self.scrub_later) = (false, true);
-        self
+        self.cache_blocks(0)
     }
 
     /// Makes the pool.
@@ -291,24 +288,6 @@ impl Builder {
     pub fn build(self) -> Result<Pool, PoolError> {
         self.check()?;
         Pool::make(self)
-    }
-
-    /// Makes the pool in a file that other processes can map with [`Pool::attach`].
-    ///
-    /// # Errors
-    /// As [`build`](Builder::build); and no explicit huge pages and no NUMA node in such a pool.
-    pub fn build_shared(self) -> Result<Pool, PoolError> {
-        self.check()?;
-        let refuse = |setting, found: std::string::String, accepted: &str| {
-            Err(PoolError::Setting { setting, found, accepted: accepted.to_string() })
-        };
-        if self.pages == PageSize::Hugetlb {
-            return refuse("page size of a shared pool", "hugetlb".into(), "base, transparent");
-        }
-        if let Some(node) = self.numa_node {
-            return refuse("NUMA node of a shared pool", node.to_string(), "none");
-        }
-        Pool::make_shared(self)
     }
 
     pub(crate) fn check(&self) -> Result<(), PoolError> {

@@ -88,19 +88,6 @@ pub enum PoolError {
         /// Bytes of the block.
         bytes: usize,
     },
-    /// The file is not a pool that this process can map.
-    #[error("shared pool: {what}: found {found}, accepted {accepted}")]
-    NotAPool {
-        /// The field.
-        what: &'static str,
-        /// What was found in it.
-        found: u64,
-        /// What is accepted.
-        accepted: u64,
-    },
-    /// As many processes as can share a pool do so already.
-    #[error("shared pool: {0} processes are attached, which is as many as there can be")]
-    TooManyProcesses(usize),
     /// The pool's bookkeeping is inconsistent: it was overwritten.
     #[error("the pool's bookkeeping is damaged: {0}")]
     Damaged(#[from] Inconsistent),

@@ -1,6 +1,6 @@
 //! What a fork does to pools.
 //!
-//! Before a fork the locks of all private pools are taken, so that no thread is in the middle of
+//! Before a fork the locks of all pools are taken, so that no thread is in the middle of
 //! anything; after it the parent lets go and the child makes its locks anew. Nothing else happens
 //! then, so a child that only calls `exec` pays nothing; the rest is done at the child's first use
 //! of a pool (`Inner::lock`).
@@ -17,12 +17,10 @@
 //! asks of that pool is refused.
 //!
 //! Locks lie in slots that are never freed, so that none of this needs a list that could be locked
-//! itself. Pools in shared memory need none of it: their lock is known to the system, and the
-//! parent goes on as before.
+//! itself.
 //!
 //! A process made by `clone` or `_Fork` directly runs no fork handlers; it must not use pools that
-//! it inherited. Nor may a child go on with a *shared* pool in a signal handler that interrupted
-//! it.
+//! it inherited.
 
 use crate::inner::Inner;
 use crate::thread::{self, Thread};

@@ -93,7 +93,7 @@ impl<A> PoolAlloc<A> {
         if begun.is_err() {
             return;
         }
-        if let Ok(pool) = (self.settings)().cache_blocks(0).stands_in().build() {
+        if let Ok(pool) = (self.settings)().for_allocator().build() {
             self.pool.store(Box::into_raw(Box::new(pool)), Ordering::Release);
         }
         // Whether it could be made or not: it is not tried again.

@@ -54,8 +54,7 @@ impl Heap {
     pub fn new(capacity: usize, give_back: GiveBack) -> Result<Heap, PoolError> {
         let pool = Pool::builder()
             .capacity(capacity)
-            .cache_blocks(0)
-            .stands_in()
+            .for_allocator()
             .give_back(GiveBack { floor: (capacity / 16).min(give_back.floor), ..give_back })
             // The pool keeps to a sixteenth of what is in use; this is the bound on what may lie idle of what the
             // user granted, the same part on every machine. Where a program rises faster, it makes

@@ -3,7 +3,7 @@
 //! trimming need.
 //!
 //! Bookkeeping lies in memory of its own ([`Control`] and the frames after it), mapped and not
-//! allocated: it can be shared between processes, and a pool can be what an allocator is made of.
+//! allocated: a pool can be what an allocator is made of.
 
 mod ahead;
 mod serve;
@@ -15,17 +15,14 @@ use crate::config::Verify;
 use crate::engine::Method;
 use crate::error::{Note, PoolError};
 use crate::fork::{self, Slot};
-use crate::os::{self, Alive, Backing, Lock, Locked, Mapping};
-use crate::shared;
+use crate::os::{self, Mapping};
 use crate::stats::{Events, ScrubberState, get};
 use crate::thread;
 use crate::waiting::Bell;
-use crate::waiting::futex::Within;
-use rustix::fd::OwnedFd;
 use std::boxed::Box;
 use std::cell::UnsafeCell;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 use std::vec::Vec;
 
@@ -35,11 +32,8 @@ pub(crate) const CACHE_BLOCKS: usize = 256;
 pub(crate) const PIECES: usize = 32;
 /// Orders that per-thread caches hold: up to 128 KiB of 4 KiB pages.
 pub(crate) const CACHED_ORDERS: usize = 6;
-/// Processes that can share a pool.
-pub(crate) const PROCESSES: usize = 64;
-/// The owner of everything in a pool that is not shared.
+/// The owner of everything in a pool.
 const SOLE_OWNER: u16 = 1;
-const NO_OWNER: u32 = 0;
 /// How long an allocation waits for blocks in flight before it says that there are none. A chunk
 /// takes microseconds, but the thread that has it is of idle priority: on a busy machine it may not
 /// run for tenths of a second, and to be late is better than to have no memory.
@@ -54,17 +48,9 @@ const HOLD_OFF: u32 = 30;
 #[repr(align(128))]
 struct Apart;
 
-/// The pool's bookkeeping, except for the frames. Its layout is the same in every process that runs
-/// this version; `shared.rs` refuses others.
+/// The pool's bookkeeping, except for the frames and the lock, which is in the pool's slot (`fork.rs`).
 #[repr(C)]
 pub(crate) struct Control {
-    pub(crate) identity: shared::Identity,
-    pub(crate) ready: AtomicU32,
-    /// Every hand-out reads what stands before it; what follows moves from CPU to CPU with the
-    /// lock.
-    _lock_apart: Apart,
-    /// The lock of a shared pool. A private one's is in its slot (`fork.rs`).
-    lock: Lock,
     /// Bytes of zeroed requests that came past the caches: the scrubber's work is being used. Only
     /// written under the lock.
     pub(crate) demand: AtomicU64,
@@ -78,8 +64,6 @@ pub(crate) struct Control {
     /// a count, so that whoever dies waiting leaves nothing behind.
     hold_off: AtomicU32,
     pub(crate) events: Events,
-    /// The processes attached (`shared.rs`).
-    pub(crate) processes: [AtomicU64; PROCESSES],
 }
 
 /// Of [`Inner::gate`]: the pool is closed.
@@ -92,7 +76,6 @@ const VERIFIED: u32 = 2;
 pub(crate) struct Inner {
     /// 0 where a hand-out has nothing to look at: not closed, nothing to verify.
     gate: AtomicU32,
-    owner: AtomicU32,
     pub(crate) id: u64,
     base: *mut u8,
     frames: *const Frame,
@@ -100,7 +83,6 @@ pub(crate) struct Inner {
     pub(crate) capacity: u32,
     /// What each per-thread cache may hold.
     pub(crate) shares: Shares,
-    pub(crate) backing: Backing,
     generation: AtomicU32,
     control: *const Control,
     slot: &'static Slot,
@@ -109,18 +91,9 @@ pub(crate) struct Inner {
     notes: AtomicPtr<Noted>,
     verify_turn: AtomicU32,
     pub(crate) scrubber_state: AtomicU8,
-    /// Whether its threads end when none but threads of pools is left in the process.
-    pub(crate) leaves_when_alone: AtomicBool,
     pub(crate) load_rests: AtomicU64,
-    /// From how many free frames that the system cannot take on it is looked for groups of them that it
-    /// could; all ones where it refuses.
-    search_from: AtomicU64,
     /// Not 0 while free resident memory is to be brought up to its mark, by the scrubber's thread.
     behind: AtomicU32,
-    /// The file of a shared pool, and what tells it from any other.
-    pub(crate) file: Option<(OwnedFd, (u64, u64))>,
-    /// Says that this process lives. Only under the lock.
-    alive: UnsafeCell<Option<Alive>>,
     /// Nothing reads these; they unmap.
     _mappings: Vec<Mapping>,
 }
@@ -151,24 +124,12 @@ pub(crate) struct Settings {
     pub(crate) huge_order: u32,
     /// Frames from the first on that are in no huge page.
     pub(crate) small: u32,
-    /// Frames that may be free and resident without the system being allowed to take them; all ones where it
-    /// never is.
-    pub(crate) keeps: u64,
-    /// The first frame that the system is ever allowed to take.
-    pub(crate) lazy_from: u32,
     /// Free bytes at most that are made resident ahead of need.
     pub(crate) ahead: usize,
     /// Whether absent memory is handed out as it is, and faulted in where it is touched: a huge
     /// page at a time, which costs no more than to do it before, and nothing for what is never
     /// touched. For allocators, whose callers ask for more than they use.
     pub(crate) fault_on_touch: bool,
-}
-
-impl Settings {
-    /// The state of memory of which nothing is known.
-    pub(crate) fn unknown(&self) -> State {
-        if self.keeps == u64::MAX { State::Dirty } else { State::LazyFree }
-    }
 }
 
 /// Where the parts of a pool are.
@@ -178,7 +139,6 @@ pub(crate) struct Places {
     pub(crate) base: *mut u8,
     pub(crate) capacity: u32,
     pub(crate) mappings: Vec<Mapping>,
-    pub(crate) file: Option<OwnedFd>,
 }
 
 // SAFETY: the control block and the frames are atomics, a lock, and what the lock protects; the
@@ -199,13 +159,8 @@ impl Drop for Guard<'_> {
         if !self.taken {
             return;
         }
-        match self.inner.backing {
-            Backing::Shared => self.inner.control().lock.unlock(),
-            Backing::Private => {
-                self.inner.slot.release();
-                thread::current().end();
-            }
-        }
+        self.inner.slot.release();
+        thread::current().end();
     }
 }
 
@@ -235,7 +190,7 @@ impl Drop for Working<'_> {
     }
 }
 
-/// Milliseconds on a clock that all processes share.
+/// Milliseconds on a clock that never goes back.
 pub(crate) fn now() -> u32 {
     #[cfg(all(feature = "testing", debug_assertions))]
     if let Some(now) = crate::schedule::clock() {
@@ -259,13 +214,7 @@ pub(crate) fn metadata_bytes(frames: usize) -> Option<usize> {
 ///
 /// # Safety
 /// `place` is writable and zero for [`control_bytes`], aligned to 4096, and nobody else uses it.
-pub(crate) unsafe fn init_control(place: *mut Control, max_order: u32, backing: Backing) {
-    if backing == Backing::Shared {
-        // SAFETY: inside the block; the caller's promise.
-        let lock = unsafe { &raw mut (*place).lock };
-        // SAFETY: the caller's promise.
-        unsafe { Lock::init(lock) };
-    }
+pub(crate) unsafe fn init_control(place: *mut Control, max_order: u32) {
     // SAFETY: inside the block; the caller's promise.
     let core = unsafe { &raw mut (*place).core };
     // SAFETY: the caller's promise; an UnsafeCell has the layout of what it holds.
@@ -273,28 +222,17 @@ pub(crate) unsafe fn init_control(place: *mut Control, max_order: u32, backing: 
 }
 
 impl Inner {
-    pub(crate) fn new(
-        places: Places,
-        backing: Backing,
-        settings: Settings,
-        notes: Vec<Note>,
-    ) -> Arc<Inner> {
+    pub(crate) fn new(places: Places, settings: Settings, notes: Vec<Note>) -> Arc<Inner> {
         static IDS: AtomicU64 = AtomicU64::new(1);
         cache::ending::prepare();
-        let identity = places.file.as_ref().and_then(os::file_identity);
         let inner = Arc::new(Inner {
             gate: AtomicU32::new(if settings.verify == Verify::Off { 0 } else { VERIFIED }),
-            owner: AtomicU32::new(match backing {
-                Backing::Private => u32::from(SOLE_OWNER),
-                Backing::Shared => NO_OWNER,
-            }),
             id: IDS.fetch_add(1, Ordering::Relaxed),
             base: places.base,
             frames: places.frames,
             frame_shift: os::page_size().trailing_zeros(),
             capacity: places.capacity,
             shares: Shares::default(),
-            backing,
             generation: AtomicU32::new(fork::generation()),
             control: places.control,
             slot: fork::slot(),
@@ -303,12 +241,8 @@ impl Inner {
             notes: AtomicPtr::default(),
             verify_turn: AtomicU32::new(0),
             scrubber_state: AtomicU8::new(0),
-            leaves_when_alone: AtomicBool::new(false),
             load_rests: AtomicU64::new(0),
-            search_from: AtomicU64::new(0),
             behind: AtomicU32::new(0),
-            file: places.file.zip(identity),
-            alive: UnsafeCell::new(None),
             _mappings: places.mappings,
         });
         fork::enter(inner.slot, &inner);
@@ -335,18 +269,7 @@ impl Inner {
 
     #[inline(always)]
     pub(crate) fn owner(&self) -> u16 {
-        self.owner.load(Ordering::Relaxed) as u16
-    }
-
-    /// Enters this process in a shared pool's list. Only under the lock, or when nobody else has
-    /// the pool.
-    pub(crate) fn enter(&self) -> Result<(), PoolError> {
-        let Some((file, _)) = &self.file else { return Ok(()) };
-        let (owner, alive) = shared::enter(self.control(), file)?;
-        self.owner.store(u32::from(owner), Ordering::Relaxed);
-        // SAFETY: the caller's promise.
-        drop(unsafe { std::mem::replace(&mut *self.alive.get(), alive) });
-        Ok(())
+        SOLE_OWNER
     }
 
     pub(crate) fn base(&self) -> *mut u8 {
@@ -434,24 +357,21 @@ impl Inner {
     }
 
     fn lock_for(&self, wait: bool) -> Result<Guard<'_>, PoolError> {
-        let mut guard = match self.backing {
-            Backing::Private => self.lock_private(wait)?,
-            Backing::Shared => self.lock_shared()?,
-        };
+        let mut guard = self.acquire(wait)?;
         if !self.is_current() {
             // In a signal handler that interrupted the pool, which goes on after it.
             let under_way = thread::current().working.load(Ordering::Relaxed) != 0;
             if under_way || cache::interrupted(self) {
                 return Err(PoolError::Reentered);
             }
-            self.after_fork(&mut guard)?;
+            self.after_fork(&mut guard);
         }
         let holds = &self.control().holds;
         holds.store(get(holds).wrapping_add(1), Ordering::Relaxed);
         Ok(guard)
     }
 
-    fn lock_private(&self, wait: bool) -> Result<Guard<'_>, PoolError> {
+    fn acquire(&self, wait: bool) -> Result<Guard<'_>, PoolError> {
         let thread = thread::current();
         if self.slot.is_the_forkers(thread) {
             // In a program's fork handler: nobody else is in the pool, and nobody comes.
@@ -468,21 +388,6 @@ impl Inner {
         Ok(Guard { inner: self, taken: true })
     }
 
-    fn lock_shared(&self) -> Result<Guard<'_>, PoolError> {
-        let control = self.control();
-        let locked = control.lock.lock().map_err(|errno| match errno {
-            rustix::io::Errno::DEADLK => PoolError::Reentered,
-            errno => PoolError::System { what: "locking the pool", source: errno.into() },
-        })?;
-        let mut guard = Guard { inner: self, taken: true };
-        if locked == Locked::OwnerDied {
-            guard.buddy().rebuild(now());
-            control.lock.repaired();
-            self.reap(&mut guard);
-        }
-        Ok(guard)
-    }
-
     /// Does what a fork left to be done, if there was one.
     pub(crate) fn settle(&self) {
         if !self.is_current() {
@@ -490,55 +395,28 @@ impl Inner {
         }
     }
 
-    /// First use in a forked child. A private pool is a copy: what belonged to threads that do not
-    /// exist here comes back as dirty. A shared pool is the parent's: this process is a new owner
-    /// and has no claim on what the parent holds.
-    fn after_fork(&self, guard: &mut Guard<'_>) -> Result<(), PoolError> {
+    /// First use in a forked child: what belonged to threads that do not exist here comes back as
+    /// dirty.
+    fn after_fork(&self, guard: &mut Guard<'_>) {
         self.magazines.forget(cache::place(self));
         self.magazines.share_out(self);
-        match self.backing {
-            Backing::Private => {
-                let mut buddy = guard.buddy();
-                buddy.rebuild(now());
-                let gone = |tag: Tag| tag.used() != Some(Use::Allocated);
-                buddy.reclaim(gone, self.settings.unknown(), now());
-            }
-            Backing::Shared => self.enter()?,
-        }
+        let mut buddy = guard.buddy();
+        buddy.rebuild(now());
+        let gone = |tag: Tag| tag.used() != Some(Use::Allocated);
+        buddy.reclaim(gone, State::Dirty, now());
         self.scrubber_state.store(ScrubberState::Off as u8, Ordering::Relaxed);
         self.generation.store(fork::generation(), Ordering::Relaxed);
-        Ok(())
-    }
-
-    /// Takes back what processes held that no longer exist. Returns the frames gained.
-    pub(crate) fn reap(&self, guard: &mut Guard<'_>) -> u64 {
-        let Some((file, identity)) = &self.file else { return 0 };
-        let dead = shared::dead(self.control(), file, *identity, self.owner());
-        if dead.is_empty() {
-            return 0;
-        }
-        let gone = |tag: Tag| dead.contains(&tag.owner());
-        let gained = guard.buddy().reclaim(gone, State::Dirty, now());
-        shared::leave(self.control(), &dead);
-        gained
     }
 
     /// Lets scrubbers look again: all, or if one waits for what is freed and asked for.
     pub(crate) fn wake_scrubber(&self, always: bool) {
-        self.control().wake.ring(self.within(), always);
+        self.control().wake.ring(always);
     }
 
     /// Whether frees and requests would wake it.
     #[cfg(all(test, not(miri)))]
     pub(crate) fn scrubber_listens(&self) -> bool {
         self.control().wake.is_listened_for()
-    }
-
-    fn within(&self) -> Within {
-        match self.backing {
-            Backing::Private => Within::Process,
-            Backing::Shared => Within::Machine,
-        }
     }
 
     /// Whether an allocation waits for what scrubbers have in flight.
@@ -555,7 +433,7 @@ impl Inner {
         by_use: bool,
         ready: impl FnOnce() -> bool,
     ) {
-        self.control().wake.wait(self.within(), timeout, by_use, ready);
+        self.control().wake.wait(timeout, by_use, ready);
     }
 
     /// Says that so many frames of zeroed memory were asked for. Only under the lock.
@@ -567,14 +445,6 @@ impl Inner {
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        // A fork that never used the pool holds nothing in a shared one.
-        if self.backing == Backing::Shared && self.is_current() {
-            let owner = self.owner();
-            if let Ok(mut guard) = self.lock() {
-                guard.buddy().reclaim(|tag| tag.owner() == owner, State::Dirty, now());
-                shared::leave(self.control(), &[owner]);
-            }
-        }
         fork::leave(self.slot, self.id);
         let mut next = *self.notes.get_mut();
         while !next.is_null() {

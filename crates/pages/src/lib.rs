@@ -77,8 +77,6 @@ pub mod schedule;
 mod scrubber;
 #[cfg(all(feature = "std", target_os = "linux", not(loom)))]
 mod shards;
-#[cfg(all(feature = "std", target_os = "linux", not(loom)))]
-mod shared;
 #[cfg(all(feature = "testing", target_os = "linux", not(loom)))]
 pub mod soak;
 #[cfg(all(feature = "std", target_os = "linux", not(loom)))]

@@ -5,7 +5,6 @@ use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, ProtFlags};
 use std::boxed::Box;
 use std::ffi::{CStr, c_void};
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::ptr;
 use std::string::String;
@@ -14,13 +13,6 @@ use std::time::{Duration, Instant};
 use std::vec::Vec;
 
 type Result<T> = std::result::Result<T, Errno>;
-
-/// Whether others see writes to the memory: it decides how pages are given back.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Backing {
-    Private,
-    Shared,
-}
 
 #[cfg(feature = "testing")]
 pub mod inject;
@@ -102,16 +94,6 @@ fn machine() -> usize {
         Ok(0) | Err(_) => usize::MAX,
         Ok(bytes) => bytes,
     }
-}
-
-/// The bytes that control groups limit this process to, where that is less than the machine's memory: the
-/// kernel ends a process of a group that is full and has nothing to reclaim.
-pub(crate) fn limit() -> Option<usize> {
-    #[cfg(feature = "testing")]
-    if inject::is_limited() {
-        return Some(0);
-    }
-    limit_of(&groups()).filter(|limit| *limit < machine())
 }
 
 fn limit_of(groups: &[PathBuf]) -> Option<usize> {
@@ -254,9 +236,6 @@ impl Spawned {
     }
 }
 
-/// Threads of [`spawn`] that have not ended.
-static SPAWNED: AtomicU32 = AtomicU32::new(0);
-
 /// The process in which threads can be started; 0 before this library's constructor.
 static PROCESS: AtomicU32 = AtomicU32::new(0);
 
@@ -267,7 +246,6 @@ pub(crate) fn loaded() {
 
 /// In a forked child, which has none of the threads.
 pub(crate) fn forked() {
-    SPAWNED.store(0, Ordering::Relaxed);
     loaded();
 }
 
@@ -280,16 +258,6 @@ pub(crate) fn may_spawn() -> bool {
 
 fn process() -> u32 {
     rustix::process::getpid().as_raw_nonzero().get().cast_unsigned()
-}
-
-/// Whether no thread is left but those of [`spawn`], and the main thread, which stays in the system's
-/// list to the end. False where that cannot be found out.
-pub(crate) fn is_alone() -> bool {
-    let Ok(task) = rustix::fs::stat("/proc/self/task") else { return false };
-    #[allow(clippy::unnecessary_cast, reason = "the field has other types on other targets")]
-    let links = task.st_nlink as u64;
-    // A folder has two links of its own, and one for each that is in it.
-    links <= 3 + u64::from(SPAWNED.load(Ordering::Relaxed))
 }
 
 struct Start {
@@ -305,7 +273,6 @@ extern "C" fn begin(start: *mut c_void) -> *mut c_void {
     // SAFETY: this thread, and a string that ends in NUL.
     unsafe { libc::pthread_setname_np(this, start.name.as_ptr()) };
     (start.body)();
-    SPAWNED.fetch_sub(1, Ordering::Relaxed);
     ptr::null_mut()
 }
 
@@ -339,7 +306,6 @@ pub(crate) fn spawn(
         // is.
         unsafe { libc::pthread_create(thread.as_mut_ptr(), attributes, begin, start.cast()) }
     };
-    SPAWNED.fetch_add(1, Ordering::Relaxed);
     let mut refused = create(attributes.as_ptr());
     if refused == libc::EINVAL {
         refused = create(ptr::null());
@@ -349,7 +315,6 @@ pub(crate) fn spawn(
     // SAFETY: filled in above.
     unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, before.as_ptr(), ptr::null_mut()) };
     if refused != 0 {
-        SPAWNED.fetch_sub(1, Ordering::Relaxed);
         // SAFETY: no thread was made, so it is still ours.
         drop(unsafe { Box::from_raw(start) });
         return Err(std::io::Error::from_raw_os_error(refused));
@@ -410,23 +375,6 @@ impl Mapping {
                 length,
                 ProtFlags::READ | ProtFlags::WRITE,
                 MapFlags::PRIVATE | MapFlags::HUGETLB,
-            )
-        }?;
-        Ok(Mapping { start: whole.cast(), length, whole, whole_length: length })
-    }
-
-    /// A file's first `length` bytes, shared with whoever else maps it.
-    pub(crate) fn shared(file: impl AsFd, length: usize) -> Result<Mapping> {
-        may_fail!(Map);
-        // SAFETY: a new mapping at an address of the kernel's choice overlaps nothing.
-        let whole = unsafe {
-            rustix::mm::mmap(
-                ptr::null_mut(),
-                length,
-                ProtFlags::READ | ProtFlags::WRITE,
-                MapFlags::SHARED,
-                file,
-                0,
             )
         }?;
         Ok(Mapping { start: whole.cast(), length, whole, whole_length: length })
@@ -502,40 +450,11 @@ fn last_error() -> Errno {
 /// error they may hold anything of their old contents.
 ///
 /// # Safety
-/// The range is whole pages of a mapping of that backing, and nobody else uses it.
-pub(crate) unsafe fn discard(start: *mut u8, length: usize, backing: Backing) -> Result<()> {
+/// The range is whole pages of a mapping, and nobody else uses it.
+pub(crate) unsafe fn discard(start: *mut u8, length: usize) -> Result<()> {
     may_fail!(Discard);
-    // The pages of a shared file outlive the mapping: they are taken out of the file.
-    let advice = match backing {
-        Backing::Private => Advice::LinuxDontNeed,
-        Backing::Shared => Advice::LinuxRemove,
-    };
     // SAFETY: the caller's promise.
-    unsafe { rustix::mm::madvise(start.cast(), length, advice) }
-}
-
-/// Allows the system to take pages when it is short of memory, without asking (`MADV_FREE`): until a
-/// page is written, it may read as zero at any moment.
-///
-/// # Safety
-/// As for [`discard`]; and private memory.
-pub(crate) unsafe fn free_lazily(start: *mut u8, length: usize) -> Result<()> {
-    may_fail!(FreeLazily);
-    // SAFETY: the caller's promise.
-    unsafe { rustix::mm::madvise(start.cast(), length, Advice::LinuxFree) }
-}
-
-/// Ends what [`free_lazily`] allowed: each page is written, so that it holds what it now holds.
-///
-/// # Safety
-/// As for [`discard`].
-pub(crate) unsafe fn keep(start: *mut u8, length: usize, huge: bool) {
-    // A call is worth its while for whole huge pages.
-    // SAFETY: the caller's promise.
-    if !huge || length < 2 << 20 || unsafe { populate(start, length) }.is_err() {
-        // SAFETY: the caller's promise.
-        unsafe { touch(start, length) };
-    }
+    unsafe { rustix::mm::madvise(start.cast(), length, Advice::LinuxDontNeed) }
 }
 
 /// Makes pages be there without changing what they hold.
@@ -580,178 +499,6 @@ pub(crate) fn resident(start: *mut u8, length: usize) -> Result<usize> {
         return Err(last_error());
     }
     Ok(map.iter().filter(|byte| **byte & 1 == 1).count() * page)
-}
-
-/// A nameless file of that size that cannot be cut short under its users.
-pub(crate) fn shared_file(length: usize) -> Result<OwnedFd> {
-    use rustix::fs::{MemfdFlags, SealFlags};
-    may_fail!(Memfd);
-    let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
-    let file = rustix::fs::memfd_create("cachewise-pool", flags)?;
-    rustix::fs::ftruncate(&file, length as u64)?;
-    let seals = SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL;
-    rustix::fs::fcntl_add_seals(&file, seals)?;
-    Ok(file)
-}
-
-/// Says, for as long as this process's memory lives, that it does: a lock on one byte of the shared
-/// file, far behind its end.
-///
-/// The lock belongs to an open file of its own, which only a mapping keeps open: so it is there
-/// exactly as long as the address space. No closing of files undoes it, a fork does not inherit it
-/// (the mapping stays behind), `exec` and any death end it, and nobody has to be asked who the
-/// process is.
-#[derive(Debug)]
-pub(crate) struct Alive {
-    start: *mut c_void,
-    length: usize,
-    generation: u32,
-}
-
-// SAFETY: an address range that this value owns and nobody touches.
-unsafe impl Send for Alive {}
-// SAFETY: as above.
-unsafe impl Sync for Alive {}
-
-/// Where the bytes for locks begin: no file is that long.
-const FAR: i64 = 1 << 60;
-
-fn byte(number: usize) -> libc::flock {
-    // SAFETY: all zero is a valid one.
-    let mut lock: libc::flock = unsafe { std::mem::zeroed() };
-    lock.l_type = libc::F_WRLCK as libc::c_short;
-    lock.l_whence = libc::SEEK_SET as libc::c_short;
-    lock.l_start = FAR + number as i64;
-    lock.l_len = 1;
-    lock
-}
-
-impl Alive {
-    /// Locks that byte. `None` if another living process has it, or this cannot be done here at all
-    /// (the file must be opened once more, which takes `/proc`).
-    pub(crate) fn new(file: impl AsFd, number: usize) -> Option<Alive> {
-        let path = std::format!("/proc/self/fd/{}", file.as_fd().as_raw_fd());
-        let flags = rustix::fs::OFlags::RDWR | rustix::fs::OFlags::CLOEXEC;
-        let own = rustix::fs::open(path, flags, rustix::fs::Mode::empty()).ok()?;
-        if rustix::fs::fstat(&own).ok()?.st_ino != rustix::fs::fstat(&file).ok()?.st_ino {
-            return None;
-        }
-        let lock = byte(number);
-        // SAFETY: a valid lock.
-        if unsafe { libc::fcntl(own.as_raw_fd(), libc::F_OFD_SETLK, &raw const lock) } != 0 {
-            return None;
-        }
-        let length = page_size();
-        // SAFETY: a new mapping at an address of the kernel's choice overlaps nothing.
-        let start = unsafe {
-            rustix::mm::mmap(ptr::null_mut(), length, ProtFlags::empty(), MapFlags::SHARED, &own, 0)
-        };
-        let start = start.ok()?;
-        let alive = Alive { start, length, generation: crate::fork::generation() };
-        // SAFETY: the mapping just made, which nobody reads.
-        unsafe { rustix::mm::madvise(start, length, Advice::LinuxDontFork) }.ok()?;
-        Some(alive)
-    }
-}
-
-impl Drop for Alive {
-    fn drop(&mut self) {
-        // A forked child has no such mapping, and may have another there.
-        if self.generation == crate::fork::generation() {
-            // SAFETY: the range is exactly what was mapped, and nobody has a pointer into it.
-            let _ = unsafe { rustix::mm::munmap(self.start, self.length) };
-        }
-    }
-}
-
-/// Whether nobody has locked that byte. Where that cannot be found out: somebody has.
-pub(crate) fn is_dead(file: impl AsFd, identity: (u64, u64), number: usize) -> bool {
-    // Whoever closes all files may have closed this one, and another may have its number by now.
-    let is_it = || file_identity(&file) == Some(identity);
-    let mut lock = byte(number);
-    is_it()
-        // SAFETY: a valid lock, writable.
-        && unsafe { libc::fcntl(file.as_fd().as_raw_fd(), libc::F_OFD_GETLK, &raw mut lock) } == 0
-        && lock.l_type == libc::F_UNLCK as libc::c_short
-        && is_it()
-}
-
-/// What tells a file from any other.
-pub(crate) fn file_identity(file: impl AsFd) -> Option<(u64, u64)> {
-    rustix::fs::fstat(file).ok().map(|status| (status.st_dev, status.st_ino))
-}
-
-/// A lock that is data, in memory shared between processes.
-///
-/// The C library's mutex with error checking, so that a signal handler that interrupts the holder
-/// gets an error and not a deadlock. It is robust: the system marks it when its holder dies, and
-/// the next to lock it is told.
-pub(crate) struct Lock(std::cell::UnsafeCell<libc::pthread_mutex_t>);
-
-/// Tries before a thread sleeps: about a microsecond, several times what the lock is held for.
-const SPINS: u32 = 40;
-
-/// How a lock was obtained.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Locked {
-    Sound,
-    /// The last holder died; what the lock protects needs repair, and then [`Lock::repaired`].
-    OwnerDied,
-}
-
-impl Lock {
-    /// Makes the lock at `place`.
-    ///
-    /// # Safety
-    /// `place` is writable, aligned, and no thread uses a lock there.
-    pub(crate) unsafe fn init(place: *mut Lock) {
-        let mut attributes = std::mem::MaybeUninit::<libc::pthread_mutexattr_t>::uninit();
-        let attributes = attributes.as_mut_ptr();
-        // SAFETY: writable.
-        unsafe { libc::pthread_mutexattr_init(attributes) };
-        // SAFETY: initialised.
-        unsafe { libc::pthread_mutexattr_settype(attributes, libc::PTHREAD_MUTEX_ERRORCHECK) };
-        // SAFETY: initialised.
-        unsafe { libc::pthread_mutexattr_setrobust(attributes, libc::PTHREAD_MUTEX_ROBUST) };
-        // SAFETY: initialised.
-        unsafe { libc::pthread_mutexattr_setpshared(attributes, libc::PTHREAD_PROCESS_SHARED) };
-        // SAFETY: the caller's promise: `Lock` is that mutex and nothing else.
-        unsafe { libc::pthread_mutex_init(place.cast(), attributes) };
-        // SAFETY: initialised, not used again.
-        unsafe { libc::pthread_mutexattr_destroy(attributes) };
-    }
-
-    pub(crate) fn lock(&self) -> Result<Locked> {
-        // The lock is held for less than it takes to sleep and be woken, so it is worth a look or
-        // two first.
-        for _ in 0..SPINS {
-            // SAFETY: `init` made the mutex.
-            match unsafe { libc::pthread_mutex_trylock(self.0.get()) } {
-                0 => return Ok(Locked::Sound),
-                libc::EOWNERDEAD => return Ok(Locked::OwnerDied),
-                libc::EDEADLK => return Err(Errno::DEADLK),
-                _ => std::hint::spin_loop(),
-            }
-        }
-        // SAFETY: `init` made the mutex.
-        match unsafe { libc::pthread_mutex_lock(self.0.get()) } {
-            0 => Ok(Locked::Sound),
-            libc::EOWNERDEAD => Ok(Locked::OwnerDied),
-            errno => Err(Errno::from_raw_os_error(errno)),
-        }
-    }
-
-    /// Says that what a dead holder left was repaired. Only while locked.
-    pub(crate) fn repaired(&self) {
-        // SAFETY: `init` made the mutex.
-        unsafe { libc::pthread_mutex_consistent(self.0.get()) };
-    }
-
-    /// Only by the thread that holds it.
-    pub(crate) fn unlock(&self) {
-        // SAFETY: `init` made the mutex; error checking refuses anybody but the holder.
-        unsafe { libc::pthread_mutex_unlock(self.0.get()) };
-    }
 }
 
 #[cfg(test)]

@@ -13,7 +13,6 @@ use crate::inner::Inner;
 use crate::os;
 use crate::scrubber::Scrubber;
 use crate::stats::Stats;
-use rustix::fd::{AsFd, BorrowedFd};
 use std::boxed::Box;
 use std::ptr::NonNull;
 use std::string::ToString;
@@ -80,7 +79,7 @@ impl Handle {
         let engine = match self.inner.settings().method {
             Method::Around => EngineChoice::CpuAround,
             Method::Through => EngineChoice::CpuThrough,
-            Method::System(_) => EngineChoice::System,
+            Method::System => EngineChoice::System,
         };
         self.start(engine, Duration::from_secs(1), 3);
     }
@@ -444,21 +443,6 @@ impl Pool {
         Ok(())
     }
 
-    /// Frees the blocks of processes that shared this pool and are dead. Returns the bytes. Also done
-    /// when a process died while it held the lock, and before the pool returns
-    /// [`PoolError::Exhausted`].
-    ///
-    /// # Errors
-    /// [`PoolError::Reentered`].
-    pub fn reap(&self) -> Result<usize, PoolError> {
-        let inner = &self.inner;
-        let mut guard = inner.lock()?;
-        let frames = inner.reap(&mut guard);
-        drop(guard);
-        inner.wake_scrubber(false);
-        Ok((frames as usize) << inner.frame_shift)
-    }
-
     /// Pauses the scrubber. Returns whether it stopped within 10 ms; otherwise it stops as soon as
     /// the system lets it run again, or a custom engine has finished. `true` if there is no scrubber.
     pub fn pause_scrubber(&self) -> bool {
@@ -481,8 +465,7 @@ impl Pool {
         &self.inner
     }
 
-    /// Closes the pool: from now on every call on any handle returns [`PoolError::Closed`], in a
-    /// shared pool only the calls of this process. Memory stays mapped until the last handle is
+    /// Closes the pool: from now on every call on any handle returns [`PoolError::Closed`]. Memory stays mapped until the last handle is
     /// dropped, so blocks that are still in use stay valid.
     pub fn close(&self) {
         self.inner.close();
@@ -527,15 +510,6 @@ impl Pool {
         size_of::<Frame>()
     }
 
-    /// For a pool inside a program that does not know of it, when the main thread calls
-    /// `pthread_exit`: the process ends with its last thread, which must not be a pool's. From now on
-    /// the pools' threads check ten times a second whether other threads are left
-    /// (`/proc/self/task`), and end with them.
-    pub fn leave_when_alone(&self) {
-        self.inner.leaves_when_alone.store(true, std::sync::atomic::Ordering::SeqCst);
-        self.inner.wake_scrubber(true);
-    }
-
     /// What the system refused.
     #[must_use]
     pub fn notes(&self) -> Vec<Note> {
@@ -549,12 +523,6 @@ impl Pool {
     pub fn resident(&self) -> Result<usize, PoolError> {
         os::resident(self.inner.base(), self.capacity())
             .map_err(PoolError::system("asking what is in memory"))
-    }
-
-    /// The file of a shared pool, to be passed to another process ([`Pool::attach`]).
-    #[must_use]
-    pub fn file(&self) -> Option<BorrowedFd<'_>> {
-        self.inner.file.as_ref().map(|(file, _)| file.as_fd())
     }
 }
 

@@ -126,21 +126,8 @@ fn mine<'a>() -> Option<(&'a Schedule, usize)> {
     Some((schedule, thread.number.load(Ordering::Relaxed) as usize))
 }
 
-/// Points after which this process dies; 0 is never.
-static LAST: AtomicU32 = AtomicU32::new(0);
-
-/// This process passes so many points more and dies at the next, with whatever it holds. For forked
-/// children, which nothing of the parent's is to happen in: it is a signal.
-pub fn die_after(points: u32) {
-    LAST.store(points + 1, Ordering::Relaxed);
-}
-
 /// Another thread may go on here. False where this thread is in no schedule.
 pub fn point() -> bool {
-    if LAST.load(Ordering::Relaxed) != 0 && LAST.fetch_sub(1, Ordering::Relaxed) == 1 {
-        // SAFETY: ends this process, which SIGKILL of one's own does at once.
-        unsafe { libc::raise(libc::SIGKILL) };
-    }
     let Some((schedule, me)) = mine() else { return false };
     let passed = schedule.clock.fetch_add(1, Ordering::Relaxed);
     assert!(passed < MOST, "threads wait for each other");

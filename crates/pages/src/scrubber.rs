@@ -25,8 +25,6 @@ use std::vec::Vec;
 const GO: u8 = 0;
 const PAUSE: u8 = 1;
 const STOP: u8 = 2;
-/// Between two looks whether others are left ([`Pool::leave_when_alone`](crate::Pool::leave_when_alone)).
-const ALONE: Duration = Duration::from_millis(100);
 /// How long `pause` waits for the chunk at hand.
 const PAUSE_WAIT: Duration = Duration::from_millis(10);
 /// How often orders are looked at while an engine is at work.
@@ -190,7 +188,7 @@ impl Worker {
         loop {
             // What it rests for may be over before it does: a newer order is then seen as such.
             let order = self.order();
-            if order == STOP || (self.leaves() && os::is_alone()) {
+            if order == STOP {
                 break;
             }
             if order == GO && self.grow_ahead() {
@@ -211,10 +209,6 @@ impl Worker {
         self.tell_cpu();
         self.state(ScrubberState::Off);
         self.orders.be_quiet();
-    }
-
-    fn leaves(&self) -> bool {
-        self.inner.leaves_when_alone.load(Ordering::SeqCst)
     }
 
     fn order(&self) -> u8 {
@@ -250,15 +244,10 @@ impl Worker {
             _ => false,
         };
         let orders = &self.orders;
-        let leaves = self.leaves();
-        let timeout = timeout.into_iter().chain(leaves.then_some(ALONE)).min();
         let by_use = by_use && matches!(state, ScrubberState::Idle | ScrubberState::Unused);
         let behind = || order == GO && inner.is_behind();
         inner.sleep(timeout, by_use, || {
-            orders.order.load(Ordering::SeqCst) != order
-                || self.leaves() != leaves
-                || behind()
-                || has_work()
+            orders.order.load(Ordering::SeqCst) != order || behind() || has_work()
         });
     }
 
@@ -608,8 +597,7 @@ fn due(inner: &Inner, lowest: u32, scrub: &Scrub) -> Option<Duration> {
 /// The ranges in portions of a chunk: one portion, unless a single range is larger.
 fn chunks(ranges: &[Range], chunk: usize, method: Method) -> Vec<Vec<Range>> {
     match ranges {
-        [large] if large.length > chunk && !matches!(method, Method::System(_)) => (0..large
-            .length)
+        [large] if large.length > chunk && !matches!(method, Method::System) => (0..large.length)
             .step_by(chunk)
             .map(|offset| {
                 let length = chunk.min(large.length - offset);

@@ -63,7 +63,7 @@ impl Word {
                     .compare_exchange(found, awaited, Ordering::Relaxed, Ordering::Relaxed)
                     .is_ok()
             {
-                self.0.wait(awaited, futex::Within::Process, None);
+                self.0.wait(awaited, None);
             }
         }
     }
@@ -71,7 +71,7 @@ impl Word {
     /// Lets go. By who has it.
     pub fn release(&self) {
         if self.0.word.swap(OPEN, Ordering::Release) & AWAITED != 0 {
-            self.0.wake(futex::Within::Process, 1);
+            self.0.wake(1);
         }
         point!();
     }
@@ -87,7 +87,7 @@ impl Word {
     }
 }
 
-/// What wakes threads that look for something to do, of any process.
+/// What wakes threads that look for something to do.
 #[derive(Debug, Default)]
 #[repr(C)]
 pub struct Bell {
@@ -101,11 +101,11 @@ pub struct Bell {
 impl Bell {
     /// Lets them look again: all, or if one listens. What there is to see was written before: with a
     /// [`SeqCst`](Ordering::SeqCst) store where all are woken, and under a lock otherwise.
-    pub fn ring(&self, within: futex::Within, always: bool) {
+    pub fn ring(&self, always: bool) {
         let listens = || self.listening.load(Ordering::SeqCst) != 0;
         if always || (listens() && self.listening.swap(0, Ordering::SeqCst) != 0) {
             self.rung.word.fetch_add(1, Ordering::SeqCst);
-            self.rung.wake(within, u32::MAX >> 1);
+            self.rung.wake(u32::MAX >> 1);
         }
     }
 
@@ -120,7 +120,6 @@ impl Bell {
     /// of a look without it nothing says that it came after `listening` was seen.
     pub fn wait(
         &self,
-        within: futex::Within,
         timeout: Option<core::time::Duration>,
         listen: bool,
         ready: impl FnOnce() -> bool,
@@ -130,7 +129,7 @@ impl Bell {
             self.listening.store(1, Ordering::SeqCst);
         }
         if !ready() {
-            self.rung.wait(seen, within, timeout);
+            self.rung.wait(seen, timeout);
         }
     }
 }
@@ -143,22 +142,6 @@ pub(crate) mod futex {
     use core::time::Duration;
     use rustix::thread::futex;
 
-    /// Whose threads wait on a word.
-    #[derive(Clone, Copy, Debug)]
-    pub enum Within {
-        Process,
-        Machine,
-    }
-
-    impl Within {
-        fn flags(self) -> futex::Flags {
-            match self {
-                Within::Process => futex::Flags::PRIVATE,
-                Within::Machine => futex::Flags::empty(),
-            }
-        }
-    }
-
     /// A word to wait on.
     #[derive(Debug, Default)]
     #[repr(transparent)]
@@ -168,16 +151,16 @@ pub(crate) mod futex {
 
     impl Futex {
         /// Sleeps if the word is still that, until woken; at times for no reason.
-        pub(super) fn wait(&self, expected: u32, within: Within, timeout: Option<Duration>) {
+        pub(super) fn wait(&self, expected: u32, timeout: Option<Duration>) {
             let timeout = timeout.map(|timeout| futex::Timespec {
                 tv_sec: i64::try_from(timeout.as_secs()).unwrap_or(i64::MAX),
                 tv_nsec: i64::from(timeout.subsec_nanos()),
             });
-            let _ = futex::wait(&self.word, within.flags(), expected, timeout.as_ref());
+            let _ = futex::wait(&self.word, futex::Flags::PRIVATE, expected, timeout.as_ref());
         }
 
-        pub(super) fn wake(&self, within: Within, most: u32) {
-            let _ = futex::wake(&self.word, within.flags(), most);
+        pub(super) fn wake(&self, most: u32) {
+            let _ = futex::wake(&self.word, futex::Flags::PRIVATE, most);
         }
     }
 }
@@ -191,13 +174,6 @@ pub mod futex {
     use core::time::Duration;
     use loom::sync::{Condvar, Mutex};
 
-    /// Whose threads wait on a word.
-    #[derive(Clone, Copy, Debug)]
-    pub enum Within {
-        Process,
-        Machine,
-    }
-
     /// A word to wait on.
     #[derive(Debug, Default)]
     pub struct Futex {
@@ -207,14 +183,14 @@ pub mod futex {
     }
 
     impl Futex {
-        pub(super) fn wait(&self, expected: u32, _: Within, _: Option<Duration>) {
+        pub(super) fn wait(&self, expected: u32, _: Option<Duration>) {
             let queue = self.queue.lock().expect("no panic");
             if self.word.load(Ordering::Relaxed) == expected {
                 drop(self.woken.wait(queue).expect("no panic"));
             }
         }
 
-        pub(super) fn wake(&self, _: Within, most: u32) {
+        pub(super) fn wake(&self, most: u32) {
             let queue = self.queue.lock().expect("no panic");
             if most == 1 {
                 self.woken.notify_one();

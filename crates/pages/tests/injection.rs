@@ -2,9 +2,9 @@
 //! injected into the whole process.
 
 use cachewise_pages::engine::faulty::{Faulty, Outcome, Script};
-use cachewise_pages::inject::{Call, fail, limited, load};
+use cachewise_pages::inject::{Call, fail, load};
 use cachewise_pages::{
-    Builder, EngineChoice, GiveBack, PageSize, Pool, PoolError, Scrub, ScrubberState, Verify,
+    Builder, EngineChoice, PageSize, Pool, PoolError, Scrub, ScrubberState, Verify,
 };
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -53,9 +53,6 @@ fn mmap_refused_is_an_error_and_nothing_is_left_behind() {
     let refused = quiet().build().expect_err("no memory").to_string();
     assert!(refused.contains("mapping the pool"), "{refused}");
     quiet().build().expect("the next time");
-    fail(Call::Memfd, 1, libc::EMFILE);
-    let refused = quiet().build_shared().expect_err("no file").to_string();
-    assert!(refused.contains("shared file"), "{refused}");
 }
 
 #[test]
@@ -302,81 +299,4 @@ fn no_memory_for_the_rest_of_a_run_is_an_error_value_and_loses_nothing() {
     assert_eq!(pool.check().map(|()| pool.stats().expect("figures").allocated).ok(), Some(0));
     let block = pool.zalloc_bytes(4 << 20).expect("the next time");
     assert!(block.iter().all(|byte| *byte == 0));
-}
-
-/// A pool as preloaded programs have it, where a control group limits their memory.
-fn in_a_limited_group(pages: PageSize) -> Pool {
-    limited(true);
-    let builder = quiet().capacity(64 << 20).page_size(pages).give_back(GiveBack::default());
-    let pool = builder.build().expect("a pool");
-    limited(false);
-    pool
-}
-
-/// Lets the kernel take what it may of a pool's memory, as it does where a group is full. Returns the
-/// bytes that stay.
-fn reclaimed(pool: &Pool) -> usize {
-    // SAFETY: this advice changes no contents, but for pages that may be dropped at any moment anyway.
-    let refused = unsafe {
-        libc::madvise(pool.base().cast_mut().cast(), pool.capacity(), libc::MADV_PAGEOUT)
-    };
-    assert_eq!(refused, 0, "{}", std::io::Error::last_os_error());
-    pool.resident().expect("figures")
-}
-
-/// A program that freed 100 MiB and then filled 50 MiB in small blocks was killed in a group of 128 MiB.
-#[test]
-fn in_a_limited_group_the_kernel_may_take_free_memory_and_no_other() {
-    let _alone = alone();
-    for pages in [PageSize::Base, PageSize::Transparent] {
-        let pool = in_a_limited_group(pages);
-        for bytes in [48 << 20, 3 << 20, 200 << 10] {
-            let all: Vec<usize> = (0..(48 << 20) / bytes).collect();
-            let blocks = || all.iter().map(|_| pool.alloc_bytes(bytes).expect("memory"));
-            let mut held: Vec<_> = blocks().collect();
-            held.iter_mut().for_each(|block| block.fill(0xA5));
-            reclaimed(&pool);
-            assert!(
-                held.iter().all(|block| block.iter().all(|byte| *byte == 0xA5)),
-                "{bytes}: in use"
-            );
-            drop(held);
-            let stats = pool.stats().expect("figures");
-            assert_eq!(stats.dirty + stats.zero_resident, stats.resident, "{bytes}");
-            // What is read of a block that is not written yet does not change.
-            let held: Vec<_> = blocks().collect();
-            let read = || held.iter().flat_map(|block| block.iter()).map(|byte| u64::from(*byte));
-            let sum = read().sum::<u64>();
-            assert!(sum > 0, "nothing was taken before");
-            reclaimed(&pool);
-            assert_eq!(read().sum::<u64>(), sum, "{bytes}, {pages:?}");
-            drop(held);
-            // A sixteenth of the pool stays, and parts of huge pages.
-            let left = reclaimed(&pool);
-            assert!(left <= 6 << 20, "{bytes}, {pages:?}: {left} stay");
-            let zeroed = pool.zalloc_bytes(40 << 20).expect("memory");
-            assert!(zeroed.iter().all(|byte| *byte == 0), "{bytes}, {pages:?}");
-            drop(zeroed);
-            pool.check().expect("sound");
-        }
-        pool.trim().expect("it goes back");
-        assert_eq!(pool.stats().expect("figures").resident, 0);
-    }
-}
-
-#[test]
-fn memory_that_the_kernel_may_not_take_stays() {
-    let _alone = alone();
-    let pool = in_a_limited_group(PageSize::Base);
-    let fill = |byte| {
-        let mut block = pool.alloc_bytes(32 << 20).expect("memory");
-        block.fill(byte);
-    };
-    fail(Call::FreeLazily, 1, libc::EINVAL);
-    fill(1);
-    fill(2);
-    pool.check().expect("sound");
-    assert_eq!(pool.stats().expect("figures").dirty, 32 << 20);
-    let dirty = pool.alloc_bytes(32 << 20).expect("memory");
-    assert!(dirty.iter().all(|byte| *byte == 2), "it was not tried again");
 }

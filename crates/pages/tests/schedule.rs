@@ -52,7 +52,6 @@ impl User<'_> {
             4 => (any, self.pool.zalloc_run_raw(any)),
             _ => {
                 let align = self.pool.page_size() << (order % 4);
-                // A shared pool begins where the system put it.
                 let Some(run) = self.pool.aligned_run_raw(any, align, true) else { return };
                 let aligned = |start: &NonNull<u8>| start.addr().get().is_multiple_of(align);
                 assert!(
@@ -239,72 +238,4 @@ fn a_seed_is_the_same_schedule_again() {
         assert_eq!((parted, first.len()), (None, again.len()), "seed {seed}");
     }
     assert_ne!(run(1).trace, run(2).trace, "another seed is another schedule");
-}
-
-/// A process that shares a pool dies at each point of what it does, one after another: with the lock held
-/// and a run half cut or half put together, with memory in flight, or in the middle of its cache. Those that
-/// live find all of theirs untouched, all of its memory free again, and what is said to be zero is.
-#[test]
-fn whoever_dies_at_any_point_leaves_a_shared_pool_sound() {
-    let _alone = ALONE.lock().expect("whole");
-    let scrub = Scrub { enabled: false, ..Scrub::default() };
-    let builder = Pool::builder().capacity(2 << 20).growth(256 << 10).scrub(scrub).cache_blocks(8);
-    let pool = builder.page_size(PageSize::Base).build_shared().expect("a pool");
-    let lives = |seed| User {
-        pool: &pool,
-        random: fastrand::Rng::with_seed(seed),
-        held: Vec::new(),
-        forks: None,
-    };
-    let mut own = lives(1);
-    (0..6).for_each(|_| own.take());
-    let allocated = pool.stats().expect("figures").allocated;
-    let (mut seed, mut points, mut all) = (0, 0, 0);
-    while seed < 2 {
-        // SAFETY: the child runs what follows, which a process with one thread may, and ends.
-        let child = unsafe { libc::fork() };
-        assert!(child >= 0, "no child");
-        if child == 0 {
-            // Where it hangs it is ended.
-            // SAFETY: asks for a signal.
-            unsafe { libc::alarm(60) };
-            let sound = catch_unwind(AssertUnwindSafe(|| {
-                let mut user = lives(seed);
-                schedule::die_after(points);
-                for step in 0..12 {
-                    user.take();
-                    if step % 3 == 2 {
-                        user.give_back();
-                        drop(pool.scrub_now(5 * pool.page_size()));
-                        drop(pool.trim_at_most(3 * pool.page_size()));
-                    }
-                }
-                user.check();
-            }));
-            // SAFETY: ends the process, without what the parent is to do at its end.
-            unsafe { libc::_exit(i32::from(sound.is_err())) };
-        }
-        let mut status = 0;
-        // SAFETY: a child of this process, and a place for what it says.
-        assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
-        let died = libc::WIFSIGNALED(status) && libc::WTERMSIG(status) == libc::SIGKILL;
-        assert!(died || status == 0, "seed {seed}, at point {points}: {status:#x}");
-        pool.reap().expect("what it held comes back");
-        pool.check().unwrap_or_else(|error| panic!("seed {seed}, at point {points}: {error}"));
-        pool.check_zeros()
-            .unwrap_or_else(|error| panic!("seed {seed}, at point {points}: {error}"));
-        own.check();
-        let stats = pool.stats().expect("figures");
-        let held = (stats.allocated, stats.cached, stats.in_flight);
-        assert_eq!(held, (allocated, 0, 0), "seed {seed}, at point {points}");
-        (points, all) = (points + 1, all + 1);
-        if !died {
-            (seed, points) = (seed + 1, 0);
-        }
-    }
-    println!("{all} points");
-    assert!(all > 200, "the children do more than pass {all} points");
-    while !own.held.is_empty() {
-        own.give_back();
-    }
 }

@@ -4,7 +4,6 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <linux/seccomp.h>
-#include <malloc.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -26,18 +25,8 @@ void *__memset_chk (void *, int, size_t, size_t);
 void __explicit_bzero_chk (void *, size_t, size_t);
 
 /* C23's, which not every C library has. */
-void free_sized (void *, size_t) __attribute__ ((weak));
-void free_aligned_sized (void *, size_t, size_t) __attribute__ ((weak));
 void *memset_explicit (void *, int, size_t) __attribute__ ((weak));
 void *__memset_explicit_chk (void *, int, size_t, size_t) __attribute__ ((weak));
-
-/* glibc's other names; the second is for programs linked before 2.26. */
-void __libc_free (void *);
-void *__libc_realloc (void *, size_t);
-void cfree (void *) __attribute__ ((weak));
-
-/* Whether only what asks for no more memory may be called. */
-static int small_alone;
 
 /* Two buffers a thread, apart from every stack and every allocator. */
 enum { MOST = 40000 };
@@ -105,108 +94,12 @@ CHECK (__mempcpy_chk, __mempcpy_chk (b + 1, a, n, n) == b + 1 + n && holds (b + 
 CHECK (__memset_chk, __memset_chk (b, 0x55, n, n) == b && is (b, n, 0x55) && b[n] == 0xEE)
 CHECK (__explicit_bzero_chk, (__explicit_bzero_chk (b, n, n), is (b, n, 0)) && b[n] == 0xEE)
 
-static const size_t SIZES[] = { 24, 3000, 200000, 3000000 };
-
-/* A block: aligned, large enough, ours alone. */
-static int
-block (unsigned char *at, size_t align, size_t size)
-{
-  if (at == NULL || (uintptr_t) at % align != 0 || malloc_usable_size (at) < size)
-    return 0;
-  memset (at, 0x5A, size);
-  int right = is (at, size, 0x5A);
-  free (at);
-  return right;
-}
-
-#define ALLOCATES(name, align, ...)                                                                   \
-  static int check_##name (void)                                                                      \
-  {                                                                                                   \
-    for (int i = 0; i < (small_alone ? 2 : 4); i++)                                                   \
-      {                                                                                               \
-        size_t size = SIZES[i];                                                                       \
-        if (!block ((__VA_ARGS__), align, size))                                                      \
-          return 1;                                                                                   \
-      }                                                                                               \
-    return 0;                                                                                         \
-  }
-
-static unsigned char *
-zeroed (size_t size)
-{
-  unsigned char *at = calloc (1, size);
-  return at != NULL && is (at, size, 0) ? at : NULL;
-}
-
-static unsigned char *
-grown (size_t size, int array)
-{
-  unsigned char *at = malloc (size / 3);
-  if (at == NULL)
-    return NULL;
-  memset (at, 0x33, size / 3);
-  at = array ? reallocarray (at, 1, size) : realloc (at, size);
-  return at != NULL && is (at, size / 3, 0x33) ? at : NULL;
-}
-
-static unsigned char *
-by_pointer (size_t size)
-{
-  void *at = NULL;
-  return posix_memalign (&at, 64, size) == 0 ? at : NULL;
-}
-
-static unsigned char *
-freed_with_its_size (size_t size)
-{
-  if (free_sized != NULL)
-    free_sized (malloc (size), size);
-  return malloc (size);
-}
-
-static unsigned char *
-freed_with_its_alignment (size_t size)
-{
-  if (free_aligned_sized != NULL)
-    free_aligned_sized (aligned_alloc (64, size), 64, size);
-  return malloc (size);
-}
-
-static unsigned char *
-freed_by_other_names (size_t size)
-{
-  if (cfree != NULL)
-    cfree (malloc (size));
-  __libc_free (malloc (size));
-  return malloc (size);
-}
-
-ALLOCATES (malloc, 16, malloc (size))
-ALLOCATES (free, 16, (free (NULL), malloc (size)))
-ALLOCATES (free_sized, 16, freed_with_its_size (size))
-ALLOCATES (free_aligned_sized, 16, freed_with_its_alignment (size))
-ALLOCATES (cfree, 16, freed_by_other_names (size))
-ALLOCATES (__libc_free, 16, freed_by_other_names (size))
-ALLOCATES (__libc_realloc, 16, __libc_realloc (malloc (size), size + 1))
-ALLOCATES (calloc, 16, zeroed (size))
-ALLOCATES (realloc, 16, grown (size, 0))
-ALLOCATES (reallocarray, 16, grown (size, 1))
-ALLOCATES (aligned_alloc, 64, aligned_alloc (64, size))
-ALLOCATES (memalign, 4096, memalign (4096, size))
-ALLOCATES (posix_memalign, 64, by_pointer (size))
-ALLOCATES (valloc, 4096, valloc (size))
-ALLOCATES (pvalloc, 4096, pvalloc (size))
-ALLOCATES (malloc_usable_size, 16, malloc_usable_size (NULL) == 0 ? malloc (size) : NULL)
-
 typedef int check_t (void);
 #define ROW(name) { #name, check_##name, (void *) name }
 static const struct { const char *name; check_t *check; void *address; } FUNCTIONS[] = {
   ROW (memcpy), ROW (memmove), ROW (mempcpy), ROW (memset), ROW (memcmp), ROW (bcmp), ROW (bzero),
   ROW (explicit_bzero), ROW (memset_explicit), ROW (__memset_explicit_chk), ROW (__memcpy_chk), ROW (__memmove_chk), ROW (__mempcpy_chk),
-  ROW (__memset_chk), ROW (__explicit_bzero_chk), ROW (malloc), ROW (free), ROW (free_sized),
-  ROW (cfree), ROW (__libc_free), ROW (__libc_realloc),
-  ROW (free_aligned_sized), ROW (calloc), ROW (realloc), ROW (reallocarray), ROW (aligned_alloc), ROW (memalign), ROW (posix_memalign),
-  ROW (valloc), ROW (pvalloc), ROW (malloc_usable_size),
+  ROW (__memset_chk), ROW (__explicit_bzero_chk),
 };
 
 static check_t *check;
@@ -342,7 +235,6 @@ pid_namespace (void)
 static int
 strict_seccomp (void)
 {
-  small_alone = 1;
   /* Its first call: what is set up once is set up before. */
   if (check () != 0 || prctl (PR_SET_SECCOMP, SECCOMP_MODE_STRICT) != 0)
     return 1;

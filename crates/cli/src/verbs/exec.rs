@@ -1,6 +1,6 @@
 //! `cachewise exec`: a program on the library, by preload.
 
-use super::{learned, pool_stats};
+use super::learned;
 use crate::args::Exec;
 use crate::progress::is_ignored;
 use crate::{output, status};
@@ -21,7 +21,11 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 pub(super) const LIBRARY: &str = "libcachewise_preload.so";
-const POOL_LIBRARY: &str = "libcachewise_pool_preload.so";
+
+/// What takes the place of `--pool`.
+const NO_POOL: &str = "--pool: there is no pool under unmodified programs; glibc is as fast with \
+    GLIBC_TUNABLES=glibc.malloc.mmap_max=0:glibc.malloc.trim_threshold=1073741824, and `cachewise advise -- \
+    PROGRAM` says what a program gains";
 
 /// What a shell says of a program that cannot be run, and of one that is not there.
 const NOT_EXECUTABLE: u8 = 126;
@@ -29,8 +33,12 @@ pub(super) const NOT_FOUND: u8 = 127;
 
 /// Runs the program; its exit status is ours.
 pub fn run(args: &Exec) -> anyhow::Result<u8> {
+    if args.pool.is_some() {
+        output::tell(&format!("cachewise: {NO_POOL}"));
+        return Ok(status::USAGE);
+    }
     let profile = args.profile.as_deref().map(learned::canonical).transpose()?;
-    let mut libraries = vec![library(LIBRARY, "--library", args.library.as_deref())?];
+    let library = library(LIBRARY, "--library", args.library.as_deref())?;
     let Some(program) = program(&args.program[0]) else { return Ok(NOT_FOUND) };
     if let Some(why) = out_of_reach(&program) {
         let program = program.display();
@@ -40,22 +48,15 @@ pub fn run(args: &Exec) -> anyhow::Result<u8> {
     let mut command = Command::new(&program);
     // The name it was called by, which some programs look at.
     command.arg0(&args.program[0]).args(&args.program[1..]);
-    if let Some(bytes) = args.pool {
-        libraries.push(library(POOL_LIBRARY, "--pool-library", args.pool_library.as_deref())?);
-        command.env("CACHEWISE_POOL", bytes.to_string());
-        if args.stats && args.pool_stats.is_none() {
-            command.env("CACHEWISE_POOL_STATS", "1");
-        }
-    }
-    command.env("LD_PRELOAD", preload(&libraries)?);
+    command.env("LD_PRELOAD", preload(&library)?);
     command.envs(profile.map(|profile| ("CACHEWISE_PROFILE", profile)));
     if args.unlearned {
         command.env_remove("CACHEWISE_PROGRAM");
     } else if let Some(section) = section(args, &program)?.filter(|section| section.exists()) {
         command.env("CACHEWISE_PROGRAM", section);
     }
-    if args.stats || args.pool_stats.is_some() {
-        return with_statistics(command, &program, args);
+    if args.stats {
+        return with_statistics(command, &program);
     }
     // In our place: status, signals and terminal are its own.
     Ok(not_started(&program, &command.exec()))
@@ -96,38 +97,22 @@ fn passed_on() -> impl Iterator<Item = i32> {
     [SIGTERM, SIGHUP].into_iter().filter(|signal| !is_ignored(*signal))
 }
 
-/// Runs it as a child, which writes what it counted into files.
-fn with_statistics(mut command: Command, program: &Path, args: &Exec) -> anyhow::Result<u8> {
-    let file = |option| output::temporary(option, tempfile::NamedTempFile::new);
-    let counts = args.stats.then(|| file("--stats")).transpose()?;
-    if let Some(counts) = &counts {
-        command.env("CACHEWISE_STATS", counts.path());
-    }
-    let pools =
-        args.pool_stats.map(|form| anyhow::Ok((file("--pool-stats")?, form))).transpose()?;
-    if let Some((pools, form)) = &pools {
-        command.env("CACHEWISE_POOL_STATS", pool_stats::word(*form));
-        command.env("CACHEWISE_POOL_STATS_FILE", pools.path());
-    }
+/// Runs it as a child, which writes what it counted into a file.
+fn with_statistics(mut command: Command, program: &Path) -> anyhow::Result<u8> {
+    let counts = output::temporary("--stats", tempfile::NamedTempFile::new)?;
+    command.env("CACHEWISE_STATS", counts.path());
     leave_signals_to_the_program()?;
     let ended = match ended(&mut command)? {
         Ok(ended) => ended,
         Err(error) => return Ok(not_started(program, &error)),
     };
     // What cannot be told leaves the program's status as it is.
-    match counts.map(|counts| appended(&counts)) {
-        None => {}
-        Some(Err(why)) => output::tell(&format!("cachewise: --stats: {why:#}")),
-        Some(Ok(told)) if told.is_empty() => {
+    match appended(&counts) {
+        Err(why) => output::tell(&format!("cachewise: --stats: {why:#}")),
+        Ok(told) if told.is_empty() => {
             output::tell("cachewise: no statistics: the program ended without saying any");
         }
-        Some(Ok(told)) => output::tell_all(&told),
-    }
-    if let Some((pools, form)) = pools {
-        match appended(&pools) {
-            Err(why) => output::tell(&format!("cachewise: --pool-stats: {why:#}")),
-            Ok(told) => output::tell_all(&pool_stats::gathered(&told, form)),
-        }
+        Ok(told) => output::tell_all(&told),
     }
     Ok(pass_on(ended))
 }
@@ -242,19 +227,16 @@ fn places(
     all.map(|place| place.join(library)).collect()
 }
 
-/// The libraries first, then what was to be preloaded anyway.
-pub(super) fn preload(libraries: &[PathBuf]) -> anyhow::Result<OsString> {
-    let mut all: Vec<OsString> = Vec::new();
-    for library in libraries {
-        if library.as_os_str().as_bytes().iter().any(|byte| matches!(byte, b' ' | b':')) {
-            bail!(
-                "{}: found a space or a colon in the library's path, where LD_PRELOAD ends a path",
-                library.display()
-            );
-        }
-        all.push(library.into());
+/// The library first, then what was to be preloaded anyway.
+pub(super) fn preload(library: &Path) -> anyhow::Result<OsString> {
+    if library.as_os_str().as_bytes().iter().any(|byte| matches!(byte, b' ' | b':')) {
+        bail!(
+            "{}: found a space or a colon in the library's path, where LD_PRELOAD ends a path",
+            library.display()
+        );
     }
-    all.extend(std::env::var_os("LD_PRELOAD").filter(|others| !others.is_empty()));
+    let others = std::env::var_os("LD_PRELOAD").filter(|others| !others.is_empty());
+    let all: Vec<OsString> = [library.into()].into_iter().chain(others).collect();
     Ok(all.join(OsStr::new(":")))
 }
 
@@ -346,9 +328,9 @@ mod tests {
 
     #[test]
     fn a_path_that_ld_preload_cannot_hold_is_refused() {
-        assert!(preload(&["/a b/library.so".into()]).is_err());
-        assert!(preload(&["/a/library.so".into(), "/a:b/library.so".into()]).is_err());
-        let two = preload(&["/a/library.so".into(), "/b/pool.so".into()]).expect("both fit");
-        assert!(two.to_string_lossy().starts_with("/a/library.so:/b/pool.so"), "{two:?}");
+        assert!(preload(Path::new("/a b/library.so")).is_err());
+        assert!(preload(Path::new("/a:b/library.so")).is_err());
+        let one = preload(Path::new("/a/library.so")).expect("it fits");
+        assert!(one.to_string_lossy().starts_with("/a/library.so"), "{one:?}");
     }
 }

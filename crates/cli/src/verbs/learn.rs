@@ -97,7 +97,7 @@ pub fn run(args: &Learn) -> anyhow::Result<u8> {
     let launch = Launch {
         program,
         command: &args.program,
-        preload: exec::preload(&[library])?,
+        preload: exec::preload(&library)?,
         profile,
         section,
     };

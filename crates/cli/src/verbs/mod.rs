@@ -9,7 +9,6 @@ pub mod forget;
 pub mod learn;
 mod learned;
 pub mod list;
-mod pool_stats;
 pub mod redraw;
 pub mod report;
 pub mod run;

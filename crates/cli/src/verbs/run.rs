@@ -279,7 +279,7 @@ fn next(experiment: &str, interrupted: bool) -> String {
                 .to_owned()
         }
         "page-fault" => {
-            "`cachewise exec --pool 1G -- PROGRAM`, where programs take and give back large blocks"
+            "a pool in the program (docs/page-pool.md), where it takes and gives back large blocks"
                 .to_owned()
         }
         _ => format!(

@@ -44,7 +44,6 @@ fn each_wrong_argument_is_a_line_that_says_what_is_accepted() {
         ("explain --op copy --size -1", &["found \"-1\", accepted a number of bytes"]),
         ("run copy-matrix --size -1", &["found \"-1\", accepted a number of bytes"]),
         ("run copy-matrix --seed -1", &["'-1'", "--seed"]),
-        ("exec --pool -1 true", &["found \"-1\", accepted a number of bytes"]),
         ("tune --budget -5", &["found \"-5\", accepted a duration"]),
         // What would do nothing.
         ("explain --op copy --size 4K --html p.html", &["cannot be used with"]),

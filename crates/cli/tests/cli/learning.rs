@@ -1,7 +1,7 @@
 //! `learn`, `exec`, `explain --program` and `forget`, once each for real, and each refusal. Which way
 //! is found better depends on the machine and is not asked.
 
-use crate::exec_pool::{asked_beside, compiled, libraries};
+use crate::exec::{asked_beside, compiled, libraries};
 use crate::support::{Folder, Said, has, names, profile, said};
 use cachewise_learn::section::write_end;
 use std::fs;

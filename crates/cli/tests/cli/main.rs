@@ -3,7 +3,7 @@
 mod bad_input;
 mod environment;
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
-mod exec_pool;
+mod exec;
 mod experiments;
 mod guides;
 #[cfg(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64"))]

@@ -1,7 +1,7 @@
 //! Terminals that are gone, disks that are full, folders that are missing: the work is done all the
 //! same, and what cannot be is said in a line.
 
-use crate::exec_pool::{asked_beside, compiled, libraries};
+use crate::exec::{asked_beside, compiled, libraries};
 use crate::support::{Folder, asked, has, ok, refused, said, signal};
 use rustix::process::Signal;
 use std::fs::OpenOptions;
@@ -161,12 +161,12 @@ fn no_folder_for_temporary_files_is_needed_but_for_statistics() {
     let without = |arguments: &str| {
         said(asked_beside(arguments).env("TMPDIR", &missing).env("HOME", folder.path("")))
     };
-    for words in ["exec", "exec --pool 64M", "learn"] {
+    for words in ["exec", "learn"] {
         let ended = without(&format!("{words} -- {nine}")).with(9);
         assert_eq!(ended.err, "");
     }
     without(SMALL).with(0);
-    for words in ["exec --stats", "exec --pool 64M --pool-stats", "learn --prove"] {
+    for words in ["exec --stats", "learn --prove"] {
         let ended = without(&format!("{words} -- {nine}")).with(1);
         let option = words.rsplit(' ').next().expect("an option");
         let begin = format!("cachewise: {option}: {missing}: No such file");
@@ -181,7 +181,7 @@ fn no_folder_for_temporary_files_is_needed_but_for_statistics() {
 fn programs_run_where_there_is_no_proc() {
     let folder = Folder::new();
     let nine = compiled(NINE, &folder, "nine");
-    for words in ["exec", "exec --pool 64M", "learn"] {
+    for words in ["exec", "learn"] {
         let mut command = Command::new("unshare");
         let script = "mount -t tmpfs none /proc || exit 77; exec \"$@\"";
         command.args(["-r", "-m", "sh", "-c", script, "sh", env!("CARGO_BIN_EXE_cachewise")]);
@@ -204,13 +204,8 @@ fn statistics_that_found_no_room_are_said_to_have_found_none() {
                 int main(void) { for (int i = 0; i < 4; i++) {\n\
                 char *block = malloc(4 << 20); memset(block, i, 4 << 20); free(block); } return 9; }";
     let nine = compiled(text, &folder, "nine");
-    for (words, variable) in [
-        ("--stats", "CACHEWISE_STATS="),
-        ("--pool 64M --pool-stats", "CACHEWISE_POOL_STATS_FILE: "),
-    ] {
-        let mut exec = asked_beside(&format!("exec {words} -- {nine}"));
-        let ended = said(limited(exec.env("TMPDIR", folder.path("")), 0)).with(9);
-        assert_eq!(ended.err.matches("arge").count(), 2, "{ended:?}");
-        assert!(ended.err.contains(variable) && !ended.err.contains("no process"), "{ended:?}");
-    }
+    let mut exec = asked_beside(&format!("exec --stats -- {nine}"));
+    let ended = said(limited(exec.env("TMPDIR", folder.path("")), 0)).with(9);
+    assert_eq!(ended.err.matches("arge").count(), 2, "{ended:?}");
+    assert!(ended.err.contains("CACHEWISE_STATS="), "{ended:?}");
 }

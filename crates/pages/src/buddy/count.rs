@@ -12,8 +12,6 @@ pub struct Counts {
     pub zero_resident: u64,
     /// Free frames that are zero and will fault.
     pub zero_absent: u64,
-    /// Free frames with unknown contents that the system may take.
-    pub lazy_free: u64,
     /// Frames being zeroed or returned to the system.
     pub in_flight: u64,
     /// Frames handed out or in a per-thread cache.
@@ -29,22 +27,15 @@ impl Counts {
         self.dirty
             + self.zero_resident
             + self.zero_absent
-            + self.lazy_free
             + self.in_flight
             + self.out
             + self.quarantined
     }
 
-    /// Free frames that the system cannot take.
-    #[must_use]
-    pub const fn kept(&self) -> u64 {
-        self.dirty + self.zero_resident
-    }
-
-    /// Free frames that are there, or were until the system took them.
+    /// Free frames that are there.
     #[must_use]
     pub const fn free_resident(&self) -> u64 {
-        self.kept() + self.lazy_free
+        self.dirty + self.zero_resident
     }
 
     pub(super) fn of(&mut self, used: Use) -> &mut u64 {
@@ -52,7 +43,6 @@ impl Counts {
             Use::Free(State::Dirty) => &mut self.dirty,
             Use::Free(State::ZeroResident) => &mut self.zero_resident,
             Use::Free(State::ZeroAbsent) => &mut self.zero_absent,
-            Use::Free(State::LazyFree) => &mut self.lazy_free,
             Use::InFlight => &mut self.in_flight,
             Use::Allocated | Use::CachedDirty | Use::CachedZero => &mut self.out,
             Use::Quarantined => &mut self.quarantined,

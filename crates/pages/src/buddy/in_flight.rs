@@ -8,9 +8,7 @@ use core::sync::atomic::Ordering;
 use loom::sync::atomic::Ordering;
 
 /// What can be returned to the system, the worse first.
-const RESIDENT: [State; 3] = [State::LazyFree, State::Dirty, State::ZeroResident];
-/// What the system cannot take by itself.
-const KEPT: [State; 2] = [State::Dirty, State::ZeroResident];
+const RESIDENT: [State; 2] = [State::Dirty, State::ZeroResident];
 
 fn sooner(one: Option<u32>, other: u32) -> Option<u32> {
     Some(one.map_or(other, |one| one.min(other)))
@@ -117,26 +115,6 @@ impl Buddy<'_> {
                 let group = self.take_idle_group(&RESIDENT, lowest, min_idle, owner, now);
                 group.map_err(|left| left.map_or(soonest, |left| sooner(soonest, left)))
             })
-    }
-
-    /// Takes a block away that the system is to be allowed to take; the largest first, and zeroed
-    /// ones last, since they are not known to be zero afterwards; and if it is to look for them, groups
-    /// of blocks in different states. Orders as for [`take_to_trim`](Buddy::take_to_trim).
-    pub fn take_to_free_lazily(
-        &mut self,
-        orders: (u32, u32),
-        groups: bool,
-        owner: u16,
-        now: u32,
-    ) -> Option<(u32, u32)> {
-        let block = self
-            .take_away(&[State::Dirty], orders, 0, owner, now)
-            .or_else(|_| self.take_away(&KEPT, orders, 0, owner, now));
-        match block {
-            Ok((index, order, _)) => Some((index, order)),
-            Err(_) if groups => self.take_idle_group(&KEPT, orders.0, 0, owner, now).ok(),
-            Err(_) => None,
-        }
     }
 
     /// A group of that order whose blocks are all free, in different states, and idle: what a run

@@ -65,11 +65,11 @@ impl Wanted {
 pub struct Run {
     /// Its first frame.
     pub first: u32,
-    /// The worst state among its blocks: lazily freed before dirty before absent before resident.
+    /// The worst state among its blocks: dirty before absent before resident.
     pub state: State,
     /// From its first absent frame to behind its last: frames between them may be resident.
     pub absent: (u32, u32),
-    /// From its first frame that is dirty or lazily freed to behind its last: frames between them may
+    /// From its first frame that is dirty to behind its last: frames between them may
     /// be zero.
     pub dirty: (u32, u32),
 }
@@ -80,7 +80,7 @@ type Cost = (u32, u32, u32);
 
 /// The worst state of those that a run has.
 fn worst(has: impl Fn(State) -> bool) -> State {
-    let bad = [State::LazyFree, State::Dirty, State::ZeroAbsent];
+    let bad = [State::Dirty, State::ZeroAbsent];
     bad.into_iter().find(|state| has(*state)).unwrap_or(State::ZeroResident)
 }
 
@@ -116,7 +116,7 @@ impl Stretch {
             frames[*state as usize] += to - from;
             match state {
                 State::ZeroAbsent => absent = (absent.0.min(from), to),
-                State::Dirty | State::LazyFree => dirty = (dirty.0.min(from), to),
+                State::Dirty => dirty = (dirty.0.min(from), to),
                 State::ZeroResident => {}
             }
         }
@@ -300,7 +300,7 @@ impl Buddy<'_> {
     fn run_from(&self, start: u32, wanted: &Wanted) -> Option<Run> {
         let first = wanted.up(start)?;
         let end = first.checked_add(wanted.frames).filter(|end| *end <= self.core.managed)?;
-        let (mut absent, mut dirty, mut lazy) = ((end, end), (end, end), false);
+        let (mut absent, mut dirty) = ((end, end), (end, end));
         let mut at = start;
         while at < end {
             let tag = self.frames[at as usize].tag();
@@ -309,10 +309,7 @@ impl Buddy<'_> {
             let (from, to) = (at.max(first), next.min(end));
             if from < to {
                 match state {
-                    State::Dirty | State::LazyFree => {
-                        dirty = (dirty.0.min(from), to);
-                        lazy |= state == State::LazyFree;
-                    }
+                    State::Dirty => dirty = (dirty.0.min(from), to),
                     State::ZeroAbsent => absent = (absent.0.min(from), to),
                     State::ZeroResident => {}
                 }
@@ -320,7 +317,6 @@ impl Buddy<'_> {
             at = next;
         }
         let state = worst(|state| match state {
-            State::LazyFree => lazy,
             State::ZeroAbsent => absent.0 < end,
             _ => dirty.0 < end,
         });

@@ -17,23 +17,19 @@ pub enum State {
     ZeroResident = 1,
     /// Every byte is zero once its pages are there; touching it may fault.
     ZeroAbsent = 2,
-    /// Anything may be in it, and the system may take its pages at any moment: what is read is the
-    /// old contents or zero, and may change from one to the other until the page is written.
-    LazyFree = 3,
 }
 
 impl State {
     /// Every state, in declaration order.
-    pub const ALL: [State; STATES] =
-        [State::Dirty, State::ZeroResident, State::ZeroAbsent, State::LazyFree];
+    pub const ALL: [State; STATES] = [State::Dirty, State::ZeroResident, State::ZeroAbsent];
 
     /// What is there, the best first for a request for zeroed memory, or for any.
     #[must_use]
-    pub const fn resident(zeroed: bool) -> [State; 3] {
+    pub const fn resident(zeroed: bool) -> [State; 2] {
         if zeroed {
-            [State::ZeroResident, State::Dirty, State::LazyFree]
+            [State::ZeroResident, State::Dirty]
         } else {
-            [State::Dirty, State::LazyFree, State::ZeroResident]
+            [State::Dirty, State::ZeroResident]
         }
     }
 }
@@ -72,7 +68,6 @@ impl Tag {
             Use::CachedDirty => 6,
             Use::CachedZero => 7,
             Use::Quarantined => 8,
-            Use::Free(State::LazyFree) => 9,
         };
         Tag(code | order << 8 | (owner as u32) << 16)
     }
@@ -93,7 +88,6 @@ impl Tag {
             6 => Use::CachedDirty,
             7 => Use::CachedZero,
             8 => Use::Quarantined,
-            9 => Use::Free(State::LazyFree),
             _ => return None,
         })
     }

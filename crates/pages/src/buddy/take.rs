@@ -74,7 +74,7 @@ impl Buddy<'_> {
         let used = match state {
             State::Dirty => Use::CachedDirty,
             State::ZeroResident => Use::CachedZero,
-            State::ZeroAbsent | State::LazyFree => return 0,
+            State::ZeroAbsent => return 0,
         };
         let (mut found, mut left) = (0, most);
         while left > 0 && found < pieces.len() {

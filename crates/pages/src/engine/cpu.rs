@@ -1,7 +1,7 @@
 //! The built-in engines: a thread at idle priority that zeroes by one of three methods.
 
 use super::{Cancelled, Engine, EngineError, Progress, Range, Token};
-use crate::os::{self, Backing};
+use crate::os;
 use cachewise::Reuse;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -19,23 +19,23 @@ pub(crate) enum Method {
     /// The kernel that the profile has for data read soon.
     Through,
     /// Pages are dropped and populated anew.
-    System(Backing),
+    System,
 }
 
 impl Method {
     /// Zeroes a range.
     ///
     /// # Safety
-    /// The range is mapped and nobody else uses it; for `System` it is whole pages of a mapping of
-    /// that backing.
+    /// The range is mapped and nobody else uses it; for `System` it is whole pages of a
+    /// mapping.
     pub(crate) unsafe fn zero(self, range: Range) -> Result<(), EngineError> {
         let hint = match self {
             Method::Around => Reuse::Never,
             Method::Through => Reuse::Soon,
-            Method::System(backing) => {
+            Method::System => {
                 let refused = |error: rustix::io::Errno| EngineError::System(error.raw_os_error());
                 // SAFETY: the caller's promise.
-                unsafe { os::discard(range.start, range.length, backing) }.map_err(refused)?;
+                unsafe { os::discard(range.start, range.length) }.map_err(refused)?;
                 // SAFETY: the caller's promise.
                 return unsafe { os::populate(range.start, range.length) }.map_err(refused);
             }
@@ -50,7 +50,7 @@ impl Method {
     fn piece(self) -> usize {
         match self {
             Method::Around | Method::Through => PIECE,
-            Method::System(_) => usize::MAX,
+            Method::System => usize::MAX,
         }
     }
 }
@@ -113,7 +113,7 @@ unsafe impl Engine for CpuEngine {
         match self.method {
             Method::Around => "cpu-around",
             Method::Through => "cpu-through",
-            Method::System(_) => "system",
+            Method::System => "system",
         }
     }
 

@@ -78,15 +78,7 @@ impl Inner {
             return Ok(index);
         }
         let found = self.take_any(&wanted, order)?;
-        let (index, (from, end)) = self.make_resident(found, frames)?;
-        if let Found::Whole(_, State::LazyFree) | Found::Run(Run { state: State::LazyFree, .. }) =
-            found
-        {
-            let (start, bytes) = self.lazy_part(from, end);
-            let huge = self.settings.huge_order != 0;
-            // SAFETY: just taken: mapped, and nobody else's.
-            unsafe { os::keep(start, bytes, huge) };
-        }
+        let (index, _) = self.make_resident(found, frames)?;
         // Of a run the lists count it.
         if matches!(found, Found::Whole(_, State::ZeroResident)) {
             add(&events.wasted, u64::from(frames) << self.frame_shift);
@@ -125,11 +117,7 @@ impl Inner {
                 return Ok(found);
             }
             let in_flight = guard.buddy().core().counts().in_flight;
-            let reaped = self.reap(&mut guard);
             drop(guard);
-            if reaped > 0 {
-                continue;
-            }
             if !flushed {
                 flushed = true;
                 cache::flush(self);
@@ -190,9 +178,7 @@ impl Inner {
                 self.populate(index, frames)?;
                 Ok((index, (index, index)))
             }
-            Found::Whole(index, State::Dirty | State::LazyFree) => {
-                Ok((index, (index, index + frames)))
-            }
+            Found::Whole(index, State::Dirty) => Ok((index, (index, index + frames))),
             Found::Whole(index, State::ZeroResident) => Ok((index, (index, index))),
             Found::Run(run) => {
                 self.populate_run(run, frames)?;
@@ -337,12 +323,8 @@ impl Inner {
         let mut guard = self.lock()?;
         let owner = self.owner();
         let freed = guard.buddy().free_run(index, frames, state, owner, now());
-        let kept = guard.buddy().core().counts().kept();
         drop(guard);
         let order = freed.map_err(|why| self.free_error(index, order_for(frames), why))?;
-        if kept > self.settings.keeps {
-            self.free_lazily(kept, order);
-        }
         add(&self.control().events.frees, 1);
         if order >= self.settings.scrub_start {
             self.wake_scrubber(false);

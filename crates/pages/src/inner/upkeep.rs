@@ -37,7 +37,7 @@ impl Inner {
             let Some((index, order, _)) = taken else { break };
             let length = self.bytes(order);
             // SAFETY: in flight, so nobody else uses it, and whole pages of this mapping.
-            let discarded = unsafe { os::discard(self.address(index), length, self.backing) };
+            let discarded = unsafe { os::discard(self.address(index), length) };
             if let Err(errno) = discarded {
                 failure = Some(PoolError::system("returning memory to the system")(errno));
                 refused.push((index, order));
@@ -59,7 +59,7 @@ impl Inner {
             let mut guard = self.lock()?;
             for (index, order) in refused {
                 // Part of it may have been dropped, so nothing is known of it.
-                let landed = guard.buddy().land(index, order, self.settings.unknown(), now());
+                let landed = guard.buddy().land(index, order, State::Dirty, now());
                 landed.map_err(|why| self.free_error(index, order, why))?;
             }
         }
@@ -87,54 +87,6 @@ impl Inner {
         (unit >> self.frame_shift).max(1).ilog2().min(self.settings.max_order)
     }
 
-    /// Allows the system to take free memory, until half of what may be kept from it is left. There are so
-    /// many frames of it, and a block of that order just came to them.
-    #[cold]
-    pub(super) fn free_lazily(&self, kept: u64, order: u32) {
-        let lowest = self.whole_order();
-        let search_from = self.search_from.load(Ordering::Relaxed);
-        // To look for groups takes long, and where nothing was found there is little to be found soon.
-        let groups = kept > search_from;
-        if search_from == u64::MAX || (order < lowest && !groups) {
-            return;
-        }
-        let _working = Working::begin();
-        let half = self.settings.keeps / 2;
-        loop {
-            let Ok(mut guard) = self.lock() else { return };
-            let kept = guard.buddy().core().counts().kept();
-            let Some(highest) = kept.saturating_sub(half).checked_ilog2() else {
-                return self.search_from.store(0, Ordering::Relaxed);
-            };
-            let orders = (lowest, highest);
-            let taken = guard.buddy().take_to_free_lazily(orders, groups, self.owner(), now());
-            drop(guard);
-            let Some((index, order)) = taken else {
-                if groups {
-                    self.search_from.store(kept + half, Ordering::Relaxed);
-                }
-                return;
-            };
-            let (start, bytes) = self.lazy_part(index, index + (1 << order));
-            // SAFETY: in flight, so nobody else uses it, and whole pages of this mapping.
-            let freed = unsafe { os::free_lazily(start, bytes) };
-            // It is not tried again: locked memory, for example. A part may be freed all the same.
-            if freed.is_err() {
-                self.search_from.store(u64::MAX, Ordering::Relaxed);
-            }
-            let Ok(mut guard) = self.lock_to_land() else { return };
-            let landed = guard.buddy().land(index, order, State::LazyFree, now());
-            drop(guard);
-            debug_assert!(landed.is_ok(), "block in flight {index}: {landed:?}");
-        }
-    }
-
-    /// What the system may take of frames that were freed lazily.
-    pub(super) fn lazy_part(&self, from: u32, end: u32) -> (*mut u8, usize) {
-        let from = from.max(self.settings.lazy_from).min(end);
-        (self.address(from), ((end - from) as usize) << self.frame_shift)
-    }
-
     /// Returns one portion of idle memory to the system: what lies above the floor and was not used
     /// for that long. How many bytes that was, or in how many milliseconds there may be something,
     /// if ever.
@@ -158,8 +110,8 @@ impl Inner {
         drop(guard);
         let length = self.bytes(order);
         // SAFETY: in flight, so nobody else uses it, and whole pages of this mapping.
-        let discarded = unsafe { os::discard(self.address(index), length, self.backing) };
-        let state = if discarded.is_ok() { State::ZeroAbsent } else { self.settings.unknown() };
+        let discarded = unsafe { os::discard(self.address(index), length) };
+        let state = if discarded.is_ok() { State::ZeroAbsent } else { State::Dirty };
         let mut guard = self.lock_to_land().map_err(|_| None)?;
         if discarded.is_ok() {
             self.count_broken(&mut guard, index, order);
@@ -213,7 +165,7 @@ impl Inner {
     /// Dropping pages works on what the system can drop; stores work on anything.
     pub(crate) fn lowest_to_zero(&self, method: Method, stop: u32) -> u32 {
         match method {
-            Method::System(_) => stop.max(self.trim_order()),
+            Method::System => stop.max(self.trim_order()),
             Method::Around | Method::Through => stop,
         }
     }
@@ -227,7 +179,7 @@ impl Inner {
         let mut stats = Stats {
             capacity: u64::from(self.capacity) << shift,
             managed: u64::from(core.managed()) << shift,
-            dirty: (counts.dirty + counts.lazy_free) << shift,
+            dirty: (counts.dirty) << shift,
             in_flight: counts.in_flight << shift,
             zero_resident: counts.zero_resident << shift,
             zero_absent: counts.zero_absent << shift,
@@ -255,7 +207,7 @@ impl Inner {
         for order in 0..ORDERS {
             let blocks = |state| u64::from(core.blocks(state, order as u32));
             stats.orders[order] = OrderStats {
-                dirty: blocks(State::Dirty) + blocks(State::LazyFree),
+                dirty: blocks(State::Dirty),
                 zero_resident: blocks(State::ZeroResident),
                 zero_absent: blocks(State::ZeroAbsent),
                 zero_hits: get(&events.zero_hits[order]),

@@ -18,17 +18,13 @@ pub enum Call {
     Hugetlb,
     /// Binding to a node.
     Bind,
-    /// Making a shared file.
-    Memfd,
     /// Starting a thread.
     Thread,
     /// Taking the pool's lock to bring back a block in flight.
     Land,
-    /// Allowing the system to take pages.
-    FreeLazily,
 }
 
-const CALLS: usize = 10;
+const CALLS: usize = 8;
 static LEFT: [AtomicU32; CALLS] = [const { AtomicU32::new(0) }; CALLS];
 static ANSWER: [AtomicI32; CALLS] = [const { AtomicI32::new(0) }; CALLS];
 
@@ -48,18 +44,6 @@ pub fn load(hundredths: Option<u32>) {
 pub(crate) fn injected_load() -> Option<f64> {
     let hundredths = LOAD.load(Ordering::SeqCst);
     (hundredths != u32::MAX).then(|| f64::from(hundredths) / 100.0)
-}
-
-static LIMITED: AtomicU32 = AtomicU32::new(0);
-
-/// Lets pools made from now on take this process for one whose memory a control group limits;
-/// or not any more.
-pub fn limited(limited: bool) {
-    LIMITED.store(u32::from(limited), Ordering::SeqCst);
-}
-
-pub(crate) fn is_limited() -> bool {
-    LIMITED.load(Ordering::SeqCst) != 0
 }
 
 pub(crate) fn check(call: Call) -> Result<(), Errno> {

@@ -516,53 +516,49 @@ fn allocator_api_collections_grow_and_shrink() {
 /// and who looks through the bookkeeping meanwhile finds it sound.
 #[test]
 fn threads_cut_up_their_own_pieces_while_somebody_looks() {
-    for shared in [false, true] {
-        let builder = quiet().capacity(16 << 20).initial(16 << 20);
-        let pool = if shared { builder.build_shared() } else { builder.build() };
-        let pool = pool.expect("a pool");
-        let done = AtomicBool::new(false);
-        std::thread::scope(|scope| {
-            let workers: Vec<_> = (1..=3u8)
-                .map(|mark| {
-                    let pool = &pool;
-                    scope.spawn(move || {
-                        for round in 0..8 {
-                            let order = u32::from(round % 4 == 3);
-                            let taken = (0..700 >> order).map(|_| {
-                                let block = pool.zalloc(order).expect("there is enough");
-                                assert!(block.iter().all(|byte| *byte == 0));
-                                let mut block = block.into_dirty();
-                                block.fill(mark);
-                                block
-                            });
-                            let taken: Vec<_> = taken.collect();
-                            for block in taken {
-                                assert!(block.iter().all(|byte| *byte == mark), "somebody else's");
-                            }
-                            pool.scrub_now(1 << 20).expect("some of it");
+    let pool = quiet().capacity(16 << 20).initial(16 << 20).build().expect("a pool");
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = (1..=3u8)
+            .map(|mark| {
+                let pool = &pool;
+                scope.spawn(move || {
+                    for round in 0..8 {
+                        let order = u32::from(round % 4 == 3);
+                        let taken = (0..700 >> order).map(|_| {
+                            let block = pool.zalloc(order).expect("there is enough");
+                            assert!(block.iter().all(|byte| *byte == 0));
+                            let mut block = block.into_dirty();
+                            block.fill(mark);
+                            block
+                        });
+                        let taken: Vec<_> = taken.collect();
+                        for block in taken {
+                            assert!(block.iter().all(|byte| *byte == mark), "somebody else's");
                         }
-                    })
+                        pool.scrub_now(1 << 20).expect("some of it");
+                    }
                 })
-                .collect();
-            let looks = scope.spawn(|| {
-                while !done.load(Ordering::Relaxed) {
-                    pool.check().expect("sound at every moment");
-                    let stats = pool.stats().expect("figures");
-                    assert!(stats.zero_resident + stats.dirty <= stats.managed);
-                    std::thread::yield_now();
-                }
-            });
-            for worker in workers {
-                worker.join().expect("no panic");
+            })
+            .collect();
+        let looks = scope.spawn(|| {
+            while !done.load(Ordering::Relaxed) {
+                pool.check().expect("sound at every moment");
+                let stats = pool.stats().expect("figures");
+                assert!(stats.zero_resident + stats.dirty <= stats.managed);
+                std::thread::yield_now();
             }
-            done.store(true, Ordering::Relaxed);
-            looks.join().expect("no panic");
         });
-        pool.check().expect("sound");
-        let stats = pool.stats().expect("figures");
-        assert_eq!((stats.allocated, stats.cached), (0, 0), "ended threads keep nothing");
-        assert_eq!(stats.zero_hits + stats.zero_misses, stats.frees);
-    }
+        for worker in workers {
+            worker.join().expect("no panic");
+        }
+        done.store(true, Ordering::Relaxed);
+        looks.join().expect("no panic");
+    });
+    pool.check().expect("sound");
+    let stats = pool.stats().expect("figures");
+    assert_eq!((stats.allocated, stats.cached), (0, 0), "ended threads keep nothing");
+    assert_eq!(stats.zero_hits + stats.zero_misses, stats.frees);
 }
 
 #[test]
@@ -672,13 +668,13 @@ fn huge_page() -> usize {
     text.ok().and_then(|text| text.trim().parse().ok()).unwrap_or(2 << 20)
 }
 
-/// Small programs have small pages: whatever they ask for and touch, the pool that stands in holds no more
+/// Small programs have small pages: whatever they ask for and touch, an allocator's pool holds no more
 /// than a quarter more, in which a huge page would not fit. (What is in use at most, then asked for in
 /// another way, is not counted here.)
 #[test]
-fn a_pool_that_stands_in_holds_little_more_than_a_small_program_touches() {
+fn an_allocators_pool_holds_little_more_than_a_small_program_touches() {
     for steps in [1, 5, 16, 40, 80] {
-        let pool = quiet().stands_in().cache_blocks(0).capacity(256 << 20).build().expect("a pool");
+        let pool = quiet().for_allocator().capacity(256 << 20).build().expect("a pool");
         let page = pool.page_size();
         let mut touched = 0;
         for step in 0..steps {
@@ -698,11 +694,11 @@ fn a_pool_that_stands_in_holds_little_more_than_a_small_program_touches() {
 
 /// Programs ask allocators for more than they touch.
 #[test]
-fn a_pool_that_stands_in_leaves_absent_memory_to_the_touch_where_there_are_huge_pages() {
+fn an_allocators_pool_leaves_absent_memory_to_the_touch_where_there_are_huge_pages() {
     let setting = std::fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled");
     let huge = setting.is_ok_and(|text| !text.contains("[never]"));
     for (pages, lazy) in [(PageSize::Base, false), (PageSize::Transparent, huge)] {
-        let pool = quiet().stands_in().cache_blocks(0).capacity(64 << 20).page_size(pages);
+        let pool = quiet().for_allocator().capacity(64 << 20).page_size(pages);
         let pool = pool.build().expect("a pool");
         let small = 4 * huge_page();
         for zeroed in [false, true] {

@@ -110,15 +110,6 @@ impl Model {
                     self.flying.push((index, order));
                 }
             }
-            8 if argument > 160 => {
-                let orders = ((argument % 2).min(max_order), order);
-                if let Some((index, order)) =
-                    self.buddy().take_to_free_lazily(orders, argument.is_multiple_of(3), OWNER, now)
-                {
-                    self.claim(index, 1 << order);
-                    self.flying.push((index, order));
-                }
-            }
             8 => {
                 let lowest = argument % 2;
                 if let Some((index, order, _)) = self.buddy().take_to_trim(lowest, order, OWNER) {
@@ -226,8 +217,7 @@ impl Model {
         let place = argument as usize % self.flying.len();
         let (index, order) = self.flying.swap_remove(place);
         let state = match (well, argument % 2) {
-            (false, 0) => State::Dirty,
-            (false, _) => State::LazyFree,
+            (false, _) => State::Dirty,
             (true, 0) => State::ZeroResident,
             (true, _) => State::ZeroAbsent,
         };
