@@ -10,11 +10,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-const LIBRARIES: [(&str, &str); 2] =
-    [("cachewise-capi", "libcachewise_c.so"), ("cachewise-preload", "libcachewise_preload.so")];
+const LIBRARIES: [(&str, &str); 3] = [
+    ("cachewise-capi", "libcachewise_c.so"),
+    ("cachewise-preload", "libcachewise_preload.so"),
+    ("cachewise-preload-stats", "libcachewise_preload_stats.so"),
+];
 
 /// The folders of `crates/` that the libraries are made of.
-const SOURCES: [&str; 5] = ["capi", "cachewise", "kernels", "learn", "preload"];
+const SOURCES: [&str; 5] = ["capi", "cachewise", "kernels", "preload", "preload-stats"];
 
 fn main() {
     let variable = |name: &str| env::var(name).unwrap_or_default();

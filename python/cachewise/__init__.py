@@ -13,7 +13,7 @@ True
 """
 
 from ._command import CommandError
-from ._core import Site, compare, copy, equal, fill, move, save_sites, site, zero
+from ._core import compare, copy, equal, fill, move, zero
 from ._records import RecordError, records
 from ._tuning import Picture, Tuning, tune
 
@@ -21,7 +21,6 @@ __all__ = [
     "CommandError",
     "Picture",
     "RecordError",
-    "Site",
     "Tuning",
     "compare",
     "copy",
@@ -29,8 +28,6 @@ __all__ = [
     "fill",
     "move",
     "records",
-    "save_sites",
-    "site",
     "tune",
     "zero",
 ]

@@ -5,13 +5,11 @@
 //! - `buffer`: an object's memory, checked.
 //! - `numpy`: NumPy's arrays in memory of a page pool.
 //! - `operations`: copy, move, fill, zero, compare, equal.
-//! - `sites`: the operations at a named call site.
 
 mod agreement;
 mod buffer;
 mod numpy;
 mod operations;
-mod sites;
 
 use pyo3::prelude::*;
 
@@ -23,8 +21,6 @@ mod _core {
     use crate::numpy::{handler_use, pool_is_used, pool_make, pool_stats, pool_use};
     #[pymodule_export]
     use crate::operations::{compare, copy, equal, fill, r#move, zero};
-    #[pymodule_export]
-    use crate::sites::{Site, save_sites, site};
     #[pymodule_export]
     use crate::user_profile;
 }

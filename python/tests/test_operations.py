@@ -191,27 +191,3 @@ def test_another_thread_runs_during_a_large_copy():
         assert any(main_ran_meanwhile() for _ in range(100))
     finally:
         sys.setswitchinterval(interval)
-
-
-class TestSites:
-    def test_all_operations(self):
-        place = cachewise.site("a test's place")
-        assert place.name == "a test's place" and repr(place) == 'cachewise.site("a test\'s place")'
-        for n in (0, 10, 200_000, LARGE):
-            src, dst = pattern(n), bytearray(n)
-            place.copy(dst, src)
-            assert dst == src.tobytes()
-            place.fill(dst, 3)
-            assert dst == b"\3" * n
-            place.zero(dst)
-            assert dst == bytes(n)
-            if n:
-                view = memoryview(dst)
-                view[:5] = b"12345"
-                place.move(view[2:7], view[:5])
-                assert dst[:7] == b"1212345"
-
-    @pytest.mark.parametrize("name", ["", " a", "a ", "x" * 65, "é", "a\nb"])
-    def test_names_that_are_refused(self, name):
-        with pytest.raises(ValueError, match="1 to 64 printable"):
-            cachewise.site(name)

@@ -159,6 +159,7 @@ mod tests {
             decisions: vec![all],
             parallel: Vec::new(),
             entries: Vec::new(),
+            programs: Vec::new(),
             notes: Vec::new(),
         };
         let libc = vec![100.0; 8];

@@ -20,7 +20,7 @@ const STAGES: &[Stage] = &[
     ("assembly", || cargo("test --release -p cachewise --test assembly")),
     // The page allocator without an operating system.
     ("no-std-pages", || cargo("build -p cachewise-pages --no-default-features --lib")),
-    // All interleavings of allocate, free, scrub and trim, and of threads at a site's gate.
+    // All interleavings of allocate, free, scrub and trim.
     ("loom", loom),
     // Each access of what is pure, interpreted and looked at.
     ("miri", crate::nightly::miri),
@@ -174,17 +174,12 @@ fn test() -> Result<()> {
     Ok(())
 }
 
-/// The page allocator and the sites' gate under the model checker, in a target folder of its own since
-/// everything is built with another configuration.
+/// The page allocator under the model checker, in a target folder of its own since everything is built with
+/// another configuration.
 fn loom() -> Result<()> {
-    // The pool's tests are built with the library, and that with the table of sites, which loom's
-    // gate is not made for.
-    for (package, flags) in
-        [("cachewise-learn", "--cfg loom_gate"), ("cachewise-pages", "--cfg loom")]
-    {
-        let mut command = command::cargo("test --release --no-default-features --test loom -p");
-        command.args([package, "--", "--test-threads=1"]).env("RUSTFLAGS", flags);
-        run_command(command.env("CARGO_TARGET_DIR", command::target().join("loom")))?;
-    }
+    let mut command =
+        command::cargo("test --release --no-default-features --test loom -p cachewise-pages");
+    command.args(["--", "--test-threads=1"]).env("RUSTFLAGS", "--cfg loom");
+    run_command(command.env("CARGO_TARGET_DIR", command::target().join("loom")))?;
     Ok(())
 }

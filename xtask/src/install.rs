@@ -33,7 +33,7 @@ pub fn run(args: &Install) -> Result<()> {
     let found = prefix.display();
     ensure!(prefix.is_absolute(), "--prefix: found {found}, accepted an absolute path");
     // Each library by itself, so that none is built with another package's features.
-    for package in ["cachewise-cli", "cachewise-pool-capi"] {
+    for package in ["cachewise-cli", "cachewise-pool-capi", "cachewise-preload-stats"] {
         built(package)?;
     }
     built("cachewise-capi")?;
@@ -56,6 +56,7 @@ pub fn run(args: &Install) -> Result<()> {
     for (built, stem) in [
         ("libcachewise_c.so", "libcachewise.so"),
         ("libcachewise_preload.so", "libcachewise_preload.so"),
+        ("libcachewise_preload_stats.so", "libcachewise_preload_stats.so"),
         ("libcachewise_pool_c.so", "libcachewise_pool.so"),
     ] {
         let real = format!("{stem}.{version}");

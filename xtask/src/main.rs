@@ -95,10 +95,6 @@ enum Chore {
     Install(install::Install),
     /// Run real programs with and without the preload library: same output, and the time's ratio.
     Programs(whole::programs::Programs),
-    /// Learn programs whose best way can be found out: right, cannot tell, or WRONG (exit 1).
-    LearnKnown(whole::known::LearnKnown),
-    /// Learn real programs' call sites: the sites, the decisions, and the whole programs' verdicts.
-    LearnPrograms(whole::learn::LearnPrograms),
     /// Test the library on an emulated Arm or POWER CPU (QEMU); minutes.
     EmulateArch {
         /// powerpc64le or aarch64 [default: both].
@@ -131,8 +127,6 @@ fn main() -> Result<()> {
         }
         Chore::Install(args) => install::run(&args),
         Chore::Programs(args) => whole::programs::run(&args),
-        Chore::LearnKnown(args) => whole::known::run(&args),
-        Chore::LearnPrograms(args) => whole::learn::run(&args),
         Chore::EmulateArch { architecture, effort, required } => {
             emulate_arch::chore(architecture.as_deref(), &effort, required)
         }

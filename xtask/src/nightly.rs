@@ -16,8 +16,7 @@ const INTERPRETED: &str = "powerpc64le-unknown-linux-gnu";
 
 /// Tests that have no system call and no instruction of their own, and of these the ones that are left
 /// out. `cfg!(miri)` makes the amount of work smaller where a test has much of it.
-const PURE: [(&str, &[&str]); 3] = [
-    ("-p cachewise-learn --lib --test section --test corpus", &[]),
+const PURE: [(&str, &[&str]); 2] = [
     // The parser of profiles; its other tests ask the CPU what it is.
     ("-p cachewise --test corpus", &[]),
     ("-p cachewise-pages --no-default-features --lib --test buddy", LONG),
@@ -36,8 +35,7 @@ const LONG: &[&str] = &[
     "the_lists_come_back_from_the_tags_alone",
 ];
 
-/// Tests whose threads meet; those of the learner meet under Miri. ThreadSanitizer sees what Rust
-/// compiles, and not the kernels' assembly.
+/// Tests whose threads meet. ThreadSanitizer sees what Rust compiles, and not the kernels' assembly.
 const THREADED: &str = "-p cachewise-pages --lib --test pool --test scrubber --test shards";
 
 pub(crate) fn miri() -> Result<()> {

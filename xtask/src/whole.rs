@@ -1,5 +1,5 @@
-//! Whole programs that nobody here wrote, run in turns: what the chores `programs`, `applications`,
-//! `learn-programs` and `learn-known` share.
+//! Whole programs that nobody here wrote, run in turns: what the chores `programs` and `applications`
+//! share.
 //!
 //! Each chore measures one program after the other. A program has its share of `--minutes`; what one
 //! does not need is the others'. Ctrl-C keeps the programs that are finished. A program that fails does
@@ -10,8 +10,6 @@
 //! `cachewise_measure::whole`.
 
 mod counts;
-pub mod known;
-pub mod learn;
 pub mod programs;
 mod script;
 
@@ -66,11 +64,6 @@ fn minutes(text: &str) -> std::result::Result<f64, String> {
 
 /// Status of a chore that the user ended.
 const INTERRUPTED: i32 = 130;
-
-/// Runs that learn, whatever the time.
-const LEAST_RUNS: u32 = 3;
-/// And their part of a program's share.
-const LEARNING: f64 = 1.0 / 3.0;
 
 /// What a program is given by its chore.
 pub struct Turn<'a> {
@@ -229,7 +222,7 @@ fn campaign<T>(
     let record = serde_json::to_string_pretty(&record)? + "\n";
     for (file, text) in [(&common.markdown, &text), (&common.json, &record)] {
         if let Some(file) = file {
-            cachewise::saving::replace_file(file, text.as_bytes())
+            cachewise_measure::write_file(file, text.as_bytes())
                 .with_context(|| file.display().to_string())?;
         }
     }

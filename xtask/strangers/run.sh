@@ -4,7 +4,7 @@
 #
 #   xtask/strangers/run.sh [PROGRAM...]      all, or these; DIRECTORY=target/release holds the libraries
 #
-# Every program runs plain, on the library, learning, and following what was learned. What is not installed is named; with REQUIRED=1 that is a failure. Debian's packages:
+# Every program runs plain, on the library, and with statistics. What is not installed is named; with REQUIRED=1 that is a failure. Debian's packages:
 #   apt-get install nginx-light memcached lua5.4 ruby perl php-cli ffmpeg imagemagick nodejs
 #       default-jdk-headless ocaml-nox guile-3.0 r-base-core jq python3
 # Each case is a file beside this one; it prints what has to be the same every time, and nothing else. It runs
@@ -13,19 +13,19 @@ set -u
 here=$(cd "$(dirname "$0")" && pwd)
 libraries=$(cd "${DIRECTORY:-$here/../../target/release}" && pwd) || exit 2
 small=$libraries/libcachewise_preload.so
-[ -f "$small" ] || { echo "$small is not there: cargo build --release -p cachewise-preload"; exit 2; }
+counting=$libraries/libcachewise_preload_stats.so
+for library in "$small" "$counting"; do
+    [ -f "$library" ] || { echo "$library is not there: cargo build --release -p cachewise-preload -p cachewise-preload-stats"; exit 2; }
+done
 work=$(mktemp -d) || exit 2
 trap 'rm -rf "$work"' EXIT
 
 # The variables of a mode, as words for env.
 mode() {
-    learned=$work/$2.program
     case $1 in
     plain) ;;
     library) echo "LD_PRELOAD=$small" ;;
-    statistics) echo "LD_PRELOAD=$small CACHEWISE_STATS=$work/counts" ;;
-    learning) echo "LD_PRELOAD=$small CACHEWISE_LEARN=trial CACHEWISE_PROGRAM=$learned" ;;
-    following) echo "LD_PRELOAD=$small CACHEWISE_PROGRAM=$learned" ;;
+    statistics) echo "LD_PRELOAD=$counting CACHEWISE_STATS=$work/counts" ;;
     esac
 }
 
@@ -43,9 +43,9 @@ for name in "$@"; do
         continue
     fi
     line="$name:"
-    for mode in plain library statistics learning following; do
+    for mode in plain library statistics; do
         mkdir "$work/in"
-        printf '#!/bin/sh\nexec env %s "$@"\n' "$(mode $mode "$name")" >"$work/under"
+        printf '#!/bin/sh\nexec env %s "$@"\n' "$(mode $mode)" >"$work/under"
         chmod +x "$work/under"
         (cd "$work/in" && UNDER=$work/under timeout "${LIMIT:-120}" bash "$here/$name.case") \
             >"$work/out" 2>"$work/err"

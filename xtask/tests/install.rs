@@ -30,7 +30,8 @@ fn an_installed_library_is_found_and_works() {
     let told = text(run(install.env("CARGO_TARGET_DIR", target)));
     let libraries = root.join("opt/cw/lib64");
     let names = "libcachewise.so.0.1.0 libcachewise.so.0 libcachewise.so libcachewise.a \
-        libcachewise_preload.so libcachewise_preload.so.0 pkgconfig/cachewise.pc \
+        libcachewise_preload.so libcachewise_preload.so.0 \
+        libcachewise_preload_stats.so libcachewise_preload_stats.so.0 pkgconfig/cachewise.pc \
         libcachewise_pool.so libcachewise_pool.so.0 \
         libcachewise_pool.a pkgconfig/cachewise_pool.pc ../include/cachewise_pool.h \
         ../include/cachewise.h ../bin/cachewise ../share/man/man1/cachewise.1 \

@@ -27,13 +27,11 @@ use cachewise_kernels::{Function, Operation, TABLE};
 
 /// The functions of each operation by slot.
 macro_rules! functions {
-    ($($name:ident: $type:ty, $operation:ident, $boot:ident, $last:path, $libc:path;)*) => {$(
-        /// The operation's kernels by slot; the first fills the table, the last but one is a hook,
-        /// the last is the C library's.
-        pub static $name: [$type; count(Operation::$operation) + 3] = {
-            let mut functions = [$last as $type; count(Operation::$operation) + 3];
-            functions[0] = $boot;
-            functions[count(Operation::$operation) + 2] = $libc;
+    ($($name:ident: $type:ty, $operation:ident, $boot:ident, $libc:path;)*) => {$(
+        /// The operation's kernels by slot; the first fills the table, the last is the C library's.
+        pub static $name: [$type; count(Operation::$operation) + 2] = {
+            let mut functions = [$boot as $type; count(Operation::$operation) + 2];
+            functions[count(Operation::$operation) + 1] = $libc;
             let (mut at, mut slot) = (0, 1);
             while at < TABLE.len() {
                 if let Function::$operation(function) = TABLE[at].function
@@ -50,12 +48,12 @@ macro_rules! functions {
 }
 
 functions! {
-    COPY: CopyFn, Copy, boot_copy, hook::copy, libc::copy;
-    MOVE: CopyFn, Move, boot_move, hook::r#move, libc::r#move;
-    FILL: FillFn, Fill, boot_fill, hook::fill, libc::fill;
-    ZERO: ZeroFn, Zero, boot_zero, hook::zero, libc::zero;
-    COMPARE: CompareFn, Compare, boot_compare, boot_compare, libc::compare;
-    EQUAL: CompareFn, Equal, boot_equal, boot_equal, libc::equal;
+    COPY: CopyFn, Copy, boot_copy, libc::copy;
+    MOVE: CopyFn, Move, boot_move, libc::r#move;
+    FILL: FillFn, Fill, boot_fill, libc::fill;
+    ZERO: ZeroFn, Zero, boot_zero, libc::zero;
+    COMPARE: CompareFn, Compare, boot_compare, libc::compare;
+    EQUAL: CompareFn, Equal, boot_equal, libc::equal;
 }
 
 /// What the last slot holds: `system.rs`.
@@ -70,22 +68,12 @@ mod libc {
     };
 }
 
-/// What the last slot but one holds: `hooks.rs`.
-#[cfg(target_arch = "x86_64")]
-use crate::hooks::jump as hook;
-#[cfg(not(target_arch = "x86_64"))]
-mod hook {
-    pub(super) use super::{
-        boot_copy as copy, boot_fill as fill, boot_move as r#move, boot_zero as zero,
-    };
-}
-
 /// The function for a size, by a row's number and the functions of its operation.
 #[inline(always)]
 fn function<F: Copy>(functions: &[F], row: usize, n: usize) -> F {
     // SAFETY: every caller passes a row that `rows::row` made, which is below ROW_COUNT.
     let row = unsafe { ROWS.get_unchecked(row) };
-    // SAFETY: a row holds 0, what `slot_of` made for a kernel of its operation, or what `hooked` or
+    // SAFETY: a row holds 0, what `slot_of` made for a kernel of its operation, or what
     // `libc_slot` is for it: each is one of these functions.
     unsafe { *functions.get_unchecked(row.slot(n)) }
 }
@@ -281,14 +269,12 @@ mod tests {
         }
     }
 
-    /// What the slots of hooks and of the C library are numbered by has no functions to count.
+    /// What the slot of the C library is numbered by has no functions to count.
     #[test]
-    fn the_last_slots_are_those_of_a_hook_and_of_the_c_library() {
+    fn the_last_slot_is_that_of_the_c_library() {
         let lengths = [COPY.len(), MOVE.len(), FILL.len(), ZERO.len(), COMPARE.len(), EQUAL.len()];
         for (operation, length) in OPERATIONS.into_iter().zip(lengths) {
             assert_eq!(usize::from(slots::libc_slot(operation).0), length - 1, "{operation}");
-            #[cfg(target_arch = "x86_64")]
-            assert_eq!(slots::hooked(operation), length - 2, "{operation}");
         }
     }
 

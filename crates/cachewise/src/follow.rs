@@ -3,11 +3,11 @@
 
 #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
 use crate::class::{CLASSES, class, class_sizes};
-use crate::cpu::Identity;
+use crate::cpu::{Caches, Identity};
 use crate::defaults;
 use crate::entry::choice;
 use crate::parallel::least;
-use crate::profile::{self, Choice, DecisionLine, Parallel, ProfileText};
+use crate::profile::{self, Choice, DecisionLine, Parallel, ProfileText, ProgramLine};
 #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
 use crate::ranges;
 use crate::reuse::Reuse;
@@ -15,10 +15,11 @@ use crate::rows::{OPERATIONS, hints, row};
 use crate::slots::{Slot, libc_slot, slot_of};
 use crate::small;
 use crate::system;
-use crate::table::{DIRECT, ROWS, set};
+use crate::table::{self, DIRECT, ROWS, set};
 #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
 use crate::table::{NARROW, PAGE};
 use cachewise_kernels::Operation;
+use core::cell::OnceCell;
 use core::ops::RangeInclusive;
 use core::sync::atomic::Ordering;
 
@@ -130,9 +131,13 @@ pub(crate) enum Routine {
     Libc(Option<Slot>),
 }
 
-/// Follows a profile that has been [checked](ProfileText::check); returns the rows it decides, one
-/// bit each.
-pub(crate) fn follow(profile: &ProfileText<'_>, identity: &Identity) -> u16 {
+/// Follows a profile that has been [checked](ProfileText::check), and computed defaults where it decides
+/// nothing; returns the rows it decides, one bit each.
+pub(crate) fn follow(
+    profile: &ProfileText<'_>,
+    identity: &Identity,
+    caches: &OnceCell<Caches>,
+) -> u16 {
     let entries = profile.entries().filter_map(|line| {
         let way = choice::find(line.name, identity.features)?;
         Some((line.operation, way))
@@ -145,8 +150,30 @@ pub(crate) fn follow(profile: &ProfileText<'_>, identity: &Identity) -> u16 {
         let DecisionLine { operation, reuse, from, to, .. } = line;
         Some(Resolved { operation, reuse, from, to, routine })
     });
-    follow_lines(profile.parallel(), entries, decisions, identity)
+    let decided = follow_lines(profile.parallel(), entries, decisions, identity, caches);
+    let mut lines = profile.programs().peekable();
+    if lines.peek().is_some() {
+        follow_hints(lines);
+    }
+    decided
 }
+
+/// Has this program's calls without a hint do what those with its hint do.
+#[cfg(all(feature = "os", target_os = "linux"))]
+fn follow_hints<'a>(lines: impl Iterator<Item = ProgramLine<'a>>) {
+    if crate::os::is_secure() {
+        return;
+    }
+    let Some(name) = crate::os::variable(c"CACHEWISE_PROGRAM") else { return };
+    for line in lines.filter(|line| line.program.as_bytes() == name.to_bytes()) {
+        let ProgramLine { operation, from, to, reuse, .. } = line;
+        table::repeat(row(operation, Reuse::Unknown), row(operation, reuse), from, to);
+    }
+}
+
+/// Nobody says which program it is.
+#[cfg(not(all(feature = "os", target_os = "linux")))]
+fn follow_hints<'a>(_: impl Iterator<Item = ProgramLine<'a>>) {}
 
 /// The same of lines that need no more checking.
 pub(crate) fn follow_lines(
@@ -154,6 +181,7 @@ pub(crate) fn follow_lines(
     entries: impl Iterator<Item = (Operation, u8)>,
     decisions: impl Iterator<Item = Resolved>,
     identity: &Identity,
+    caches: &OnceCell<Caches>,
 ) -> u16 {
     least::follow(parallel);
     for (operation, way) in entries {
@@ -171,6 +199,7 @@ pub(crate) fn follow_lines(
         decide(operation, row, from..=to, slot, identity);
         decided |= 1 << row;
     }
+    defaults::fill(decided, identity, caches);
     decided
 }
 

@@ -16,16 +16,12 @@
 //!
 //! - [`copy`], [`copy_within`], [`fill`], [`zero`], [`compare`], [`equal`] take slices, [`raw`]
 //!   takes pointers.
-//! - [`site!`] names a call site of which the programmer does not know whether the copy is read
-//!   soon: its calls are tried with temporal and with non-temporal stores, and then use those with
-//!   which the program was faster.
 //! - [`parallel`] shares a large copy or zeroing among threads.
 //! - Without a profile, decisions are computed from the CPU's features and its caches. A profile
 //!   is looked for in this order: the file that `CACHEWISE_PROFILE` names; the user's
 //!   ([`profile::user_path`]); the machine's (`/etc/cachewise/`); one shipped for this CPU model. A
 //!   missing, unreadable, damaged or foreign one is skipped with one line on stderr, which
-//!   `CACHEWISE_QUIET=1` silences; that line, and a similar one about saved [sites](site!), is all
-//!   that this library ever prints. Set-user-id programs ignore the environment and the user's
+//!   `CACHEWISE_QUIET=1` silences; that line is all that this library ever prints. Set-user-id programs ignore the environment and the user's
 //!   files.
 //! - [`decision`] says which kernel a call would use and why; [`install`] follows a profile that
 //!   is part of the program.
@@ -52,9 +48,9 @@ extern crate std;
 mod freestanding;
 
 // Who names whom, from below: what is decided (`rows`, `class`, `slots`), the bytes and numbers that every
-// call reads (`table`, `entry::choice`, `parallel::least`, `hooks::jump`), who decides (`defaults`, `profile`,
+// call reads (`table`, `entry::choice`, `parallel::least`), who decides (`defaults`, `profile`,
 // `shipped`) and writes it down (`follow`, `ranges`, `source`), what slots stand for and what fills the table on the
-// first call (`dispatch`), the entries (`entry`), and what programs call (`raw`, `ops`, `parallel`, `hooks`, `site`).
+// first call (`dispatch`), the entries (`entry`), and what programs call (`raw`, `ops`, `parallel`).
 // Nobody names who is above: a test of the command line's crate (`structure.rs`) looks.
 
 pub mod cpu;
@@ -70,26 +66,16 @@ mod dispatch;
 mod early;
 pub mod entry;
 mod follow;
-#[doc(hidden)]
-pub mod hooks;
 mod names;
 mod only;
 mod ops;
 #[cfg(all(feature = "os", target_os = "linux"))]
 mod os;
-#[cfg(all(feature = "os", target_os = "linux"))]
-#[doc(hidden)]
-pub mod programs;
 #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
 mod ranges;
 mod reuse;
 mod rows;
-#[cfg(all(feature = "os", target_os = "linux"))]
-#[doc(hidden)]
-pub mod saving;
 mod shipped;
-#[doc(hidden)]
-pub mod site;
 mod slots;
 mod small;
 mod source;
@@ -105,12 +91,9 @@ pub use ops::{
 };
 #[cfg(all(feature = "os", target_os = "linux"))]
 #[doc(hidden)]
-pub use os::uncancelled;
+pub use os::{uncancelled, write as write_quietly};
 pub use reuse::Reuse;
 pub use shipped::{ShippedProfile, Unfit, shipped_profile};
-#[cfg(all(feature = "os", target_os = "linux"))]
-pub use site::{SaveError, save_sites};
-pub use site::{Site, SiteOutcome, SiteState};
 #[cfg(feature = "std")]
 pub use source::load;
 pub use source::{

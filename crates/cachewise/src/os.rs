@@ -4,7 +4,6 @@
 //! allocates, is a cancellation point, or leaves `errno` changed for long: callers wrap a whole
 //! sequence in [`preserving_errno`].
 
-pub(crate) mod files;
 mod symbols;
 
 pub(crate) use symbols::next_definitions;
@@ -154,46 +153,10 @@ impl File {
     pub(crate) fn open(path: &CStr) -> Result<File, Errno> {
         // Non-blocking, so that a pipe under the profile's name does not stop the program.
         let flags = libc::O_RDONLY | libc::O_CLOEXEC | libc::O_NONBLOCK | libc::O_NOCTTY;
-        File::open_with(libc::AT_FDCWD, path, flags, 0)
-    }
-
-    /// Opens a file of an opened directory as `openat` does.
-    pub(crate) fn open_with(
-        directory: c_int,
-        path: &CStr,
-        flags: c_int,
-        mode: c_int,
-    ) -> Result<File, Errno> {
         // SAFETY: the path ends in NUL; the call reads nothing else of ours.
         let opened =
-            unsafe { libc::syscall(libc::SYS_openat, directory, path.as_ptr(), flags, mode) };
+            unsafe { libc::syscall(libc::SYS_openat, libc::AT_FDCWD, path.as_ptr(), flags) };
         checked(opened).map(|file| File(file as c_int))
-    }
-
-    /// Its descriptor.
-    pub(crate) fn number(&self) -> c_int {
-        self.0
-    }
-
-    /// Writes some of the bytes; how many.
-    pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<usize, Errno> {
-        write(self.0, bytes)
-    }
-
-    /// Waits until it would be there after a crash.
-    pub(crate) fn sync(&self) -> Result<(), Errno> {
-        // SAFETY: no memory of ours.
-        checked(unsafe { libc::syscall(libc::SYS_fsync, self.0) }).map(|_| ())
-    }
-
-    /// Its device and number.
-    pub(crate) fn identity(&self) -> Option<(libc::dev_t, libc::ino_t)> {
-        identity(self.0)
-    }
-
-    /// What it is: one of the `S_IF` numbers.
-    pub(crate) fn kind(&self) -> Option<libc::mode_t> {
-        status(self.0).map(|status| status.st_mode & libc::S_IFMT)
     }
 
     /// Reads until the file ends or `into` is full; returns the number of bytes.

@@ -6,9 +6,8 @@
 //! for a kernel (`docs/decisions/entry-stubs.md`).
 
 use crate::class::{CLASSES, class, class_sizes};
-use crate::hooks::jump;
 use crate::names;
-use crate::slots::{self, Slot, count, hooked, libc_slot};
+use crate::slots::{self, Slot, count, libc_slot};
 use crate::small;
 use crate::system;
 use crate::table::{DIRECT, NEXT, ROWS, Range, Row};
@@ -66,8 +65,6 @@ fn function(operation: Operation, slot: usize) -> Option<*mut ()> {
         }
         #[cfg(all(feature = "os", target_os = "linux"))]
         _ if is_libc => Some(system::equal as *mut ()),
-        Operation::Move if slot == hooked(operation) => Some(jump::r#move as *mut ()),
-        Operation::Fill if slot == hooked(operation) => Some(jump::fill as *mut ()),
         Operation::Copy | Operation::CopyPages => kernel_at(Operation::Move, twin(&MOVES, slot)),
         Operation::Zero | Operation::ZeroPages => kernel_at(Operation::Fill, twin(&FILLS, slot)),
         _ => kernel_at(operation, slot),

@@ -11,6 +11,7 @@ mod compiled;
 use crate::cpu::{Caches, Identity, Signature};
 use crate::profile::{ProfileError, ProfileText};
 use compiled::Compiled;
+use core::cell::OnceCell;
 use core::fmt;
 
 /// A profile compiled in.
@@ -86,8 +87,8 @@ impl Shipped {
 
     /// Follows it, if this CPU has the features that its kernels and entries need; the rows that it
     /// decides.
-    pub(crate) fn follow(&self, identity: &Identity) -> Option<u16> {
-        self.compiled.follow(identity)
+    pub(crate) fn follow(&self, identity: &Identity, caches: &OnceCell<Caches>) -> Option<u16> {
+        self.compiled.follow(identity, caches)
     }
 
     /// The profile's text, if this CPU has those features.
@@ -229,6 +230,7 @@ mod tests {
             }],
             parallel: vec![],
             entries: vec![],
+            programs: vec![],
             notes: vec![],
         };
         let text = Box::leak(profile.to_text().into_bytes().into_boxed_slice());

@@ -4,7 +4,6 @@
 //! |---|---|
 //! | 0 | nothing is decided yet: the function that fills the table (`dispatch.rs`) |
 //! | 1 to the number of kernels | the kernels that the library may use, in the order of [`TABLE`] |
-//! | the last but one | a hook (`hooks.rs`) |
 //! | the last | the C library's routine (`system.rs`) |
 
 use crate::names;
@@ -32,7 +31,7 @@ pub(crate) const fn count(operation: Operation) -> usize {
         }
         at += 1;
     }
-    assert!(found + 2 < u8::MAX as usize);
+    assert!(found + 1 < u8::MAX as usize);
     found
 }
 
@@ -94,16 +93,10 @@ pub(crate) fn slot_of(kernel: &Kernel) -> Option<Slot> {
     all.find(|(_, known)| known.name == kernel.name).map(|(slot, _)| slot)
 }
 
-/// The slot of a hook.
-#[cfg(target_arch = "x86_64")]
-pub(crate) fn hooked(operation: Operation) -> usize {
-    places(operation).len() + 1
-}
-
 /// The slot of the C library's routine.
 pub(crate) fn libc_slot(operation: Operation) -> Slot {
     // `count` asserts that every number fits.
-    Slot((places(operation).len() + 2) as u8)
+    Slot((places(operation).len() + 1) as u8)
 }
 
 /// The slot of an operation's kernel of that technique, all that follows the first dot of its name;

@@ -226,8 +226,7 @@ pub fn install(profile: &[u8]) -> Result<(), InstallError> {
     profile.check(&identity.signature, available)?;
     let claim = Claim::wait().ok_or(InstallError::Busy)?;
     follow::note_features(&identity);
-    let decided = follow::follow(&profile, &identity);
-    defaults::fill(decided, &identity, &OnceCell::new());
+    let decided = follow::follow(&profile, &identity, &OnceCell::new());
     follow::note_direct();
     publish(INSTALLED, decided);
     drop(claim);
@@ -286,8 +285,10 @@ fn fill() {
     let identity = Identity::get();
     follow::note_features(&identity);
     let caches = OnceCell::new();
-    let (kind, decided) = discover(&identity, &caches);
-    defaults::fill(decided, &identity, &caches);
+    let (kind, decided) = discover(&identity, &caches).unwrap_or_else(|| {
+        defaults::fill(0, &identity, &caches);
+        (COMPUTED, 0)
+    });
     follow::note_direct();
     publish(kind, decided);
     #[cfg(all(feature = "os", target_os = "linux"))]
@@ -297,19 +298,20 @@ fn fill() {
     drop(claim);
 }
 
+/// Follows what the order of trust finds: who decided, and which rows; `None` where there is no profile.
 /// `caches` are asked for at most once, and only by who needs them: each question is a trap into a
 /// hypervisor.
-fn discover(identity: &Identity, caches: &OnceCell<Caches>) -> (u8, u16) {
+fn discover(identity: &Identity, caches: &OnceCell<Caches>) -> Option<(u8, u16)> {
     #[cfg(all(feature = "os", target_os = "linux"))]
-    if let Some(found) = files::discover(identity) {
-        return found;
+    if let Some(found) = files::discover(identity, caches) {
+        return Some(found);
     }
     let here = || *caches.get_or_init(|| Caches::of(identity));
-    let Ok(found) = shipped::find(SHIPPED, &identity.signature, here) else { return (COMPUTED, 0) };
+    let found = shipped::find(SHIPPED, &identity.signature, here).ok()?;
     // Not the user's doing, so nobody is warned where a hypervisor hides what it needs.
-    let Some(decided) = found.follow(identity) else { return (COMPUTED, 0) };
+    let decided = found.follow(identity, caches)?;
     SHIPPED_NAME.store(ptr::from_ref(&found.name).cast_mut(), Ordering::Release);
-    (SHIPPED_PROFILE, decided)
+    Some((SHIPPED_PROFILE, decided))
 }
 
 const COMPUTED: u8 = 0;
@@ -422,11 +424,12 @@ mod files {
     //! The first three sources: files, and the one warning line.
 
     use super::{ENVIRONMENT, MACHINE, PATH, USER};
-    use crate::cpu::{Identity, Signature};
+    use crate::cpu::{Caches, Identity, Signature};
     use crate::cursor::Cursor;
     use crate::follow;
     use crate::os::{self, Errno, File, Scratch};
     use crate::profile::{self, MAX_BYTES, ProfileError, ProfileText};
+    use core::cell::OnceCell;
     use core::ffi::CStr;
     use core::fmt::{self, Write as _};
     use core::sync::atomic::{AtomicBool, Ordering};
@@ -438,20 +441,20 @@ mod files {
     /// microseconds of its start.
     const SHORT_PATH: usize = 192;
 
-    pub(super) fn discover(identity: &Identity) -> Option<(u8, u16)> {
+    pub(super) fn discover(identity: &Identity, caches: &OnceCell<Caches>) -> Option<(u8, u16)> {
         let signature = &identity.signature;
         if !os::is_secure() {
             if let Some(path) = os::variable(c"CACHEWISE_PROFILE") {
-                match follow(path, identity) {
+                match follow(path, identity, caches) {
                     Ok(decided) => return Some((ENVIRONMENT, decided)),
                     Err(problem) => warn(path, &problem),
                 }
             }
-            if let Some(decided) = follow_at(|path| user_path(path, signature), identity) {
+            if let Some(decided) = follow_at(|path| user_path(path, signature), identity, caches) {
                 return Some((USER, decided));
             }
         }
-        let decided = follow_at(|path| machine_path(path, signature), identity)?;
+        let decided = follow_at(|path| machine_path(path, signature), identity, caches)?;
         Some((MACHINE, decided))
     }
 
@@ -459,13 +462,14 @@ mod files {
     fn follow_at(
         write: impl Fn(&mut Cursor<'_>) -> Option<()>,
         identity: &Identity,
+        caches: &OnceCell<Caches>,
     ) -> Option<u16> {
         let mut short = [0; SHORT_PATH];
         if let Some(path) = written(&mut short, &write) {
-            return follow_if_there(path, identity);
+            return follow_if_there(path, identity, caches);
         }
         let mut pages = Scratch::new(PATH_BYTES).ok()?;
-        follow_if_there(written(pages.bytes(), &write)?, identity)
+        follow_if_there(written(pages.bytes(), &write)?, identity, caches)
     }
 
     /// The path in these bytes; `None` where it does not fit, or there is none.
@@ -477,8 +481,8 @@ mod files {
     }
 
     /// Having none is normal; so is a directory that this process may not look into.
-    fn follow_if_there(path: &CStr, identity: &Identity) -> Option<u16> {
-        match follow(path, identity) {
+    fn follow_if_there(path: &CStr, identity: &Identity, caches: &OnceCell<Caches>) -> Option<u16> {
+        match follow(path, identity, caches) {
             Ok(decided) => return Some(decided),
             Err(Problem::Unreadable(error)) if error.is_missing() || !os::exists(path) => {}
             Err(problem) => warn(path, &problem),
@@ -537,7 +541,7 @@ mod files {
     }
 
     /// Follows a file, and keeps its path if that succeeds.
-    fn follow(path: &CStr, identity: &Identity) -> Result<u16, Problem> {
+    fn follow(path: &CStr, identity: &Identity, caches: &OnceCell<Caches>) -> Result<u16, Problem> {
         let file = File::open(path)?;
         // One byte more than is accepted, so that too much is seen.
         let mut pages = Scratch::new(MAX_BYTES + 1)?;
@@ -549,7 +553,7 @@ mod files {
         let mut kept = Scratch::new(name.len())?;
         // The pages have room for it.
         let _ = Cursor::new(kept.bytes()).push(name);
-        let decided = follow::follow(&profile, identity);
+        let decided = follow::follow(&profile, identity, caches);
         PATH.store(kept.leak().as_mut_ptr().cast(), Ordering::Release);
         Ok(decided)
     }

@@ -1,5 +1,5 @@
 //! The decision table: the bytes, and the numbers made from them, that every call reads. They are all
-//! that ever changes; who writes them is above (`follow.rs`, `defaults.rs`, `ranges.rs`, `hooks.rs`).
+//! that ever changes; who writes them is above (`follow.rs`, `defaults.rs` and `ranges.rs`).
 //!
 //! ```text
 //! size -> class -> ROWS[operation and hint][class] -> slot
@@ -41,18 +41,10 @@ impl Row {
     }
 
     /// Sets the slot of a class.
-    #[cfg(target_arch = "x86_64")]
+    #[cfg(all(test, target_arch = "x86_64", target_feature = "sse2"))]
     pub(crate) fn put(&self, class: usize, slot: usize) {
         if let (Some(entry), Ok(slot)) = (self.0.get(class), u8::try_from(slot)) {
             entry.store(slot, Ordering::Relaxed);
-        }
-    }
-
-    /// As [`put`](Row::put), behind everything stored before it.
-    #[cfg(target_arch = "x86_64")]
-    pub(crate) fn put_ordered(&self, class: usize, slot: usize) {
-        if let (Some(entry), Ok(slot)) = (self.0.get(class), u8::try_from(slot)) {
-            entry.store(slot, Ordering::Release);
         }
     }
 
@@ -118,6 +110,23 @@ impl Range {
 /// Lets a row use a kernel of its operation for the classes whose middle is in `from..=to`.
 pub(crate) fn set(row: usize, from: u64, to: u64, slot: Slot) {
     let Some(Row(entries)) = ROWS.get(row) else { return };
+    for entry in entries.get(classes(from, to)).unwrap_or(&[]) {
+        entry.store(slot.0, Ordering::Relaxed);
+    }
+}
+
+/// Lets a row do what another row of its operation does, for the same classes.
+pub(crate) fn repeat(row: usize, of: usize, from: u64, to: u64) {
+    let (Some(Row(entries)), Some(Row(others))) = (ROWS.get(row), ROWS.get(of)) else { return };
+    let classes = classes(from, to);
+    let others = others.get(classes.clone()).unwrap_or(&[]);
+    for (entry, other) in entries.get(classes).unwrap_or(&[]).iter().zip(others) {
+        entry.store(other.load(Ordering::Relaxed), Ordering::Relaxed);
+    }
+}
+
+/// The classes whose middle is in `from..=to`.
+fn classes(from: u64, to: u64) -> core::ops::Range<usize> {
     let middle = |class: usize| {
         let (start, end) = class_sizes(class).into_inner();
         start + (end - start) / 2
@@ -125,9 +134,7 @@ pub(crate) fn set(row: usize, from: u64, to: u64, slot: Slot) {
     let (first, last) = (class(from), class(to));
     let first = if middle(first) < from { first + 1 } else { first };
     let end = if middle(last) > to { last } else { last + 1 };
-    for entry in entries.get(first..end).unwrap_or(&[]) {
-        entry.store(slot.0, Ordering::Relaxed);
-    }
+    first..end
 }
 
 /// The kernel that a row uses for a size, and the sizes around it that use the same.

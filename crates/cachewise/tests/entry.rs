@@ -674,6 +674,7 @@ fn profile(first: &str, then: &str, crossover: u64) -> Profile {
         decisions,
         parallel: vec![],
         entries: vec![],
+        programs: vec![],
         notes: vec![],
     }
 }

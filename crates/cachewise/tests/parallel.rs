@@ -140,6 +140,7 @@ fn no_more_threads_are_used_than_the_profile_says_pay() {
             decisions: vec![],
             parallel,
             entries: vec![],
+            programs: vec![],
             notes: vec![],
         };
         cachewise::load(&profile).expect("this CPU's");

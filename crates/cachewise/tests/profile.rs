@@ -5,7 +5,7 @@ use cachewise::Reuse;
 use cachewise::cpu::{Caches, Cpu, Signature, Text};
 use cachewise::profile::{
     Decision, FIRST_SIZE, LIBC, MAX_BYTES, MAX_SIZE, OPERATIONS, Parallel, Profile, ProfileError,
-    ProfileText, Record, Supply, fnv1a64, hints, user_path,
+    ProfileText, ProgramHint, Record, Supply, fnv1a64, hints, user_path,
 };
 use cachewise_kernels::{Features, Operation, TABLE};
 use proptest::prelude::*;
@@ -61,6 +61,7 @@ fn any_profile() -> impl Strategy<Value = Profile> {
             decisions: rows.into_iter().flatten().collect(),
             parallel: vec![],
             entries: vec![],
+            programs: vec![],
             notes: free.2,
         },
     )
@@ -323,6 +324,50 @@ fn libc_is_a_decision_from_version_2_on() {
     }
 }
 
+/// Version 3 brought hints for single programs.
+#[test]
+fn program_lines_are_read_and_checked() {
+    let head = HEAD.replacen('1', "3", 1);
+    let read = |line: &str| {
+        let text = sealed(&format!("{head}program {line}\n"));
+        Profile::parse(&text).map(|profile| profile.programs).map_err(|error| error.to_string())
+    };
+    let hint = |program: &str, operation, from, to, reuse| ProgramHint {
+        program: program.to_owned(),
+        operation,
+        from,
+        to,
+        reuse,
+    };
+    assert_eq!(
+        read("redis-server copy 1048576 max never\nprogram größer fill 0 0 soon"),
+        Ok(vec![
+            hint("redis-server", Operation::Copy, 1 << 20, MAX_SIZE, Reuse::Never),
+            hint("größer", Operation::Fill, 0, 0, Reuse::Soon),
+        ])
+    );
+    let mut profile = small_profile();
+    assert!(profile.to_text().starts_with("cachewise-profile 2\n"), "older libraries read it");
+    profile.programs = vec![hint("python3", Operation::Move, 256, 4095, Reuse::Soon)];
+    let text = profile.to_text();
+    assert!(text.starts_with("cachewise-profile 3\n"), "{text}");
+    assert!(text.contains("\nprogram python3 move 256 4095 soon\n"), "{text}");
+    assert_eq!(Profile::parse(text.as_bytes()).expect("read").programs, profile.programs);
+    for (line, error) in [
+        (" copy 1 2 soon", "program: found \"\", accepted 1 to 255 bytes of UTF-8 without space, "),
+        ("bin/sh copy 1 2 soon", "program: found \"bin/sh\", accepted 1 to 255 bytes"),
+        ("sh compare 1 2 soon", "operation: found \"compare\", accepted copy, move, fill or zero"),
+        ("sh copy 2 1 soon", "to: found \"1\", accepted a whole number of bytes or max, not below"),
+        ("sh copy 1 2 unknown", "hint: found \"unknown\", accepted soon or never"),
+        ("sh copy 1 2 soon 3", "end of the line: found \"3\", accepted nothing more"),
+    ] {
+        let found = read(line).expect_err(line);
+        assert!(found.starts_with(&format!("line 4, {error}")), "{line}: {found}");
+    }
+    let before = error_of("program sh copy 1 2 soon\n");
+    assert!(before.starts_with("line 4, key: found \"program\""), "{before}");
+}
+
 fn small_profile() -> Profile {
     Profile {
         cpu: Cpu::detect(),
@@ -332,56 +377,9 @@ fn small_profile() -> Profile {
         decisions: vec![],
         parallel: vec![],
         entries: vec![],
+        programs: vec![],
         notes: vec!["one\nnote".into()],
     }
-}
-
-#[test]
-fn a_profile_is_written_whole_or_not_at_all() {
-    let root = tempfile::tempdir().expect("a directory");
-    let path = root.path().join("not/yet/there").join("this.profile");
-    let mut profile = small_profile();
-    profile.write_atomic(&path).expect("written");
-    assert_eq!(Profile::read(&path).expect("read").notes, ["one note"]);
-    profile.notes = vec!["another".into()];
-    profile.write_atomic(&path).expect("written over the old one");
-    assert_eq!(Profile::read(&path).expect("read"), profile);
-
-    profile.decisions.push(Decision {
-        operation: Operation::Copy,
-        reuse: Reuse::Soon,
-        from: 300,
-        to: MAX_SIZE,
-        kernel: "copy.bytes".into(),
-        nearest: None,
-    });
-    let error = profile.write_atomic(&path).expect_err("a gap");
-    assert!(error.to_string().contains("found 300 (gap), accepted 256"), "{error}");
-    assert_eq!(Profile::read(&path).expect("the old one is left").notes, ["another"]);
-    profile.decisions.clear();
-
-    let directory = path.parent().expect("a parent");
-    let error = profile.write_atomic(directory).expect_err("a directory has that name");
-    assert!(error.to_string().contains(&directory.display().to_string()), "{error}");
-    let error = profile.write_atomic(&path.join("below a file")).expect_err("not a directory");
-    assert_eq!(error.path(), path);
-
-    let names: Vec<_> = root
-        .path()
-        .join("not/yet/there")
-        .read_dir()
-        .expect("listed")
-        .chain(root.path().join("not/yet").read_dir().expect("listed"))
-        .map(|entry| entry.expect("an entry").file_name())
-        .collect();
-    assert_eq!(names, ["this.profile", "there"], "no temporary file is left");
-
-    let error = Profile::read(&root.path().join("missing")).expect_err("missing");
-    assert!(error.profile_error().is_none() && error.path().ends_with("missing"));
-    std::fs::write(&path, "nonsense\n").expect("written");
-    let error = Profile::read(&path).expect_err("nonsense");
-    assert!(matches!(error.profile_error(), Some(ProfileError::NotAProfile { .. })));
-    assert!(error.to_string().contains("this.profile: line 1, first line"), "{error}");
 }
 
 #[test]

@@ -6,7 +6,7 @@
 #![cfg(all(feature = "std", target_os = "linux"))]
 
 use cachewise::cpu::{Caches, Cpu, Signature};
-use cachewise::profile::{Decision, MAX_SIZE, Profile, machine_path, user_path};
+use cachewise::profile::{Decision, MAX_SIZE, Profile, ProgramHint, machine_path, user_path};
 use cachewise::{Reuse, Source, decision, entry, profile_source, raw};
 use cachewise_kernels::{Features, Operation};
 use std::ffi::{OsStr, c_int, c_void};
@@ -79,8 +79,15 @@ fn profile_by_bytes() -> Profile {
         }],
         parallel: vec![],
         entries: vec![],
+        programs: vec![],
         notes: vec![],
     }
+}
+
+/// Writes a profile, and its folder.
+fn write(profile: &Profile, path: &Path) {
+    std::fs::create_dir_all(path.parent().expect("a folder")).expect("made");
+    std::fs::write(path, profile.to_text()).expect("written");
 }
 
 /// The same with a line for the way into each of these operations.
@@ -136,7 +143,7 @@ fn a_bad_profile_costs_one_line() {
     let cases: [(&str, Vec<u8>, &str); 8] = [
         ("empty", vec![], empty),
         ("text", b"hello\n".to_vec(), r#"line 1, first line: found "hello", accepted"#),
-        ("newer", good.replace("profile 2", "profile 3").into(), "line 1, version: found 3, acc"),
+        ("newer", good.replace("profile 2", "profile 4").into(), "line 1, version: found 4, acc"),
         ("truncated", good.as_bytes()[..good.len() - 5].into(), "line 5, end: found the end of"),
         ("damaged", good.replace(" by ", " bY ").into(), "line 6, checksum: found fnv1a64:"),
         ("typo", good.replace("max", "12q").into(), r#"line 5, to: found "12q", accepted a who"#),
@@ -190,7 +197,7 @@ fn a_good_profile_is_followed_and_a_missing_one_of_the_user_is_normal() {
 
     let root = tempfile::tempdir().expect("a directory");
     let path = root.path().join("a profile, with spaces");
-    profile_by_bytes().write_atomic(&path).expect("written");
+    write(&profile_by_bytes(), &path);
     let (out, lines) = run(child("child_works").env("CACHEWISE_PROFILE", &path));
     assert!(lines.is_empty(), "{lines:?}");
     let expected = format!("decided: copy.bytes {} (CACHEWISE_PROFILE)\n", path.display());
@@ -199,7 +206,7 @@ fn a_good_profile_is_followed_and_a_missing_one_of_the_user_is_normal() {
     let name = user_path().expect("a path").file_name().expect("a name").to_owned();
     for below in ["cachewise", ".config/cachewise"] {
         let path = root.path().join(below).join(&name);
-        profile_by_bytes().write_atomic(&path).expect("written");
+        write(&profile_by_bytes(), &path);
         let mut command = child("child_works");
         if below == "cachewise" {
             command.env("XDG_CONFIG_HOME", root.path());
@@ -236,7 +243,7 @@ fn the_users_profile_is_found_however_long_its_path_is() {
         directory.push("e".repeat(rest(&directory) - 1));
         let path = directory.join(&below);
         assert_eq!(path.as_os_str().len(), length);
-        profile_by_bytes().write_atomic(&path).expect("written");
+        write(&profile_by_bytes(), &path);
         let (out, lines) = run(child("child_works").env("XDG_CONFIG_HOME", &directory));
         let expected = format!("decided: copy.bytes {} (this user's profile)\n", path.display());
         assert!(lines.is_empty() && out.contains(&expected), "{length}: {out} {lines:?}");
@@ -287,6 +294,54 @@ fn child_installs() {
     cachewise::load(&profile).expect("installed");
     assert_eq!(decided(Operation::Copy, 4096).3, Source::Computed);
     work();
+}
+
+#[test]
+fn child_follows_hints() {
+    if is_child() {
+        for size in [300, 1 << 20, 4 << 20] {
+            println!("{size}: {}", decision(Operation::Copy, Reuse::Unknown, size).name());
+        }
+        work();
+    }
+}
+
+/// Of the program that `CACHEWISE_PROGRAM` names, and of none else.
+#[test]
+fn a_profile_may_have_hints_for_one_program() {
+    let root = tempfile::tempdir().expect("a directory");
+    let path = root.path().join("a profile");
+    let mut profile = profile_by_bytes();
+    let never = Decision {
+        reuse: Reuse::Never,
+        kernel: "copy.sse2".into(),
+        ..profile.decisions[0].clone()
+    };
+    profile.decisions.push(never);
+    let hint = |program: &str, from, to| ProgramHint {
+        program: program.into(),
+        operation: Operation::Copy,
+        from,
+        to,
+        reuse: Reuse::Never,
+    };
+    profile.programs = vec![hint("another", 0, MAX_SIZE), hint("this", 1 << 20, (2 << 20) - 1)];
+    write(&profile, &path);
+    let told = |name: Option<&str>| {
+        let mut command = child("child_follows_hints");
+        command.env("CACHEWISE_PROFILE", &path);
+        command.envs(name.map(|name| ("CACHEWISE_PROGRAM", name)));
+        let (out, lines) = run(&mut command);
+        assert!(lines.is_empty(), "{lines:?}");
+        ["300", "1048576", "4194304"].map(|size| {
+            let line = out.lines().find_map(|line| line.strip_prefix(&format!("{size}: ")));
+            line.expect("a line").to_owned()
+        })
+    };
+    assert_eq!(told(None), ["copy.bytes"; 3]);
+    assert_eq!(told(Some("third")), ["copy.bytes"; 3]);
+    assert_eq!(told(Some("this")), ["copy.bytes", "copy.sse2", "copy.bytes"]);
+    assert_eq!(told(Some("another")), ["copy.sse2"; 3]);
 }
 
 /// A profile that leaves every operation and hint to the C library.
@@ -526,7 +581,7 @@ fn child_was_busy_before_main() {
 fn a_constructor_may_be_first() {
     let root = tempfile::tempdir().expect("a directory");
     let path = root.path().join("profile");
-    profile_by_bytes().write_atomic(&path).expect("written");
+    write(&profile_by_bytes(), &path);
     let mut command = child("child_was_busy_before_main");
     command.env("CACHEWISE_TEST_BEFORE_MAIN", "1").env("CACHEWISE_PROFILE", &path);
     let (out, lines) = run(&mut command);
@@ -566,7 +621,7 @@ fn a_set_user_id_program_ignores_the_environment() {
     assert!(copied.success());
     open(&program, 0o4755);
     let profile = root.path().join("profile");
-    profile_by_bytes().write_atomic(&profile).expect("written");
+    write(&profile_by_bytes(), &profile);
     open(&profile, 0o644);
 
     let run_as = |user: u32, profile: &OsStr| {
@@ -610,7 +665,7 @@ fn etc_with_a_profile(entry: Option<&str>) -> tempfile::TempDir {
     for operation in cachewise::profile::OPERATIONS {
         profile.entries.extend(entry.map(|name| (operation, name.to_owned())));
     }
-    profile.write_atomic(&path).expect("written");
+    write(&profile, &path);
     for (path, mode) in [(etc.path(), 0o755), (&path, 0o644)] {
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).expect("permitted");
     }
@@ -656,7 +711,7 @@ fn the_machines_profile_is_followed_where_the_user_has_none() {
     assert!(out.contains(&machine) && lines.len() == 1, "{out} {lines:?}");
     let home = tempfile::tempdir().expect("a directory");
     let users = home.path().join("cachewise").join(path.file_name().expect("a name"));
-    profile_by_bytes().write_atomic(&users).expect("written");
+    write(&profile_by_bytes(), &users);
     let (out, lines) = inside(&[("XDG_CONFIG_HOME", home.path())]);
     assert!(out.contains("(this user's profile)") && lines.is_empty(), "{out} {lines:?}");
     // A damaged one of the machine is told like any other, and the next source decides.

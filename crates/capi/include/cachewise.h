@@ -54,7 +54,7 @@ enum cw_reuse {
     CW_REUSE_NEVER = 2    /* not read again by this CPU: do not evict other data from the cache */
 };
 
-/* The operations, for cw_decision and cw_site_state. */
+/* The operations, for cw_decision. */
 enum cw_operation {
     CW_COPY = 0,
     CW_MOVE = 1,
@@ -104,82 +104,6 @@ void *cw_copy_hint(void *dst, const void *src, size_t n, enum cw_reuse reuse);
 void *cw_move_hint(void *dst, const void *src, size_t n, enum cw_reuse reuse);
 void *cw_fill_hint(void *dst, int byte, size_t n, enum cw_reuse reuse);
 void *cw_zero_hint(void *dst, size_t n, enum cw_reuse reuse);
-
-/*
- * A named call site, for copies and fills of which the programmer does not know whether the
- * destination is read soon. Its large calls (64 KiB and more, at sizes where the profile has both
- * kinds of stores) are tried with temporal and with non-temporal stores. The time from one call of
- * the site to the next on the same thread decides: it includes the copy, its reader, and the
- * evicted data of others. At most 2 % of the site's time is lost by trying the slower stores. Each
- * operation and each octave of sizes is decided separately.
- *
- *     static struct cw_site snapshot = CW_SITE("snapshot");
- *     cw_copy_at(&snapshot, dst, src, n);
- *
- * The name identifies the site in the next process; sites with the same name are one site. It is
- * printable ASCII, ends in NUL, and only its first 64 bytes count. It must live as long as the
- * site, which need not live as long as the process. If the site is NULL or has no name, the call is
- * the same as the function without a site.
- *
- * With CACHEWISE_LEARN=0 in the environment, sites follow saved decisions and try nothing; with
- * CACHEWISE_LEARN=trial they try without the limit of 2 %.
- */
-struct cw_site {
-    const char *name;
-    size_t reserved[3]; /* used by the library */
-};
-
-#define CW_SITE(name)                                                                              \
-    {                                                                                              \
-        (name), { 0, 0, 0 }                                                                        \
-    }
-
-/*
- * As cw_copy, cw_move, cw_fill and cw_zero, at a site.
- */
-void *cw_copy_at(struct cw_site *site, void *dst, const void *src, size_t n);
-void *cw_move_at(struct cw_site *site, void *dst, const void *src, size_t n);
-void *cw_fill_at(struct cw_site *site, void *dst, int byte, size_t n);
-void *cw_zero_at(struct cw_site *site, void *dst, size_t n);
-
-/* What was learned from a site's calls. */
-enum cw_site_outcome {
-    CW_SITE_TOO_FEW = 0,       /* too few calls yet: they follow the profile */
-    CW_SITE_TEMPORAL = 1,      /* temporal stores are faster, and calls use them */
-    CW_SITE_NON_TEMPORAL = 2,  /* non-temporal stores are faster, and calls use them */
-    CW_SITE_NO_DIFFERENCE = 3, /* no difference above the noise: as the profile says */
-    CW_SITE_UNCONFIRMED = 4,   /* long blocks did not confirm short ones: as the profile says */
-    CW_SITE_REOPENED = 5       /* was decided, but the program changed: both are tried again */
-};
-
-/*
- * The state of a site for one operation and for sizes in n's octave. The caller sets size to
- * sizeof(struct cw_site_state). The times are mean nanoseconds from call to call, 0 if nothing was
- * tried. Returns 1. Returns 0 and writes nothing if there was no such call yet, if the profile has
- * only one kind of stores at this size, if operation is not copy, move, fill or zero, or while
- * another thread updates the site.
- */
-struct cw_site_state {
-    size_t size;
-    enum cw_site_outcome outcome;
-    size_t calls; /* includes the saved calls of earlier processes */
-    size_t tried; /* calls that used the other stores for a trial */
-    double temporal_ns;
-    double non_temporal_ns;
-};
-int cw_site_state(struct cw_site *site, enum cw_operation operation, size_t n,
-                  struct cw_site_state *state);
-
-/*
- * Saves what all sites have learned, so that the next process starts with it: in the file that
- * CACHEWISE_PROGRAM names, else in the user's file for this program, beside the profile. Nothing is
- * saved automatically: a service calls this now and then, other programs before they end. Results
- * that other processes saved meanwhile are kept. Returns 0 if it saved or there was nothing to
- * save; otherwise the length of a text that gives the reason, of which at most capacity bytes, the
- * final NUL included, are written to problem; if capacity is 0, problem may be NULL. Takes the time
- * of writing a file, and up to half a second longer if other processes are saving.
- */
-size_t cw_sites_save(char *problem, size_t capacity);
 
 /*
  * Large operations by several threads. The profile says from which size on how many threads pay,

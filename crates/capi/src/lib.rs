@@ -15,7 +15,6 @@
 extern crate std;
 
 mod parallel;
-mod sites;
 
 use cachewise::{Reuse, raw};
 use cachewise_kernels::Operation;

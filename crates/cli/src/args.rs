@@ -48,15 +48,11 @@ pub enum Verb {
         to: Option<PathBuf>,
     },
     Exec(Exec),
-    Learn(Learn),
-    /// Forget what was learned about a program
-    Forget {
-        /// The program's name
-        #[arg(required_unless_present = "all", conflicts_with = "all")]
-        program: Option<String>,
-        /// Forget all programs
-        #[arg(long)]
-        all: bool,
+    /// What replaced it is said
+    #[command(hide = true, alias = "forget", disable_help_flag = true)]
+    Learn {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        rest: Vec<OsString>,
     },
     /// Do what is asked on standard input in this process (used by experiments and by `export`)
     #[command(hide = true)]
@@ -214,24 +210,18 @@ pub struct Run {
     pub plot: bool,
 }
 
-/// Show the decision for one call, or for a program's call sites, and the figures behind it
+/// Show the decision for one call, and the figures behind it
 #[derive(Debug, Args)]
-#[command(
-    override_usage = "cachewise explain --op <OPERATION> --size <SIZE> [OPTIONS]\n       cachewise explain --program <NAME> [OPTIONS]"
-)]
 pub struct Explain {
     /// copy, move, fill, zero, compare or equal; or memcpy, memmove, memset, bzero, memcmp, bcmp
-    #[arg(long, value_name = "OPERATION", value_parser = operation_or_function, required_unless_present = "program")]
-    pub op: Option<Operation>,
+    #[arg(long, value_name = "OPERATION", value_parser = operation_or_function)]
+    pub op: Operation,
     /// Bytes of the call: 4096, 4K, 1.5M; K, M, G and T are powers of 1024
-    #[arg(long, value_name = "SIZE", value_parser = parse_bytes, allow_negative_numbers = true, required_unless_present = "program")]
-    pub size: Option<usize>,
-    /// The call sites that `learn` has found in this program, instead of one call
-    #[arg(long, value_name = "NAME", conflicts_with_all = ["op", "size", "reuse"])]
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes, allow_negative_numbers = true)]
+    pub size: usize,
+    /// A call of this program, with the profile's hint for it
+    #[arg(long, value_name = "NAME", conflicts_with = "reuse")]
     pub program: Option<String>,
-    /// With --program: write a self-contained page; `-` is stdout, in place of the table
-    #[arg(long, value_name = "FILE", requires = "program", conflicts_with_all = ["op", "size", "reuse"])]
-    pub html: Option<PathBuf>,
     /// What happens to the destination next: unknown, soon or never
     #[arg(long, value_name = "REUSE", value_parser = reuse, default_value = "unknown")]
     pub reuse: Reuse,
@@ -331,7 +321,8 @@ pub enum Shell {
 /// Run a program with the preload library: its calls follow the profile
 #[derive(Debug, Args)]
 pub struct Exec {
-    /// The preload library [default: libcachewise_preload.so beside this program, in ../lib, or the one inside it]
+    /// The preload library [default: libcachewise_preload.so, with --stats libcachewise_preload_stats.so, beside this
+    /// program, in ../lib, or the one inside it]
     #[arg(long, value_name = "FILE")]
     pub library: Option<PathBuf>,
     /// The profile to follow [default: the one that `doctor` names]
@@ -343,46 +334,10 @@ pub struct Exec {
     /// Afterwards print to stderr how many calls it made to copy, move, fill, zero and compare, by size
     #[arg(long, visible_alias = "statistics")]
     pub stats: bool,
-    /// Follow what was learned under this name [default: the program's file name, links followed]
+    /// Follow the profile's hints for this program [default: the program's file name]
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
-    /// Follow the profile only, whatever was learned about the program
-    #[arg(long, conflicts_with = "name")]
-    pub unlearned: bool,
     /// The program and its arguments; its exit status becomes that of this command
-    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
-    pub program: Vec<OsString>,
-}
-
-/// Run a program and find out which stores each of its call sites should use for large calls
-#[derive(Debug, Args)]
-pub struct Learn {
-    /// The preload library [default: libcachewise_preload.so beside this program, in ../lib, or the one inside it]
-    #[arg(long, value_name = "FILE")]
-    pub library: Option<PathBuf>,
-    /// The profile to start from [default: the one that `doctor` names]
-    #[arg(long, value_name = "FILE")]
-    pub profile: Option<PathBuf>,
-    /// Keep what is learned under this name [default: the program's file name, links followed]
-    #[arg(long, value_name = "NAME")]
-    pub name: Option<String>,
-    /// How often to run it; each run continues with what the runs before it learned
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
-    pub runs: u32,
-    /// Afterwards run it without the library, with the profile only, and with what was learned, in
-    /// turns, and compare times and output
-    #[arg(long)]
-    pub prove: bool,
-    /// How often each of the three is run
-    #[arg(long, value_name = "N", default_value_t = 10, requires = "prove", value_parser = clap::value_parser!(u32).range(6..=1000))]
-    pub rounds: u32,
-    /// Write sites, decisions and the proof as JSON; `-` is stdout, in place of the tables
-    #[arg(long, value_name = "FILE")]
-    pub json: Option<PathBuf>,
-    /// Write a self-contained page; `-` is stdout, in place of the tables
-    #[arg(long, value_name = "FILE")]
-    pub html: Option<PathBuf>,
-    /// The program and its arguments
     #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
     pub program: Vec<OsString>,
 }

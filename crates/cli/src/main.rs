@@ -27,8 +27,11 @@ fn main() -> ExitCode {
         Verb::Completions { shell } => verbs::shell::completions(shell),
         Verb::Man { to } => verbs::shell::man(to.as_deref()),
         Verb::Exec(args) => verbs::exec::run(&args),
-        Verb::Learn(args) => verbs::learn::run(&args),
-        Verb::Forget { program, .. } => verbs::forget::run(program),
+        Verb::Learn { .. } => {
+            let instead =
+                "`cachewise advise -- PROGRAM` says what a program gains from which setting";
+            Err(LabError::Usage(format!("learn and forget are no longer there: {instead}")).into())
+        }
         Verb::Helper => helper(),
     };
     match outcome {

@@ -88,7 +88,7 @@ pub fn record_writer(path: &Path) -> anyhow::Result<Writer> {
     if is_stdout(path) {
         return Ok(Writer::to(Box::new(std::io::stdout())));
     }
-    if cachewise::saving::is_special(path) {
+    if cachewise_measure::is_special(path) {
         let open = || std::fs::OpenOptions::new().write(true).open(path);
         let file = open().with_context(|| format!("{}: not opened", path.display()))?;
         return Ok(Writer::to(Box::new(file)));
@@ -115,7 +115,7 @@ pub fn write_record(
 
 /// Writes a file, so that nothing partial ever stands under its name.
 pub fn write_file(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
-    let written = cachewise::saving::replace_file(path, bytes);
+    let written = cachewise_measure::write_file(path, bytes);
     written.with_context(|| format!("{}: not written", path.display()))
 }
 
@@ -131,7 +131,7 @@ pub fn check_writable(path: &Path) -> anyhow::Result<()> {
     if path.is_dir() {
         anyhow::bail!("{}: found a directory, accepted a file name", path.display());
     }
-    if cachewise::saving::is_special(path) {
+    if cachewise_measure::is_special(path) {
         return Ok(());
     }
     // A full disk takes names still.
@@ -144,7 +144,7 @@ pub fn check_writable(path: &Path) -> anyhow::Result<()> {
 /// Refuses what a profile and its record cannot be: a device or a pipe would be replaced by a file, or could
 /// not be read back; stdout has the tables.
 pub fn check_keepable(path: &Path) -> anyhow::Result<()> {
-    if is_stdout(path) || cachewise::saving::is_special(path) {
+    if is_stdout(path) || cachewise_measure::is_special(path) {
         let file = path.display();
         anyhow::bail!("{file}: found standard output, a device or a pipe, accepted a file name");
     }

@@ -24,7 +24,7 @@ pub use histogram::Histogram;
 pub use reading::{MOST_BYTES, RecordError, bytes, read, read_text};
 pub use row::{CellKey, PART_NOISE, Row, State, by_cell, distinct, groups, made_up, total_ns};
 pub use threads::paying;
-pub use writing::Writer;
+pub use writing::{Writer, is_special, write_file};
 
 /// The schema written by this version; newer ones are refused, older ones are read.
 pub const SCHEMA_VERSION: u32 = 2;

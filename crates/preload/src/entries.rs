@@ -1,8 +1,7 @@
 //! The exported functions, with the contracts of the C library's.
 //!
-//! On x86-64 each is the operation itself, from its first instruction on, and
-//! [`switch`](crate::switch) may replace that instruction. Elsewhere they are the functions of
-//! [`plain`].
+//! On x86-64 each is the operation itself, from its first instruction on. Elsewhere they are the
+//! functions of [`plain`].
 //!
 //! Two things a caller relies on without the C standard's leave are kept:
 //! - `memcpy` of buffers that overlap is a `memmove`, as it is in glibc on x86-64, where both have
@@ -44,41 +43,8 @@ pub(crate) mod plain {
         }
     }
 
-    /// Jumped to with the caller's return address on top of the stack: its call site.
-    ///
     /// # Safety
     /// As [`memcpy`].
-    #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
-    #[unsafe(naked)]
-    pub(crate) unsafe extern "C" fn mempcpy(dst: *mut u8, src: *const u8, n: usize) -> *mut u8 {
-        core::arch::naked_asm!("mov rcx, [rsp]", "jmp {}", sym mempcpy_from)
-    }
-
-    /// The result is not the kernels', so the call cannot be left to the table, which would not
-    /// know where it came from.
-    ///
-    /// # Safety
-    /// As [`memcpy`].
-    #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
-    unsafe extern "C" fn mempcpy_from(
-        dst: *mut u8,
-        src: *const u8,
-        n: usize,
-        site: usize,
-    ) -> *mut u8 {
-        if crate::learn::takes_copies(n) && !overlap(dst, src, n) {
-            // SAFETY: the caller's promise, and the buffers do not overlap.
-            unsafe { crate::learn::copy(dst, src, n, site) };
-        } else {
-            // SAFETY: the caller's promise.
-            unsafe { memcpy(dst, src, n) };
-        }
-        dst.wrapping_add(n)
-    }
-
-    /// # Safety
-    /// As [`memcpy`].
-    #[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
     pub(crate) unsafe extern "C" fn mempcpy(dst: *mut u8, src: *const u8, n: usize) -> *mut u8 {
         // SAFETY: the caller's promise.
         unsafe { memcpy(dst, src, n) };
@@ -111,10 +77,7 @@ mod exported {
     //! take, and a jump to the others.
     //!
     //! `rdi`, `rsi`, `rdx`, `rcx` hold the arguments (System V ABI); a tail jump leaves the stack
-    //! as the callee expects it. `switch` stores a jump of five bytes over the first instruction,
-    //! so that one is five bytes at least: no thread can be between them. What is shorter has
-    //! prefixes in front (0x2E, a CS override) that change nothing in 64-bit mode (Intel SDM volume
-    //! 1, 3.3.7.1).
+    //! as the callee expects it.
 
     use super::plain;
     use cachewise::entry::ways::copy;
@@ -126,7 +89,7 @@ mod exported {
     macro_rules! checked {
         ($n:literal, $room:literal, $target:path) => {
             naked_asm!(
-                concat!(".byte 0x2E, 0x2E\ncmp ", $room, ", ", $n),
+                concat!("cmp ", $room, ", ", $n),
                 "jb 2f",
                 "jmp {target}",
                 "2:",
@@ -169,7 +132,6 @@ mod exported {
         // decides meanwhile. The first instruction of each, of three bytes, is what returns dst.
         naked_asm!(
             ".hidden {chosen}",
-            ".byte 0x2E",
             "lea rax, [rdi + rdx]",
             "cmp rdx, {small}",
             "ja {elsewhere}",
@@ -343,7 +305,7 @@ mod exported {
 
 #[cfg(not(target_arch = "x86_64"))]
 mod exported {
-    //! The same in Rust, without statistics.
+    //! The same in Rust.
 
     use super::plain;
     use cachewise::raw;
@@ -401,6 +363,3 @@ mod exported {
         __memset_explicit_chk(dst: *mut u8, byte: i32, n: usize; n) -> *mut u8 = plain::memset;
     }
 }
-
-#[cfg(target_arch = "x86_64")]
-pub(crate) use exported::*;

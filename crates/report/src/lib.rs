@@ -15,7 +15,6 @@ pub mod kernels;
 pub mod matrix;
 pub mod peers;
 pub mod plot;
-pub mod programs;
 mod rows;
 pub mod sentences;
 pub mod splice;

@@ -500,6 +500,7 @@ fn nothing_decided() -> Profile {
         decisions: Vec::new(),
         parallel: Vec::new(),
         entries: Vec::new(),
+        programs: Vec::new(),
         notes: Vec::new(),
     }
 }

@@ -17,7 +17,7 @@ use fs_err as fs;
 use serde_json::{Value, json};
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// What to run, and where to write.
@@ -66,6 +66,9 @@ const RANGES: [(&str, u64); 5] = [
 pub fn run(args: &Programs) -> Result<()> {
     let programs = all(args)?;
     let begun = begin(&args.common, "programs", "cachewise-preload")?;
+    let file = "libcachewise_preload_stats.so";
+    let counter = crate::install::built("cachewise-preload-stats")?.join(file);
+    let counter = super::copied(&counter, &begun.scratch.path().join(file))?;
     let copy = begun.scratch.path().join("machine.profile");
     let profile = super::profile(args.profile.as_deref(), &copy)?;
     let mut settings = vec![("LD_PRELOAD", begun.library.clone().into_os_string())];
@@ -80,8 +83,9 @@ pub fn run(args: &Programs) -> Result<()> {
          is faster; control: the same of two runs without; CPU: CPU time with it over that \
          without; 95 % intervals",
     );
-    let mut one =
-        |turn: &Turn<'_>, script: &String| one(turn, script, &settings, args.common.rounds);
+    let mut one = |turn: &Turn<'_>, script: &String| {
+        one(turn, script, &settings, &counter, args.common.rounds)
+    };
     campaign(&args.common, &programs, table, begun, &mut one)
 }
 
@@ -99,14 +103,21 @@ fn all(args: &Programs) -> Result<Vec<(String, String)>> {
 }
 
 /// One program: prepared, run once without and once counted, then in turns.
-fn one(turn: &Turn<'_>, source: &str, with: &[Setting], most: u32) -> Result<Shown> {
+fn one(
+    turn: &Turn<'_>,
+    source: &str,
+    with: &[Setting],
+    counter: &Path,
+    most: u32,
+) -> Result<Shown> {
     let name = turn.name;
     let (mut script, seconds) = Script::prepare(turn, source, "", RUNS)?;
     let counted = turn.directory.join("counts");
     // Any user may write to it: some servers refuse to run as root.
     fs::write(&counted, "")?;
     fs::set_permissions(&counted, Permissions::from_mode(0o666))?;
-    let counting = [with, &[("CACHEWISE_STATS", counted.clone().into())]].concat();
+    let counting = [("LD_PRELOAD", counter.into()), ("CACHEWISE_STATS", counted.clone().into())];
+    let counting = [with, &counting].concat();
     script.run(&counting, "while counted")?;
     let counts = Counts::read(&text(&fs::read(&counted)?));
     let round = Duration::from_secs_f64(3.0 * seconds);

@@ -1,7 +1,7 @@
 //! What is read as a profile at all.
 
-/// The format version this library writes, and the newest it reads.
-pub const VERSION: u32 = 2;
+/// The newest format version, which a profile with `program` lines has; this library reads it.
+pub const VERSION: u32 = 3;
 
 /// The oldest it reads.
 pub(super) const OLDEST_VERSION: u32 = 1;

@@ -13,7 +13,9 @@ pub use crate::rows::{FIRST_SIZE, OPERATIONS, hints};
 pub use error::{Found, ProfileError};
 pub use format::{MAX_BYTES, VERSION};
 #[cfg(feature = "std")]
-pub use owned::{Decision, Profile, ReadError, Record, WriteError, machine_path, user_path};
+pub use owned::{
+    Decision, Profile, ProgramHint, ReadError, Record, machine_path, program_name, user_path,
+};
 
 use crate::cpu::{Caches, Signature, Text};
 use crate::cursor::Cursor;
@@ -27,6 +29,8 @@ use format::OLDEST_VERSION;
 
 /// The version that brought [`LIBC`].
 const LIBC_VERSION: u32 = 2;
+/// The version that brought [`ProgramLine`].
+const PROGRAMS_VERSION: u32 = 3;
 
 /// In place of a kernel's name in a decision: leaves the sizes to the C library.
 pub const LIBC: &str = "libc";
@@ -106,6 +110,34 @@ pub struct Parallel {
     /// The smallest size, in bytes, for which they are faster than half as many; `None` where they
     /// were at no size.
     pub from: Option<u64>,
+}
+
+/// One `program` line: the hint for the calls of one program that give none, borrowed from the
+/// profile's bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ProgramLine<'a> {
+    /// The program's [name](program_name).
+    pub program: &'a str,
+    /// One of [`HINTED`].
+    pub operation: Operation,
+    /// The smallest size it is about.
+    pub from: u64,
+    /// The largest size it is about; [`MAX_SIZE`] is written `max`.
+    pub to: u64,
+    /// [`Reuse::Soon`] or [`Reuse::Never`].
+    pub reuse: Reuse,
+}
+
+/// The operations that take a hint.
+pub const HINTED: [Operation; 4] =
+    [Operation::Copy, Operation::Move, Operation::Fill, Operation::Zero];
+
+/// The longest name of a program, in bytes.
+pub const MAX_PROGRAM_NAME: usize = 255;
+
+fn is_program_name(name: &str) -> bool {
+    let fits = |c: char| !c.is_control() && !matches!(c, ' ' | '/');
+    !name.is_empty() && name.len() <= MAX_PROGRAM_NAME && name.chars().all(fits)
 }
 
 /// One `decide` line, borrowed from the profile's bytes.
@@ -289,6 +321,14 @@ impl<'a> ProfileText<'a> {
         })
     }
 
+    /// The `program` lines, in the file's order: where two are about one size, the later one holds.
+    pub fn programs(&self) -> impl Iterator<Item = ProgramLine<'a>> + use<'a> {
+        Lines { rest: self.body, number: 0 }.filter_map(|(number, line)| match split_key(line) {
+            (b"program", rest) => program(number, rest).ok(),
+            _ => None,
+        })
+    }
+
     /// The `entry` lines, in the file's order.
     pub fn entries(&self) -> impl Iterator<Item = EntryLine<'a>> + use<'a> {
         Lines { rest: self.body, number: 0 }.filter_map(|(number, line)| match split_key(line) {
@@ -449,11 +489,7 @@ fn decision(line: u32, rest: &[u8]) -> Result<DecisionLine<'_>, ProfileError> {
     let reuse = fields.parse("reuse", accepted, |text| {
         Reuse::from_name(text).filter(|reuse| hints(operation).contains(reuse))
     })?;
-    let from = fields.parse("from", "a whole number of bytes", whole_number)?;
-    let to = fields.parse("to", "a whole number of bytes or max, not below from", |text| {
-        let to = if text == "max" { Some(MAX_SIZE) } else { whole_number(text) };
-        to.filter(|to| *to >= from)
-    })?;
+    let (from, to) = sizes(&mut fields)?;
     let kernel = fields.parse("kernel", "a kernel's name", |text| {
         text.chars().all(|c| c.is_ascii_graphic()).then_some(text)
     })?;
@@ -467,6 +503,32 @@ fn decision(line: u32, rest: &[u8]) -> Result<DecisionLine<'_>, ProfileError> {
     };
     fields.end()?;
     Ok(DecisionLine { line, operation, reuse, from, to, kernel, nearest })
+}
+
+/// The first and the last size of a range.
+fn sizes(fields: &mut Fields<'_>) -> Result<(u64, u64), ProfileError> {
+    let from = fields.parse("from", "a whole number of bytes", whole_number)?;
+    let to = fields.parse("to", "a whole number of bytes or max, not below from", |text| {
+        let to = if text == "max" { Some(MAX_SIZE) } else { whole_number(text) };
+        to.filter(|to| *to >= from)
+    })?;
+    Ok((from, to))
+}
+
+fn program(line: u32, rest: &[u8]) -> Result<ProgramLine<'_>, ProfileError> {
+    let mut fields = Fields::new(line, rest);
+    let accepted = "1 to 255 bytes of UTF-8 without space, slash and control characters";
+    let program =
+        fields.parse("program", accepted, |text| is_program_name(text).then_some(text))?;
+    let operation = fields.parse("operation", "copy, move, fill or zero", |text| {
+        Operation::from_name(text).filter(|operation| HINTED.contains(operation))
+    })?;
+    let (from, to) = sizes(&mut fields)?;
+    let reuse = fields.parse("hint", "soon or never", |text| {
+        Reuse::from_name(text).filter(|reuse| *reuse != Reuse::Unknown)
+    })?;
+    fields.end()?;
+    Ok(ProgramLine { program, operation, from, to, reuse })
 }
 
 fn entry(line: u32, rest: &[u8]) -> Result<EntryLine<'_>, ProfileError> {
@@ -557,13 +619,15 @@ impl<'a> Parser<'a> {
                 b"decide" => self.decide(line, rest)?,
                 b"parallel" => self.parallel(line, rest)?,
                 b"entry" => self.entry(line, rest)?,
+                b"program" if self.version >= PROGRAMS_VERSION => {
+                    program(line, rest)?;
+                }
                 b"end" => {
                     let body = self.bytes.get(..body).unwrap_or(&[]);
                     return self.end(line, rest, body);
                 }
                 _ => {
-                    let accepted =
-                        "cpu, caches, record, written, entry, decide, parallel, note or end";
+                    let accepted = "cpu, caches, record, written, entry, decide, program, parallel, note or end";
                     return Err(Fields::new(line, rest).error("key", key, accepted));
                 }
             }

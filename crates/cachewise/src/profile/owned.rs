@@ -3,8 +3,8 @@
 extern crate std;
 
 use super::{
-    DecisionLine, MACHINE_DIRECTORY, MAX_BYTES, MAX_SIZE, Parallel, ProfileError, ProfileText,
-    VERSION, fnv1a64, write_file_name,
+    DecisionLine, LIBC_VERSION, MACHINE_DIRECTORY, MAX_BYTES, MAX_PROGRAM_NAME, MAX_SIZE,
+    PROGRAMS_VERSION, Parallel, ProfileError, ProfileText, ProgramLine, fnv1a64, write_file_name,
 };
 use crate::cpu::{Caches, Cpu, Signature, Text};
 use crate::reuse::Reuse;
@@ -15,7 +15,7 @@ use std::boxed::Box;
 use std::fs;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
-use std::string::String;
+use std::string::{String, ToString as _};
 use std::vec::Vec;
 
 /// One decision: which kernel an operation with a hint uses for a range of sizes.
@@ -33,6 +33,21 @@ pub struct Decision {
     pub kernel: String,
     /// Beside `libc`: the kernel for where no routine of a C library can be called.
     pub nearest: Option<String>,
+}
+
+/// The hint for the calls of one program that give none.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProgramHint {
+    /// The program's [name](program_name).
+    pub program: String,
+    /// One of [`HINTED`](super::HINTED).
+    pub operation: Operation,
+    /// The smallest size it is about, in bytes.
+    pub from: u64,
+    /// The largest size it is about; [`MAX_SIZE`] for every larger one.
+    pub to: u64,
+    /// [`Reuse::Soon`] or [`Reuse::Never`].
+    pub reuse: Reuse,
 }
 
 /// The raw results a profile was decided from.
@@ -67,6 +82,7 @@ pub struct Record {
 ///     }],
 ///     parallel: vec![],
 ///     entries: vec![],
+///     programs: vec![],
 ///     notes: vec![],
 /// };
 /// assert_eq!(Profile::parse(profile.to_text().as_bytes()), Ok(profile));
@@ -90,6 +106,8 @@ pub struct Profile {
     pub parallel: Vec<Parallel>,
     /// The entry that an operation's calls take; the library's own choice for one without.
     pub entries: Vec<(Operation, String)>,
+    /// Hints for single programs; where two are about one size, the later one holds.
+    pub programs: Vec<ProgramHint>,
     /// Free text, one line each.
     pub notes: Vec<String>,
 }
@@ -112,6 +130,7 @@ impl Profile {
             decisions: text.decisions().map(Decision::from).collect(),
             parallel: text.parallel().collect(),
             entries: text.entries().map(|line| (line.operation, line.name.to_owned())).collect(),
+            programs: text.programs().map(ProgramHint::from).collect(),
             notes: text.notes().map(ToOwned::to_owned).collect(),
         })
     }
@@ -130,11 +149,11 @@ impl Profile {
         Profile::parse(&bytes).map_err(|error| of(ReadCause::Profile(Box::new(error))))
     }
 
-    /// The profile as text, in the newest format version. Control characters in free text become
-    /// spaces.
+    /// The profile as text, in the oldest format version that has all its lines. Control characters
+    /// in free text become spaces.
     ///
     /// The decisions are written as they are: [`parse`](Profile::parse) says what is wrong with
-    /// them, and [`write_atomic`](Profile::write_atomic) asks it first.
+    /// them.
     #[must_use]
     pub fn to_text(&self) -> String {
         let mut text = String::new();
@@ -148,7 +167,9 @@ impl Profile {
     fn write(&self, out: &mut String) -> fmt::Result {
         let line = |text: &str| text.replace(char::is_control, " ");
         let Caches { l1d, l2, llc, clamped } = self.caches;
-        writeln!(out, "cachewise-profile {VERSION}")?;
+        let version = if self.programs.is_empty() { LIBC_VERSION } else { PROGRAMS_VERSION };
+        writeln!(out, "cachewise-profile {version}")?;
+        let size = |to: u64| if to == MAX_SIZE { "max".to_owned() } else { to.to_string() };
         writeln!(out, "cpu {}", self.cpu)?;
         writeln!(out, "caches {l1d} {l2} {llc}{}", if clamped { " assumed" } else { "" })?;
         if let Some(Record { name, checksum }) = &self.record {
@@ -161,13 +182,7 @@ impl Profile {
             writeln!(out, "note {}", line(note))?;
         }
         for Decision { operation, reuse, from, to, kernel, nearest } in &self.decisions {
-            write!(out, "decide {operation} {reuse} {from} ")?;
-            if *to == MAX_SIZE {
-                out.push_str("max")
-            } else {
-                write!(out, "{to}")?
-            }
-            write!(out, " {kernel}")?;
+            write!(out, "decide {operation} {reuse} {from} {} {kernel}", size(*to))?;
             match nearest {
                 Some(nearest) => writeln!(out, " {nearest}")?,
                 None => out.push('\n'),
@@ -175,6 +190,9 @@ impl Profile {
         }
         for (operation, name) in &self.entries {
             writeln!(out, "entry {operation} {name}")?;
+        }
+        for ProgramHint { program, operation, from, to, reuse } in &self.programs {
+            writeln!(out, "program {program} {operation} {from} {} {reuse}", size(*to))?;
         }
         for Parallel { operation, supply, threads, from } in &self.parallel {
             write!(out, "parallel {operation} {supply} {threads} ")?;
@@ -185,34 +203,12 @@ impl Profile {
         }
         Ok(())
     }
+}
 
-    /// Writes the profile so that the name holds the old file or the whole new one, never a part:
-    /// `saving.rs` says how. A missing directory is made.
-    ///
-    /// # Errors
-    /// The decisions are not a valid profile (nothing is written then), or the file system
-    /// refuses; the error names the path.
-    #[cfg(target_os = "linux")]
-    pub fn write_atomic(&self, path: &Path) -> Result<(), WriteError> {
-        let text = self.to_text();
-        let of = |path: &Path, cause| WriteError { path: path.to_owned(), cause };
-        Profile::parse(text.as_bytes())
-            .map_err(|error| of(path, WriteCause::Profile(Box::new(error))))?;
-
-        let io = |path: &Path, doing| {
-            let path = path.to_owned();
-            move |error| WriteError { path, cause: WriteCause::Io { doing, error } }
-        };
-        if path.file_name().is_none() {
-            let error = io::Error::from(io::ErrorKind::InvalidInput);
-            return Err(io(path, "name")(error));
-        }
-        let directory = match path.parent() {
-            Some(parent) if !parent.as_os_str().is_empty() => parent,
-            _ => Path::new("."),
-        };
-        fs::create_dir_all(directory).map_err(io(directory, "create"))?;
-        crate::saving::replace_file(path, text.as_bytes()).map_err(io(path, "write"))
+impl From<ProgramLine<'_>> for ProgramHint {
+    fn from(line: ProgramLine<'_>) -> ProgramHint {
+        let ProgramLine { program, operation, from, to, reuse } = line;
+        ProgramHint { program: program.to_owned(), operation, from, to, reuse }
     }
 }
 
@@ -222,6 +218,27 @@ impl From<DecisionLine<'_>> for Decision {
         let nearest = nearest.map(ToOwned::to_owned);
         Decision { operation, reuse, from, to, kernel: kernel.to_owned(), nearest }
     }
+}
+
+/// The name that a program's `program` lines have: the last part of its path; what such a name cannot hold is
+/// `_`.
+///
+/// ```
+/// use cachewise::profile::program_name;
+/// use std::path::Path;
+///
+/// assert_eq!(program_name(Path::new("/usr/bin/redis-server")), "redis-server");
+/// assert_eq!(program_name(Path::new("./my program")), "my_program");
+/// ```
+#[must_use]
+pub fn program_name(path: &Path) -> String {
+    let file = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
+    let plain = |c: char| if c.is_control() || matches!(c, ' ' | '/') { '_' } else { c };
+    let mut name: String = file.chars().map(plain).collect();
+    while name.len() > MAX_PROGRAM_NAME {
+        name.pop();
+    }
+    name
 }
 
 /// Where this user's profile for this CPU is looked for and written:
@@ -294,36 +311,3 @@ impl fmt::Display for ReadError {
 }
 
 impl std::error::Error for ReadError {}
-
-/// Why a profile could not be written.
-#[derive(Debug)]
-pub struct WriteError {
-    path: PathBuf,
-    cause: WriteCause,
-}
-
-#[derive(Debug)]
-enum WriteCause {
-    Profile(Box<ProfileError>),
-    Io { doing: &'static str, error: io::Error },
-}
-
-impl WriteError {
-    /// The file or directory it is about.
-    #[must_use]
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-}
-
-impl fmt::Display for WriteError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let path = self.path.display();
-        match &self.cause {
-            WriteCause::Profile(error) => write!(f, "{path}: not written: {error}"),
-            WriteCause::Io { doing, error } => write!(f, "{path}: cannot {doing} it: {error}"),
-        }
-    }
-}
-
-impl std::error::Error for WriteError {}

@@ -4,7 +4,7 @@
 //! Only for texts that [`ProfileText`](crate::profile::ProfileText) accepts: the tests hold every
 //! shipped one against what it says.
 
-use crate::cpu::Identity;
+use crate::cpu::{Caches, Identity};
 use crate::entry::choice::KINDS;
 use crate::follow::{self, Resolved, Routine};
 use crate::names;
@@ -12,6 +12,7 @@ use crate::profile::{LIBC, MAX_SIZE, OPERATIONS, Parallel, Supply};
 use crate::reuse::Reuse;
 use crate::slots::{self, Slot};
 use cachewise_kernels::{Features, Operation, TABLE};
+use core::cell::OnceCell;
 
 /// More lines of a kind than any of them has.
 const MOST: usize = 64;
@@ -154,12 +155,12 @@ impl Compiled {
     }
 
     /// As [`Shipped::follow`](super::Shipped::follow).
-    pub(crate) fn follow(&self, identity: &Identity) -> Option<u16> {
+    pub(crate) fn follow(&self, identity: &Identity, caches: &OnceCell<Caches>) -> Option<u16> {
         if !identity.features.contains(self.requires?) {
             return None;
         }
         let (parallel, entries) = (self.parallel.iter(), self.entries.iter());
-        Some(follow::follow_lines(parallel, entries, self.decisions.iter(), identity))
+        Some(follow::follow_lines(parallel, entries, self.decisions.iter(), identity, caches))
     }
 }
 
@@ -251,7 +252,7 @@ mod tests {
             assert_eq!(compiled.requires, Some(requires), "{}", shipped.name);
             // One that lacks what the profile needs does not follow it, and nothing changes.
             let identity = Identity { features: Features::NONE, ..Identity::get() };
-            assert_eq!(compiled.follow(&identity), None);
+            assert_eq!(compiled.follow(&identity, &OnceCell::new()), None);
         }
     }
 

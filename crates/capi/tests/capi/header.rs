@@ -50,7 +50,7 @@ fn c_kind(declared: &str) -> String {
 
 /// The same of the functions in `src/`.
 fn definitions() -> BTreeMap<String, Vec<String>> {
-    let source = ["src/lib.rs", "src/parallel.rs", "src/sites.rs"]
+    let source = ["src/lib.rs", "src/parallel.rs"]
         .map(|file| std::fs::read_to_string(package().join(file)).expect("the source"))
         .concat();
     let functions = source.split("#[unsafe(no_mangle)]").skip(1);
@@ -147,18 +147,6 @@ fn constants_and_version_are_the_libraries() {
     }
     for reuse in cachewise::Reuse::ALL {
         let line = format!("CW_REUSE_{} = {}", reuse.name().to_uppercase(), reuse as u8);
-        assert!(header.contains(&line), "{line}");
-    }
-    use cachewise::SiteOutcome;
-    for (outcome, name) in [
-        (SiteOutcome::TooFew, "TOO_FEW"),
-        (SiteOutcome::Temporal, "TEMPORAL"),
-        (SiteOutcome::NonTemporal, "NON_TEMPORAL"),
-        (SiteOutcome::NoDifference, "NO_DIFFERENCE"),
-        (SiteOutcome::Unconfirmed, "UNCONFIRMED"),
-        (SiteOutcome::Reopened, "REOPENED"),
-    ] {
-        let line = format!("CW_SITE_{name} = {}", outcome as u8);
         assert!(header.contains(&line), "{line}");
     }
 }

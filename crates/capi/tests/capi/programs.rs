@@ -68,36 +68,11 @@ fn a_warning_goes_to_stderr_and_to_no_file_in_its_place() {
 }
 
 #[test]
-fn sites_are_right_learned_saved_and_followed() {
-    let directory = tempfile::tempdir().expect("a directory");
-    for linked in [Linked::Shared, Linked::Static] {
-        let program = compile(directory.path(), "tests/c/sites.c", C89, linked);
-        let file = directory.path().join(format!("{linked:?}.program"));
-        let told = |steps: &str, learn: &str| {
-            let mut command = Command::new(&program);
-            command.arg(steps).env("CACHEWISE_PROGRAM", &file).env("CACHEWISE_LEARN", learn);
-            command.env("HOME", "/nonexistent").env_remove("XDG_CONFIG_HOME");
-            String::from_utf8(run(command.env_remove("CACHEWISE_PROFILE")).stdout).expect("UTF-8")
-        };
-        assert_eq!(told("s", "trial"), "40 calls, tried; saved\n");
-        assert_eq!(told("s", "trial"), "80 calls, tried; saved\n");
-        let section = std::fs::read_to_string(&file).expect("saved");
-        assert!(section.contains(" site one name\n"), "{section}");
-        // The third run only follows: nothing is counted.
-        assert_eq!(told("-", "0"), "0 calls; not asked to save\n");
-        std::fs::write(&file, "damaged").expect("written");
-        let problem = "sites not saved: line 1: accepted \"cachewise-program 2\"";
-        assert_eq!(told("s", "trial"), format!("40 calls, tried; {problem}\n"));
-    }
-}
-
-#[test]
 fn examples_run_and_valgrind_has_no_complaint() {
     let directory = tempfile::tempdir().expect("a directory");
     for (source, flags, ends) in [
         ("examples/log_ring.c", C89, "bytes sent\n"),
         ("examples/snapshot.cpp", CPP, "snapshots hold\n"),
-        ("examples/publisher.c", C89, "all published\n"),
     ] {
         for linked in [Linked::Shared, Linked::Static] {
             let program = compile(directory.path(), source, flags, linked);

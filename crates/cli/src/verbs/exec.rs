@@ -1,6 +1,6 @@
 //! `cachewise exec`: a program on the library, by preload.
 
-use super::learned;
+use super::program as programs;
 use crate::args::Exec;
 use crate::progress::is_ignored;
 use crate::{output, status};
@@ -21,6 +21,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 pub(super) const LIBRARY: &str = "libcachewise_preload.so";
+/// The same, counting.
+const STATISTICS_LIBRARY: &str = "libcachewise_preload_stats.so";
 
 /// What takes the place of `--pool`.
 const NO_POOL: &str = "--pool: there is no pool under unmodified programs; glibc is as fast with \
@@ -37,8 +39,9 @@ pub fn run(args: &Exec) -> anyhow::Result<u8> {
         output::tell(&format!("cachewise: {NO_POOL}"));
         return Ok(status::USAGE);
     }
-    let profile = args.profile.as_deref().map(learned::canonical).transpose()?;
-    let library = library(LIBRARY, "--library", args.library.as_deref())?;
+    let profile = args.profile.as_deref().map(programs::canonical).transpose()?;
+    let file = if args.stats { STATISTICS_LIBRARY } else { LIBRARY };
+    let library = library(file, "--library", args.library.as_deref())?;
     let Some(program) = program(&args.program[0]) else { return Ok(NOT_FOUND) };
     if let Some(why) = out_of_reach(&program) {
         let program = program.display();
@@ -50,10 +53,14 @@ pub fn run(args: &Exec) -> anyhow::Result<u8> {
     command.arg0(&args.program[0]).args(&args.program[1..]);
     command.env("LD_PRELOAD", preload(&library)?);
     command.envs(profile.map(|profile| ("CACHEWISE_PROFILE", profile)));
-    if args.unlearned {
-        command.env_remove("CACHEWISE_PROGRAM");
-    } else if let Some(section) = section(args, &program)?.filter(|section| section.exists()) {
-        command.env("CACHEWISE_PROGRAM", section);
+    command.envs(hinted(args, &program)?.map(|name| ("CACHEWISE_PROGRAM", name)));
+    if let Some(left) = programs::left_by_learn()
+        && std::env::var_os("CACHEWISE_QUIET").is_none()
+    {
+        let left = left.display();
+        output::tell(&format!(
+            "cachewise: {left}: left by `cachewise learn`; nothing reads it any more"
+        ));
     }
     if args.stats {
         return with_statistics(command, &program);
@@ -65,22 +72,24 @@ pub fn run(args: &Exec) -> anyhow::Result<u8> {
 /// The program's file. Where there is none, that is said.
 pub(super) fn program(name: &OsStr) -> Option<PathBuf> {
     let name = Path::new(name);
-    let program = learned::find_program(name);
+    let program = programs::find(name);
     if program.is_none() {
         output::tell(&format!("cachewise: {}: program not found", name.display()));
     }
     program
 }
 
-/// The file of what was learned of the program; none where the environment names one.
-fn section(args: &Exec, program: &Path) -> anyhow::Result<Option<PathBuf>> {
+/// The name under which the profile has hints for the program; none where it has none, or where the
+/// environment names one.
+fn hinted(args: &Exec, program: &Path) -> anyhow::Result<Option<String>> {
     let profile = args.profile.as_deref();
-    match &args.name {
-        Some(name) => Ok(Some(learned::existing(name, profile)?.1)),
-        None if std::env::var_os("CACHEWISE_PROGRAM").is_some() => Ok(None),
-        // No user's directory, or a program whose name is no file's: then nothing was learned.
-        None => Ok(learned::place(&learned::name_of(program), profile).ok()),
+    if let Some(name) = &args.name {
+        programs::hints_for(name, profile)?;
+        return Ok(Some(name.clone()));
     }
+    let name = cachewise::profile::program_name(program);
+    let inherited = std::env::var_os("CACHEWISE_PROGRAM").is_some();
+    Ok((!inherited && programs::has_hints(&name, profile)).then_some(name))
 }
 
 /// Signals are for the program: we stay to tell what came of it. Whether one came.
@@ -268,7 +277,7 @@ const DEEPEST: usize = 5;
 /// What a regular file begins with: an interpreter's name, or headers.
 fn beginning(file: &Path) -> std::io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    learned::regular(file)?.take(64 << 10).read_to_end(&mut bytes)?;
+    programs::regular(file)?.take(64 << 10).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 

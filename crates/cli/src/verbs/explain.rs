@@ -1,7 +1,7 @@
 //! `cachewise explain`: a decision, and the figures behind it.
 
 use super::redraw::Loaded;
-use super::{file_of, learned, profile_in_force};
+use super::{file_of, profile_in_force, program};
 use crate::{args, output, status};
 use anyhow::{Context as _, bail};
 use cachewise::profile::{FIRST_SIZE, LIBC, MAX_SIZE, Profile, fnv1a64, libc_from};
@@ -9,7 +9,6 @@ use cachewise::{Reuse, Source, decision};
 use cachewise_experiments::LabError;
 use cachewise_kernels::{Operation, find};
 use cachewise_measure::{Record, record};
-use cachewise_report::programs;
 use cachewise_report::tuning::Tuned;
 use cachewise_report::units::bytes;
 use std::path::Path;
@@ -30,10 +29,7 @@ struct Call<'a> {
 
 /// Prints the decision, who made it, and what it was made from.
 pub fn run(args: &args::Explain) -> anyhow::Result<u8> {
-    if let Some(name) = &args.program {
-        return program(name, args);
-    }
-    let (Some(op), Some(size)) = (args.op, args.size) else { bail!("--op and --size are needed") };
+    let (op, profile, size) = (args.op, args.profile.as_deref(), args.size as u64);
     if matches!(op, Operation::Compare | Operation::Equal) && args.reuse != Reuse::Unknown {
         let (op, found) = (op.name(), args.reuse.name());
         return Err(LabError::Usage(format!(
@@ -41,23 +37,14 @@ pub fn run(args: &args::Explain) -> anyhow::Result<u8> {
         ))
         .into());
     }
-    let profile = args.profile.as_deref();
-    Call { op, size: size as u64, reuse: args.reuse, profile }.explain()
-}
-
-/// The call sites of a program.
-fn program(name: &str, args: &args::Explain) -> anyhow::Result<u8> {
-    let (name, place) = learned::existing(name, args.profile.as_deref())?;
-    let program = learned::read(&name, &place)?;
-    output::check_all(&[args.html.as_deref()])?;
-    if let Some(file) = &args.html {
-        output::write(file, programs::page(&program)?.as_bytes())?;
-        if output::is_stdout(file) {
-            return Ok(status::OK);
-        }
-    }
-    output::print(&programs::sites(&program).terminal(output::width()))?;
-    Ok(status::OK)
+    let reuse = match &args.program {
+        Some(name) => program::hints_for(name, profile)?
+            .iter()
+            .rfind(|hint| hint.operation == op && (hint.from..=hint.to).contains(&size))
+            .map_or(Reuse::Unknown, |hint| hint.reuse),
+        None => args.reuse,
+    };
+    Call { op, size, reuse, profile }.explain()
 }
 
 /// What was decided, for which sizes, by whom, and in which file that is.

@@ -136,7 +136,15 @@ pub fn run(args: &Tune) -> anyhow::Result<u8> {
         let end = keep(&record, std::slice::from_ref(&closing.because))?;
         let mut profile = profile_of(&tuning, &hardware.machine, &record.header.started, budget);
         profile.record = Some(record_of(&record_path)?);
-        profile.write_atomic(&profile_path)?;
+        // Hints for programs are not measured here, and stay.
+        profile.programs = Profile::read(&profile_path).map_or(Vec::new(), |old| old.programs);
+        let folder = profile_path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        std::fs::create_dir_all(folder.unwrap_or(Path::new(".")))
+            .with_context(|| format!("{}: its directory", profile_path.display()))?;
+        let text = profile.to_text();
+        Profile::parse(text.as_bytes())
+            .with_context(|| format!("{}: not written", profile_path.display()))?;
+        output::write_file(&profile_path, text.as_bytes())?;
         anyhow::Ok(end)
     };
     let end = match save() {
@@ -262,6 +270,7 @@ fn profile_of(tuning: &Tuning, machine: &Machine, started: &str, budget: f64) ->
         decisions: tuning.decisions.clone(),
         parallel: tuning.parallel.clone(),
         entries: tuning.entries.clone(),
+        programs: Vec::new(),
         notes: vec![format!("budget {budget:.0} s, {}", libc(machine))],
     }
 }

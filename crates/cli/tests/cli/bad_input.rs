@@ -86,14 +86,8 @@ fn unwritable_outputs_are_refused_before_anything_is_measured() {
 fn a_program_is_not_run_on_another_profile_than_the_one_named() {
     let folder = Folder::new();
     let bad = folder.write("p.profile", "cachewise-profile 2\n");
-    for verb in ["exec", "learn"] {
-        refused(&format!("{verb} --profile {bad} -- echo ran"), 1, &["--profile", &bad]);
-        refused(
-            &format!("{verb} --profile /nonexistent -- echo ran"),
-            1,
-            &["--profile /nonexistent"],
-        );
-    }
+    refused(&format!("exec --profile {bad} -- echo ran"), 1, &["--profile", &bad]);
+    refused("exec --profile /nonexistent -- echo ran", 1, &["--profile /nonexistent"]);
 }
 
 /// By Ctrl-C, or because a connection by `ssh` breaks.

@@ -11,7 +11,7 @@ pub fn libraries() -> &'static Path {
     BUILT.get_or_init(|| {
         let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("target/tmp");
         let mut cargo = Command::new(env!("CARGO"));
-        cargo.args(["build", "--release", "-p", "cachewise-preload", "--target-dir"]).arg(target);
+        cargo.args(["build", "--release", "-p", "cachewise-preload", "-p", "cachewise-preload-stats", "--target-dir"]).arg(target);
         said(cargo.current_dir(env!("CARGO_MANIFEST_DIR"))).with(0);
         target.join("release")
     })

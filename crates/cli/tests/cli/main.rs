@@ -7,8 +7,9 @@ mod exec;
 mod experiments;
 mod guides;
 #[cfg(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64"))]
-mod learning;
 mod peers;
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+mod programs;
 mod reports;
 mod structure;
 mod support;

@@ -304,12 +304,11 @@ fn no_crate_has_a_circle_of_files() {
     // What is certainly used, so that nothing is found because nothing is looked at.
     for (folder, certain) in [
         ("crates/cachewise", &[("entry/grammar", "dispatch"), ("raw", "entry/ways")][..]),
-        ("crates/learn", &[("section", "operation")]),
         ("crates/measure", &[("residency/proof", "level")]),
         ("crates/report", &[("svg/bars", "svg/elements")]),
         ("crates/experiments", &[("helper/serving", "forking"), ("twins", "experiment")]),
         ("crates/tune", &[("tuner", "race")]),
-        ("crates/cli", &[("verbs/learn", "verbs/exec"), ("", "verbs/run")]),
+        ("crates/cli", &[("verbs/explain", "verbs/program"), ("", "verbs/run")]),
         ("xtask", &[("ci", "browser")]),
     ] {
         let mut found = BTreeMap::new();

@@ -132,7 +132,7 @@ fn a_program_is_ended_with_the_command() {
                 int main(void) { signal(SIGTERM, end); puts(\"ready\"); fflush(stdout);\n\
                 for (;;) pause(); }";
     let waits = compiled(text, &folder, "waits");
-    for verb in ["exec --stats", "learn --runs 3"] {
+    for verb in ["exec --stats"] {
         let mut asked = asked_beside(&format!("{verb} -- {waits}"));
         asked.env("XDG_DATA_HOME", folder.path("data"));
         let mut child = asked.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect(verb);
@@ -161,12 +161,12 @@ fn no_folder_for_temporary_files_is_needed_but_for_statistics() {
     let without = |arguments: &str| {
         said(asked_beside(arguments).env("TMPDIR", &missing).env("HOME", folder.path("")))
     };
-    for words in ["exec", "learn"] {
+    for words in ["exec"] {
         let ended = without(&format!("{words} -- {nine}")).with(9);
         assert_eq!(ended.err, "");
     }
     without(SMALL).with(0);
-    for words in ["exec --stats", "learn --prove"] {
+    for words in ["exec --stats"] {
         let ended = without(&format!("{words} -- {nine}")).with(1);
         let option = words.rsplit(' ').next().expect("an option");
         let begin = format!("cachewise: {option}: {missing}: No such file");
@@ -181,7 +181,7 @@ fn no_folder_for_temporary_files_is_needed_but_for_statistics() {
 fn programs_run_where_there_is_no_proc() {
     let folder = Folder::new();
     let nine = compiled(NINE, &folder, "nine");
-    for words in ["exec", "learn"] {
+    for words in ["exec"] {
         let mut command = Command::new("unshare");
         let script = "mount -t tmpfs none /proc || exit 77; exec \"$@\"";
         command.args(["-r", "-m", "sh", "-c", script, "sh", env!("CARGO_BIN_EXE_cachewise")]);

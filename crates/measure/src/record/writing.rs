@@ -8,7 +8,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
-use tempfile::TempPath;
+use tempfile::{NamedTempFile, TempPath};
 
 /// Writes lines in order: the header first, the end when finished. Dropped unfinished, it finishes
 /// as interrupted, so that finished rows are kept.
@@ -32,19 +32,9 @@ impl Writer {
     /// [`RecordError::Io`] when the temporary file cannot be made.
     pub fn create(path: &Path) -> Result<Writer, RecordError> {
         let name = path.display().to_string();
-        let refused = |source| RecordError::Io { file: name.clone(), source };
-        let file_name = path
-            .file_name()
-            .ok_or_else(|| refused(io::Error::new(io::ErrorKind::InvalidInput, "names no file")))?;
-        // A file that is new: no link leads elsewhere.
-        let mut hidden = std::ffi::OsString::from(".");
-        hidden.push(file_name);
-        let file = tempfile::Builder::new()
-            .prefix(&hidden)
-            .suffix(".tmp")
-            .make_in(folder(path), |new| File::create_new(new))
-            .map_err(refused)?;
-        let (file, temporary) = file.into_parts();
+        let new = new_file(path);
+        let (file, temporary) =
+            new.map_err(|source| RecordError::Io { file: name.clone(), source })?.into_parts();
         let files = Some((temporary, path.to_path_buf()));
         Ok(Writer::new(Box::new(BufWriter::new(file)), name, files))
     }
@@ -122,12 +112,8 @@ impl Writer {
         self.output = None;
         let Some((temporary, path)) = self.files.take() else { return outcome.map(|()| end) };
         outcome?;
-        File::open(&temporary)
-            .and_then(|file| file.sync_all())
-            .and_then(|()| temporary.persist(&path).map_err(io::Error::from))
+        persist(temporary, &path)
             .map_err(|source| RecordError::Io { file: self.name.clone(), source })?;
-        // Makes the name durable. A file system that cannot sync a directory has done what it can.
-        let _ = File::open(folder(&path)).and_then(|directory| directory.sync_all());
         Ok(end)
     }
 
@@ -159,6 +145,51 @@ struct Line<'a, T> {
     kind: &'a str,
     #[serde(flatten)]
     body: &'a T,
+}
+
+/// A file beside `path`, of another name, as any file one makes.
+fn new_file(path: &Path) -> io::Result<NamedTempFile> {
+    let name = path.file_name();
+    let name = name.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "names no file"))?;
+    let mut hidden = std::ffi::OsString::from(".");
+    hidden.push(name);
+    // A file that is new: no link leads elsewhere.
+    let new = tempfile::Builder::new()
+        .prefix(&hidden)
+        .suffix(".tmp")
+        .make_in(folder(path), |new| File::create_new(new))?;
+    Ok(new)
+}
+
+/// Makes a file durable and gives it its name.
+fn persist(temporary: TempPath, path: &Path) -> io::Result<()> {
+    File::open(&temporary)?.sync_all()?;
+    temporary.persist(path)?;
+    // Makes the name durable. A file system that cannot sync a directory has done what it can.
+    let _ = File::open(folder(path)).and_then(|directory| directory.sync_all());
+    Ok(())
+}
+
+/// Whether a path is something to write into rather than a file to replace: a device, a pipe, what a
+/// process has open.
+#[must_use]
+pub fn is_special(path: &Path) -> bool {
+    let is_open = || path.read_link().is_ok_and(|to| to.starts_with("/proc"));
+    path.metadata().is_ok_and(|there| !there.is_file() && !there.is_dir()) || is_open()
+}
+
+/// Puts a file of that content in place of the one of that name, which is the old one or the whole new
+/// one at every moment, also after a crash. A device or a pipe is written into.
+///
+/// # Errors
+/// Those of the file system; what was there is there still.
+pub fn write_file(path: &Path, content: &[u8]) -> io::Result<()> {
+    if is_special(path) {
+        return std::fs::write(path, content);
+    }
+    let mut file = new_file(path)?;
+    file.write_all(content)?;
+    persist(file.into_temp_path(), path)
 }
 
 /// Where a file is.

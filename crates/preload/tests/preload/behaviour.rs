@@ -1,6 +1,6 @@
 //! What programs see of the library: the right bytes, at every moment, and the C library's manners.
 
-use crate::support::{compile, library, plain, preloaded, preloaded_two_ways, run, text};
+use crate::support::{compile, plain, preloaded, run, statistics_library, text, watched};
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::process::Command;
@@ -17,7 +17,7 @@ fn every_length_alignment_and_overlap() {
     assert_eq!(text(&output.stderr), "");
     // The functions that count are others: they have to be right as well.
     let counts = directory.path().join("counts");
-    run(preloaded(&program).env("CACHEWISE_STATS", &counts));
+    run(watched(&program, &counts).arg("libcachewise_preload_stats"));
     assert!(std::fs::read_to_string(counts).expect("counts").contains("overlap"));
 }
 
@@ -54,20 +54,10 @@ fn errno_is_zero_where_main_begins() {
     let directory = tempfile::tempdir().expect("a directory");
     let program = compile(directory.path(), "begins", &[]);
     let missing = directory.path().join("missing/file");
-    for variables in [
-        &[][..],
-        &["CACHEWISE_PROFILE"],
-        &["CACHEWISE_STATS"],
-        &["CACHEWISE_PROGRAM"],
-        &["CACHEWISE_LEARN", "CACHEWISE_PROGRAM"],
-        &["CACHEWISE_LEARN"],
-    ] {
-        let mut command = preloaded(&program);
-        command.envs(variables.iter().map(|name| match *name {
-            "CACHEWISE_LEARN" => (*name, "trial".as_ref()),
-            name => (name, missing.as_os_str()),
-        }));
-        assert_eq!(text(&run(&mut command).stdout), "0\n", "{variables:?}");
+    let mut commands = [preloaded(&program), preloaded(&program), watched(&program, &missing)];
+    commands[1].env("CACHEWISE_PROFILE", &missing);
+    for command in &mut commands {
+        assert_eq!(text(&run(command).stdout), "0\n", "{command:?}");
     }
 }
 
@@ -76,7 +66,7 @@ fn at_every_moment_of_a_process() {
     let directory = tempfile::tempdir().expect("a directory");
     let program = compile(directory.path(), "moments", &[CALLS, &["-pthread"]].concat());
     for statistics in ["0", directory.path().join("counts").to_str().expect("UTF-8")] {
-        let output = run(preloaded(&program).env("CACHEWISE_STATS", statistics));
+        let output = run(&mut watched(&program, statistics));
         assert_eq!(text(&output.stdout), "at every moment\n");
         assert_eq!(text(&output.stderr), "");
     }
@@ -127,28 +117,7 @@ fn where_there_is_least_room() {
     let expected = text(&edges(plain(&program), "512"));
     assert_eq!(expected.lines().count(), 5, "{expected}");
     for statistics in ["0", directory.path().join("counts").to_str().expect("UTF-8")] {
-        let mut command = preloaded(&program);
-        command.env("CACHEWISE_STATS", statistics);
-        assert_eq!(text(&edges(command, "512")), expected);
-    }
-    // What is known of a site is looked up at its first call, for which docs/preload.md asks for
-    // this.
-    let room = "1536";
-    let file = directory.path().join("edges.program");
-    let learn = |mut command: Command| {
-        command.env("CACHEWISE_PROGRAM", &file).env("CACHEWISE_LEARN", "trial").arg(room);
-        run(&mut command).stdout
-    };
-    let unrestricted = expected.lines().take(4).collect::<Vec<_>>().join("\n") + "\n";
-    for _ in 0..2 {
-        assert_eq!(text(&learn(preloaded_two_ways(&program))), unrestricted);
-    }
-    let learned = std::fs::read_to_string(&file).expect("saved");
-    for way in ["nt", "temporal"] {
-        std::fs::write(&file, crate::learning::decide(&learned, way)).expect("written");
-        let mut command = preloaded_two_ways(&program);
-        command.env("CACHEWISE_PROGRAM", &file);
-        assert_eq!(text(&edges(command, room)), expected, "followed: {way}");
+        assert_eq!(text(&edges(watched(&program, statistics), "512")), expected);
     }
 }
 
@@ -161,14 +130,21 @@ fn checked_forms_end_the_program_as_glibcs_do() {
         for n in [1_usize, 16, 100, 129, 300, 5000, 100_000] {
             for statistics in [Path::new("0"), &counts] {
                 let call = |mut command: Command, room: usize| {
-                    command.env("CACHEWISE_STATS", statistics);
                     command.args([form, &n.to_string(), &room.to_string()]);
                     command.output().expect("it starts")
                 };
-                assert_eq!(call(preloaded(&program), n).status.code(), Some(0), "{form} {n}");
-                assert_eq!(call(preloaded(&program), n + 4).status.code(), Some(0), "{form} {n}");
+                assert_eq!(
+                    call(watched(&program, statistics), n).status.code(),
+                    Some(0),
+                    "{form} {n}"
+                );
+                assert_eq!(
+                    call(watched(&program, statistics), n + 4).status.code(),
+                    Some(0),
+                    "{form} {n}"
+                );
                 let (ours, glibcs) =
-                    (call(preloaded(&program), n - 1), call(plain(&program), n - 1));
+                    (call(watched(&program, statistics), n - 1), call(plain(&program), n - 1));
                 assert_eq!(ours.status.signal(), Some(6), "{form} {n}");
                 assert_eq!(ours.status, glibcs.status);
                 assert_eq!(text(&ours.stderr), text(&glibcs.stderr));
@@ -226,7 +202,10 @@ fn what_cannot_be_written_ends_no_program() {
         for own in [false, true] {
             let (reader, unread) = std::io::pipe().expect("a pipe");
             drop(reader);
-            let mut command = preloaded(&program);
+            let mut command = match variable {
+                "CACHEWISE_STATS" => watched(&program, value),
+                _ => preloaded(&program),
+            };
             command.env(variable, value).stderr(unread).args(own.then_some("own"));
             let limit = || {
                 let none = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
@@ -251,8 +230,8 @@ fn a_program_with_more_privilege_than_its_caller_ignores_the_environment() {
     let directory = tempfile::tempdir().expect("a directory");
     let counts = directory.path().join("counts");
     let watched = |program: &Path| {
-        let mut command = preloaded(program);
-        command.env("CACHEWISE_STATS", &counts).env("CACHEWISE_PROFILE", "/no-such-profile");
+        let mut command = watched(program, &counts);
+        command.env("CACHEWISE_PROFILE", "/no-such-profile");
         command
     };
     let ordinary = compile(directory.path(), "secure", CALLS);
@@ -283,8 +262,8 @@ fn set_user_id(directory: &Path, counts: &Path) {
         eprintln!("set-user-id: SKIPPED, only root can make such a program");
         return;
     }
-    let library_copy = directory.join("libcachewise_preload.so.0");
-    std::fs::copy(library(), &library_copy).expect("copied");
+    let library_copy = directory.join("libcachewise_preload_stats.so.0");
+    std::fs::copy(statistics_library(), &library_copy).expect("copied");
     let search = format!("-Wl,-rpath,{},--no-as-needed", directory.display());
     let library_copy = library_copy.to_str().expect("UTF-8");
     let program = compile(directory, "secure", &[CALLS, &[&search, library_copy]].concat());

@@ -1,7 +1,7 @@
 //! Sizes that the profile leaves to the C library: its own routines do them, at every moment of a
 //! process, and this library's `memcpy` never ends in itself.
 
-use crate::support::{compile, library, preloaded, run, text};
+use crate::support::{compile, library, preloaded, run, text, watched};
 use cachewise::cpu::Signature;
 use cachewise::profile::fnv1a64;
 use std::path::{Path, PathBuf};
@@ -68,8 +68,8 @@ fn every_length_alignment_and_overlap_by_libc() {
     let program = compile(directory.path(), "exhaustive", &[CALLS, &["-ldl"]].concat());
     let counts = directory.path().join("counts");
     for statistics in [Path::new("0"), &counts] {
-        let mut command = preloaded(&program);
-        command.env("CACHEWISE_PROFILE", &profile).env("CACHEWISE_STATS", statistics);
+        let mut command = watched(&program, statistics);
+        command.env("CACHEWISE_PROFILE", &profile);
         let output = run(command.arg("libcachewise_preload"));
         assert_eq!(text(&output.stdout), "every byte right\n");
         assert_eq!(text(&output.stderr), "");
@@ -78,24 +78,15 @@ fn every_length_alignment_and_overlap_by_libc() {
 }
 
 /// In a resolver, before `main`, in signal handlers, in forked children, in threads, at exit; with
-/// statistics and with learning.
+/// statistics as well.
 #[test]
 fn libc_at_every_moment_of_a_process() {
     let directory = tempfile::tempdir().expect("a directory");
     let profile = leave_all(directory.path());
     let program = compile(directory.path(), "moments", &[CALLS, &["-pthread"]].concat());
-    let (counts, section) = (directory.path().join("counts"), directory.path().join("section"));
-    for (name, value) in [
-        ("CACHEWISE_NOTHING", "1"),
-        ("CACHEWISE_STATS", counts.to_str().expect("UTF-8")),
-        ("CACHEWISE_LEARN", "1"),
-    ] {
-        let mut command = preloaded(&program);
-        command.env("CACHEWISE_PROFILE", &profile).env("CACHEWISE_PROGRAM", &section);
-        if name != "CACHEWISE_LEARN" {
-            command.env_remove("CACHEWISE_PROGRAM");
-        }
-        let output = run(command.env(name, value));
+    for statistics in [Path::new("0"), &directory.path().join("counts")] {
+        let mut command = watched(&program, statistics);
+        let output = run(command.env("CACHEWISE_PROFILE", &profile));
         assert_eq!(text(&output.stdout), "at every moment\n");
         assert_eq!(text(&output.stderr), "");
     }

@@ -1,10 +1,8 @@
-//! Programs under `libcachewise_preload.so` as it ships, and what its file says of it.
+//! Programs under `libcachewise_preload.so` and the library that counts as they ship, and what their files say.
 #![cfg(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64"))]
 
 mod behaviour;
 mod image;
-mod known;
-mod learning;
 mod libc;
 mod middle;
 mod programs;

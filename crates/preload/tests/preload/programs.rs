@@ -25,11 +25,6 @@ fn same(program: &str, arguments: &[&str], directory: &Path) {
         let mut command = make(Path::new(program));
         command.args(arguments).current_dir(directory).output().ok()
     };
-    let trial = |program: &Path| {
-        let mut command = preloaded(program);
-        command.env("CACHEWISE_LEARN", "trial").env("CACHEWISE_PROGRAM", "learned");
-        command
-    };
     let (Some(without), Some(with)) = (shell(plain), shell(preloaded)) else {
         eprintln!("{program}: SKIPPED, not installed");
         return;
@@ -37,16 +32,6 @@ fn same(program: &str, arguments: &[&str], directory: &Path) {
     assert!(without.status.success(), "{program}: {without:?}");
     assert_eq!(with.status, without.status, "{program}: {}", String::from_utf8_lossy(&with.stderr));
     assert!(with.stdout == without.stdout, "{program} {arguments:?}: other output");
-    let mut learning = trial(Path::new(program));
-    let learning =
-        learning.args(arguments).current_dir(directory).output().expect("it started before");
-    assert_eq!(learning.status, without.status, "{program}, learning");
-    assert!(learning.stdout == without.stdout, "{program} {arguments:?}: other output, learning");
-    assert_eq!(
-        String::from_utf8_lossy(&learning.stderr),
-        String::from_utf8_lossy(&without.stderr),
-        "{program}, learning"
-    );
     assert_eq!(
         String::from_utf8_lossy(&with.stderr),
         String::from_utf8_lossy(&without.stderr),

@@ -1,6 +1,6 @@
 //! `CACHEWISE_STATS`: what is counted, where it is printed.
 
-use crate::support::{preloaded, run, text};
+use crate::support::{preloaded, run, text, watched};
 use std::path::Path;
 
 const PROGRAM: &str = r#"
@@ -68,12 +68,12 @@ fn check(told: &str) {
 fn calls_bytes_and_call_sites_go_where_they_are_wanted() {
     let directory = tempfile::tempdir().expect("a directory");
     let program = program(directory.path());
-    let told = run(preloaded(&program).env("CACHEWISE_STATS", "1"));
+    let told = run(&mut watched(&program, "1"));
     check(&text(&told.stderr));
 
     // A relative path is the starting directory's, wherever the program goes.
-    let mut command = preloaded(&program);
-    command.env("CACHEWISE_STATS", "counts").arg("/").current_dir(directory.path());
+    let mut command = watched(&program, "counts");
+    command.arg("/").current_dir(directory.path());
     let told = run(&mut command);
     assert_eq!(text(&told.stderr), "");
     check(&std::fs::read_to_string(directory.path().join("counts")).expect("the counts"));
@@ -98,10 +98,10 @@ fn a_program_that_closes_stderr_prints_there_and_nowhere_else() {
     let mut compiler = std::process::Command::new("cc");
     compiler.args(["-O1", "-fno-builtin", "-o"]).arg(&program).arg(&source);
     assert!(compiler.status().expect("a C compiler").success());
-    let told = text(&run(preloaded(&program).env("CACHEWISE_STATS", "1")).stderr);
+    let told = text(&run(&mut watched(&program, "1")).stderr);
     assert_eq!(row(&told, "copy", "512..1K"), Some((1, 1000)), "{told}");
     let other = directory.path().join("other");
-    let told = run(preloaded(&program).env("CACHEWISE_STATS", "1").arg(&other));
+    let told = run(watched(&program, "1").arg(&other));
     assert!(text(&told.stderr).contains("calls of process"), "stderr is a pipe, kept");
     assert_eq!(std::fs::read(&other).expect("made").len(), 0);
 }
@@ -127,7 +127,7 @@ fn call_sites_are_named_by_their_file_whatever_the_program_calls_itself() {
         let mut compiler = std::process::Command::new("cc");
         compiler.args(["-g", "-O1", "-fno-builtin"]).args(flags).arg("-o").arg(&program);
         assert!(compiler.arg(&source).status().expect("a C compiler").success());
-        let told = text(&run(preloaded(&program).env("CACHEWISE_STATS", "1")).stderr);
+        let told = text(&run(&mut watched(&program, "1")).stderr);
         let site = told.lines().find(|line| line.starts_with("copy") && line.contains(" site "));
         let site = site.expect("the call site").split_whitespace().last().expect("a place");
         let (file, offset) = site.rsplit_once('+').expect("a file and an offset");
@@ -146,20 +146,23 @@ fn nothing_is_printed_without_being_asked_for() {
     let directory = tempfile::tempdir().expect("a directory");
     let program = program(directory.path());
     for value in [None, Some(""), Some("0")] {
-        let mut command = preloaded(&program);
-        if let Some(value) = value {
-            command.env("CACHEWISE_STATS", value);
-        }
+        let mut command = watched(&program, "1");
+        match value {
+            Some(value) => command.env("CACHEWISE_STATS", value),
+            None => command.env_remove("CACHEWISE_STATS"),
+        };
         assert_eq!(text(&run(&mut command).stderr), "");
     }
+    // The library that does not count says nothing of it.
+    assert_eq!(text(&run(preloaded(&program).env("CACHEWISE_STATS", "1")).stderr), "");
 }
 
 #[test]
 fn a_file_that_cannot_be_written_is_told_and_the_program_runs() {
     let directory = tempfile::tempdir().expect("a directory");
     let program = program(directory.path());
-    let mut command = preloaded(&program);
-    let output = run(command.env("CACHEWISE_STATS", "/no-such-directory/counts"));
+    let mut command = watched(&program, "/no-such-directory/counts");
+    let output = run(&mut command);
     assert_eq!(
         text(&output.stderr),
         "cachewise: CACHEWISE_STATS=/no-such-directory/counts: no such file or directory; \

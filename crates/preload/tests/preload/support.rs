@@ -1,28 +1,37 @@
 //! The library as it ships, built once; C programs; running one under it.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;
 
-/// The shared library as `cargo build --release -p cachewise-preload` makes it: by itself, so that
-/// no other package's features are in it.
+/// The shared library as `cargo build --release -p cachewise-preload` makes it.
 pub fn library() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
-    BUILT.get_or_init(|| {
-        let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("target/tmp");
-        let output = Command::new(env!("CARGO"))
-            .args(["build", "--release", "-p", "cachewise-preload", "--target-dir"])
-            .arg(target)
-            .current_dir(env!("CARGO_MANIFEST_DIR"))
-            .output()
-            .expect("cargo runs");
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        let built = target.join("release/libcachewise_preload.so");
-        // A copy, since a build of the whole workspace may replace that file meanwhile.
-        let copy = Path::new(env!("CARGO_TARGET_TMPDIR")).join("libcachewise_preload.so");
-        std::fs::copy(&built, &copy).expect("the library is copied");
-        copy
-    })
+    BUILT.get_or_init(|| built("cachewise-preload"))
+}
+
+/// The one that counts.
+pub fn statistics_library() -> &'static Path {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    BUILT.get_or_init(|| built("cachewise-preload-stats"))
+}
+
+/// A library built by itself, so that no other package's features are in it.
+fn built(package: &str) -> PathBuf {
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("target/tmp");
+    let output = Command::new(env!("CARGO"))
+        .args(["build", "--release", "-p", package, "--target-dir"])
+        .arg(target)
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output()
+        .expect("cargo runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let file = format!("lib{}.so", package.replace('-', "_"));
+    // A copy, since a build of the whole workspace may replace that file meanwhile.
+    let copy = Path::new(env!("CARGO_TARGET_TMPDIR")).join(&file);
+    std::fs::copy(target.join("release").join(&file), &copy).expect("the library is copied");
+    copy
 }
 
 /// Compiles a program of `tests/c`.
@@ -48,6 +57,16 @@ pub fn preloaded(program: &Path) -> Command {
     command
 }
 
+/// The same under the library that counts, to where `CACHEWISE_STATS` says; for `0` as [`preloaded`].
+pub fn watched(program: &Path, statistics: impl AsRef<OsStr>) -> Command {
+    let mut command = preloaded(program);
+    if statistics.as_ref() != "0" {
+        command.env("LD_PRELOAD", statistics_library());
+    }
+    command.env("CACHEWISE_STATS", statistics);
+    command
+}
+
 /// The same without it.
 pub fn plain(program: &Path) -> Command {
     let mut command = Command::new(program);
@@ -58,37 +77,6 @@ pub fn plain(program: &Path) -> Command {
         }
     }
     command.env("LC_ALL", "C").env("HOME", "/nonexistent").env_remove("XDG_CONFIG_HOME");
-    command
-}
-
-/// A profile with two ways: for data that nobody reads from 256 KiB on, and by itself from 8 MiB
-/// on. What is computed from the caches has them only for sizes that depend on the machine.
-pub fn two_ways() -> &'static Path {
-    static WRITTEN: OnceLock<PathBuf> = OnceLock::new();
-    WRITTEN.get_or_init(|| {
-        let cpu = cachewise::cpu::Signature::detect();
-        let mut body = format!("cachewise-profile 1\ncpu {cpu}\ncaches 32768 1048576 16777216\n");
-        for operation in ["copy", "move", "fill", "zero"] {
-            for (hint, around) in
-                [("unknown", 8_u32 << 20), ("soon", 8 << 20), ("never", 256 << 10)]
-            {
-                let last = around - 1;
-                body += &format!("decide {operation} {hint} 256 {last} {operation}.sse2\n");
-                body += &format!("decide {operation} {hint} {around} max {operation}.sse2.nt\n");
-            }
-        }
-        let sum = cachewise::profile::fnv1a64(body.as_bytes());
-        let end = format!("end {} fnv1a64:{sum:016x}\n", body.lines().count());
-        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("two-ways.profile");
-        std::fs::write(&path, body + &end).expect("written");
-        path
-    })
-}
-
-/// A command under the library and that profile.
-pub fn preloaded_two_ways(program: &Path) -> Command {
-    let mut command = preloaded(program);
-    command.env("CACHEWISE_PROFILE", two_ways());
     command
 }
 

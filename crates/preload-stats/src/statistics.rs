@@ -8,8 +8,7 @@
 //! Not printed for a process that ends without running destructors: by `_exit`, by a signal, or
 //! replaced by `exec`.
 
-use crate::observed::{LARGE, Site};
-use crate::{os, switch};
+use crate::os;
 use cachewise_kernels as kernels;
 use core::ffi::CStr;
 use core::fmt::{self, Write as _};
@@ -17,6 +16,13 @@ use core::ptr;
 use core::sync::atomic::{
     AtomicBool, AtomicI32, AtomicPtr, AtomicU64, AtomicUsize, Ordering::Relaxed,
 };
+
+/// Calls of so many bytes and more are told apart by where they come from: below that the time of
+/// a call is too short for its place to matter.
+pub(crate) const LARGE: usize = 64 << 10;
+
+/// Where a call comes from: its return address; null where that is not known.
+pub(crate) type Site = *const u8;
 
 /// What is counted apart. `memset` of zeros is zero, `bcmp` is compare, `mempcpy` is copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,7 +82,7 @@ struct Counters {
     overlapping_site: AtomicUsize,
 }
 
-/// Set before the entries are switched, and never again.
+/// Set once by the constructor; null where nobody asked for statistics.
 static COUNTERS: AtomicPtr<Counters> = AtomicPtr::new(ptr::null_mut());
 /// Where to print: an absolute path that ends in NUL; stderr where there is none.
 static FILE: AtomicPtr<u8> = AtomicPtr::new(ptr::null_mut());
@@ -96,8 +102,7 @@ fn counters() -> Option<&'static Counters> {
     if PRINTING.load(Relaxed) {
         return None;
     }
-    // SAFETY: null, or pages for the life of the process that were stored before any entry was
-    // switched; atomics only.
+    // SAFETY: null, or pages for the life of the process, all zero at first; atomics only.
     unsafe { COUNTERS.load(Relaxed).as_ref() }
 }
 
@@ -106,14 +111,11 @@ const fn class(n: usize) -> usize {
     if octave < CLASSES { octave } else { CLASSES - 1 }
 }
 
-/// This thread's set: by its thread pointer, mixed (Knuth, TAOCP volume 3, 6.4: multiplication by
+/// This thread's set: by where its `errno` lies, mixed (Knuth, TAOCP volume 3, 6.4: multiplication by
 /// 2^64 over the golden ratio).
 fn shard() -> usize {
-    let thread: u64;
-    // SAFETY: in the System V ABI for x86-64 the thread pointer is the word at fs:0.
-    unsafe {
-        core::arch::asm!("mov {}, fs:0", out(reg) thread, options(nostack, preserves_flags, readonly));
-    }
+    // SAFETY: always callable.
+    let thread = unsafe { libc::__errno_location() } as u64;
     ((thread >> 6).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 60) as usize % SHARDS
 }
 
@@ -126,7 +128,7 @@ pub(crate) fn count(operation: Operation, n: usize) {
 
 /// Counts a large call by where it comes from.
 pub(crate) fn count_site(operation: Operation, n: usize, site: Site) {
-    let Some(counters) = counters() else { return };
+    let Some(counters) = counters().filter(|_| !site.is_null()) else { return };
     let key = site.addr() | (operation as usize) << ADDRESS_BITS;
     let start = (key as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 52;
     for step in 0..32 {
@@ -179,17 +181,13 @@ fn prepare(wanted: &CStr) -> Result<(), os::Failed> {
     } else {
         // Opened once now, so that what is wrong with it is told now.
         os::close(os::open_to_append(wanted)?);
-        let kept = os::buffer(8192).ok_or(os::Failed::UNSUITABLE)?;
-        let path = os::absolute(wanted, kept).ok_or(os::Failed::UNSUITABLE)?;
+        let kept = os::buffer(8192).ok_or(os::Failed::NO_ROOM)?;
+        let path = os::absolute(wanted, kept).ok_or(os::Failed::NO_ROOM)?;
         FILE.store(path.as_ptr().cast_mut().cast(), Relaxed);
     }
-    let pages = os::pages_of_each_process(size_of::<Counters>()).ok_or(os::Failed::UNSUITABLE)?;
+    let pages = os::pages_of_each_process(size_of::<Counters>()).ok_or(os::Failed::NO_ROOM)?;
     COUNTERS.store(pages.cast(), Relaxed);
-    let switched = switch::to_observed();
-    if switched.is_err() {
-        COUNTERS.store(ptr::null_mut(), Relaxed);
-    }
-    switched
+    Ok(())
 }
 
 /// Prints.

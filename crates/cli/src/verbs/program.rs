@@ -1,0 +1,86 @@
+//! The program that a verb runs: its file, and what the profile says of it.
+
+use anyhow::{Context as _, bail};
+use cachewise::profile::{Profile, ProgramHint, machine_path, user_path};
+use std::fs;
+use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+
+/// The profile that the option names, wherever a program looks for it from.
+pub fn canonical(profile: &Path) -> anyhow::Result<PathBuf> {
+    let named = || format!("--profile {}", profile.display());
+    let path = fs::canonicalize(profile).with_context(named)?;
+    Profile::read(&path).context("--profile")?;
+    Ok(path)
+}
+
+/// What the profile that is named, or that a program finds, says of single programs. The library's own
+/// search would say what is wrong with a profile once more.
+fn hints(profile: Option<&Path>) -> anyhow::Result<Vec<ProgramHint>> {
+    let environment = || std::env::var_os("CACHEWISE_PROFILE").map(PathBuf::from);
+    let found = || {
+        let places = [environment(), user_path(), machine_path()];
+        places.into_iter().flatten().find(|place| place.exists())
+    };
+    let profile = profile.map(Path::to_owned).or_else(found);
+    Ok(profile.map_or(Ok(Vec::new()), |file| Profile::read(&file).map(|read| read.programs))?)
+}
+
+/// Whether the profile has hints for a program of that name.
+pub fn has_hints(name: &str, profile: Option<&Path>) -> bool {
+    hints(profile).is_ok_and(|hints| hints.iter().any(|hint| hint.program == name))
+}
+
+/// The hints for a program of that name: at least one.
+///
+/// # Errors
+/// There is none; the names that there are are said.
+pub fn hints_for(name: &str, profile: Option<&Path>) -> anyhow::Result<Vec<ProgramHint>> {
+    let (own, others): (Vec<_>, Vec<_>) =
+        hints(profile)?.into_iter().partition(|hint| hint.program == name);
+    if own.is_empty() {
+        let mut known: Vec<_> = others.into_iter().map(|hint| hint.program).collect();
+        known.dedup();
+        let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+        bail!("the profile has no hints for \"{name}\"; programs in it: {known}");
+    }
+    Ok(own)
+}
+
+/// What `cachewise learn` has left beside the profile, which nothing reads any more.
+pub fn left_by_learn() -> Option<PathBuf> {
+    let directory = user_path()?.with_extension("programs");
+    directory.is_dir().then_some(directory)
+}
+
+/// As a shell finds it: by `PATH` unless there is a slash in the name.
+pub fn find(name: &Path) -> Option<PathBuf> {
+    if name.components().count() > 1 || name.is_absolute() || name.starts_with(".") {
+        return name.exists().then(|| name.to_path_buf());
+    }
+    let executable = |path: &PathBuf| {
+        fs::metadata(path).is_ok_and(|of| of.is_file() && of.permissions().mode() & 0o111 != 0)
+    };
+    std::env::split_paths(&std::env::var_os("PATH")?).map(|path| path.join(name)).find(executable)
+}
+
+/// Opens a file that is one: no pipe that never ends, and no device.
+pub fn regular(path: &Path) -> std::io::Result<fs::File> {
+    let check = |metadata: fs::Metadata| {
+        let kind = metadata.file_type();
+        let found = match () {
+            () if kind.is_file() => return Ok(()),
+            () if kind.is_dir() => "a directory",
+            () if kind.is_fifo() => "a pipe",
+            () if kind.is_socket() => "a socket",
+            () => "a device",
+        };
+        Err(std::io::Error::other(format!("found {found}, accepted a regular file")))
+    };
+    // A socket cannot be opened, and another file may come meanwhile.
+    check(fs::metadata(path)?)?;
+    let flags = libc::O_NONBLOCK | libc::O_NOCTTY;
+    let file = fs::OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+    check(file.metadata()?)?;
+    Ok(file)
+}

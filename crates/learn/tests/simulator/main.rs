@@ -1,5 +1,0 @@
-//! The learner against programs whose right answer is known: simulated caches, simulated time.
-
-mod programs;
-mod verdicts;
-mod world;

@@ -1,0 +1,245 @@
+//! What statistics ask of Linux, by system call: nothing here allocates or takes a
+//! lock.
+
+use core::ffi::{CStr, c_char, c_int, c_long, c_void};
+use core::{fmt, ptr, slice};
+
+/// Ends the program; what a panic does, where no standard library has a say in it.
+#[cfg_attr(panic = "unwind", allow(dead_code, reason = "then std has the panic handler"))]
+pub(crate) fn abort() -> ! {
+    // SAFETY: always callable.
+    unsafe { libc::abort() }
+}
+
+/// Whether the process runs with more privilege than its caller, who must not choose its files.
+pub(crate) fn is_secure() -> bool {
+    // SAFETY: always callable; reads the auxiliary vector.
+    unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
+}
+
+/// An environment variable that is set, not empty, and not `0`.
+pub(crate) fn variable(name: &CStr) -> Option<&'static CStr> {
+    if is_secure() {
+        return None;
+    }
+    // SAFETY: the name ends in NUL. Called from a constructor, where nobody changes the environment.
+    let value = unsafe { libc::getenv(name.as_ptr()) };
+    if value.is_null() {
+        return None;
+    }
+    // SAFETY: getenv's promise: a string that ends in NUL.
+    let value = unsafe { CStr::from_ptr(value) };
+    (!value.is_empty() && value != c"0").then_some(value)
+}
+
+/// Writes to stderr in one call, so that lines of several processes stay apart; nothing can be done
+/// about failure.
+pub(crate) fn write_stderr(text: &[u8]) {
+    let _ = cachewise::write_quietly(libc::STDERR_FILENO, text);
+}
+
+/// Runs `body`, then sets `errno` back: `memcpy` does not change it.
+pub(crate) fn preserving_errno(body: impl FnOnce()) {
+    // SAFETY: always callable.
+    let place = unsafe { libc::__errno_location() };
+    // SAFETY: libc's promise: a valid place for the calling thread.
+    let before = unsafe { *place };
+    body();
+    // SAFETY: as above.
+    unsafe { *place = before };
+}
+
+/// An `errno` value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Failed(c_int);
+
+impl Failed {
+    /// There is no memory for it, or no absolute path.
+    pub(crate) const NO_ROOM: Failed = Failed(libc::ENOMEM);
+}
+
+impl fmt::Display for Failed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.0 {
+            libc::ENOENT => "no such file or directory",
+            libc::ENOTDIR => "not a directory",
+            libc::EISDIR => "a directory",
+            libc::EACCES | libc::EPERM => "permission denied",
+            libc::EROFS => "read-only file system",
+            libc::ENOSPC => "no space left on device",
+            libc::EFBIG => "file too large",
+            libc::EDQUOT => "disk quota exceeded",
+            libc::EPIPE => "nobody reads it",
+            libc::ENOMEM => "out of memory",
+            libc::ENAMETOOLONG => "file name too long",
+            other => return write!(f, "error {other}"),
+        })
+    }
+}
+
+fn checked(result: c_long) -> Result<usize, Failed> {
+    usize::try_from(result).map_err(|_| {
+        // SAFETY: always callable.
+        let place = unsafe { libc::__errno_location() };
+        // SAFETY: libc's promise: a valid place for the calling thread.
+        Failed(unsafe { *place })
+    })
+}
+
+/// The calling process.
+pub(crate) fn process_id() -> u32 {
+    // SAFETY: always callable.
+    (unsafe { libc::syscall(libc::SYS_getpid) }) as u32
+}
+
+/// The absolute path of a relative one, in `into`; ends in NUL.
+pub(crate) fn absolute<'a>(path: &CStr, into: &'a mut [u8]) -> Option<&'a CStr> {
+    let mut length = 0;
+    if !path.to_bytes().starts_with(b"/") {
+        // SAFETY: `into` is writable for its length.
+        let call = unsafe { libc::syscall(libc::SYS_getcwd, into.as_mut_ptr(), into.len()) };
+        // The length counts the NUL, in whose place the slash goes.
+        length = checked(call).ok()?;
+        *into.get_mut(length.checked_sub(1)?)? = b'/';
+    }
+    let path = path.to_bytes_with_nul();
+    into.get_mut(length..)?.get_mut(..path.len())?.copy_from_slice(path);
+    CStr::from_bytes_until_nul(into).ok()
+}
+
+/// The path of the program; empty where it cannot be had.
+pub(crate) fn program(into: &mut [u8]) -> &[u8] {
+    let link = c"/proc/self/exe".as_ptr();
+    // SAFETY: the path ends in NUL, and `into` is writable for its length.
+    let length = unsafe {
+        libc::syscall(libc::SYS_readlinkat, libc::AT_FDCWD, link, into.as_mut_ptr(), into.len())
+    };
+    let path = into.get(..checked(length).unwrap_or(0)).unwrap_or(&[]);
+    // A file that was replaced meanwhile, by a new version mostly.
+    path.strip_suffix(b" (deleted)").unwrap_or(path)
+}
+
+/// Opens a file to be written at its end, made where there is none.
+pub(crate) fn open_to_append(path: &CStr) -> Result<c_int, Failed> {
+    let flags = libc::O_WRONLY | libc::O_APPEND | libc::O_CREAT | libc::O_CLOEXEC;
+    let flags = flags | libc::O_NOCTTY | libc::O_NONBLOCK;
+    // SAFETY: the path ends in NUL; the call reads nothing else of ours.
+    let opened =
+        unsafe { libc::syscall(libc::SYS_openat, libc::AT_FDCWD, path.as_ptr(), flags, 0o644) };
+    checked(opened).map(|file| file as c_int)
+}
+
+/// The same file behind another number, from `least` up; closed in what the process executes.
+pub(crate) fn duplicate(file: c_int, least: c_int) -> Result<c_int, Failed> {
+    // SAFETY: reads and changes no memory.
+    let made = unsafe { libc::syscall(libc::SYS_fcntl, file, libc::F_DUPFD_CLOEXEC, least) };
+    checked(made).map(|file| file as c_int)
+}
+
+/// Writes all of it, in one call if the system takes it so.
+pub(crate) fn write_all(file: c_int, mut text: &[u8]) -> Result<(), Failed> {
+    while !text.is_empty() {
+        match cachewise::write_quietly(file, text) {
+            Ok(written) => text = text.get(written.max(1)..).unwrap_or(&[]),
+            Err(why) if why.0 == libc::EINTR => {}
+            Err(why) => return Err(Failed(why.0)),
+        }
+    }
+    Ok(())
+}
+
+pub(crate) fn close(file: c_int) {
+    // SAFETY: the descriptor is the caller's and not used again.
+    unsafe { libc::syscall(libc::SYS_close, file) };
+}
+
+/// Which file a descriptor stands for; 0 where it stands for none.
+pub(crate) fn identity(file: c_int) -> u64 {
+    let mut status = core::mem::MaybeUninit::<libc::stat>::zeroed();
+    // SAFETY: `status` is writable for a stat.
+    if unsafe { libc::fstat(file, status.as_mut_ptr()) } != 0 {
+        return 0;
+    }
+    // SAFETY: all zero is a stat, and fstat succeeded.
+    let status = unsafe { status.assume_init() };
+    status.st_ino.rotate_left(32) ^ status.st_dev ^ status.st_rdev.rotate_left(16) ^ 1 << 63
+}
+
+/// Zeroed pages for the life of the process.
+pub(crate) fn pages(length: usize) -> Option<*mut u8> {
+    let protection = libc::PROT_READ | libc::PROT_WRITE;
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+    // SAFETY: a new anonymous mapping touches nothing that exists.
+    let start = unsafe { libc::mmap(ptr::null_mut(), length, protection, flags, -1, 0) };
+    (start != libc::MAP_FAILED).then_some(start.cast())
+}
+
+/// As [`pages`], and every forked child finds them zeroed again.
+pub(crate) fn pages_of_each_process(length: usize) -> Option<*mut u8> {
+    let start = pages(length)?;
+    // SAFETY: the mapping is ours. Where the kernel is older than 4.14, a child repeats its
+    // parent's counts.
+    unsafe { libc::madvise(start.cast(), length, libc::MADV_WIPEONFORK) };
+    Some(start)
+}
+
+/// A buffer for the life of the process.
+pub(crate) fn buffer(length: usize) -> Option<&'static mut [u8]> {
+    // SAFETY: `pages` gave that many zeroed bytes, and nobody else has them.
+    pages(length).map(|start| unsafe { slice::from_raw_parts_mut(start, length) })
+}
+
+/// What the dynamic linker knows about an address.
+pub(crate) struct Place {
+    /// The module's file; none is the program's own.
+    pub(crate) module: Option<&'static CStr>,
+    /// The address as the file counts, which is what `addr2line` takes.
+    pub(crate) offset: usize,
+    pub(crate) symbol: Option<(&'static CStr, usize)>,
+}
+
+/// The public beginning of `struct link_map`.
+#[repr(C)]
+struct LinkMap {
+    address: usize,
+    name: *const c_char,
+}
+
+/// The module and symbol that an address lies in. Takes the dynamic linker's lock: at exit
+/// only.
+pub(crate) fn place(address: usize) -> Option<Place> {
+    let text = |name: *const c_char| {
+        // SAFETY: dladdr's promise: a string that ends in NUL and lives as long as the module.
+        (!name.is_null()).then(|| unsafe { CStr::from_ptr(name) })
+    };
+    let mut found = core::mem::MaybeUninit::<libc::Dl_info>::zeroed();
+    let mut map: *mut c_void = ptr::null_mut();
+    // SAFETY: `found` is writable for a Dl_info and `map` for a pointer; any address may be asked
+    // about.
+    let known =
+        unsafe { dladdr1(address as *const c_void, found.as_mut_ptr(), &mut map, RTLD_DL_LINKMAP) };
+    // SAFETY: null, or the dynamic linker's for a module that is loaded.
+    let map = unsafe { map.cast::<LinkMap>().as_ref() };
+    let map = map.filter(|_| known != 0)?;
+    // SAFETY: all zero is a Dl_info, and dladdr1 succeeded.
+    let found = unsafe { found.assume_init() };
+    Some(Place {
+        // What it has of the program itself is how it was called, and a server may have changed
+        // that.
+        module: text(map.name).filter(|name| !name.is_empty()),
+        offset: address.wrapping_sub(map.address),
+        symbol: text(found.dli_sname)
+            .map(|name| (name, address.wrapping_sub(found.dli_saddr as usize))),
+    })
+}
+
+const RTLD_DL_LINKMAP: c_int = 2;
+
+unsafe extern "C" {
+    fn dladdr1(
+        address: *const c_void,
+        found: *mut libc::Dl_info,
+        extra: *mut *mut c_void,
+        flags: c_int,
+    ) -> c_int;
+}
