@@ -31,8 +31,7 @@ const SKIPPED: i32 = 77;
 const COMMON: &str = include_str!("../../programs/common.sh");
 
 /// What a preloaded library is told by, which is nobody's business but ours.
-const OURS: &str =
-    "PYTHON GLIBC_TUNABLES LD_PRELOAD CACHEWISE_STATS CACHEWISE_PROGRAM";
+const OURS: &str = "PYTHON GLIBC_TUNABLES LD_PRELOAD CACHEWISE_STATS CACHEWISE_PROGRAM";
 
 /// The Python that scripts are told of, if any: not the first that is found.
 pub static PYTHON: OnceLock<PathBuf> = OnceLock::new();
