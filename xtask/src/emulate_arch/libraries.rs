@@ -19,13 +19,11 @@ const EXHAUSTIVE: Program =
 pub fn test(target: &Target) -> Result<usize> {
     let mut ran = 0;
     // Each by itself, as `xtask install` does, so that neither has another package's features.
-    for package in ["cachewise-capi", "cachewise-preload"] {
+    for package in ["cachewise-capi", "cachewise-preload", "cachewise-preload-stats"] {
         cargo(target, &format!("build --release -p {package} {CORE}"))?;
     }
     let built = root().join("target/emulate-arch").join(target.triple()).join("release");
-    let preload = built.join("libcachewise_preload.so");
     needs_only_libc(target, &built.join("libcachewise_c.so"))?;
-    needs_only_libc(target, &preload)?;
 
     // A program finds the library by its soname.
     let soname = built.join("libcachewise.so.0");
@@ -42,12 +40,17 @@ pub fn test(target: &Target) -> Result<usize> {
     }
 
     let program = compile(EXHAUSTIVE, target, &built.join("exhaustive"), &[])?;
-    eprintln!("--- C program under the preload library");
-    let variable = format!("LD_PRELOAD={}", preload.display());
-    // The argument has the program check that the functions it calls are that file's.
-    let mut preloaded = target.emulated(&["-E", &variable], &program);
-    run(preloaded.arg("libcachewise_preload"), "every byte right\n")?;
-    Ok(ran + 1)
+    for library in ["libcachewise_preload", "libcachewise_preload_stats"] {
+        eprintln!("--- C program under {library}");
+        let preload = built.join(format!("{library}.so"));
+        needs_only_libc(target, &preload)?;
+        let variable = format!("LD_PRELOAD={}", preload.display());
+        // The argument has the program check that the functions it calls are that file's.
+        let mut preloaded = target.emulated(&["-E", &variable], &program);
+        run(preloaded.arg(library), "every byte right\n")?;
+        ran += 1;
+    }
+    Ok(ran)
 }
 
 fn compile(
