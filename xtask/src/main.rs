@@ -15,9 +15,9 @@ mod links;
 mod linux;
 mod matrix;
 mod nightly;
+mod programs;
 mod python;
 mod soak;
-mod whole;
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
@@ -93,8 +93,10 @@ enum Chore {
     },
     /// Build the C library and the preload library and install them, with header and pkg-config file.
     Install(install::Install),
-    /// Run real programs with and without the preload library: same output, and the time's ratio.
-    Programs(whole::programs::Programs),
+    /// What to set for programs that compute, pack, compile and serve: `cachewise advise` on each.
+    Programs(programs::Programs),
+    /// What to set for programs that allocate much: `cachewise advise` on each.
+    Applications(programs::Programs),
     /// Test the library on an emulated Arm or POWER CPU (QEMU); minutes.
     EmulateArch {
         /// powerpc64le or aarch64 [default: both].
@@ -126,7 +128,8 @@ fn main() -> Result<()> {
             Lacking::allowed(browser::run(&record.map_or_else(browser::newest_tuning, Ok)?), true)
         }
         Chore::Install(args) => install::run(&args),
-        Chore::Programs(args) => whole::programs::run(&args),
+        Chore::Programs(args) => programs::programs(&args),
+        Chore::Applications(args) => programs::applications(&args),
         Chore::EmulateArch { architecture, effort, required } => {
             emulate_arch::chore(architecture.as_deref(), &effort, required)
         }

@@ -23,6 +23,7 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 pub enum Verb {
     Tune(Tune),
+    Advise(Advise),
     /// Say whether this machine's memcpy settings are right, and what would disturb measurements here
     Doctor {
         /// One JSON object instead of text
@@ -101,6 +102,60 @@ pub struct Tune {
     /// Check the bytes of every kernel that could be chosen, time nothing, write nothing
     #[arg(long, conflicts_with_all = ["quick", "thorough", "budget", "from", "output", "system", "record", "distribution", "html", "plot"])]
     pub verify_only: bool,
+}
+
+/// Find out what to set for one program, by running it with settings and without
+#[derive(Debug, Args)]
+pub struct Advise {
+    /// How long it may take: 90s, 10min, 0.5h [default: 3min]
+    #[arg(long, value_name = "DURATION", value_parser = duration, allow_negative_numbers = true)]
+    pub budget: Option<f64>,
+    /// The program is a server: run this shell command against it once it listens, and time that
+    #[arg(long, value_name = "COMMAND")]
+    pub load: Option<String>,
+    /// With --load: the server can be used once this shell command succeeds [default: once it listens on a socket]
+    #[arg(long, value_name = "COMMAND", requires = "load")]
+    pub ready: Option<String>,
+    /// Take this number from the output in place of the time, more of it being better: the first group, or all of
+    /// it; of several, their geometric mean
+    #[arg(long, value_name = "REGEX")]
+    pub figure: Option<regex_lite::Regex>,
+    /// With --figure: less of it is better
+    #[arg(long, requires = "figure")]
+    pub less: bool,
+    /// Compare this file after each run, in place of what the program prints
+    #[arg(long, value_name = "FILE")]
+    pub compare: Vec<PathBuf>,
+    /// The program's standard input [default: none]
+    #[arg(long, value_name = "FILE")]
+    pub input: Option<PathBuf>,
+    /// Try only settings whose name matches this regular expression
+    #[arg(long, value_name = "REGEX")]
+    pub only: Option<regex_lite::Regex>,
+    /// Run every setting so often, whatever the bound, the budget and the first rounds say
+    #[arg(long, value_name = "N", conflicts_with = "budget", value_parser = clap::value_parser!(u32).range(6..=1000))]
+    pub rounds: Option<u32>,
+    /// Write the setting: for a shell, as a systemd drop-in (*.conf) or as lines of a Dockerfile (*Dockerfile*)
+    #[arg(long, value_name = "FILE")]
+    pub write: Option<PathBuf>,
+    /// Write the record as JSON lines; `-` is stdout, in place of the tables
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// Write a self-contained page; `-` is stdout, in place of the tables
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+    /// The profile to try [default: the one that `doctor` names]
+    #[arg(long, value_name = "FILE")]
+    pub profile: Option<PathBuf>,
+    /// The preload library [default: libcachewise_preload.so beside this program, in ../lib, or the one inside it]
+    #[arg(long, value_name = "FILE")]
+    pub library: Option<PathBuf>,
+    /// Seed of every random choice [default: drawn, and recorded]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    pub seed: Option<u64>,
+    /// The program and its arguments
+    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    pub program: Vec<OsString>,
 }
 
 /// List kernels, entry stubs or experiments, with aliases and a description
@@ -244,12 +299,24 @@ pub struct Export {
     /// slower; otherwise stdout stays empty and the status is 4
     #[arg(long)]
     pub untried: bool,
+    /// glibc: export for the glibc of this dynamic linker, and try it under that: another release's ld-linux-x86-64.so.2
+    #[arg(long, value_name = "FILE")]
+    pub loader: Option<PathBuf>,
+    /// glibc: write tunables.conf and systemd's drop-ins below this directory, /etc for this system, in place of
+    /// printing the setting
+    #[arg(long, value_name = "DIRECTORY")]
+    pub system: Option<PathBuf>,
+    /// With --system: what `advise` recommended for its program, from its record
+    #[arg(long, value_name = "RECORD", requires = "system")]
+    pub advice: Vec<PathBuf>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ExportForm {
     /// A GLIBC_TUNABLES setting, tried in fresh processes first
     Glibc,
+    /// Variables by which glibc, jemalloc, mimalloc and tcmalloc keep what is freed, tried in fresh processes first
+    Allocator,
     /// The profile's text
     Profile,
     /// A C header with the ranges as an array

@@ -17,6 +17,7 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     let outcome = match cli.verb {
         Verb::Tune(args) => verbs::tune::run(&args),
+        Verb::Advise(args) => verbs::advise::run(&args),
         Verb::Doctor { json } => verbs::doctor::run(json),
         Verb::List(args) => verbs::list::run(&args),
         Verb::Run(args) => verbs::run::run(&args),

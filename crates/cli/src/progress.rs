@@ -67,6 +67,11 @@ impl Bar {
         })
     }
 
+    /// What Ctrl-C sets.
+    pub fn stop(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.stop)
+    }
+
     /// Removes the line, as the end of the bar does.
     pub fn clear(&self) {
         self.bar.finish_and_clear();

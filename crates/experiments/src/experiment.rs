@@ -84,7 +84,7 @@ const REFUSED_BY: [(&str, &str, &str); 19] = [
     ("--kernels", "peers hints", "it compares whole libraries"),
     ("--kernels", "twins page-compare tcp-copies", "its candidates are its own"),
     ("--kernels", "page-fault", "its candidates are ways to get a page, not kernels"),
-    ("--kernels", "parallel", "it compares numbers of threads"),
+    ("--kernels", "parallel prefault", "it compares numbers of threads"),
     ("--size", "page-compare", "it compares pages of 4096 bytes"),
     ("--size", "page-colour", "its sizes follow from the cache"),
     ("--residency", "peers hints", "its buffers are warm"),
@@ -103,5 +103,5 @@ const REFUSED_BY: [(&str, &str, &str); 19] = [
     ),
     ("--residency", "page-compare", "pages are too many for any cache"),
     ("--residency", "extent", "an extent lies where its own last pass left it"),
-    ("--residency", "page-fault", "a fresh page is wherever it was zeroed"),
+    ("--residency", "page-fault prefault", "a fresh page is wherever it was zeroed"),
 ];

@@ -40,6 +40,12 @@ pub enum Request {
         /// Bytes per call.
         sizes: Vec<usize>,
     },
+    /// Times blocks of the allocator that are taken, written page by page, and given back: nanoseconds, by
+    /// size (`Vec<f64>`).
+    Blocks {
+        /// Bytes per block.
+        sizes: Vec<usize>,
+    },
 }
 
 /// Where the calls of a sample go.
@@ -90,7 +96,36 @@ impl Helper {
     /// # Errors
     /// When it cannot be started.
     pub fn start(program: &Path, tunables: Option<&str>) -> io::Result<Helper> {
+        Helper::by(Command::new(program), tunables)
+    }
+
+    /// Starts it with these variables in its environment.
+    ///
+    /// # Errors
+    /// When it cannot be started.
+    pub fn start_with(program: &Path, variables: &[(String, String)]) -> io::Result<Helper> {
         let mut command = Command::new(program);
+        command.envs(variables.iter().map(|(name, value)| (name, value)));
+        Helper::by(command, None)
+    }
+
+    /// Starts it by another dynamic linker, with the C library beside that one.
+    ///
+    /// # Errors
+    /// When it cannot be started.
+    pub fn start_by(loader: &Path, program: &Path, tunables: Option<&str>) -> io::Result<Helper> {
+        let mut command = Command::new(loader);
+        let beside = loader.canonicalize()?;
+        let beside = beside.parent().unwrap_or(Path::new("/"));
+        // Where Debian and Fedora have the C library, from the linker's file on.
+        let multiarch = format!("../lib/{}-linux-gnu", std::env::consts::ARCH);
+        let places = [beside.to_owned(), beside.join(multiarch), beside.join("../lib64")];
+        let places = std::env::join_paths(places).map_err(io::Error::other)?;
+        command.arg("--library-path").arg(places).arg(program);
+        Helper::by(command, tunables)
+    }
+
+    fn by(mut command: Command, tunables: Option<&str>) -> io::Result<Helper> {
         command.arg("helper").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         if let Some(tunables) = tunables {
             command.env("GLIBC_TUNABLES", tunables);

@@ -36,6 +36,7 @@ pub mod page_fault;
 mod pages;
 pub mod parallel;
 mod peers;
+mod prefault;
 mod prelude;
 mod read_batch;
 mod receive;

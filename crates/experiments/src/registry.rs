@@ -4,8 +4,8 @@ use crate::LabError;
 use crate::experiment::Experiment;
 use crate::{
     aliasing, cached_target, compare_latency, extent, hints, matrix, page_clear, page_colour,
-    page_compare, page_copy, page_fault, parallel, peers, read_batch, receive, reuse_map, roofline,
-    sticky, tcp_copies, twins, values, vector_state,
+    page_compare, page_copy, page_fault, parallel, peers, prefault, read_batch, receive, reuse_map,
+    roofline, sticky, tcp_copies, twins, values, vector_state,
 };
 
 /// All of them, in the order `list experiments` prints them.
@@ -35,6 +35,7 @@ pub const ALL: &[Experiment] = &[
     page_compare::EXPERIMENT,
     extent::EXPERIMENT,
     page_fault::EXPERIMENT,
+    prefault::EXPERIMENT,
 ];
 
 /// The experiment of that name.

@@ -5,7 +5,8 @@
 //! `RUSAGE_CHILDREN`). A server that detaches itself from who started it would escape that;
 //! [`adopt_orphans`] makes it a child of ours, and [`reap_orphans`] waits for it.
 
-use rustix::process::{WaitOptions, wait};
+use rustix::process::{Pid, Signal, WaitOptions, kill_process, wait};
+use std::collections::HashSet;
 use std::io;
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Child, ExitStatus};
@@ -24,16 +25,31 @@ pub fn usage(of: i32) -> libc::rusage {
 /// Seconds of CPU, user's and system's, of all children waited for so far and of theirs.
 pub fn cpu_seconds() -> f64 {
     let usage = usage(libc::RUSAGE_CHILDREN);
-    let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 * 1e-6;
     seconds(usage.ru_utime) + seconds(usage.ru_stime)
 }
 
-/// Waits for a child, which nobody has waited for. How it ended, and the bytes of memory that it, or the
-/// largest of those that it waited for, held at most (wait4(2), `ru_maxrss`).
+fn seconds(time: libc::timeval) -> f64 {
+    time.tv_sec as f64 + time.tv_usec as f64 * 1e-6
+}
+
+/// What a child used, and those that it waited for itself (wait4(2)).
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Used {
+    /// Seconds of CPU, user's and system's.
+    pub cpu: f64,
+    /// Seconds of CPU in the system.
+    pub system: f64,
+    /// Bytes of memory that the largest of them held at most.
+    pub peak: u64,
+    /// Page faults that read nothing from a disk.
+    pub faults: u64,
+}
+
+/// Waits for a child, which nobody has waited for: how it ended, and what it used.
 ///
 /// # Errors
 /// Somebody has waited for it.
-pub fn wait_for(child: &mut Child) -> io::Result<(ExitStatus, u64)> {
+pub fn wait_for(child: &mut Child) -> io::Result<(ExitStatus, Used)> {
     let number = i32::try_from(child.id()).map_err(io::Error::other)?;
     let mut status = 0;
     // SAFETY: zeroes are a valid rusage.
@@ -45,9 +61,16 @@ pub fn wait_for(child: &mut Child) -> io::Result<(ExitStatus, u64)> {
             return Err(error);
         }
     }
-    // In kibibytes on Linux.
-    let resident = u64::try_from(usage.ru_maxrss).unwrap_or(0) << 10;
-    Ok((ExitStatus::from_raw(status), resident))
+    let count = |number: libc::c_long| u64::try_from(number).unwrap_or(0);
+    let system = seconds(usage.ru_stime);
+    let used = Used {
+        cpu: seconds(usage.ru_utime) + system,
+        system,
+        // In kibibytes on Linux.
+        peak: count(usage.ru_maxrss) << 10,
+        faults: count(usage.ru_minflt),
+    };
+    Ok((ExitStatus::from_raw(status), used))
 }
 
 /// From now on, descendants whose parent has ended are children of this process (prctl(2),
@@ -76,6 +99,43 @@ pub fn reap_orphans(limit: Duration) -> bool {
     }
 }
 
+/// Ends all children that are left, and theirs: asked first, killed after `grace`. How many there were.
+///
+/// Only where all children are a program's that has ended: see [`adopt_orphans`], by which those of a child
+/// that ends become ours in turn.
+pub fn end_all(grace: Duration) -> usize {
+    let mut ended = HashSet::new();
+    let begun = Instant::now();
+    loop {
+        let signal = if begun.elapsed() < grace { Signal::TERM } else { Signal::KILL };
+        for child in own_children() {
+            if signal == Signal::KILL || !ended.contains(&child) {
+                // It may have ended just now; nobody has waited for it, so that the number is its own.
+                let _ = kill_process(child, signal);
+            }
+            ended.insert(child);
+        }
+        let is_over = begun.elapsed() > 4 * grace;
+        if reap_orphans(Duration::from_millis(10)) || is_over {
+            return ended.len();
+        }
+    }
+}
+
+/// Children of this process, from proc(5).
+fn own_children() -> Vec<Pid> {
+    let own = std::process::id().to_string();
+    let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let child = |entry: std::fs::DirEntry| {
+        let number: i32 = entry.file_name().to_str()?.parse().ok()?;
+        let stat = std::fs::read_to_string(entry.path().join("stat")).ok()?;
+        // The name before it, in brackets, may hold anything: state and parent follow the last bracket.
+        let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
+        (fields.nth(1)? == own).then(|| Pid::from_raw(number)).flatten()
+    };
+    processes.filter_map(child).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -84,9 +144,9 @@ mod tests {
     fn a_child_is_waited_for_once_and_says_what_it_held() {
         let mut child =
             std::process::Command::new("sh").args(["-c", "exit 3"]).spawn().expect("sh");
-        let (status, resident) = wait_for(&mut child).expect("a child");
+        let (status, used) = wait_for(&mut child).expect("a child");
         assert_eq!(status.code(), Some(3));
-        assert!(resident >= 64 << 10, "no shell does with less: {resident}");
+        assert!(used.peak >= 64 << 10 && used.faults > 10, "no shell does with less: {used:?}");
         assert!(wait_for(&mut child).is_err(), "it was waited for");
     }
 }

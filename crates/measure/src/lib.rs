@@ -11,6 +11,7 @@
 //! | [`calls`] | how are single calls distributed? |
 //! | [`sampler`] | which candidate spent how long, round by round? |
 //! | [`verify`] | did it move the right bytes? |
+//! | [`costs`] | what do a page fault and a block cost here? |
 //! | [`turns`], [`children`] | which whole program runs when, and what CPU did it use? |
 //! | [`stats`], [`unpaired`] | is the difference real? |
 //! | [`agreement`] | do two choices come to the same? |
@@ -29,6 +30,7 @@ mod caches;
 pub mod calls;
 pub mod children;
 pub mod clock;
+pub mod costs;
 mod cpu;
 mod error;
 mod latency;

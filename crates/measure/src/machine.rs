@@ -10,7 +10,9 @@ use crate::units::bytes;
 use cachewise_kernels::Features;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
 /// A machine, as records carry it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -310,6 +312,44 @@ fn tunables_of(listing: &str) -> BTreeMap<String, String> {
     listing.lines().filter_map(row).collect()
 }
 
+impl Libc {
+    /// The glibc of a dynamic linker's file, with what is in force under these tunables.
+    ///
+    /// # Errors
+    /// It cannot be run, or is none of glibc's.
+    pub fn of_loader(loader: &Path, tunables: &str) -> io::Result<Libc> {
+        let asked = |option: &str| {
+            let mut command = Command::new(loader);
+            let output = command.arg(option).env("GLIBC_TUNABLES", tunables).output()?;
+            Ok::<_, io::Error>(String::from_utf8_lossy(&output.stdout).into_owned())
+        };
+        // `ld.so (Debian GLIBC 2.41-12) stable release version 2.41.`
+        let first = asked("--version")?;
+        let version = first.lines().next().unwrap_or_default().rsplit("version ").next();
+        let version = version.unwrap_or_default().trim_end_matches('.').to_owned();
+        let libc = Libc { name: "glibc".to_owned(), version, tunables: BTreeMap::new() };
+        if libc.release().is_none() {
+            return Err(io::Error::other("found no version of glibc, accepted its dynamic linker"));
+        }
+        Ok(Libc { tunables: tunables_of(&asked("--list-tunables")?), ..libc })
+    }
+
+    /// The dynamic linker of this process; `None` in a static program, and with another C library.
+    pub fn loader() -> Option<PathBuf> {
+        #[cfg(target_env = "gnu")]
+        return loader_path().map(PathBuf::from);
+        #[cfg(not(target_env = "gnu"))]
+        None
+    }
+
+    /// The numbers of glibc's release; `None` for other libraries.
+    pub fn release(&self) -> Option<(u32, u32)> {
+        let mut numbers = self.version.split('.').map(str::parse::<u32>);
+        let release = numbers.next()?.ok().zip(numbers.next()?.ok());
+        release.filter(|_| self.name == "glibc")
+    }
+}
+
 fn libc_here() -> Libc {
     let mut here = Libc { name: "unknown".to_owned(), ..Libc::default() };
     #[cfg(target_env = "gnu")]
@@ -320,7 +360,7 @@ fn libc_here() -> Libc {
         let version = unsafe { std::ffi::CStr::from_ptr(version) };
         here.name = "glibc".to_owned();
         here.version = version.to_string_lossy().into_owned();
-        let list = |loader| std::process::Command::new(loader).arg("--list-tunables").output();
+        let list = |loader| Command::new(loader).arg("--list-tunables").output();
         if let Some(Ok(output)) = loader_path().map(list) {
             here.tunables = tunables_of(&String::from_utf8_lossy(&output.stdout));
         }

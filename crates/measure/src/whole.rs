@@ -1,7 +1,6 @@
 //! Whole programs: started, waited for, timed, run in turns, and compared.
 //!
-//! Everything that runs programs which nobody here wrote does it by these: `cachewise learn --prove`
-//! and the chores of `xtask`. How many rounds there are is settled before the first one
+//! Everything that runs programs which nobody here wrote does it by these: `cachewise advise`. How many rounds there are is settled before the first one
 //! ([`turns::rounds`]).
 
 use crate::stats::{LEAST_ROUNDS, PairedRatio};
@@ -25,7 +24,9 @@ pub const SEED: u64 = 1;
 /// How often a run in turns says how far it is.
 const SAID_EVERY: Duration = Duration::from_secs(15);
 /// How often it is looked whether to stop.
-const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
+const LOOK: i64 = 50_000_000;
+/// And how soon after the start.
+const SOON: i64 = 1_500_000;
 
 /// One run of a program.
 #[derive(Debug)]
@@ -37,6 +38,12 @@ pub struct Run {
     /// Bytes of memory that the largest of its processes held at most, of those that it waited for
     /// itself.
     pub resident: u64,
+    /// Seconds of CPU in the system, of the same processes.
+    pub system: f64,
+    /// Their page faults that read nothing from a disk.
+    pub faults: u64,
+    /// Processes that it left running, and that were ended after it.
+    pub left: usize,
     /// How it ended.
     pub status: ExitStatus,
     /// What it printed.
@@ -57,7 +64,8 @@ pub enum Ended {
 }
 
 /// Runs it in a process group of its own, which is killed after `limit`, or once `stop` is set. Its
-/// output goes to files in `directory`: what it leaves running holds no pipe open that is waited for.
+/// output goes to files in `directory`: what it leaves running holds no pipe open that is waited for, and is
+/// ended after [`ENDING`].
 ///
 /// # Errors
 /// The program cannot be started, or its files cannot be written.
@@ -67,17 +75,62 @@ pub fn run(
     limit: Duration,
     stop: &AtomicBool,
 ) -> io::Result<Ended> {
+    run_watched(command, directory, limit, stop, &mut |_| ())
+}
+
+/// The same, and `watch` is told its number now and then while it runs, and soon after its start.
+///
+/// # Errors
+/// Those of [`run`].
+pub fn run_watched(
+    command: &mut Command,
+    directory: &Path,
+    limit: Duration,
+    stop: &AtomicBool,
+    watch: &mut dyn FnMut(Pid),
+) -> io::Result<Ended> {
+    run_one(command, directory, limit, stop, watch, true)
+}
+
+/// The same beside another child of this process, which is left alone; and so is what the program leaves.
+///
+/// # Errors
+/// Those of [`run`].
+pub fn run_beside(
+    command: &mut Command,
+    directory: &Path,
+    limit: Duration,
+    stop: &AtomicBool,
+    watch: &mut dyn FnMut(Pid),
+) -> io::Result<Ended> {
+    run_one(command, directory, limit, stop, watch, false)
+}
+
+fn run_one(
+    command: &mut Command,
+    directory: &Path,
+    limit: Duration,
+    stop: &AtomicBool,
+    watch: &mut dyn FnMut(Pid),
+    alone: bool,
+) -> io::Result<Ended> {
     let [output, errors] = ["output", "errors"].map(|name| directory.join(name));
     command.stdout(File::create(&output)?).stderr(File::create(&errors)?).process_group(0);
     let (begun, used) = (Instant::now(), children::cpu_seconds());
     let mut child = command.spawn()?;
     let group = Pid::from_child(&child);
     let watched = pidfd_open(group, PidfdFlags::empty())?;
+    let mut look = SOON;
     let cut = loop {
-        match poll(&mut [PollFd::new(&watched, PollFlags::IN)], Some(&LOOK)) {
+        let next = Timespec { tv_sec: 0, tv_nsec: look.min(LOOK) };
+        match poll(&mut [PollFd::new(&watched, PollFlags::IN)], Some(&next)) {
             Ok(0) if stop.load(Ordering::Relaxed) => break Some(Ended::Stopped),
             Ok(0) if begun.elapsed() >= limit => break Some(Ended::TooLong),
-            Ok(0) | Err(rustix::io::Errno::INTR) => {}
+            Ok(0) => {
+                watch(group);
+                look += look / 2;
+            }
+            Err(rustix::io::Errno::INTR) => {}
             Ok(_) => break None,
             Err(error) => return Err(error.into()),
         }
@@ -86,15 +139,18 @@ pub fn run(
         // Not waited for yet, so that its number is still its own.
         kill_process_group(group, Signal::KILL)?;
     }
-    let (status, resident) = children::wait_for(&mut child)?;
+    let (status, used_itself) = children::wait_for(&mut child)?;
     let seconds = begun.elapsed().as_secs_f64();
-    children::reap_orphans(ENDING);
+    let is_over = !alone || children::reap_orphans(ENDING);
+    let left = if is_over { 0 } else { children::end_all(ENDING) };
     if let Some(cut) = cut {
         return Ok(cut);
     }
     let told = String::from_utf8_lossy(&fs::read(&errors)?).trim().to_owned();
     let cpu = children::cpu_seconds() - used;
-    Ok(Ended::Run(Run { seconds, cpu, resident, status, output: fs::read(&output)?, told }))
+    let children::Used { system, peak: resident, faults, .. } = used_itself;
+    let output = fs::read(&output)?;
+    Ok(Ended::Run(Run { seconds, cpu, resident, system, faults, left, status, output, told }))
 }
 
 /// What runs in turns took, by candidate.

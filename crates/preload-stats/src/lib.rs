@@ -6,6 +6,7 @@
 //! ```
 //!
 //! - [`entries`] has the exported functions: each counts its call, then does it.
+//! - [`blocks`] counts calls of the allocator, and hands them on.
 //! - [`statistics`] has the counters, and prints at exit; [`os`] is what that asks of Linux.
 //!
 //! A library of its own, so that a program which nobody watches executes nothing for the
@@ -18,6 +19,7 @@
 #[cfg(panic = "unwind")]
 extern crate std;
 
+mod blocks;
 mod entries;
 mod os;
 mod statistics;

@@ -76,6 +76,8 @@ struct CallSite {
 /// All zero at first, as fresh pages are.
 struct Counters {
     shards: [[[Count; CLASSES]; OPERATIONS.len()]; SHARDS],
+    /// Calls of the allocator.
+    blocks: [Count; SHARDS],
     sites: [CallSite; SITES],
     lost: Count,
     overlapping: Count,
@@ -123,6 +125,13 @@ fn shard() -> usize {
 pub(crate) fn count(operation: Operation, n: usize) {
     if let Some(counters) = counters() {
         counters.shards[shard()][operation as usize][class(n)].add(n);
+    }
+}
+
+/// Counts a block that is asked for.
+pub(crate) fn block(n: usize) {
+    if let Some(counters) = counters() {
+        counters.blocks[shard()].add(n);
     }
 }
 
@@ -254,6 +263,11 @@ fn describe(counters: &Counters, text: &mut Text<'_>) -> fmt::Result {
             writeln!(text, "{name:<9} {:>12} {all_calls:>14} {all_bytes:>18}", "all")?;
         }
     }
+    let sum = |of: fn(&Count) -> &AtomicU64| -> u64 {
+        counters.blocks.iter().map(|count| of(count).load(Relaxed)).sum()
+    };
+    let (calls, bytes) = (sum(|count| &count.calls), sum(|count| &count.bytes));
+    writeln!(text, "{:<9} {:>12} {calls:>14} {bytes:>18} malloc, calloc, realloc", "block", "all")?;
     describe_sites(counters, text)?;
     let overlapping = counters.overlapping.calls.load(Relaxed);
     if overlapping > 0 {

@@ -32,6 +32,7 @@ type Form = fn(&[cachewise_measure::Row]) -> Vec<Table>;
 
 /// The experiments whose tables have a form of their own, the source document's.
 const FORMS: &[(&str, Form)] = &[
+    ("advise", forms::advise::tables),
     ("page-clear", forms::page_loops::tables),
     ("page-copy", forms::page_loops::tables),
     ("reuse-map", forms::reuse_map::tables),

@@ -22,7 +22,7 @@ use std::sync::atomic::AtomicBool;
 
 pub(super) const LIBRARY: &str = "libcachewise_preload.so";
 /// The same, counting.
-const STATISTICS_LIBRARY: &str = "libcachewise_preload_stats.so";
+pub(super) const STATISTICS_LIBRARY: &str = "libcachewise_preload_stats.so";
 
 /// What takes the place of `--pool`.
 const NO_POOL: &str = "--pool: there is no pool under unmodified programs; glibc is as fast with \
@@ -247,6 +247,11 @@ pub(super) fn preload(library: &Path) -> anyhow::Result<OsString> {
     let others = std::env::var_os("LD_PRELOAD").filter(|others| !others.is_empty());
     let all: Vec<OsString> = [library.into()].into_iter().chain(others).collect();
     Ok(all.join(OsStr::new(":")))
+}
+
+/// Whether a program would have more privilege than its caller.
+pub(super) fn is_privileged(program: &Path) -> bool {
+    fs::metadata(program).is_ok_and(|of| of.permissions().mode() & 0o6000 != 0)
 }
 
 /// Why the dynamic linker will not preload anything into this program.

@@ -1,19 +1,22 @@
 //! `cachewise export`: the decisions in other forms.
 
+mod allocator;
+
 use crate::args::{Export, ExportForm};
 use crate::progress::Bar;
 use crate::{output, status};
 use anyhow::Context;
 use cachewise::profile::{Decision, MAX_SIZE, Profile, fnv1a64};
+use cachewise_advise::written;
 use cachewise_experiments::LabError;
 use cachewise_experiments::helper::{Helper, Request};
 use cachewise_experiments::recorder::Progress;
 use cachewise_experiments::tunables;
 use cachewise_kernels::Operation;
-use cachewise_measure::record::names::TUNED_LIBC;
+use cachewise_measure::record::names::{RECOMMENDED, TUNED_LIBC};
 use cachewise_measure::{
-    CellKey, Clock, Decisions, Header, Machine, NoiseSnapshot, PairedRatio, Record, Row, State,
-    Writer, record,
+    CellKey, Clock, Decisions, Header, Libc, Machine, NoiseSnapshot, PairedRatio, Record, Row,
+    State, Writer, record,
 };
 use cachewise_report::advice;
 use cachewise_report::closing::{Answer, Closing, Trust};
@@ -21,24 +24,54 @@ use serde_json::json;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+/// The glibc to export for: this process's, or that of a dynamic linker's file.
+struct For<'a> {
+    loader: Option<&'a Path>,
+    libc: Libc,
+}
+
 /// Prints the profile named, or the one in force, in the form asked for.
 pub fn run(args: &Export) -> anyhow::Result<u8> {
     if args.untried && args.form != ExportForm::Glibc {
         let refusal = "--untried: found with another form, accepted with `export glibc`";
         return Err(LabError::Usage(refusal.to_owned()).into());
     }
+    for (option, given) in
+        [("--loader", args.loader.is_some()), ("--system", args.system.is_some())]
+    {
+        if given && args.form != ExportForm::Glibc {
+            let refusal =
+                format!("{option}: found with another form, accepted with `export glibc`");
+            return Err(LabError::Usage(refusal).into());
+        }
+    }
     let path = args.profile.as_deref().or_else(|| super::profile_in_force());
-    let profile = match path {
-        Some(path) => Profile::read(path)?,
+    let profile = || {
+        match path {
+        Some(path) => anyhow::Ok(Profile::read(path)?),
         None => super::shipped_in_force().context(
             "there is no profile for this CPU to export; `cachewise tune` makes one, --profile names one",
-        )?,
+        ),
+    }
     };
     match args.form {
-        ExportForm::Profile => output::print(&profile.to_text())?,
-        ExportForm::Json => output::print(&as_json(&profile))?,
-        ExportForm::C => output::print(&header(&profile))?,
-        ExportForm::Glibc => return glibc(path, &profile, args.untried),
+        ExportForm::Profile => output::print(&profile()?.to_text())?,
+        ExportForm::Json => output::print(&as_json(&profile()?))?,
+        ExportForm::C => output::print(&header(&profile()?))?,
+        ExportForm::Allocator => return allocator::run(),
+        ExportForm::Glibc => {
+            let loader = args.loader.as_deref();
+            let libc = match loader {
+                Some(loader) => Libc::of_loader(loader, "")
+                    .with_context(|| format!("--loader {}", loader.display()))?,
+                None => Machine::describe().libc,
+            };
+            let (found, setting) = glibc(path, &profile()?, args.untried, &For { loader, libc })?;
+            return match &args.system {
+                Some(directory) => system(directory, setting.as_deref(), &args.advice, found),
+                None => setting.map_or(Ok(found), |setting| print_setting(&setting)),
+            };
+        }
     }
     Ok(status::OK)
 }
@@ -106,23 +139,48 @@ const PAIRS: usize = 7;
 /// The name in the record of what was tried.
 const EXPERIMENT: &str = "export-glibc";
 
-/// The value of `GLIBC_TUNABLES` for a profile.
-pub(super) fn tunables_of(profile: &Profile) -> String {
-    tunables::line(&profile.decisions)
+/// The value of `GLIBC_TUNABLES` for a profile, under this glibc; empty under another C library.
+pub(super) fn tunables_of(profile: &Profile, libc: &Libc) -> String {
+    libc.release().map_or_else(String::new, |release| tunables::line(&profile.decisions, release))
+}
+
+/// An error unless a glibc has in force what the setting says.
+fn check_in_force(setting: &str, of: &For<'_>) -> anyhow::Result<()> {
+    let Some(loader) = of.loader.map(Path::to_owned).or_else(Libc::loader) else { return Ok(()) };
+    let in_force = Libc::of_loader(&loader, setting)?.tunables;
+    let number = |text: &str| u64::from_str_radix(text.trim_start_matches("0x"), 16).ok();
+    for (name, value) in setting.split(':').filter_map(|one| one.split_once('=')) {
+        let short = name.rsplit('.').next().unwrap_or(name);
+        let found = in_force.get(short);
+        if found.is_none_or(|found| number(found) != number(value)) {
+            let found = found.map_or("nothing", String::as_str);
+            anyhow::bail!(
+                "glibc {}: {name}: found {found} in force where {value} was set; accepted: what was set",
+                of.libc.version
+            );
+        }
+    }
+    Ok(())
 }
 
 /// The setting where it was shown to pay, alone on stdout so that a shell can take it; what was seen on
 /// stderr, and in a record beside the profile, from which `doctor` answers.
-fn glibc(path: Option<&Path>, profile: &Profile, untried: bool) -> anyhow::Result<u8> {
-    let setting = tunables_of(profile);
+fn glibc(
+    path: Option<&Path>,
+    profile: &Profile,
+    untried: bool,
+    of: &For<'_>,
+) -> anyhow::Result<(u8, Option<String>)> {
+    let setting = tunables_of(profile, &of.libc);
     if setting.is_empty() {
         output::tell(
             "cachewise: the profile leaves copies and fills to libc: there is nothing to set",
         );
-        return Ok(status::INCONCLUSIVE);
+        return Ok((status::INCONCLUSIVE, None));
     }
+    check_in_force(&setting, of)?;
     if untried {
-        return print_setting(&setting);
+        return Ok((status::OK, Some(setting)));
     }
     let operations = [Operation::Copy, Operation::Fill];
     let processes = PAIRS * operations.len() * 2;
@@ -140,11 +198,12 @@ fn glibc(path: Option<&Path>, profile: &Profile, untried: bool) -> anyhow::Resul
         for pair in 0..PAIRS {
             // In turns, and in turn who goes first.
             for with in [pair % 2, 1 - pair % 2] {
-                let of_child = child(operation, (with == 1).then_some(setting.as_str()))?;
+                let of_child =
+                    child(operation, (with == 1).then_some(setting.as_str()), of.loader)?;
                 if bar.cancelled() {
                     bar.clear();
                     output::tell("cachewise: interrupted; the setting was not tried to the end");
-                    return Ok(status::INTERRUPTED);
+                    return Ok((status::INTERRUPTED, None));
                 }
                 times[with].iter_mut().zip(of_child).for_each(|(all, time)| all.push(time));
                 bar.advance(operation.name(), 1.0);
@@ -168,15 +227,62 @@ fn glibc(path: Option<&Path>, profile: &Profile, untried: bool) -> anyhow::Resul
     };
     let trust = Trust::of(&rows, &warnings, false);
     output::tell(&Closing { answer, because, trust, next: next.to_owned() }.to_string());
-    // Beside the profile; of a shipped one there is no file.
-    let kept = path.map_or(Ok(()), |path| keep(path, profile, machine, &setting, rows));
+    // Beside the profile; of a shipped one there is no file. Another glibc's is nothing that `doctor` asks for.
+    let kept = path
+        .filter(|_| of.loader.is_none())
+        .map_or(Ok(()), |path| keep(path, profile, machine, &setting, rows));
     if let Err(error) = kept {
         output::tell(&format!("note: not kept for `doctor`: {error:#}"));
     }
     if answer != Answer::Yes {
-        return Ok(status::INCONCLUSIVE);
+        return Ok((status::INCONCLUSIVE, None));
     }
-    print_setting(&setting)
+    Ok((status::OK, Some(setting)))
+}
+
+/// Writes `tunables.conf` and systemd's drop-ins below a directory, `/etc` for this system: what pays for every program,
+/// and what `advise` recommended for single ones.
+fn system(
+    directory: &Path,
+    setting: Option<&str>,
+    advice: &[PathBuf],
+    found: u8,
+) -> anyhow::Result<u8> {
+    let mut sections = Vec::new();
+    let mut files = Vec::new();
+    for path in advice {
+        let record = record::read(path)?;
+        let recommended = record.header.settings.get(RECOMMENDED);
+        let variables = recommended.and_then(|set| set.as_object()).with_context(|| {
+            let found = "found no recommended setting, accepted a record of `advise` that has one";
+            format!("{}: {found}", path.display())
+        })?;
+        let program = record.rows.first().map_or("", |row| row.cell.operation.as_str()).to_owned();
+        let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
+        if let Some(tunables) = variables.get("GLIBC_TUNABLES") {
+            sections.push((program.clone(), text(tunables)));
+        }
+        let variables = variables.iter().map(|(name, value)| (name.clone(), text(value)));
+        let variables: Vec<_> = variables.collect();
+        let place = format!("systemd/system/{program}.service.d/cachewise.conf");
+        files.push((directory.join(place), written::drop_in(&variables)));
+    }
+    if setting.is_none() && files.is_empty() {
+        return Ok(found);
+    }
+    let conf = written::tunables_conf(setting.unwrap_or_default(), &sections);
+    files.push((directory.join("tunables.conf"), conf));
+    for (file, text) in files {
+        if let Some(folder) = file.parent() {
+            std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
+        }
+        output::write_file(&file, text.as_bytes())?;
+        output::tell(&format!("written: {}", file.display()));
+    }
+    output::tell(
+        "tunables.conf is read by glibc 2.44 and later, after `ldconfig`; older ones take the drop-ins alone",
+    );
+    Ok(status::OK)
 }
 
 fn print_setting(setting: &str) -> anyhow::Result<u8> {
@@ -229,11 +335,19 @@ pub(super) fn tried(path: &Path, profile: &Profile) -> Option<(String, Answer, S
 }
 
 /// Times libc in a fresh process, at the sizes of [`TRIED`].
-fn child(operation: Operation, tunables: Option<&str>) -> anyhow::Result<Vec<f64>> {
+fn child(
+    operation: Operation,
+    tunables: Option<&str>,
+    loader: Option<&Path>,
+) -> anyhow::Result<Vec<f64>> {
     let program = std::env::current_exe().context("cannot find this program")?;
     // glibc reads its tunables when a process starts; without any, whatever this one has must go.
-    let mut helper = Helper::start(&program, Some(tunables.unwrap_or_default()))
-        .context("a fresh process could not be started")?;
+    let tunables = Some(tunables.unwrap_or_default());
+    let helper = match loader {
+        Some(loader) => Helper::start_by(loader, &program, tunables),
+        None => Helper::start(&program, tunables),
+    };
+    let mut helper = helper.context("a fresh process could not be started")?;
     let request = Request::Sizes { operation: operation.name().to_owned(), sizes: TRIED.to_vec() };
     helper.ask(&request).context("timing libc in a fresh process")
 }

@@ -1,5 +1,6 @@
 //! One file per verb. Each returns the exit status.
 
+pub mod advise;
 pub mod compare;
 pub mod doctor;
 pub mod exec;

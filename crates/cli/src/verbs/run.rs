@@ -15,6 +15,7 @@ use cachewise_experiments::launches::merge;
 use cachewise_experiments::recorder::{Progress as _, Recorder};
 use cachewise_experiments::registry;
 use cachewise_experiments::{Options, Setting};
+use cachewise_measure::Machine;
 use cachewise_measure::record::names::{SHARED, TUNED_LIBC};
 use cachewise_measure::record::{self, Record};
 use cachewise_measure::{NoiseSnapshot, Note, Warning, Writer, warnings};
@@ -49,7 +50,9 @@ pub fn run(args: &Run) -> anyhow::Result<u8> {
     let mut bench = Bench::new(args.seed.unwrap_or_else(super::drawn_seed), args.memory)?;
     // The profile in force decides for the library and, in glibc's terms, for libc.
     let follows = super::profile_in_force().and_then(|path| Profile::read(path).ok());
-    let tunables = follows.as_ref().filter(|_| cfg!(target_env = "gnu")).map(tunables_of);
+    let libc = Machine::describe().libc;
+    let tunables = follows.as_ref().filter(|_| cfg!(target_env = "gnu"));
+    let tunables = tunables.map(|profile| tunables_of(profile, &libc));
     let nothing_to_set = tunables.as_ref().is_some_and(String::is_empty);
     let tunables = tunables.filter(|_| !nothing_to_set);
     let is_peers = experiment.name == "peers";

@@ -1,5 +1,7 @@
 //! The command as a user meets it, one module a theme; `support` starts it.
 
+#[cfg(target_os = "linux")]
+mod advise;
 mod bad_input;
 mod environment;
 #[cfg(all(target_os = "linux", target_env = "gnu"))]

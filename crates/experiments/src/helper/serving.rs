@@ -7,8 +7,8 @@ use crate::compare_latency::launch;
 use crate::forking::Looper;
 use crate::routines::libc_reference;
 use crate::tuned_libc::Elsewhere;
-use cachewise_kernels::Operation;
-use cachewise_measure::Plan;
+use cachewise_kernels::{Operation, PAGE_SIZE};
+use cachewise_measure::{Clock, Plan, stats};
 use serde::Serialize;
 use serde_json::Value;
 use std::io::{self, BufRead, Write};
@@ -31,6 +31,7 @@ pub fn serve(input: impl BufRead, mut output: impl Write) -> io::Result<()> {
             // Whoever asked for it ends this process, which needs no asking.
             Ok(Request::Calls(order)) => answer(launch::run(&order, &|| false)),
             Ok(Request::Sizes { operation, sizes }) => answer(times(&operation, &sizes)),
+            Ok(Request::Blocks { sizes }) => answer(Ok::<_, LabError>(blocks(&sizes))),
         };
         send(&mut output, &answer)?;
         output.flush()?;
@@ -53,6 +54,28 @@ fn times(operation: &str, sizes: &[usize]) -> Result<Vec<f64>, LabError> {
         let task = Task { operation, size, cell: Cell::warm(), plan };
         let found = bench.routines(&task, &[libc_reference(operation)], true, &|| false)?;
         Ok(found.row(0, 0).median_ns())
+    };
+    sizes.iter().map(time).collect()
+}
+
+/// What a block of this process's allocator takes: taken, a byte of each page written, given back.
+fn blocks(sizes: &[usize]) -> Vec<f64> {
+    const ROUNDS: usize = 31;
+    let clock = Clock::calibrate();
+    let time = |&size: &usize| {
+        let round = |_| {
+            let from = clock.now();
+            let mut block = Vec::<u8>::with_capacity(size);
+            block
+                .spare_capacity_mut()
+                .iter_mut()
+                .step_by(PAGE_SIZE)
+                .for_each(|byte| _ = byte.write(1));
+            drop(std::hint::black_box(block));
+            clock.nanoseconds(from, clock.now())
+        };
+        // What it keeps of the first is what the others meet.
+        stats::median(&(0..ROUNDS).map(round).collect::<Vec<f64>>())
     };
     sizes.iter().map(time).collect()
 }

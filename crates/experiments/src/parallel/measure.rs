@@ -45,7 +45,7 @@ impl Workers for Pool {
 }
 
 /// Numbers of threads that are tried: powers of two below all, and all.
-fn counts(all: usize) -> Vec<usize> {
+pub(crate) fn counts(all: usize) -> Vec<usize> {
     let below = (1..).map(|log| 1 << log).take_while(|count| *count < all);
     below.chain((all > 1).then_some(all)).collect()
 }

@@ -3,6 +3,7 @@
 mod measure;
 
 pub use measure::Pool;
+pub(crate) use measure::counts;
 
 use crate::experiment::Experiment;
 use cachewise_kernels::Operation;

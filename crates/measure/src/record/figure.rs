@@ -101,4 +101,6 @@ pub enum FigureKind {
     HeatMap,
     /// The rows' histograms, with their running tally.
     Histogram,
+    /// A dot with its interval per candidate on one axis, with a line at the reference and one at the bound.
+    Dots,
 }

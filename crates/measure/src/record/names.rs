@@ -133,6 +133,24 @@ pub const BYSTANDER_WALK: &str = "bystander beside the scrubber";
 pub const SCRUB_BASE: &str = "start 4, stop 0, non-temporal";
 /// The same by temporal stores.
 pub const SCRUB_THROUGH: &str = "temporal";
+/// A program as it is, which `advise` compares settings with.
+pub const PLAIN: &str = "plain";
+/// States: all settings beside the plain program, their CPU time, and fresh runs of the best.
+pub const ADVISED_RACE: &str = "race";
+/// See [`ADVISED_RACE`].
+pub const ADVISED_CPU: &str = "CPU time";
+/// See [`ADVISED_RACE`].
+pub const ADVISED_FRESH: &str = "fresh runs";
+/// Figure: bytes of memory that the largest process held at most.
+pub const PEAK: &str = "peak_bytes";
+/// Figure: the same over the plain program's.
+pub const PEAK_RATIO: &str = "peak_ratio";
+/// Setting of a record of `advise`: the variables that it recommends.
+pub const RECOMMENDED: &str = "recommended";
+/// Figure: page faults of a run.
+pub const PAGE_FAULTS: &str = "page_faults";
+/// Figure: no setting's time is less than this part of the plain program's, by what was counted.
+pub const LEAST_RATIO: &str = "least_ratio";
 /// What earlier records call candidates.
 pub(super) const OLD_CANDIDATES: [(&str, &str); 2] =
     [("start 4, stop 0, around", SCRUB_BASE), ("through the cache", SCRUB_THROUGH)];

@@ -1,5 +1,6 @@
 //! Tables in the form of the source documents, one file per experiment or pair of experiments.
 
+pub mod advise;
 pub mod cached_target;
 pub mod compare_latency;
 pub mod grids;

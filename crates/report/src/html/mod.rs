@@ -310,6 +310,7 @@ fn note(plot: &Plot) -> String {
         }
         FigureKind::Bars if plot.value == Quantity::Cost => "Medians of the three parts, stacked",
         FigureKind::Bars => "Medians, whiskers their 95 % intervals",
+        FigureKind::Dots => "Dots are estimates, lines beside them their 95 % intervals",
         FigureKind::HeatMap if ratio => {
             "Time over the reference's: below 1 is faster; the heavy line is break-even"
         }
@@ -330,7 +331,7 @@ pub fn numbers(plot: &Plot, panel: &Panel) -> Table {
     match plot.kind {
         FigureKind::Curve => curve_numbers(plot, panel),
         FigureKind::Histogram => histogram_numbers(plot, panel),
-        FigureKind::Bars | FigureKind::HeatMap => point_numbers(plot, panel),
+        FigureKind::Bars | FigureKind::Dots | FigureKind::HeatMap => point_numbers(plot, panel),
     }
 }
 

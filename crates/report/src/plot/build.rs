@@ -4,6 +4,7 @@ use super::data::{Axis, Key, Panel, Plot, Point, Series, agree_on_colours};
 use super::value::{Coordinate, Quantity, Spread, Unit, axis_title, coordinate};
 use crate::cost::median;
 use crate::units::bytes;
+use cachewise_measure::record::names::LEAST_RATIO;
 use cachewise_measure::record::{distinct, groups};
 use cachewise_measure::{CellKey, Figure, FigureKind, Histogram, Machine, Record, Row};
 use std::collections::BTreeMap;
@@ -156,6 +157,13 @@ fn rules(x: &Axis, machine: &Machine) -> Vec<(f64, &'static str)> {
     levels.into_iter().filter_map(rule).filter(fits).collect()
 }
 
+/// Of dots: the reference, and the bound where one is known.
+fn lines(rows: &[&Row]) -> Vec<(f64, &'static str)> {
+    let bound = rows.iter().find_map(|row| row.figure(LEAST_RATIO));
+    let bound = bound.map(|bound| (bound, "the bound"));
+    bound.into_iter().chain([(1.0, "the plain program")]).collect()
+}
+
 /// A candidate's name in the legend: without its operation where panels say which.
 fn key_name(row: &Row, several_operations: bool) -> &str {
     let technique = row.candidate.strip_prefix(&row.cell.operation);
@@ -210,7 +218,10 @@ pub fn plot(record: &Record, figure: &Figure) -> Option<Plot> {
         };
         let series: Vec<Series> = keys.iter().enumerate().filter_map(series).collect();
         if series.iter().any(|s| !s.points.is_empty() || s.histogram.is_some()) {
-            let rules = rules(&x, &record.header.machine);
+            let rules = match figure.kind {
+                FigureKind::Dots => lines(&members),
+                _ => rules(&x, &record.header.machine),
+            };
             panels.push(Panel { title, x, y, series, rules });
         }
     }

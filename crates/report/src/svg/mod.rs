@@ -4,6 +4,7 @@
 
 mod bars;
 mod curve;
+mod dots;
 mod elements;
 mod heat;
 mod histogram;
@@ -31,6 +32,7 @@ fn draw(plot: &Plot, panel: &Panel) -> (f64, Vec<String>) {
         FigureKind::Bars => bars::draw(plot, panel),
         FigureKind::HeatMap => heat::draw(plot, panel),
         FigureKind::Histogram => histogram::draw(plot, panel),
+        FigureKind::Dots => dots::draw(plot, panel),
     }
 }
 

@@ -3,7 +3,7 @@
 
 mod canvas;
 
-use crate::plot::{Panel, Plot, Quantity, Scale, Series, bins};
+use crate::plot::{Panel, Plot, Quantity, Scale, Series, bins, range};
 use crate::units::{significant, time};
 use cachewise_measure::FigureKind;
 use canvas::Canvas;
@@ -40,6 +40,7 @@ pub fn plot(plot: &Plot, style: Style) -> String {
             FigureKind::Bars => bars(plot, panel, width),
             FigureKind::HeatMap => heat(plot, panel, width),
             FigureKind::Histogram => histogram(plot, panel, width),
+            FigureKind::Dots => dots(plot, panel, width),
         });
     }
     lines.iter().map(|line| format!("{}\n", line.trim_end())).collect()
@@ -182,6 +183,41 @@ fn bars(plot: &Plot, panel: &Panel, width: usize) -> Vec<String> {
     }
     if plot.value == Quantity::Cost {
         lines.push("█ operation ▒ reader ░ bystander".to_owned());
+    }
+    lines.extend((beyond > 0).then(|| format!("{beyond} more in the report")));
+    lines
+}
+
+/// A dot with its interval for each candidate on one axis, `|` at the lines.
+fn dots(plot: &Plot, panel: &Panel, width: usize) -> Vec<String> {
+    const VALUE: usize = 7;
+    let (dots, beyond) = plot.bars(panel, MOST_BARS);
+    let longest = dots.iter().map(|dot| dot.name.chars().count()).max().unwrap_or(0);
+    let name_width = longest.min(width * 2 / 5);
+    let room = width.saturating_sub(name_width + VALUE + 2).max(8);
+    let values = dots.iter().flat_map(|dot| [dot.point.value.low, dot.point.value.high]);
+    let ends = range(values.chain(panel.rules.iter().map(|(at, _)| *at)));
+    let scale = Scale::new(ends, false, (0.0, room as f64 - 1.0));
+    let column = |value: f64| (scale.at(value).round().max(0.0) as usize).min(room - 1);
+    let mut lines = Vec::new();
+    for dot in &dots {
+        let mut drawn = vec![' '; room];
+        for (at, _) in &panel.rules {
+            drawn[column(*at)] = '|';
+        }
+        let value = dot.point.value;
+        for part in &mut drawn[column(value.low)..=column(value.high)] {
+            *part = '-';
+        }
+        drawn[column(value.mid)] = 'o';
+        let mid = pad_left(&plot.value.write(value.mid), VALUE);
+        let drawn: String = drawn.into_iter().collect();
+        lines.push(format!("{} {mid} {drawn}", pad(&dot.name, name_width)));
+    }
+    let names: Vec<&str> = panel.rules.iter().map(|(_, name)| *name).collect();
+    if !names.is_empty() {
+        lines
+            .extend(fold(&format!("| from the left: {}; less is better", names.join(", ")), width));
     }
     lines.extend((beyond > 0).then(|| format!("{beyond} more in the report")));
     lines

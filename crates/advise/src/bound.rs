@@ -1,0 +1,119 @@
+//! How much of a run could be gained at most: by page faults that do not happen, and by copies, fills
+//! and comparisons that are done by the fastest routine.
+
+use crate::counts::Counts;
+
+/// Below this share of a run nothing is worth a setting.
+pub const WORTH: f64 = 0.02;
+
+/// Relates what was counted to what it costs here.
+pub struct Costs<'a> {
+    /// Seconds of a page fault on this machine: mapped, written, given back.
+    pub fault: f64,
+    /// Seconds of a call to the C library's allocator and back.
+    pub block: f64,
+    /// Nanoseconds by which the fastest routine beats libc in one call, by operation and bytes.
+    pub saved: &'a dyn Fn(&str, u64) -> f64,
+}
+
+/// What one run did.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Seen {
+    /// By the clock on the wall.
+    pub seconds: f64,
+    /// Of CPU in the system.
+    pub system: f64,
+    /// Page faults that read nothing from a disk.
+    pub faults: f64,
+    /// Page faults of a program that does nothing.
+    pub idle_faults: f64,
+}
+
+/// Parts of a run, 0 to 1.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Bound {
+    /// Page faults, and the system's work for memory.
+    pub faults: f64,
+    /// Copies, fills and comparisons; `None` where nothing could be counted.
+    pub copies: Option<f64>,
+    /// Calls of the allocator; `None` where nothing could be counted.
+    pub blocks: Option<f64>,
+}
+
+impl Bound {
+    /// Of a run, and of what the library counted in one like it.
+    pub fn of(seen: &Seen, counts: Option<&Counts>, costs: &Costs<'_>) -> Bound {
+        let share = |seconds: f64| (seconds / seen.seconds.max(1e-6)).clamp(0.0, 1.0);
+        // A fault costs its caller more than its own time: tables that are walked again, lines that zeroing
+        // pushed out. So it counts twice, and never more than the system's whole time.
+        let faults = 2.0 * (seen.faults - seen.idle_faults).max(0.0) * costs.fault;
+        let of_calls = |counts: &Counts| -> f64 {
+            let calls = counts.calls.iter();
+            let saved = calls.map(|((operation, size), (calls, bytes))| {
+                let mean = bytes.checked_div(*calls).unwrap_or(*size);
+                *calls as f64 * (costs.saved)(operation, mean).max(0.0) * 1e-9
+            });
+            saved.sum()
+        };
+        Bound {
+            faults: share(faults.min(seen.system)),
+            copies: counts.map(|counts| share(of_calls(counts))),
+            blocks: counts.and_then(|counts| counts.blocks).map(|n| share(n as f64 * costs.block)),
+        }
+    }
+
+    /// All of it.
+    pub fn total(&self) -> f64 {
+        let all = self.faults + self.copies.unwrap_or(0.0) + self.blocks.unwrap_or(0.0);
+        all.min(1.0)
+    }
+
+    /// Whether it is shown that nothing is worth a setting.
+    pub fn is_nothing(&self) -> bool {
+        self.copies.is_some() && self.blocks.is_some() && self.total() < WORTH
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn counts(blocks: Option<u64>) -> Counts {
+        let key = ("copy".to_owned(), 1 << 20);
+        Counts {
+            processes: 1,
+            calls: [(key, (100, 100 << 20))].into(),
+            blocks,
+            ..Counts::default()
+        }
+    }
+
+    fn bound(seen: Seen, counts: Option<&Counts>) -> Bound {
+        let saved = |operation: &str, size: u64| match operation {
+            "copy" => size as f64 / 10.0,
+            _ => 1e12,
+        };
+        Bound::of(&seen, counts, &Costs { fault: 1e-6, block: 2e-8, saved: &saved })
+    }
+
+    #[test]
+    fn a_bound_is_the_sum_of_its_parts() {
+        let seen = Seen { seconds: 1.0, system: 0.5, faults: 100_100.0, idle_faults: 100.0 };
+        let found = bound(seen, Some(&counts(Some(1_000_000))));
+        assert!((found.faults - 0.2).abs() < 1e-9, "{found:?}");
+        assert!((found.copies.expect("counted") - 0.010_485_76).abs() < 1e-9, "{found:?}");
+        assert!((found.blocks.expect("counted") - 0.02).abs() < 1e-9, "{found:?}");
+        assert!(!found.is_nothing());
+        // Never more than the system's time, nor than the run.
+        assert!(bound(Seen { system: 0.1, ..seen }, None).faults < 0.100_001);
+        assert!(bound(Seen { seconds: 0.05, ..seen }, Some(&counts(None))).total() <= 1.0);
+    }
+
+    #[test]
+    fn nothing_is_said_to_be_shown_where_something_was_not_counted() {
+        let idle = Seen { seconds: 100.0, ..Seen::default() };
+        assert!(bound(idle, Some(&counts(Some(10)))).is_nothing());
+        assert!(!bound(idle, Some(&counts(None))).is_nothing());
+        assert!(!bound(idle, None).is_nothing());
+    }
+}

@@ -1,0 +1,178 @@
+//! A server under load: started, awaited, loaded by another command, ended.
+
+use cachewise_measure::children;
+use cachewise_measure::whole::{self, Ended, Run};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
+use std::process::{Child, Command};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// How long a server may take until it listens, and to end when asked to.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// How often it is asked.
+const OFTEN: Duration = Duration::from_millis(5);
+
+/// What is run against a server.
+pub struct Load {
+    /// A line for the shell.
+    pub line: String,
+    /// Succeeds once the server can be used; without it, when the server listens.
+    pub ready: Option<String>,
+}
+
+impl Load {
+    /// Starts the server, waits until it listens, runs the load, and ends the server. The seconds are
+    /// the load's, and so is what was printed; CPU, memory and faults are the server's.
+    pub fn run(
+        &self,
+        server: &mut Command,
+        directory: &Path,
+        limit: Duration,
+        stop: &AtomicBool,
+        watch: &mut dyn FnMut(Pid),
+    ) -> std::io::Result<Ended> {
+        let [output, errors] = ["server-output", "server-errors"].map(|name| directory.join(name));
+        server.stdout(File::create(output)?).stderr(File::create(&errors)?).process_group(0);
+        let mut child = server.spawn()?;
+        let pid = Pid::from_child(&child);
+        let begun = Instant::now();
+        let told = || {
+            let text = fs::read(&errors).unwrap_or_default();
+            String::from_utf8_lossy(&text).trim().to_owned()
+        };
+        while !self.is_ready(pid) {
+            // Not waited for here: how it ended is asked below.
+            let ended = has_ended(pid);
+            if ended || stop.load(Ordering::Relaxed) || begun.elapsed() > PATIENCE.min(limit) {
+                let stopped = stop.load(Ordering::Relaxed);
+                end(&mut child)?;
+                if stopped {
+                    return Ok(Ended::Stopped);
+                }
+                let what = if ended { "ended before it listened" } else { "does not listen" };
+                let told = told();
+                let last = told.lines().last().unwrap_or_default();
+                return Err(std::io::Error::other(format!("the server {what}: {last}")));
+            }
+            std::thread::sleep(OFTEN);
+        }
+        watch(pid);
+        let loaded = whole_of(&self.line, directory, limit, stop, pid, watch);
+        let used = end(&mut child)?;
+        let Ended::Run(run) = loaded? else {
+            return Ok(if stop.load(Ordering::Relaxed) { Ended::Stopped } else { Ended::TooLong });
+        };
+        let children::Used { cpu, system, peak, faults } = used;
+        Ok(Ended::Run(Run { cpu, system, resident: peak, faults, ..run }))
+    }
+
+    fn is_ready(&self, server: Pid) -> bool {
+        match &self.ready {
+            Some(line) => {
+                let mut shell = Command::new("sh");
+                shell.args(["-c", line]).stdin(std::process::Stdio::null());
+                shell.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null());
+                shell.status().is_ok_and(|status| status.success())
+            }
+            None => listens(server),
+        }
+    }
+}
+
+/// Runs the load; the server is looked at meanwhile.
+fn whole_of(
+    line: &str,
+    directory: &Path,
+    limit: Duration,
+    stop: &AtomicBool,
+    server: Pid,
+    watch: &mut dyn FnMut(Pid),
+) -> std::io::Result<Ended> {
+    let mut load = Command::new("sh");
+    load.args(["-c", line]).stdin(std::process::Stdio::null());
+    whole::run_beside(&mut load, directory, limit, stop, &mut |_| watch(server))
+}
+
+fn has_ended(pid: Pid) -> bool {
+    use rustix::process::{WaitId, WaitIdOptions, waitid};
+    let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    !matches!(waitid(WaitId::Pid(pid), options), Ok(None))
+}
+
+/// Asks it to end, waits, and ends what is left.
+fn end(server: &mut Child) -> std::io::Result<children::Used> {
+    let pid = Pid::from_child(server);
+    // It may have ended by itself; it was not waited for, so that the number is its own.
+    let _ = kill_process(pid, Signal::TERM);
+    let begun = Instant::now();
+    while !has_ended(pid) {
+        if begun.elapsed() > PATIENCE {
+            let _ = kill_process_group(pid, Signal::KILL);
+            break;
+        }
+        std::thread::sleep(OFTEN);
+    }
+    let (_, used) = children::wait_for(server)?;
+    children::end_all(whole::ENDING);
+    Ok(used)
+}
+
+/// Whether a process of this tree listens on a socket, by proc(5).
+fn listens(server: Pid) -> bool {
+    let listening = listening();
+    let mut left = vec![server.as_raw_nonzero().get()];
+    while let Some(pid) = left.pop() {
+        let place = Path::new("/proc").join(pid.to_string());
+        let files = fs::read_dir(place.join("fd")).into_iter().flatten().flatten();
+        let links = files.filter_map(|entry| fs::read_link(entry.path()).ok());
+        let is_one = |link: &Path| {
+            let text = link.to_string_lossy();
+            let inode = text.strip_prefix("socket:[").and_then(|rest| rest.strip_suffix(']'));
+            inode.is_some_and(|inode| listening.contains(inode))
+        };
+        if links.into_iter().any(|link| is_one(&link)) {
+            return true;
+        }
+        for task in fs::read_dir(place.join("task")).into_iter().flatten().flatten() {
+            let children = fs::read_to_string(task.path().join("children")).unwrap_or_default();
+            left.extend(children.split_whitespace().filter_map(|pid| pid.parse::<i32>().ok()));
+        }
+    }
+    false
+}
+
+/// Inodes of the sockets that listen.
+fn listening() -> BTreeSet<String> {
+    let mut inodes = BTreeSet::new();
+    // Column of the state, how it reads where one listens, and column of the inode.
+    let tables = [("tcp", 3, "0A", 9), ("tcp6", 3, "0A", 9), ("unix", 3, "00010000", 6)];
+    for (table, state, listens, inode) in tables {
+        let text = fs::read_to_string(Path::new("/proc/net").join(table)).unwrap_or_default();
+        let lines = text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+        let found = lines.filter(|fields| fields.get(state) == Some(&listens));
+        inodes
+            .extend(found.filter_map(|fields| fields.get(inode).map(|inode| (*inode).to_owned())));
+    }
+    inodes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_socket_that_listens_is_found() {
+        let own = rustix::process::getpid();
+        let socket = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+        assert!(listens(own));
+        drop(socket);
+        let directory = tempfile::tempdir().expect("a directory");
+        let _socket =
+            std::os::unix::net::UnixListener::bind(directory.path().join("s")).expect("a socket");
+        assert!(listens(own));
+    }
+}

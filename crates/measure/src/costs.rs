@@ -1,0 +1,84 @@
+//! What memory costs on this machine by other means than copying: a page fault, a block of the allocator, a
+//! byte of libc's. A few milliseconds each; good to some ten per cent, for bounds.
+
+use crate::MeasureError;
+use crate::arena::{Arena, PagePolicy};
+use crate::stats::median;
+use cachewise_kernels::PAGE_SIZE;
+use memmap2::MmapMut;
+use std::hint::black_box;
+use std::io;
+use std::time::Instant;
+
+const ROUNDS: usize = 5;
+/// Bytes of memory that faults are timed in: more than most caches hold.
+const FAULTED: usize = 32 << 20;
+/// Blocks that are alive at once, and their sizes' range.
+const BLOCKS: usize = 512;
+const LARGEST_BLOCK: usize = 2048;
+
+/// Seconds of a page fault of a base page: memory taken, a byte of each page written, given back.
+///
+/// # Errors
+/// There is no memory.
+pub fn page_fault() -> io::Result<f64> {
+    let mut rounds = Vec::new();
+    for _ in 0..ROUNDS {
+        let begun = Instant::now();
+        let mut pages = MmapMut::map_anon(FAULTED)?;
+        #[cfg(target_os = "linux")]
+        // Without huge pages in the system, there is nothing to refuse.
+        let _ = pages.advise(memmap2::Advice::NoHugePage);
+        pages.iter_mut().step_by(PAGE_SIZE).for_each(|byte| *byte = 1);
+        black_box(&pages);
+        drop(pages);
+        rounds.push(begun.elapsed().as_secs_f64());
+    }
+    Ok(median(&rounds) / (FAULTED / PAGE_SIZE) as f64)
+}
+
+/// Seconds of taking a block of up to 2 KiB from the system's allocator and giving it back, among others.
+pub fn block() -> f64 {
+    let mut random = fastrand::Rng::with_seed(1);
+    let mut blocks: Vec<Vec<u8>> = (0..BLOCKS).map(|_| Vec::with_capacity(64)).collect();
+    let (mut rounds, calls) = (Vec::new(), 64 * BLOCKS);
+    for _ in 0..ROUNDS {
+        let begun = Instant::now();
+        for _ in 0..calls {
+            let at = random.usize(..BLOCKS);
+            blocks[at] = black_box(Vec::with_capacity(random.usize(1..LARGEST_BLOCK)));
+        }
+        rounds.push(begun.elapsed().as_secs_f64());
+    }
+    median(&rounds) / calls as f64
+}
+
+/// Seconds of a byte that libc copies, of large operands that no cache holds.
+///
+/// # Errors
+/// There is no memory.
+pub fn byte() -> Result<f64, MeasureError> {
+    let arena = Arena::new(2 * FAULTED, PagePolicy::Small, 1)?;
+    let start = arena.as_mut_ptr();
+    let mut rounds = Vec::new();
+    for _ in 0..ROUNDS {
+        let begun = Instant::now();
+        // SAFETY: two halves of the arena.
+        unsafe { start.wrapping_add(FAULTED).copy_from_nonoverlapping(start, FAULTED) };
+        rounds.push(begun.elapsed().as_secs_f64());
+    }
+    Ok(median(&rounds) / FAULTED as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn costs_are_times_of_memory() {
+        let fault = page_fault().expect("memory");
+        assert!((1e-9..1e-3).contains(&fault), "{fault}");
+        assert!((1e-10..1e-4).contains(&block()));
+        assert!((1e-12..1e-6).contains(&byte().expect("memory")));
+    }
+}

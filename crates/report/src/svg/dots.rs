@@ -1,0 +1,70 @@
+//! A dot with its interval for each candidate on one axis; lines at the reference and at the bound.
+
+use super::elements::*;
+use crate::plot::range;
+
+/// More than these are left to the table.
+const MOST: usize = 32;
+const ROW: f64 = 24.0;
+const TOP: f64 = 6.0;
+const LEFT: f64 = 8.0;
+const RIGHT: f64 = WIDTH - 8.0;
+
+/// The picture's height and elements.
+pub(super) fn draw(plot: &Plot, panel: &Panel) -> (f64, Vec<String>) {
+    let (dots, beyond) = plot.bars(panel, MOST);
+    let values = dots.iter().flat_map(|dot| [dot.point.value.low, dot.point.value.high]);
+    let (least, most) = range(values.chain(panel.rules.iter().map(|(at, _)| *at)));
+    let scale = Scale::new((least, most), false, (LEFT, RIGHT));
+    let bottom = TOP + ROW * dots.len() as f64;
+    let mut axis = Vec::new();
+    for tick in scale.ticks(4) {
+        let at = scale.at(tick);
+        axis.push(line("grid", (at, TOP), (at, bottom)));
+        let class = match at {
+            _ if at > RIGHT - 20.0 => "tick right",
+            _ if at < LEFT + 8.0 => "tick left",
+            _ => "tick",
+        };
+        axis.push(label(at, bottom + 12.0, class, &plot.value.tick(tick)));
+    }
+    for (at, _) in &panel.rules {
+        axis.push(line("rule", (scale.at(*at), TOP), (scale.at(*at), bottom)));
+    }
+    axis.push(label((LEFT + RIGHT) / 2.0, bottom + 26.0, "title", &plot.value.title()));
+    let mut out = vec![unheard("axis", &axis)];
+    for (index, dot) in dots.iter().enumerate() {
+        let y = TOP + ROW * index as f64;
+        let value = dot.point.value;
+        let [mid, low, high] =
+            [value.mid, value.low, value.high].map(|value| plot.value.write(value));
+        let class = if plot.keys[dot.key].reference { "name strong" } else { "name" };
+        let said = format!("{}: {mid} (95 %: {low} .. {high})", dot.name);
+        let [from, at, to] = [value.low, value.mid, value.high].map(|value| scale.at(value));
+        let inside = [
+            title(&said),
+            label(LEFT, y + 10.0, class, &dot.name),
+            label(RIGHT, y + 10.0, "name right", &mid),
+            line("whisker", (from, y + 17.0), (to, y + 17.0)),
+            element(
+                "circle",
+                &[("class", "dot"), ("cx", &number(at)), ("cy", &number(y + 17.0)), ("r", "3")],
+                "",
+            ),
+        ];
+        out.push(heard(&classes(plot, dot.key, "series"), &said, &inside));
+    }
+    let mut height = bottom + 32.0;
+    let lines: Vec<&str> = panel.rules.iter().map(|(_, name)| *name).collect();
+    let mut remark = |text: &str| {
+        height += 14.0;
+        out.push(label(LEFT, height - 6.0, "tick left", text));
+    };
+    if !lines.is_empty() {
+        remark(&format!("lines from the left: {}", lines.join(", ")));
+    }
+    if beyond > 0 {
+        remark(&format!("{beyond} more are in the table below"));
+    }
+    (height, out)
+}
