@@ -1,100 +1,24 @@
-"""``python -m cachewise`` and the script ``cachewise``: the command, and NumPy programs on the pool.
+"""``python -m cachewise`` and the script ``cachewise``: the command, which lies in the package."""
 
-``run --pool SIZE PROGRAM`` is done here, in this process; everything else is the command's, which lies in
-the package.
-"""
-
-import argparse
-import builtins
 import os
-import runpy
 import sys
-import types
 
 from cachewise import _command
 
 
 def main() -> int:
-    """Becomes the command, or runs a Python program, by this process's arguments."""
+    """Becomes the command, with this process's arguments."""
     arguments = sys.argv[1:]
-    if arguments[:1] == ["run"] and any(word.split("=")[0] == "--pool" for word in arguments[1:2]):
-        return _run(arguments[1:])
+    if arguments[:1] == ["run"] and any(word.startswith("--pool") or word.endswith(".py") for word in arguments):
+        told = "accepted an experiment; python -m cachewise.run --pool SIZE runs a Python program"
+        print(f"cachewise: run: found a Python program, {told}", file=sys.stderr)
+        return 2
     try:
         command = _command.path()
     except FileNotFoundError as error:
         print(f"cachewise: {error}", file=sys.stderr)
         return 1
     os.execv(command, [command, *arguments])
-
-
-def _run(arguments: list[str]) -> int:
-    parser = argparse.ArgumentParser(
-        prog="python -m cachewise run",
-        usage="%(prog)s --pool SIZE [--stats] (FILE | -m MODULE) [ARGUMENT ...]",
-        description="Run a Python program whose NumPy arrays are in memory of the page pool.",
-        epilog="Without --pool first, `run` is the command's: an experiment.",
-        allow_abbrev=False,
-    )
-    parser.add_argument("--pool", required=True, metavar="SIZE", help="bytes at most, like 512M or 1G")
-    parser.add_argument("--stats", action="store_true", help="afterwards print to stderr what the pool did")
-    parser.add_argument("-m", dest="module", metavar="MODULE", help="run a module instead of a file")
-    options, program = _split(parser, arguments)
-    import cachewise.numpy
-
-    try:
-        cachewise.numpy.enable(pool=options.pool)
-    except (ImportError, RuntimeError, TypeError, ValueError) as error:
-        parser.error(str(error))
-    try:
-        if options.module is not None:
-            sys.argv = [options.module, *program]
-            _search_first(os.getcwd())
-            runpy.run_module(options.module, run_name="__main__", alter_sys=True)
-        else:
-            sys.argv = program
-            _search_first(os.path.dirname(os.path.realpath(program[0])))
-            _run_file(program[0])
-    finally:
-        if options.stats:
-            for name, value in (cachewise.numpy.stats() or {}).items():
-                print(f"cachewise: {name} {value}", file=sys.stderr)
-    return 0
-
-
-def _search_first(directory: str) -> None:
-    """Where modules are looked for first, as `python` sets it."""
-    if not sys.flags.safe_path:
-        sys.path[0] = directory
-
-
-def _run_file(path: str) -> None:
-    """Like `python FILE`: the program is `__main__`, for its threads and for `pickle` too."""
-    with open(path, "rb") as file:
-        code = compile(file.read(), path, "exec")
-    module = types.ModuleType("__main__")
-    vars(module).update(__file__=path, __builtins__=builtins)
-    sys.modules["__main__"] = module
-    exec(code, vars(module))
-
-
-def _split(
-    parser: argparse.ArgumentParser, arguments: list[str]
-) -> tuple[argparse.Namespace, list[str]]:
-    """Options up to the program; what follows it is the program's own."""
-    at = 0
-    while at < len(arguments) and arguments[at].startswith("-"):
-        takes_value = arguments[at] in ("--pool", "-m")
-        is_module = arguments[at] == "-m"
-        at += 2 if takes_value else 1
-        if is_module:
-            break
-    options = parser.parse_args(arguments[:at])
-    program = arguments[at:]
-    if options.module is None and not program:
-        parser.error("found no program, accepted a file, or -m and a module")
-    if options.module is None and not os.path.isfile(program[0]):
-        parser.error(f"{program[0]}: no such file")
-    return options, program
 
 
 if __name__ == "__main__":

@@ -15,6 +15,8 @@ Patterns: TypeAlias = "str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 SCHEMA = 2
 _STATES = {"askew": "misaligned", "alike": "4K-aliased", "above": "above 2^n"}  # of schema 1
 _PARTS = ("operation", "reader", "bystander")
+# As `cachewise` has them: rounds without which there is no interval, and the least difference of interest.
+_LEAST_ROUNDS, _MARGIN = 6, 0.01
 
 # Name and Arrow type of each column.
 COLUMNS = {
@@ -22,6 +24,9 @@ COLUMNS = {
     "started": "string",
     "tool": "string",
     "cpu": "string",
+    "cpu_vendor": "string",
+    "cpu_family": "int64",
+    "cpu_model": "int64",
     "libc": "string",
     "kernel_release": "string",
     "experiment": "string",
@@ -94,6 +99,9 @@ def _rows(path: Path) -> Iterator[Row]:
         "started": header["started"],
         "tool": header["tool"],
         "cpu": machine["cpu"]["model_name"],
+        "cpu_vendor": machine["cpu"]["vendor"],
+        "cpu_family": machine["cpu"]["family"],
+        "cpu_model": machine["cpu"]["model"],
         "libc": f"{machine['libc']['name']} {machine['libc']['version']}",
         "kernel_release": machine["kernel"],
     }
@@ -119,7 +127,6 @@ def _row(item: Row, schema: int) -> Row:
         "reference": item["reference"],
         "calls": item["calls"],
         "rounds": len(item["operation_ns"]),
-        "verdict": item.get("verdict"),
         "dropped": bool(item.get("dropped")),
         "extra": _text(item.get("extra")),
     }
@@ -129,10 +136,42 @@ def _row(item: Row, schema: int) -> Row:
     sums = [None if None in parts else sum(parts) for parts in zip(*rounds)]
     row["total_ns"] = _median(sums)
     for name in ("ratio", "total_ratio"):
-        found = item.get(name)
+        found = _sound(item.get(name))
         if found:
             row |= {name: found["median"], f"{name}_low": found["low"], f"{name}_high": found["high"]}
+    row["verdict"] = _verdict(item, row)
     return row
+
+
+def _sound(ratio: Row | None) -> Row | None:
+    """A ratio of times with an interval around it: records of schema 1 have others."""
+    if ratio is None or None in (ratio["low"], ratio["median"], ratio["high"]):
+        return None
+    return ratio if ratio["median"] > 0 and 0 < ratio["low"] <= ratio["high"] else None
+
+
+def _verdict(item: Row, row: Row) -> str | None:
+    """What the ratio of the whole cost says, as tables print it."""
+    found = _sound(item.get("total_ratio")) or _sound(item.get("ratio"))
+    withheld = row["candidate"] == row["reference"] or row["dropped"] or item.get("verdict") is None
+    if found is None or withheld or not _is_measurable(row):
+        return None
+    low, middle, high = (found[part] for part in ("low", "median", "high"))
+    if not low <= middle <= high:
+        return None
+    if found["rounds"] >= _LEAST_ROUNDS and high < 1 and middle < 1 - _MARGIN:
+        return "faster"
+    if found["rounds"] >= _LEAST_ROUNDS and low > 1 and middle > 1 + _MARGIN:
+        return "slower"
+    return "cannot-tell"
+
+
+def _is_measurable(row: Row) -> bool:
+    """Whether its times are times: noise makes reader and bystander a little negative, and no more."""
+    operation, *parts = (row[f"{part}_ns"] for part in _PARTS)
+    if not operation or operation <= 0 or not row["total_ns"] or row["total_ns"] <= 0:
+        return False
+    return all(part is None or part >= -2 * _MARGIN * operation for part in parts)
 
 
 def _median(values: list[float | None] | None) -> float | None:
@@ -172,8 +211,10 @@ def records(patterns: Patterns, *, form: Literal["pandas", "arrow", "rows"] = "p
     table
         A row for each candidate in each cell: ``record``, ``cpu``, ``operation``, ``size`` (bytes),
         ``candidate``, ``operation_ns`` and the like (nanoseconds a call, medians of the rounds), ``ratio``
-        with ``ratio_low`` and ``ratio_high`` (time over the reference's, 95 % interval; below 1 is faster),
-        ``verdict``. ``axes`` and ``extra`` are JSON objects as text. docs/schema/record.md says the rest.
+        with ``ratio_low`` and ``ratio_high`` (the operation's time over the reference's, 95 % interval;
+        below 1 is faster), ``total_ratio`` (the same of operation, reader and bystander together),
+        ``verdict`` (of the total, as tables print it). ``cpu_family`` and ``cpu_model`` tell CPUs apart that
+        are of one name. ``axes`` and ``extra`` are JSON objects as text. docs/schema/record.md says the rest.
 
     Raises
     ------

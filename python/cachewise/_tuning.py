@@ -88,6 +88,7 @@ def tune(
     *,
     profile: "str | os.PathLike[str] | None" = None,
     record: "str | os.PathLike[str] | None" = None,
+    force: bool = False,
 ) -> Tuning:
     """Measures this machine, decides, and writes the profile that the library follows.
 
@@ -101,6 +102,8 @@ def tune(
         Where to write the profile; by default this CPU's place in the user's configuration directory.
     record : path, optional
         Where to write the record; by default beside the profile.
+    force : bool
+        Replace the profile of a longer or less disturbed tuning, too.
 
     Returns
     -------
@@ -110,14 +113,19 @@ def tune(
     Raises
     ------
     cachewise.CommandError
-        What the command said, with its status: 2 for a wrong argument, 130 for an interruption.
+        What the command said, with its status: 2 for a wrong argument or a budget shorter than that of the
+        profile there is, 4 where the profile there is stays since it is better, 130 for an interruption.
     """
-    if profile is None:
+    options = [f"--budget={budget}", *(["--force"] if force else [])]
+    if profile is not None:
+        options.append(f"--output={os.fspath(profile)}")
+    else:
         profile = _core.user_profile()
         if profile is None:
             raise FileNotFoundError("profile: neither HOME nor XDG_CONFIG_HOME names a directory; name a file")
     profile = Path(profile)
-    record = profile.with_suffix(".record.jsonl") if record is None else Path(record)
-    places = [f"--output={os.fspath(profile)}", f"--record={os.fspath(record)}"]
-    _command.output("tune", f"--budget={budget}", *places, show_progress=True)
+    if record is not None:
+        options.append(f"--record={os.fspath(record)}")
+    _command.output("tune", *options, show_progress=True)
+    record = profile.with_suffix(".record.jsonl") if record is None else record
     return Tuning(record, profile)

@@ -4,8 +4,8 @@
 
 Each round times every program once with the pool and once without, in random order, in this one process. A
 ratio is the median over the rounds of (without / with), with its 95 % bootstrap interval: above 1 is faster
-with the pool. "Without" is NumPy on the process's own malloc: start this under another allocator's LD_PRELOAD
-to compare with that one.
+with the pool. "Without" is NumPy on the process's own malloc: start this with GLIBC_TUNABLES, or under another
+allocator's LD_PRELOAD, to compare with that one.
 """
 
 import argparse

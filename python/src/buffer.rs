@@ -78,9 +78,14 @@ impl<'py> Buffer<'py> {
             )));
         }
         if !self.c_order && !self.fortran_order {
+            // A copy of a destination would be written in its place.
+            let instead = match access {
+                Access::Read => "numpy.ascontiguousarray copies it",
+                Access::Write => "a contiguous array to write to, and then NumPy's own assignment",
+            };
             return Err(PyValueError::new_err(format!(
                 "{name}: found elements with gaps between them, or in another order than in memory; \
-                 accepted contiguous memory (numpy.ascontiguousarray copies it)"
+                 accepted contiguous memory ({instead})"
             )));
         }
         if self.format().is_some_and(holds_objects) {

@@ -364,7 +364,7 @@ class TestProcesses:
 
 
 class TestRun:
-    """`python -m cachewise run --pool SIZE ...`, for programs that know nothing."""
+    """`python -m cachewise.run --pool SIZE ...`, for programs that know nothing."""
 
     @pytest.fixture
     def run(self, tmp_path):
@@ -373,7 +373,7 @@ class TestRun:
 
         def run(*arguments, status=0):
             done = subprocess.run(
-                [sys.executable, "-m", "cachewise", "run", *arguments],
+                [sys.executable, "-m", "cachewise.run", *arguments],
                 capture_output=True, text=True, timeout=120, cwd=tmp_path,
             )  # fmt: skip
             assert done.returncode == status, done.stdout + done.stderr
@@ -406,3 +406,17 @@ class TestRun:
     ])  # fmt: skip
     def test_what_is_refused(self, run, arguments, sentence):
         assert sentence in run(*arguments, status=2)[1]
+
+    @pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+    def test_workers_have_a_pool(self, run, tmp_path, method):
+        (tmp_path / "workers.py").write_text(
+            "import multiprocessing, sys\n"
+            "import cachewise.numpy\n"
+            "def ask(_):\n"
+            "    return cachewise.numpy.is_enabled(), cachewise.numpy.stats()['capacity_bytes']\n"
+            "if __name__ == '__main__':\n"
+            "    with multiprocessing.get_context(sys.argv[1]).Pool(2) as workers:\n"
+            "        print(workers.map(ask, range(3)))\n"
+        )
+        out, err = run("--pool", "64M", "workers.py", method)
+        assert out == f"{[(True, 64 << 20)] * 3}\n", err

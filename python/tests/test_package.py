@@ -70,6 +70,8 @@ def test_the_command():
         assert said == f"cachewise {importlib.metadata.version('cachewise')}\n"
         refused = subprocess.run([*way, "run", "no-experiment"], capture_output=True, text=True)
         assert refused.returncode == 2 and "no-experiment" in refused.stderr
+        refused = subprocess.run([*way, "run", "program.py", "x"], capture_output=True, text=True)
+        assert refused.returncode == 2 and "python -m cachewise.run --pool" in refused.stderr
 
 
 def test_programs_run_on_the_library_inside_the_command(tmp_path):

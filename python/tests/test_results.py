@@ -1,7 +1,11 @@
 """Records as tables, and a tuning's result."""
 
+import csv
 import gzip
+import io
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import cachewise
@@ -43,7 +47,7 @@ def test_pandas_and_arrow_have_the_same_figures():
 
 HEADER = {
     "type": "header", "schema": 1, "tool": "cachewise 0.0.1", "started": "2024-01-01T00:00:00Z",
-    "machine": {"cpu": {"model_name": "A CPU"}, "libc": {"name": "glibc", "version": "2.36"}, "kernel": "Linux"},
+    "machine": {"cpu": {"model_name": "A CPU", "vendor": "V", "family": 25, "model": 17}, "libc": {"name": "glibc", "version": "2.36"}, "kernel": "Linux"},
 }  # fmt: skip
 ROW = {
     "type": "row", "experiment": "grid", "candidate": "x", "reference": "libc", "calls": 3,
@@ -67,6 +71,30 @@ def test_one_row_by_hand(tmp_path):
     assert (row["operation_ns"], row["reader_ns"], row["total_ns"]) == (20, 2, 32)
     assert (row["ratio"], row["ratio_low"], row["ratio_high"], row["total_ratio"]) == (0.5, 0.4, 0.6, None)
     assert row["bystander_ns"] is None and row["cpu"] == "A CPU" and row["libc"] == "glibc 2.36"
+    assert (row["cpu_vendor"], row["cpu_family"], row["cpu_model"]) == ("V", 25, 17)
+
+
+def test_json_csv_and_records_agree(tmp_path):
+    """By one name and with one meaning; read as a plain script would."""
+    file = max(RECORDS.glob("*-whole-cost-*.jsonl.gz"))
+    command = [sys.executable, "-m", "cachewise", "report", str(file), "--csv", "-"]
+    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    of_csv = list(csv.DictReader(io.StringIO(said)))
+    of_json = [item for item in lines_of(file) if item["type"] == "row"]
+    rows = cachewise.records(file, form="rows")
+    assert len(of_csv) == len(of_json) == len(rows) > 50
+    assert {row["verdict"] for row in rows} > {"faster", "slower"}
+    for line, item, row in zip(of_csv, of_json, rows, strict=True):
+        for name in ("cpu_vendor", "cpu_family", "cpu_model", "operation", "size", "candidate", "verdict"):
+            assert line[name] == ("" if row[name] is None else str(row[name])), (name, line)
+        assert row["size"] == item["cell"]["size"]
+        for name in ("ratio", "total_ratio"):
+            found = item.get(name) or {}
+            assert row[name] == found.get("median") and row[f"{name}_low"] == found.get("low")
+            assert (float(line[name]) if line[name] else None) == pytest.approx(row[name], abs=1e-4)
+            assert (float(line[f"{name}_high"]) if line[f"{name}_high"] else None) == pytest.approx(
+                row[f"{name}_high"], abs=1e-4
+            )
 
 
 @pytest.mark.parametrize("objects, sentence", [

@@ -65,6 +65,7 @@ pub(crate) fn fill(decided: u16, identity: &Identity, caches: &OnceCell<Caches>)
             let row = row(operation, *reuse);
             table::set(row, 0, FIRST_SIZE - 1, ways.temporal);
             if decided >> row & 1 == 0 {
+                table::leave(row, FIRST_SIZE, MAX_SIZE, false);
                 let caches = caches.get_or_init(|| Caches::of(identity));
                 let libc = *libc.get_or_init(system::found);
                 for (from, slot) in ways.plan(operation, *reuse, caches, libc) {

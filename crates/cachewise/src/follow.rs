@@ -15,7 +15,7 @@ use crate::rows::{OPERATIONS, hints, row};
 use crate::slots::{Slot, libc_slot, slot_of};
 use crate::small;
 use crate::system;
-use crate::table::{self, DIRECT, ROWS, set};
+use crate::table::{self, DIRECT, ROWS, leave, set};
 #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
 use crate::table::{NARROW, PAGE};
 use cachewise_kernels::Operation;
@@ -216,8 +216,12 @@ pub(crate) fn decide(
     // Below, the look-up and the jump cost more than a C library's routine can gain
     // (`docs/decisions/entry-stubs.md`).
     let libc_from = profile::libc_from(operation);
-    if slot == libc_slot(operation) && from < libc_from {
+    if from < libc_from {
         let to = to.min(libc_from - 1);
-        set(row, from, to, defaults::below_libc(operation, identity));
+        let is_left = slot == libc_slot(operation);
+        leave(row, from, to, is_left);
+        if is_left {
+            set(row, from, to, defaults::below_libc(operation, identity));
+        }
     }
 }

@@ -140,7 +140,9 @@ pub struct Decided {
     /// The kernel; `None` where the library's own paths serve: up to 128 bytes, and up to 256
     /// without a hint on a CPU with AVX2.
     pub kernel: Option<&'static Kernel>,
-    /// Whether the process's own C library does it, as its profile has it; there is no kernel then.
+    /// Whether it is left to the process's own C library; there is no kernel then. Below
+    /// [`libc_from`](crate::profile::libc_from) the library's own loop of vectors does what a profile leaves
+    /// to it: the jump would cost more than it gains.
     pub libc: bool,
     /// The smallest size of the range that has this decision.
     pub from: u64,

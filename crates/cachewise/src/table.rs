@@ -20,7 +20,7 @@ use cachewise_kernels::{Kernel, Operation};
 use core::ptr::null_mut;
 #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
 use core::sync::atomic::{AtomicPtr, AtomicU32};
-use core::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
 
 /// One operation's decisions with one hint: a slot for each class of sizes.
 pub struct Row([AtomicU8; CLASSES]);
@@ -83,6 +83,34 @@ pub(crate) fn is_direct(operation: Operation, reuse: Reuse, n: usize) -> bool {
     n <= limit.load(Ordering::Relaxed)
 }
 
+/// By row, the classes below [`libc_from`](crate::profile::libc_from) that a profile leaves to the C library:
+/// a bit for each, from that of [`FIRST_SIZE`] on. There the table has the library's own loop.
+static LEFT: [AtomicU64; ROW_COUNT] = [const { AtomicU64::new(0) }; ROW_COUNT];
+
+/// The bit of a class in [`LEFT`]; none beyond.
+const fn left_bit(of: usize) -> u64 {
+    match of.checked_sub(class(FIRST_SIZE)) {
+        Some(at @ 0..64) => 1 << at,
+        _ => 0,
+    }
+}
+
+/// Notes whether a profile leaves these sizes of a row to the C library.
+pub(crate) fn leave(row: usize, from: u64, to: u64, is_left: bool) {
+    let Some(left) = LEFT.get(row) else { return };
+    let bits = (class(from)..=class(to)).fold(0, |bits, class| bits | left_bit(class));
+    if is_left {
+        left.fetch_or(bits, Ordering::Relaxed);
+    } else {
+        left.fetch_and(!bits, Ordering::Relaxed);
+    }
+}
+
+/// Whether a profile leaves that size of a row to the C library though the table has the library's own loop.
+fn is_left(row: usize, class: usize) -> bool {
+    LEFT.get(row).is_some_and(|left| left.load(Ordering::Relaxed) & left_bit(class) != 0)
+}
+
 /// By row, the two ranges behind its limit in [`DIRECT`].
 #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
 pub static NEXT: [[Range; 2]; ROW_COUNT] = [const { [const { Range::none() }; 2] }; ROW_COUNT];
@@ -137,18 +165,22 @@ fn classes(from: u64, to: u64) -> core::ops::Range<usize> {
     first..end
 }
 
-/// The kernel that a row uses for a size, and the sizes around it that use the same.
+/// The kernel that is decided for a size, and the sizes around it for which it is the same.
 pub(crate) fn look_up(operation: Operation, reuse: Reuse, n: u64) -> Option<Found> {
     let Row(entries) = ROWS.get(row(operation, reuse))?;
     // Below the first size that a profile decides, somebody else decides.
     let (least, most) =
         if n < FIRST_SIZE { (small::LIMIT as u64, FIRST_SIZE - 1) } else { (FIRST_SIZE, u64::MAX) };
     let at = |class: usize| entries.get(class).map(|entry| entry.load(Ordering::Relaxed));
+    let row = row(operation, reuse);
+    let theirs = libc_slot(operation).0;
+    // What a profile leaves to the C library is one range with what the C library does.
+    let at = |class: usize| if is_left(row, class) { Some(theirs) } else { at(class) };
     let here = class(n);
     let slot = at(here)?;
     let low = (class(least)..here).rev().take_while(|class| at(*class) == Some(slot)).last();
     let high = (here..=class(most)).take_while(|class| at(*class) == Some(slot)).last();
-    let kernel = match slot == libc_slot(operation).0 {
+    let kernel = match slot == theirs {
         true => None,
         false => Some(slots::kernel(operation, Slot(slot))?),
     };
@@ -161,7 +193,7 @@ pub(crate) fn look_up(operation: Operation, reuse: Reuse, n: u64) -> Option<Foun
 
 /// What [`look_up`] finds.
 pub(crate) struct Found {
-    /// `None`: the C library's routine.
+    /// `None`: left to the C library.
     pub(crate) kernel: Option<&'static Kernel>,
     pub(crate) from: u64,
     pub(crate) to: u64,

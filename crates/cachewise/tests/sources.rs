@@ -368,6 +368,10 @@ fn child_leaves_all_to_libc() {
     for operation in cachewise::profile::OPERATIONS {
         let decided = decision(operation, Reuse::Unknown, 5000);
         assert_eq!((decided.name(), decided.libc, decided.to), ("libc", true, u64::MAX));
+        // As the profile says, of sizes that the library's own loop does for libc, too.
+        let small = decision(operation, Reuse::Unknown, 1000);
+        assert_eq!((small.name(), small.to, small.source), ("libc", u64::MAX, Source::Installed));
+        assert_eq!(small.from, decided.from);
     }
     // What the entry does itself goes on to the last size at which glibc's routine is the same loop.
     let stores = [

@@ -146,8 +146,8 @@ void cw_init(void);
 const char *cw_version(void);
 
 /*
- * Where the decisions come from: a profile's path, or "defaults computed from
- * this CPU's caches". At most capacity bytes, the final NUL included, are written to buffer;
+ * Where the decisions come from: a profile's path, "the profile shipped for ..." a CPU model, or
+ * "defaults computed from this CPU's caches". At most capacity bytes, the final NUL included, are written to buffer;
  * if capacity is 0, nothing is written and buffer may be NULL. Returns the length of the whole text
  * without the NUL: the text was truncated if that is not less than capacity.
  */
@@ -155,7 +155,8 @@ size_t cw_profile_source(char *buffer, size_t capacity);
 
 /*
  * The kernel that a call of that size uses, for example "copy.avx.nt.ends"; "libc" if the profile
- * leaves that size to the C library; "inlined" for sizes too small for the profile. The string
+ * leaves that size to the C library (below 2 KiB the library's own loop does it then, since the
+ * jump would cost more than it gains); "inlined" for sizes too small for the profile. The string
  * lives as long as the library is loaded. NULL if operation is not in enum cw_operation.
  * Comparisons ignore the hint.
  */

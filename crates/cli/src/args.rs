@@ -81,6 +81,9 @@ pub struct Tune {
     /// Write the profile for all users and services of this machine, in /etc/cachewise (as root)
     #[arg(long, conflicts_with = "output")]
     pub system: bool,
+    /// Replace a profile of a longer or less disturbed tuning, or with kernels where this one finds none
+    #[arg(long, conflicts_with = "from")]
+    pub force: bool,
     /// Where to write the record [default: beside the profile]
     #[arg(long, value_name = "FILE")]
     pub record: Option<PathBuf>,
@@ -100,7 +103,7 @@ pub struct Tune {
     #[arg(long)]
     pub plot: bool,
     /// Check the bytes of every kernel that could be chosen, time nothing, write nothing
-    #[arg(long, conflicts_with_all = ["quick", "thorough", "budget", "from", "output", "system", "record", "distribution", "html", "plot"])]
+    #[arg(long, conflicts_with_all = ["quick", "thorough", "budget", "from", "output", "system", "force", "record", "distribution", "html", "plot"])]
     pub verify_only: bool,
 }
 
@@ -161,9 +164,9 @@ pub struct Advise {
 /// List kernels, entry stubs or experiments, with aliases and a description
 #[derive(Debug, Args)]
 pub struct List {
-    /// What to list
-    #[arg(value_enum, default_value_t = Listing::Kernels)]
-    pub what: Listing,
+    /// What to list [default: how many there are; with an option, kernels]
+    #[arg(value_enum)]
+    pub what: Option<Listing>,
     /// Only kernels or entry stubs of this operation
     #[arg(long, value_name = "OPERATION", value_parser = operation)]
     pub op: Option<Operation>,
@@ -348,15 +351,22 @@ pub struct Report {
     pub check: bool,
 }
 
-/// Compare two records of the same measurement: faster, slower or cannot tell
+/// Compare two builds by launches in turns, or two records of several launches: faster, slower or no
+/// difference shown
 #[derive(Debug, Args)]
+#[command(
+    override_usage = "cachewise compare [OPTIONS] <OLD-PROGRAM> <NEW-PROGRAM> -- run <EXPERIMENT> [ARGS]\n       cachewise compare [OPTIONS] <OLD-RECORD> <NEW-RECORD>"
+)]
 pub struct Compare {
-    /// The record to compare with
+    /// What to compare with: a build of this command, or a record of `run --launches`
     pub old: PathBuf,
-    /// The record in question
+    /// The one in question
     pub new: PathBuf,
-    /// Differences up to this many per cent count as unchanged
-    #[arg(long, value_name = "PERCENT", value_parser = percent, allow_negative_numbers = true, default_value = "5")]
+    /// How often each of the two builds is launched
+    #[arg(long, value_name = "N", default_value_t = 30, requires = "command", value_parser = clap::value_parser!(u32).range(cachewise_experiments::launches::LEAST as i64..=1000))]
+    pub launches: u32,
+    /// Differences up to this many per cent are of no interest
+    #[arg(long, value_name = "PERCENT", value_parser = percent, allow_negative_numbers = true, default_value = "2")]
     pub margin: f64,
     /// Compare although the records come from different machines
     #[arg(long)]
@@ -373,6 +383,9 @@ pub struct Compare {
     /// Write everything as one JSON object; `-` is stdout, in place of the table
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
+    /// What both builds run: `run EXPERIMENT` and its options
+    #[arg(last = true, value_name = "COMMAND")]
+    pub command: Vec<OsString>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

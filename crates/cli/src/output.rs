@@ -3,15 +3,25 @@
 use anyhow::Context;
 use cachewise_experiments::LabError;
 use cachewise_measure::{End, Record, RecordError, Writer};
+use cachewise_report::table;
 use regex_lite::{Captures, Regex};
 use std::borrow::Cow;
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::path::Path;
 use std::sync::LazyLock;
 
-/// Text for a terminal. Names in records, sections and ELF files are others' words: what would make a
-/// terminal do something is shown as `?`, lines, tabs and colours (`ESC [ .. m`) aside.
-pub fn printable(text: &str) -> Cow<'_, str> {
+/// Text for a terminal, in the characters of the locale: where that has no UTF-8, in ASCII.
+fn printable(text: &str) -> Cow<'_, str> {
+    let text = controlled(text);
+    if text.is_ascii() || is_utf8(|name| std::env::var(name).ok()) {
+        return text;
+    }
+    Cow::Owned(text.chars().map(ascii).collect())
+}
+
+/// Names in records, sections and ELF files are others' words: what would make a terminal do something is
+/// shown as `?`, lines, tabs and colours (`ESC [ .. m`) aside.
+fn controlled(text: &str) -> Cow<'_, str> {
     static CONTROL: LazyLock<Regex> = LazyLock::new(|| {
         let pattern = Regex::new(r"(\x1b\[[0-9;]*m|[\n\t])|[\x00-\x1f\x7f-\u{9f}]");
         pattern.expect("a pattern")
@@ -21,10 +31,47 @@ pub fn printable(text: &str) -> Cow<'_, str> {
     })
 }
 
+/// Whether the locale of these variables has UTF-8.
+fn is_utf8(variable: impl Fn(&str) -> Option<String>) -> bool {
+    let set = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().filter_map(variable);
+    let locale = set.into_iter().find(|value| !value.is_empty()).unwrap_or_default();
+    let locale = locale.to_ascii_lowercase();
+    locale.contains("utf-8") || locale.contains("utf8")
+}
+
+/// A character, or what looks like it: blocks of bars and lines of grids.
+fn ascii(character: char) -> char {
+    match character {
+        '\0'..='\x7f' => character,
+        '█' | '▉' | '▊' | '▋' | '▌' => '#',
+        '▍' | '▎' | '▏' => ' ',
+        '▒' => '=',
+        '░' => '-',
+        '┊' => ':',
+        '┄' => '-',
+        '·' => '.',
+        '×' => 'x',
+        '–' | '—' => '-',
+        '’' => '\'',
+        _ => '?',
+    }
+}
+
+/// Lines no longer than the terminal is wide, broken at spaces.
+fn folded(text: &str, width: Option<u16>) -> String {
+    let Some(width) = width else { return text.to_owned() };
+    let lines = text.split('\n').flat_map(|line| {
+        // Colours take no columns.
+        let is_short = line.contains('\x1b') || line.chars().count() <= usize::from(width);
+        if is_short { vec![line.to_owned()] } else { table::wrap(line, usize::from(width), 2) }
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
 /// Writes to stdout, [`printable`]. A reader who has seen enough is no failure: what is still to be
 /// written elsewhere is written, and the exit status stays what was found.
 pub fn print(text: &str) -> anyhow::Result<()> {
-    write_out(printable(text).as_bytes())
+    write_out(folded(&printable(text), width()).as_bytes())
 }
 
 fn write_out(bytes: &[u8]) -> anyhow::Result<()> {
@@ -43,7 +90,8 @@ pub fn tell(text: &str) {
 /// Writes whole lines to stderr, [`printable`]. Where nobody can be told (a full disk, a terminal that
 /// is gone), the work goes on: `eprintln!` would panic.
 pub fn tell_all(lines: &str) {
-    let _ = anstream::stderr().write_all(printable(lines).as_bytes());
+    let width = terminal_size::terminal_size_of(std::io::stderr()).map(|(width, _)| width.0);
+    let _ = anstream::stderr().write_all(folded(&printable(lines), width).as_bytes());
 }
 
 /// Columns of the terminal on stdout; none when stdout is no terminal.
@@ -179,9 +227,30 @@ mod tests {
     use super::*;
 
     #[test]
+    fn characters_are_those_of_the_locale() {
+        let of = |set: &'static [(&str, &str)]| {
+            is_utf8(|name| {
+                let found = set.iter().find(|(known, _)| *known == name);
+                found.map(|(_, value)| (*value).to_owned())
+            })
+        };
+        assert!(of(&[("LANG", "en_US.UTF-8")]) && of(&[("LC_CTYPE", "C.utf8"), ("LANG", "C")]));
+        assert!(!of(&[]) && !of(&[("LC_ALL", "C"), ("LANG", "en_US.UTF-8")]));
+        assert!(of(&[("LC_ALL", ""), ("LANG", "C.UTF-8")]));
+        assert_eq!("█▌▏ ░ 4 KiB·ß".chars().map(ascii).collect::<String>(), "##  - 4 KiB.?");
+    }
+
+    #[test]
+    fn long_lines_are_broken_at_spaces() {
+        assert_eq!(folded("one two\n  three four\n", Some(10)), "one two\n  three\n    four\n");
+        assert_eq!(folded("unbreakable", Some(4)), "unbreakable");
+        assert_eq!(folded("one two three", None), "one two three");
+    }
+
+    #[test]
     fn what_would_move_a_terminal_is_not_printed() {
         for plain in ["", "a table\nof\ttwo lines\n", "gr\u{f6}\u{df}e", "\x1b[1;31mred\x1b[0m"] {
-            assert_eq!(printable(plain), plain);
+            assert_eq!(controlled(plain), plain);
         }
         for (hostile, shown) in [
             ("\x1b]0;title\x07", "?]0;title?"),
@@ -191,7 +260,7 @@ mod tests {
             ("\x1b", "?"),
             ("\u{9b}31m\x7f\0", "?31m??"),
         ] {
-            assert_eq!(printable(hostile), shown);
+            assert_eq!(controlled(hostile), shown);
         }
     }
 }

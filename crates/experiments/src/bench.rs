@@ -70,11 +70,11 @@ impl Outcome {
         let times = ours.operation_ns.clone();
         let mut row = Row::new(self.experiment, self.key.clone(), &ours.name, &theirs.name, times)
             .with_ratio(pair(&ours.operation_ns, &theirs.operation_ns));
-        row.verdict = row.verdict.filter(|_| proved);
         row.calls = self.result.calls_per_sample;
         row.reader_ns.clone_from(&ours.reader_ns);
         row.bystander_ns.clone_from(&ours.bystander_ns);
         row.total_ratio = parts.then(|| pair(&ours.total_ns(), &theirs.total_ns()));
+        row.verdict = row.said().filter(|_| proved);
         row.dropped = ours.dropped_after.is_some();
         if index == 0 {
             row.proofs = proofs;

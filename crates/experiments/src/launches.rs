@@ -8,7 +8,7 @@
 use crate::peers::of_envelope;
 use cachewise_measure::record::groups;
 use cachewise_measure::stats::{DriftVerdict, median, median_interval};
-use cachewise_measure::{Histogram, MARGIN, PairedRatio, Record, Row};
+use cachewise_measure::{Histogram, PairedRatio, Record, Row};
 use std::collections::BTreeMap;
 
 /// Launches of which something can be shown: with fewer no 95 % interval of a median exists.
@@ -51,7 +51,7 @@ fn merged(rows: &[&Row]) -> Row {
     one.total_ratio = ratio(rows.iter().map(|row| row.total_ratio));
     // What one launch withheld is withheld.
     let is_withheld = rows.iter().any(|row| row.verdict.is_none());
-    one.verdict = one.ratio.filter(|_| !is_withheld).map(|ratio| ratio.verdict(MARGIN));
+    one.verdict = one.said().filter(|_| !is_withheld);
     one.proofs = rows.iter().flat_map(|row| row.proofs.clone()).collect();
     let drifts = || rows.iter().filter_map(|row| row.drift);
     let drifting = drifts().find(|drift| matches!(drift, DriftVerdict::Drifting { .. }));

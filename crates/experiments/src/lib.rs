@@ -72,12 +72,12 @@ use cachewise_pages::PoolError;
 #[non_exhaustive]
 pub enum LabError {
     /// No kernel answers to a name.
-    #[error("kernels: found \"{found}\", which no kernel answers to; nearest: {}", nearest.join(", "))]
+    #[error("kernels: found \"{found}\", which no kernel answers to{nearest}")]
     UnknownKernel {
         /// The pattern.
         found: String,
         /// Names most like it.
-        nearest: Vec<String>,
+        nearest: String,
     },
     /// What was asked for is not possible: the option, what was found, what is accepted.
     #[error("{0}")]

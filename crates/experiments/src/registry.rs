@@ -46,9 +46,8 @@ pub fn find(name: &str) -> Result<&'static Experiment, LabError> {
     ALL.iter().find(|experiment| experiment.name == name).ok_or_else(|| {
         let nearest = crate::select::nearest(name, ALL.iter().map(|experiment| experiment.name));
         LabError::Usage(format!(
-            "experiment: found \"{name}\", accepted one that `cachewise list experiments` names; \
-             nearest: {}",
-            nearest.join(", ")
+            "experiment: found \"{name}\", accepted one that `cachewise list experiments` \
+             names{nearest}"
         ))
     })
 }

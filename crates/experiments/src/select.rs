@@ -39,13 +39,18 @@ pub fn kernels(
     Ok(chosen)
 }
 
-/// The three names most like `wanted`, best first.
-pub(crate) fn nearest<'a>(wanted: &str, names: impl Iterator<Item = &'a str>) -> Vec<String> {
-    let mut scored: Vec<(f64, &str)> =
-        names.map(|name| (strsim::jaro_winkler(wanted, name), name)).collect();
+/// Names less like the wanted one than this are not near.
+const NEAR: f64 = 0.75;
+
+/// The names most like `wanted`, three at most and best first, where any is like it, as the end of an
+/// error.
+pub(crate) fn nearest<'a>(wanted: &str, names: impl Iterator<Item = &'a str>) -> String {
+    let scored = names.map(|name| (strsim::jaro_winkler(wanted, name), name));
+    let mut scored: Vec<(f64, &str)> = scored.filter(|(score, _)| *score >= NEAR).collect();
     scored.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(b.1)));
     scored.dedup_by_key(|entry| entry.1);
-    scored.into_iter().take(3).map(|(_, name)| name.to_owned()).collect()
+    let near: Vec<&str> = scored.into_iter().take(3).map(|(_, name)| name).collect();
+    if near.is_empty() { String::new() } else { format!("; nearest: {}", near.join(", ")) }
 }
 
 /// Splits kernels into those this CPU can run and those it cannot, of which the names and reasons.
@@ -101,7 +106,8 @@ mod tests {
     fn an_unknown_name_brings_the_nearest_and_a_broken_pattern_is_refused() {
         let error = kernels(&[Operation::Copy], Some("copy.avx.mt")).expect_err("no such kernel");
         let LabError::UnknownKernel { nearest, .. } = error else { panic!("{error}") };
-        assert!(nearest.contains(&"copy.avx.nt".to_owned()), "{nearest:?}");
+        assert!(nearest.contains("copy.avx.nt"), "{nearest}");
+        assert_eq!(super::nearest("nosuch", ["hints", "sticky", "read-batch"].into_iter()), "");
         assert!(matches!(kernels(&[Operation::Copy], Some("copy(")), Err(LabError::Usage(_))));
     }
 

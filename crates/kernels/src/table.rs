@@ -77,6 +77,7 @@ pub fn resolve_pair(name: &str) -> Option<(&'static Kernel, &'static Kernel)> {
 mod tests {
     extern crate std;
     use super::*;
+    use crate::StoreKind;
     use std::collections::BTreeSet;
 
     #[test]

@@ -3,14 +3,11 @@
 
 use crate::Table;
 use crate::closing::Answer;
-use crate::cost;
+use crate::cost::{self, WORTHWHILE};
 use crate::units::{bytes, gain};
 use cachewise_measure::stats::{GeometricMean, LEAST_ROUNDS};
 use cachewise_measure::{Row, Verdict};
 use std::fmt;
-
-/// A mean difference of up to this is none worth a change.
-const WORTHWHILE: f64 = 0.03;
 
 /// What to do about this machine's memcpy.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! The three lines that every measuring verb ends with: whether there is a gain here, whether the run
 //! can be trusted, and what to do next.
 
-use crate::cost;
+use crate::cost::{self, WORTHWHILE};
 use crate::units::{bytes, gain};
 use cachewise_measure::record::groups;
 use cachewise_measure::record::names::{KERNEL_FAULT, LIBC, LIBRARY, SHARED, TCP};
@@ -153,6 +153,10 @@ pub fn gain_of(rows: &[Row]) -> (Answer, String) {
         .min_by(|a, b| a.1.total_cmp(&b.1));
     let counts = format!("faster than {reference} in {faster} of {all} cells, slower in {slower}");
     match best {
+        Some((_, ratio)) if ratio > 1.0 - WORTHWHILE => {
+            let margin = WORTHWHILE * 100.0;
+            (Answer::No, format!("{who} is {counts}, nowhere by more than {margin:.0} %"))
+        }
         Some((Row { cell, candidate, .. }, ratio)) => {
             let (most, operation, size) = (gain(ratio), &cell.operation, bytes(cell.size));
             let most = format!("at most {most} ({operation} of {size}, {candidate})");
@@ -210,6 +214,10 @@ mod tests {
         let (_, because) = gain_of(&[&mixed[..], &[compared(32768, "a", loses)]].concat());
         assert!(!because.contains("no difference") && because.contains("slower in 1"), "{because}");
         assert_eq!(gain_of(&[]).0, Answer::CannotTell);
+        // What no headline calls a benefit is none here.
+        let (answer, because) = gain_of(&[compared(4096, "a", [0.975, 0.98, 0.985])]);
+        assert_eq!(answer, Answer::No);
+        assert!(because.ends_with("in 1 of 1 cells, slower in 0, nowhere by more than 3 %"));
     }
 
     #[test]

@@ -1,7 +1,31 @@
 //! The kernel table, drawn.
 
 use crate::Table;
-use cachewise_kernels::{Features, Kernel};
+use crate::rows::sorted;
+use cachewise_kernels::{Features, Kernel, Operation};
+
+/// One line per operation: how many kernels it has, and by which instructions.
+pub fn summary(kernels: &[&Kernel], available: Features) -> Table {
+    let runnable = |kernel: &&&Kernel| kernel.runs_on(available);
+    let of =
+        |operation: Operation| kernels.iter().filter(move |kernel| kernel.operation() == operation);
+    let mut table = Table::of(
+        format!(
+            "{} kernels, {} of them run on this CPU",
+            kernels.len(),
+            kernels.iter().filter(runnable).count()
+        ),
+        "operation | >kernels | >run here | by",
+    );
+    for operation in Operation::ALL {
+        let techniques = of(operation).filter_map(|kernel| kernel.name.split('.').nth(1));
+        let techniques = sorted(techniques).join(" ");
+        let counts = [of(operation).count(), of(operation).filter(runnable).count()];
+        let [all, here] = counts.map(|count| count.to_string());
+        table.push(vec![operation.name().to_owned(), all, here, techniques]);
+    }
+    table
+}
 
 /// One line per kernel: name, what it stores, how it loads, whether the library may choose it,
 /// whether this CPU can run it, aliases, meaning.

@@ -75,6 +75,11 @@ pub fn experiment_tables(experiment: &str, rows: &[cachewise_measure::Row]) -> V
 pub fn verdicts(record: &cachewise_measure::Record) -> Vec<String> {
     match record.experiment().filter(|name| sentences::has(name)) {
         Some(name) => sentences::of(name, &record.rows, &record.decisions.kernels),
+        None if rows::experiment_of(record) == "tune" && !record.decisions.kernels.is_empty() => {
+            let libc = &record.header.machine.libc;
+            let libc = format!("{} {}", libc.name, libc.version);
+            vec![tuning::Tuned::of(record, &libc).closing().because]
+        }
         None => record.end.as_ref().map_or_else(Vec::new, |end| end.verdicts.clone()),
     }
 }

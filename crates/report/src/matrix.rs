@@ -6,7 +6,7 @@ use crate::table::{Column, Table};
 use crate::units::{bytes, significant};
 use cachewise_kernels::find;
 use cachewise_measure::record::by_cell;
-use cachewise_measure::{CellKey, ProofVerdict, Row};
+use cachewise_measure::{CellKey, Machine, ProofVerdict, Row};
 
 /// Bytes moved per cached row of seed 002's tables.
 const CACHED_VOLUME: f64 = 4.096e9;
@@ -97,10 +97,22 @@ fn residency(row: &Row) -> Option<String> {
     Some(format!("{begin}: {}", texts.join("; ")))
 }
 
-/// Every row as one flat table, for CSV: one line per candidate and cell.
-pub fn flat(rows: &[Row]) -> Table {
-    Table::listing("", &FLAT, rows)
+/// Every row as one flat table, for CSV: one line per candidate and cell. Names and meanings
+/// are those of a record's JSON (`docs/schema/record.md`).
+pub fn flat<'r>(records: impl IntoIterator<Item = (&'r Machine, &'r [Row])>) -> Table {
+    let heads: Vec<&str> = FLAT.iter().map(|(head, _)| *head).chain(CPU).collect();
+    let mut table = Table::new("", &heads);
+    for (Machine { cpu, .. }, rows) in records {
+        let of_cpu = [cpu.vendor.clone(), cpu.family.to_string(), cpu.model.to_string()];
+        for row in rows {
+            let of_row = FLAT.iter().map(|(_, cell)| cell(row));
+            table.push(of_row.chain(of_cpu.iter().cloned()).collect());
+        }
+    }
+    table
 }
+
+const CPU: [&str; 3] = ["cpu_vendor", "cpu_family", "cpu_model"];
 
 fn exact(value: impl Into<Option<f64>>) -> String {
     let told = value.into().filter(|value| value.is_finite());
@@ -120,12 +132,12 @@ fn rounds(row: &Row) -> usize {
 const FLAT: [Column<Row>; 27] = [
     ("experiment", |row| row.experiment.clone()),
     ("operation", |row| row.cell.operation.clone()),
-    ("bytes", |row| row.cell.size.to_string()),
+    ("size", |row| row.cell.size.to_string()),
     ("source", |row| row.cell.source.clone().unwrap_or_default()),
     ("destination", |row| row.cell.destination.clone().unwrap_or_default()),
     ("state", |row| row.cell.state.to_string()),
     ("reader", |row| exact(row.cell.reader)),
-    ("bystander_bytes", |row| row.cell.bystander.map_or(String::new(), |n| n.to_string())),
+    ("bystander", |row| row.cell.bystander.map_or(String::new(), |n| n.to_string())),
     ("axes", |row| {
         let axes = row.cell.axes.iter().map(|(name, value)| format!("{name}={value}"));
         axes.collect::<Vec<_>>().join(" ")
@@ -141,10 +153,12 @@ const FLAT: [Column<Row>; 27] = [
     ("ratio", |row| exact(row.ratio.map(|ratio| ratio.median))),
     ("ratio_low", |row| exact(row.ratio.map(|ratio| ratio.low))),
     ("ratio_high", |row| exact(row.ratio.map(|ratio| ratio.high))),
-    ("verdict", |row| row.verdict.map_or(String::new(), |verdict| verdict.to_string())),
     ("total_ratio", |row| exact(row.total_ratio.map(|ratio| ratio.median))),
-    ("total_low", |row| exact(row.total_ratio.map(|ratio| ratio.low))),
-    ("total_high", |row| exact(row.total_ratio.map(|ratio| ratio.high))),
+    ("total_ratio_low", |row| exact(row.total_ratio.map(|ratio| ratio.low))),
+    ("total_ratio_high", |row| exact(row.total_ratio.map(|ratio| ratio.high))),
+    ("verdict", |row| {
+        cost::verdict(row).map_or(String::new(), |said| said.name().replace(' ', "-"))
+    }),
     ("bytes_per_cycle", |row| exact(row.figure("bytes_per_cycle"))),
     ("ceiling_share", |row| exact(row.figure("ceiling_share"))),
     ("dropped", |row| row.dropped.to_string()),
@@ -153,7 +167,7 @@ const FLAT: [Column<Row>; 27] = [
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plot::fixtures::row;
+    use crate::plot::fixtures::{machine, row};
 
     /// Rows that differ in a further coordinate alone, and rounds in which a candidate had no part.
     #[test]
@@ -161,7 +175,7 @@ mod tests {
         let mut of_it = row("compare", 4096, "aligned", "compare.sse2");
         of_it.cell = of_it.cell.with(&[("unequal", 1.0)]);
         of_it.operation_ns = vec![f64::NAN, 3.0, 5.0, f64::NAN, 4.0];
-        let csv = flat(&[of_it]).csv();
+        let csv = flat([(&machine(), &[of_it][..])]).csv();
         assert!(csv.contains(",unequal=1,compare.sse2,"), "{csv}");
         assert!(csv.contains(",3,4.0000,") && csv.contains(",1024.0000,"), "{csv}");
         assert!(!csv.contains("NaN"), "{csv}");

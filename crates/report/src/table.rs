@@ -1,7 +1,5 @@
 //! One table, three ways to write it: for a terminal, as CSV, as Markdown.
 
-use comfy_table::{CellAlignment, ContentArrangement, presets};
-
 /// Where a column's text stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Align {
@@ -27,8 +25,37 @@ pub struct Table {
     pub remarks: Vec<String>,
 }
 
-/// Columns of a terminal that a column of a table takes at least, with the space beside it.
-const NARROWEST: usize = 6;
+/// Between columns.
+const GAP: usize = 2;
+
+/// A column of words is not wrapped to less than this.
+const READABLE: usize = 20;
+
+/// Characters, which a terminal's columns are taken for.
+fn length(text: &str) -> usize {
+    text.chars().count()
+}
+
+/// The text in lines of at most so many characters, broken at spaces alone: a longer word is a line of its
+/// own. Lines after the first are indented as the text is and by `hang` more.
+pub fn wrap(text: &str, width: usize, hang: usize) -> Vec<String> {
+    let indent = text.len() - text.trim_start_matches(' ').len();
+    let mut lines = Vec::new();
+    let mut line = " ".repeat(indent);
+    let mut begun = line.len();
+    for word in text[indent..].split(' ') {
+        let is_first = line.len() == begun;
+        if !is_first && length(&line) + 1 + length(word) > width {
+            lines.push(line.trim_end().to_owned());
+            begun = indent + hang;
+            line = " ".repeat(begun) + word;
+        } else {
+            line = if is_first { line + word } else { line + " " + word };
+        }
+    }
+    lines.push(line);
+    lines
+}
 
 impl Table {
     /// An empty table; a column head that starts with `>` is right-aligned.
@@ -65,6 +92,17 @@ impl Table {
         self.columns.iter().map(|(name, align)| (name.clone(), *align == Align::Right)).collect()
     }
 
+    /// The same with these columns alone.
+    #[must_use]
+    pub fn only(mut self, heads: &[&str]) -> Table {
+        let kept: Vec<bool> =
+            self.columns.iter().map(|(head, _)| heads.contains(&head.as_str())).collect();
+        let mut at = kept.iter().copied().cycle();
+        self.columns.retain(|_| at.next() == Some(true));
+        self.rows.iter_mut().for_each(|row| row.retain(|_| at.next() == Some(true)));
+        self
+    }
+
     /// Appends a remark.
     pub fn remark(&mut self, text: impl Into<String>) {
         self.remarks.push(text.into());
@@ -76,34 +114,96 @@ impl Table {
         self.rows.push(row);
     }
 
-    /// For a terminal that is `width` columns wide (`None`: no limit, nothing is wrapped). One that leaves
-    /// less than 6 for a column wraps lines by itself: words would be cut into letters.
+    /// For a terminal that is `width` columns wide (`None`: no limit). No figure and no word is broken. First
+    /// the widest columns of words are wrapped; columns that still do not fit follow below, from left to right,
+    /// each time beside the first columns.
     pub fn terminal(&self, width: Option<u16>) -> String {
-        let mut drawn = comfy_table::Table::new();
-        drawn.load_preset(presets::NOTHING);
-        drawn.set_header(self.columns.iter().map(|(name, _)| name.as_str()));
-        for row in &self.rows {
-            drawn.add_row(row);
+        let width = width.map_or(usize::MAX, usize::from);
+        let mut text = String::new();
+        let say = |part: &str| wrap(part, width, 2).join("\n") + "\n";
+        if !self.caption.is_empty() {
+            text += &say(&self.caption);
         }
-        for (index, (_, align)) in self.columns.iter().enumerate() {
-            if let Some(column) = drawn.column_mut(index) {
-                column.set_cell_alignment(match align {
-                    Align::Left => CellAlignment::Left,
-                    Align::Right => CellAlignment::Right,
-                });
+        let parts = self.folded(width);
+        text += &parts.iter().map(|part| self.drawn(part, width)).collect::<Vec<_>>().join("\n");
+        text + &self.remarks.iter().map(|remark| say(&format!("  {remark}"))).collect::<String>()
+    }
+
+    /// A column's cells, without its head.
+    fn cells(&self, column: usize) -> impl Iterator<Item = &str> {
+        self.rows.iter().map(move |row| row[column].as_str())
+    }
+
+    /// The least columns of a terminal that a column takes, and those that it would like.
+    fn widths(&self, column: usize) -> (usize, usize) {
+        let (head, align) = &self.columns[column];
+        let word = |text: &str| text.split(' ').map(length).max().unwrap_or(0);
+        let cells = self.cells(column).map(length).max().unwrap_or(0);
+        let words = match align {
+            Align::Right => cells,
+            Align::Left => self.cells(column).map(word).max().unwrap_or(0).max(cells.min(READABLE)),
+        };
+        (words.max(word(head)), cells.max(length(head)))
+    }
+
+    /// Which columns stand side by side, for each part of the table.
+    fn folded(&self, width: usize) -> Vec<Vec<usize>> {
+        let taken = |columns: &[usize]| {
+            let widths = columns.iter().map(|column| self.widths(*column).0 + GAP);
+            widths.sum::<usize>().saturating_sub(GAP)
+        };
+        let all: Vec<usize> = (0..self.columns.len()).collect();
+        if taken(&all) <= width {
+            return vec![all];
+        }
+        let mut keys = 1;
+        while keys < all.len()
+            && self.columns[keys].1 == Align::Left
+            && 2 * taken(&all[..=keys]) <= width
+        {
+            keys += 1;
+        }
+        let mut parts = vec![all[..keys].to_vec()];
+        for column in &all[keys..] {
+            let last = parts.len() - 1;
+            let with = [parts[last].as_slice(), &[*column]].concat();
+            if taken(&with) > width && parts[last].len() > keys {
+                parts.push([&all[..keys], &[*column]].concat());
+            } else {
+                parts[last] = with;
             }
         }
-        drawn.set_content_arrangement(ContentArrangement::Disabled);
-        let least = NARROWEST * self.columns.len();
-        if let Some(width) = width.filter(|width| usize::from(*width) >= least) {
-            drawn.set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
+        parts
+    }
+
+    /// Some columns, side by side.
+    fn drawn(&self, columns: &[usize], width: usize) -> String {
+        let (least, mut widths): (Vec<usize>, Vec<usize>) =
+            columns.iter().map(|column| self.widths(*column)).unzip();
+        while widths.iter().map(|width| width + GAP).sum::<usize>() > width.saturating_add(GAP) {
+            let shrinks = (0..widths.len()).filter(|at| widths[*at] > least[*at]);
+            let Some(widest) = shrinks.max_by_key(|at| widths[*at]) else { break };
+            widths[widest] -= 1;
         }
-        let caption = Some(self.caption.as_str()).filter(|caption| !caption.is_empty());
-        let drawn = drawn.to_string();
-        let lines = drawn.lines().map(|line| line.strip_prefix(' ').unwrap_or(line).trim_end());
-        let remarks = self.remarks.iter().map(|remark| format!("  {remark}\n"));
-        let lines = caption.into_iter().chain(lines).map(|line| format!("{line}\n"));
-        lines.chain(remarks).collect()
+        let heads: Vec<String> = self.columns.iter().map(|(head, _)| head.clone()).collect();
+        let mut text = String::new();
+        for row in std::iter::once(&heads).chain(&self.rows) {
+            let cells = columns.iter().zip(&widths).map(|(at, width)| wrap(&row[*at], *width, 0));
+            let cells: Vec<Vec<String>> = cells.collect();
+            for line in 0..cells.iter().map(Vec::len).max().unwrap_or(0) {
+                let parts =
+                    cells.iter().zip(columns).zip(&widths).map(|((cell, column), width)| {
+                        let part = cell.get(line).map_or("", String::as_str);
+                        match self.columns[*column].1 {
+                            Align::Left => format!("{part:<width$}"),
+                            Align::Right => format!("{part:>width$}"),
+                        }
+                    });
+                let line = parts.collect::<Vec<_>>().join(&" ".repeat(GAP));
+                text += &format!("{}\n", line.trim_end());
+            }
+        }
+        text
     }
 
     /// RFC 4180, heads in the first line; caption and remarks have no place in it.
@@ -177,15 +277,55 @@ mod tests {
     }
 
     #[test]
-    fn a_narrow_terminal_wraps_instead_of_overflowing() {
-        let text = sample().terminal(Some(24));
-        let body = text.lines().skip(1).take_while(|line| !line.starts_with("  ratio"));
-        assert!(body.clone().all(|line| line.chars().count() <= 24), "{text}");
-        assert!(text.contains("12.34"));
+    fn text_is_broken_at_spaces_alone() {
+        assert_eq!(wrap("  one two three", 9, 2), ["  one two", "    three"]);
+        assert_eq!(wrap("unbreakable it is", 5, 0), ["unbreakable", "it is"]);
+        assert_eq!(wrap("a  b", 80, 2), ["a  b"]);
+        assert_eq!(wrap("", 80, 2), [""]);
     }
 
     #[test]
-    fn a_terminal_too_narrow_for_words_gets_whole_lines() {
-        assert_eq!(sample().terminal(Some(10)), sample().terminal(None));
+    fn columns_that_do_not_fit_follow_below() {
+        let mut table = Table::of("Loops", "kernel | store | >ns | >95 % interval | meaning");
+        let meaning = "what it does, said in more words than there are columns";
+        for name in ["copy.avx", "copy.avx512.nt"] {
+            table.push(["", "", "5.25", "0.910 .. 1.020", meaning].map(str::to_owned).to_vec());
+            let row = table.rows.last_mut().expect("a row");
+            (row[0], row[1]) = (name.to_owned(), "temporal".to_owned());
+        }
+        table.remark("ns: of one call, the median of fifteen rounds");
+        insta::assert_snapshot!(table.terminal(Some(60)), @r"
+        Loops
+        kernel          store       ns   95 % interval
+        copy.avx        temporal  5.25  0.910 .. 1.020
+        copy.avx512.nt  temporal  5.25  0.910 .. 1.020
+
+        kernel          store     meaning
+        copy.avx        temporal  what it does, said in more words
+                                  than there are columns
+        copy.avx512.nt  temporal  what it does, said in more words
+                                  than there are columns
+          ns: of one call, the median of fifteen rounds
+        ");
+        insta::assert_snapshot!(table.terminal(Some(40)), @r"
+        Loops
+        kernel          store       ns
+        copy.avx        temporal  5.25
+        copy.avx512.nt  temporal  5.25
+
+        kernel           95 % interval
+        copy.avx        0.910 .. 1.020
+        copy.avx512.nt  0.910 .. 1.020
+
+        kernel          meaning
+        copy.avx        what it does, said in
+                        more words than there
+                        are columns
+        copy.avx512.nt  what it does, said in
+                        more words than there
+                        are columns
+          ns: of one call, the median of fifteen
+            rounds
+        ");
     }
 }

@@ -44,9 +44,9 @@ struct Cell<'t> {
     ratio: PairedRatio,
 }
 
-/// The mean time over libc's.
-fn mean(cells: &[Cell<'_>]) -> f64 {
-    geometric_mean(&cells.iter().map(|cell| cell.ratio.median).collect::<Vec<_>>())
+/// The time over libc's in the middle of some cells: one cell alone makes no gain of a range.
+fn middle(cells: &[Cell<'_>]) -> f64 {
+    median(&cells.iter().map(|cell| cell.ratio.median).collect::<Vec<_>>())
 }
 
 fn worst<'c, 't>(cells: &'c [Cell<'t>]) -> Option<&'c Cell<'t>> {
@@ -139,13 +139,13 @@ impl<'t> Tuned<'t> {
                 decision.to.map_or("and up".to_owned(), |to| bytes(to + 1)),
                 decision.kernel.clone(),
                 or_dash(Some(seen.len()).filter(|count| *count > 0), |count| count.to_string()),
-                figure(worst(&seen).map(|_| mean(&seen))),
+                figure(worst(&seen).map(|_| middle(&seen))),
                 figure(worst(&seen).map(|cell| cell.ratio.median)),
             ]);
         }
         for remark in [
-            "speed: of the operation and a reader after it; +100 % is twice as fast as libc; each range \
-             ends below `to`",
+            "speed: of the operation and a reader after it, the median of the cells; +100 % is twice as fast \
+             as libc; each range ends below `to`",
             "cells: sizes and states that were checked with the library following these decisions",
             "libc: left to libc; `cachewise explain` says why",
         ] {
@@ -187,7 +187,7 @@ impl<'t> Tuned<'t> {
             if seen.is_empty() {
                 left.push(operation);
             } else {
-                gains.push((operation, mean(&seen)));
+                gains.push((operation, middle(&seen)));
             }
         }
         gains.sort_by(|a, b| a.1.total_cmp(&b.1));
@@ -195,8 +195,8 @@ impl<'t> Tuned<'t> {
         let told: Vec<String> = told.collect();
         let left = match left.len() {
             0 => String::new(),
-            1 => format!("; {} stays with libc at every size", left[0]),
-            _ => format!("; {} stay with libc at every size", left.join(", ")),
+            1 => format!("; {} is left to libc at every size", left[0]),
+            _ => format!("; {} are left to libc at every size", left.join(", ")),
         };
         let (answer, because) = if gains.is_empty() && self.has_kernels() {
             let why = "kernels were decided for, and none was checked against libc afterwards";
@@ -211,7 +211,7 @@ impl<'t> Tuned<'t> {
             (Answer::No, why)
         } else {
             let why = format!(
-                "speed against {} where a kernel was shown to be faster, in the mean: {}{left}",
+                "speed against {} where a kernel was shown to be faster, in the median cell: {}{left}",
                 self.libc,
                 told.join(", ")
             );
@@ -271,6 +271,9 @@ impl<'t> Tuned<'t> {
         let above = sizes.iter().copied().find(|at| *at > size);
         let around = [below, above].into_iter().flatten();
         let mut tables: Vec<Table> = around.map(|at| shown(&race, at, chosen, self.libc)).collect();
+        // The legend once, below the last of them.
+        let last = tables.len().saturating_sub(1);
+        tables.iter_mut().take(last).for_each(|table| table.remarks.clear());
         tables.extend(self.refereed(operation, size, chosen));
         tables
     }

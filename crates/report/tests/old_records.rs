@@ -4,6 +4,7 @@ mod stored;
 
 use cachewise_measure::{Figure, ProofVerdict, Record};
 use cachewise_report::{Table, experiment_tables, plot, sentences};
+use std::collections::{BTreeMap, BTreeSet};
 
 fn experiment(record: &Record) -> &str {
     record.rows.first().map_or("", |row| row.experiment.as_str())
@@ -43,6 +44,32 @@ fn every_record_is_read_and_drawn() {
         }
     }
     assert!(withheld > 0, "records whose proofs failed are among them");
+}
+
+/// On every terminal no word and no figure of any table is broken, and no line is longer than the terminal
+/// unless it is one word.
+#[test]
+fn tables_fit_terminals_of_all_widths() {
+    let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<BTreeSet<_>>();
+    // The newest record of each experiment has all its columns.
+    let newest: BTreeMap<String, (String, Record)> = stored::records()
+        .into_iter()
+        .map(|(name, record)| (experiment(&record).to_owned(), (name, record)))
+        .collect();
+    for (name, record) in newest.into_values() {
+        for mut table in experiment_tables(experiment(&record), &record.rows).into_iter().take(4) {
+            table.rows.truncate(12);
+            let whole = words(&table.terminal(None));
+            for width in [60, 80, 100, 140] {
+                let text = table.terminal(Some(width));
+                assert_eq!(words(&text), whole, "{name}, {width}:\n{text}");
+                let long = text.lines().find(|line| {
+                    line.chars().count() > usize::from(width) && line.trim().contains(' ')
+                });
+                assert_eq!(long, None, "{name}, {width}: {}", table.caption);
+            }
+        }
+    }
 }
 
 /// Records that cannot be taken again: two of the machines are gone, and with them the ways in which

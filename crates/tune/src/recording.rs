@@ -7,7 +7,7 @@ use cachewise::Reuse;
 use cachewise::profile::{LIBC, MAX_SIZE};
 use cachewise_kernels::Operation;
 use cachewise_measure::record::{Decision, Decisions, ThreadDecision};
-use cachewise_measure::stats::geometric_mean;
+use cachewise_measure::stats::median;
 use cachewise_measure::{Figure, PairedRatio};
 use std::collections::BTreeSet;
 
@@ -63,7 +63,7 @@ pub fn decisions(tuning: &Tuning) -> Decisions {
             to: (decision.to != MAX_SIZE).then_some(decision.to),
             kernel: decision.kernel.clone(),
             ratio: (!seen.is_empty()).then(|| PairedRatio {
-                median: geometric_mean(&seen),
+                median: median(&seen),
                 low: seen.iter().copied().fold(f64::INFINITY, f64::min),
                 high: seen.iter().copied().fold(0.0, f64::max),
                 rounds: seen.len(),

@@ -137,14 +137,18 @@ def _merge(options: argparse.Namespace) -> int:
     for one in merged.classes:
         what = f"profile {one.profile}" if one.profile else f"no profile: {one.reason}"
         letter = f" {one.letter}" if one.letter else ""
-        print(f"{one.cpu}{letter}, {one.kernel}, {one.libc}: {one.hosts} hosts, {what}")
+        print(f"{one.cpu}{letter}, {one.kernel}, {one.libc}: {errors.counted(one.hosts, 'host')}, {what}")
         if one.rows:
-            gains = (f"{name} {100 * gain:+.0f} %" for name, gain in one.gain.items())
+            gains = (f"{name} {errors.gain(gain)}" for name, gain in one.gain.items())
             print(
                 f"  they agree at {100 * one.agreement:.1f} % of the sizes,"
                 f" it serves them at {100 * one.served:.1f} %; {', '.join(gains)}"
             )
-    print(f"{merged.hosts} hosts, {len(merged.outliers)} outliers, {len(merged.damaged)} damaged files")
+    count = errors.counted
+    print(
+        f"{count(merged.hosts, 'host')}, {count(len(merged.outliers), 'outlier')},"
+        f" {count(len(merged.damaged), 'damaged file')}"
+    )
     for outlier in merged.outliers[:20]:
         print(f"  {outlier['host']}: {outlier['times']:.1f} times as far off as usual; {outlier['why']}")
     if len(merged.outliers) > 20:

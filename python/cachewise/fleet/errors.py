@@ -1,4 +1,4 @@
-"""Exit statuses, the same as the command's, and the error that carries one."""
+"""Exit statuses, the same as the command's, the error that carries one, and numbers in words."""
 
 OK = 0
 ERROR = 1
@@ -13,3 +13,13 @@ class FleetError(Exception):
     def __init__(self, text: str, status: int = ERROR) -> None:
         super().__init__(text)
         self.status = status
+
+
+def counted(number: int, what: str) -> str:
+    """So many of something: ``1 host``, ``3 hosts``."""
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
+def gain(share: float) -> str:
+    """A gain in whole per cent; what rounds to none has no minus."""
+    return f"{100 * share:+.0f} %".replace("-0 %", "+0 %")

@@ -120,6 +120,8 @@ def merge(directory: Path, tool: str, least_hosts: int, tell: Any) -> Merged:
             one = _class(mine, _letter(number, found.count))
             if len(mine) < least_hosts:
                 one.reason = f"{len(mine)} of at least {least_hosts} hosts"
+                if len(mine) == 1:
+                    one.reason += "; a single host has a profile of its own (`cachewise tune`)"
             else:
                 kept |= _decide(store, place, tool, one, mine, of_mine)
             merged.classes.append(one)
@@ -186,6 +188,9 @@ def _decide(store: Store, place: Path, tool: str, one: Class, hosts: list[Host],
 
 def _refusal(one: Class) -> str | None:
     """Why a class gets no profile though there is one."""
+    if all(row["kernel"] == LIBC_NAME for row in one.rows):
+        # It would take the place of the profile that comes with the library for this CPU.
+        return "nothing was shown to be faster than libc: tune with a larger --budget"
     least = f"accepted from {100 * AGREEMENT:.0f} %"
     if one.agreement < AGREEMENT:
         return f"its hosts agree at {100 * one.agreement:.1f} % of the sizes, {least}"

@@ -7,7 +7,7 @@ from typing import Any
 
 import jinja2
 
-from . import files
+from . import errors, files
 from .install import index
 from .merge import OPERATIONS, RESULT
 from .records import SIZES
@@ -38,7 +38,8 @@ def page(found: dict[str, Any], untuned: list[dict[str, str]]) -> str:
     """The page's HTML."""
     environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
     environment.filters["percent"] = lambda value, digits=0: f"{100 * value:.{digits}f} %"
-    environment.filters["gain"] = lambda value: f"{100 * value:+.0f} %".replace("-0 %", "+0 %")
+    environment.filters["gain"] = errors.gain
+    environment.filters["counted"] = errors.counted
     return environment.from_string(TEMPLATE).render(
         found=found,
         untuned=untuned,
@@ -48,7 +49,7 @@ def page(found: dict[str, Any], untuned: list[dict[str, str]]) -> str:
 
 
 def _pictures(one: dict[str, Any]) -> list[dict[str, Any]]:
-    if not one["rows"]:
+    if all(row["kernel"] == "libc" for row in one["rows"]):
         return []
     return [
         {
@@ -126,17 +127,18 @@ TEMPLATE = """<!doctype html>
 <style>
 body { font: 15px/1.5 system-ui, sans-serif; color: #1c2430; margin: 2em auto; max-width: 96em; padding: 0 1em }
 h1 { font-size: 1.6em; margin-bottom: 0 } h2 { font-size: 1.15em; margin: 2em 0 .2em }
-table { border-collapse: collapse; margin: .6em 0 } th, td { padding: .25em .8em; text-align: left; vertical-align: top }
+table { border-collapse: collapse; margin: .6em 0; display: block; overflow-x: auto } th, td { padding: .25em .8em; text-align: left; vertical-align: top }
 th { font-weight: 600; border-bottom: 2px solid #c7d0dc } td { border-bottom: 1px solid #e4e9ef }
 td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap }
 td.k { white-space: nowrap } figure { display: inline-block; margin: .6em 1em .6em 0 }
 .no { color: #a33a12 } .dim { color: #5b6878 } svg { font: 11px system-ui, sans-serif; max-width: 100%; height: auto }
 svg .in { font-size: 10px; fill: #22303f } figcaption { font-size: .9em; color: #5b6878 }
 </style></head><body>
-<h1>A fleet of {{ found.hosts }} hosts</h1>
-<p class="dim">{{ found.classes|length }} classes of hosts, {{ found.classes|selectattr("profile")|list|length }}
-with a profile; {{ found.outliers|length }} outliers; {{ untuned|length }} hosts not tuned;
-{{ found.damaged|length }} damaged files left out.</p>
+<h1>A fleet of {{ found.hosts|counted("host") }}</h1>
+<p class="dim">Classes of hosts: {{ found.classes|length }}, {{ found.classes|selectattr("profile")|list|length }}
+with a profile; {{ found.outliers|length|counted("outlier") }}; not tuned: {{ untuned|length }};
+damaged files left out: {{ found.damaged|length }}.</p>
+{% if found.hosts == 1 %}<p>One host is no fleet: what it shows holds for it alone, and it has a profile of its own.</p>{% endif %}
 <table><thead><tr><th>CPU</th><th>microcode, kernel, libc</th><th class="n">hosts</th><th class="n">agreement,<br>lowest tenth</th>
 <th class="n">served,<br>lowest tenth</th>
 {% for name in operations %}<th class="n">{{ name }}</th>{% endfor %}<th>profile</th></tr></thead><tbody>
@@ -156,7 +158,7 @@ allow that the profile's kernel takes at most 3 % more time than the one the hos
 profile where both are 90 % or more. The operations' columns are speed gained over libc, in the geometric mean over
 256 B to 64 MiB.</p>
 {% for one in found.classes %}{% if pictures[loop.index0] %}
-<h2>{{ one.cpu }}{{ " " + one.letter if one.letter }} <span class="dim">{{ one.hosts }} hosts, {{ one.kernel }}</span></h2>
+<h2>{{ one.cpu }}{{ " " + one.letter if one.letter }} <span class="dim">{{ one.hosts|counted("host") }}, {{ one.kernel }}</span></h2>
 {% for picture in pictures[loop.index0] %}<figure>{{ picture.svg|safe }}<figcaption>{{ picture.title }}, in %</figcaption></figure>
 {% endfor %}
 <p class="dim">Agree least: {% for name, share in one.least %}{{ name }} {{ share|percent }}{{ ", " if not loop.last }}{% endfor %}.</p>

@@ -1,9 +1,15 @@
-//! `cachewise compare OLD NEW`.
+//! `cachewise compare OLD NEW`: two records, or two programs whose launches take turns.
 
 use crate::args::Compare;
+use crate::progress::Bar;
 use crate::verbs::redraw::Loaded;
+use crate::verbs::run::launch;
 use crate::{output, status};
-use cachewise_measure::Record;
+use anyhow::Context as _;
+use cachewise_experiments::LabError;
+use cachewise_experiments::launches::merge;
+use cachewise_experiments::recorder::Progress as _;
+use cachewise_measure::{Record, record};
 use cachewise_report::closing::{Answer, Closing, Trust};
 use cachewise_report::compare::{self, Comparison, Outcome};
 
@@ -14,8 +20,12 @@ const LISTED: usize = 40;
 pub fn run(args: &Compare) -> anyhow::Result<u8> {
     let files = [&args.csv, &args.markdown, &args.json];
     output::check_all(&files.map(|file| file.as_deref()))?;
-    let (old, new) = (Loaded::read(&args.old)?, Loaded::read(&args.new)?);
-    let [one, two] = [&old, &new].map(|loaded| &loaded.record.header.machine);
+    let [old, new] = if args.command.is_empty() {
+        [Loaded::read(&args.old)?.record, Loaded::read(&args.new)?.record]
+    } else {
+        in_turns(args)?
+    };
+    let [one, two] = [&old, &new].map(|record| &record.header.machine);
     let differences = compare::machine_differences(one, two);
     let files = format!("{} and {}", args.old.display(), args.new.display());
     if !differences.is_empty() && !args.across_machines {
@@ -25,7 +35,7 @@ pub fn run(args: &Compare) -> anyhow::Result<u8> {
             differences.join("; ")
         );
     }
-    let mut found = compare::compare(&old.record, &new.record, args.margin);
+    let mut found = compare::compare(&old, &new, args.margin);
     if found.rows.is_empty() && found.left_out == 0 {
         let Comparison { only_old, only_new, .. } = found;
         anyhow::bail!(
@@ -47,13 +57,54 @@ pub fn run(args: &Compare) -> anyhow::Result<u8> {
     }
     if !in_place {
         output::print(&text(&found, args.all))?;
-        output::print(&format!("\n{}", closing(&found, &old.record, &new.record)))?;
+        output::print(&format!("\n{}", closing(&found, &old, &new)))?;
     }
     Ok(match found.outcome {
         Outcome::Slower => status::REGRESSION,
         Outcome::CannotTell => status::INCONCLUSIVE,
-        Outcome::Faster | Outcome::Unchanged => status::OK,
+        Outcome::Faster | Outcome::NoDifference => status::OK,
     })
+}
+
+/// Launches of both programs in turns, so that what changes on the machine meanwhile changes for both.
+fn in_turns(args: &Compare) -> anyhow::Result<[Record; 2]> {
+    if args.command.first().is_none_or(|verb| verb != "run") {
+        let found = args.command.join(" ".as_ref());
+        return Err(LabError::Usage(format!(
+            "found \"{}\" after --, accepted: run EXPERIMENT, with its options",
+            found.display()
+        ))
+        .into());
+    }
+    let bar = Bar::new()?;
+    let directory = output::temporary("compare", tempfile::tempdir)?;
+    let path = directory.path().join("launch.jsonl");
+    let mut records = [Vec::new(), Vec::new()];
+    let mut random = fastrand::Rng::new();
+    for turn in 1..=args.launches {
+        let first = random.usize(..2);
+        for side in [first, 1 - first] {
+            let program = [&args.old, &args.new][side];
+            bar.say(&format!("cachewise: turn {turn} of {}: {}", args.launches, program.display()));
+            let mut words = args.command.clone();
+            words.extend(["--json".into(), path.clone().into()]);
+            let ended = launch(program, &words, &bar)?;
+            if bar.cancelled() {
+                return Err(LabError::Interrupted.into());
+            }
+            if !ended.success() {
+                anyhow::bail!(
+                    "{}: {ended}; accepted: two builds of cachewise that end with status 0",
+                    program.display()
+                );
+            }
+            records[side].push(record::read(&path)?);
+            std::fs::remove_file(&path).with_context(|| path.display().to_string())?;
+        }
+    }
+    let merged = records.map(merge).map(|record| record.context("nothing was run"));
+    let [old, new] = merged;
+    Ok([old?, new?])
 }
 
 fn closing(found: &Comparison, old: &Record, new: &Record) -> Closing {
@@ -63,10 +114,11 @@ fn closing(found: &Comparison, old: &Record, new: &Record) -> Closing {
             Answer::No,
             "`cachewise compare --all` lists every row; what became slower is listed first",
         ),
-        Outcome::Unchanged => (Answer::No, "nothing: the two are the same"),
+        Outcome::NoDifference => (Answer::No, "nothing; more launches show smaller differences"),
         Outcome::CannotTell => (
             Answer::CannotTell,
-            "measure both again with more rounds (`run --rounds N`), on a quiet machine",
+            "`cachewise compare OLD-PROGRAM NEW-PROGRAM -- run EXPERIMENT` launches two builds in \
+             turns; `cachewise run EXPERIMENT --launches 30` makes a record that can be compared",
         ),
     };
     let mut trust = Trust::default();
@@ -80,7 +132,11 @@ fn closing(found: &Comparison, old: &Record, new: &Record) -> Closing {
     for difference in &found.differences {
         trust.doubt(format!("the runs differ in {difference}"));
     }
-    Closing { answer, because: found.outcome.name().to_owned(), trust, next: next.to_owned() }
+    let because = match found.outcome {
+        Outcome::CannotTell => "too few launches",
+        outcome => outcome.name(),
+    };
+    Closing { answer, because: because.to_owned(), trust, next: next.to_owned() }
 }
 
 fn text(found: &Comparison, all: bool) -> String {

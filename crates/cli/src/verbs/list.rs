@@ -15,9 +15,20 @@ use serde_json::{Value, json};
 /// A table, and the same as objects.
 type Listed = (Table, Vec<Value>);
 
-/// Prints the kernels, the entries or the experiments.
+/// Columns of the list of kernels that a terminal shows; the other forms have all.
+const SHOWN: [&str; 4] = ["name", "aliases", "here", "meaning"];
+
+/// Prints the kernels, the entries or the experiments, or how many there are.
 pub fn run(args: &List) -> anyhow::Result<u8> {
-    let (what, other) = match args.what {
+    if args.what.is_none()
+        && args.op.is_none()
+        && args.kernels.is_none()
+        && args.format == Form::Table
+    {
+        return summary();
+    }
+    let listing = args.what.unwrap_or(Listing::Kernels);
+    let (what, other) = match listing {
         Listing::Kernels => ("kernels", None),
         Listing::Entries => ("entries", args.kernels.as_ref().map(|_| "--kernels")),
         Listing::Experiments => {
@@ -29,17 +40,35 @@ pub fn run(args: &List) -> anyhow::Result<u8> {
         let refusal = format!("{option}: not for {what}; use it with `list kernels`");
         return Err(LabError::Usage(refusal).into());
     }
-    let (table, objects) = match args.what {
+    let (mut table, objects) = match listing {
         Listing::Kernels => kernels(args)?,
         Listing::Entries => entries(args),
         Listing::Experiments => experiments(),
     };
+    if listing == Listing::Kernels && args.format == Form::Table {
+        table = table.only(&SHOWN);
+        table.remark("--format csv, markdown and json: also stores, prefetch, grouping, registers");
+    }
     output::print(&match args.format {
         Form::Table => table.terminal(output::width()),
         Form::Csv => table.csv(),
         Form::Markdown => table.markdown(),
         Form::Json => objects.iter().map(|object| format!("{object}\n")).collect(),
     })?;
+    Ok(status::OK)
+}
+
+/// What there is, on one screen.
+fn summary() -> anyhow::Result<u8> {
+    let kernels = select::kernels(&Operation::ALL, None)?;
+    let table = cachewise_report::kernels::summary(&kernels, Features::detect());
+    let names: Vec<&str> = registry::ALL.iter().map(|experiment| experiment.name).collect();
+    output::print(&format!(
+        "{}\nexperiments: {}\n\nmore: `cachewise list kernels --op copy`, `list experiments`, \
+         `list entries`\n",
+        table.terminal(output::width()),
+        names.join(" ")
+    ))?;
     Ok(status::OK)
 }
 

@@ -22,8 +22,8 @@ pub fn run(args: &Report) -> anyhow::Result<u8> {
         output::write(path, redraw::page(&all)?.as_bytes())?;
     }
     if let Some(path) = &args.csv {
-        let rows: Vec<_> = all.iter().flat_map(|one| one.record.rows.iter().cloned()).collect();
-        output::write(path, matrix::flat(&rows).csv().as_bytes())?;
+        let records = all.iter().map(|one| (&one.record.header.machine, &one.record.rows[..]));
+        output::write(path, matrix::flat(records).csv().as_bytes())?;
     }
     let files = args.output.is_some() || args.csv.is_some();
     for (index, one) in all.iter().enumerate() {

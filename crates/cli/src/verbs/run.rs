@@ -23,6 +23,7 @@ use cachewise_report::closing::{self, Closing, Trust};
 use cachewise_report::sentences;
 use rustix::process::{Pid, Signal, kill_process};
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
@@ -135,6 +136,9 @@ pub fn run(args: &Run) -> anyhow::Result<u8> {
     }
     let notes = notes.into_iter().map(|text| Note { text }).collect();
     let record = Record { header, rows, notes, decisions, end };
+    if interrupted {
+        tell_of_end(record.rows.len(), lost.is_err());
+    }
     let shown = show(args, experiment.name, record, interrupted, &bench.warnings());
     lost?;
     shown?;
@@ -149,7 +153,7 @@ fn launches(args: &Run, experiment: &Experiment, many: u32, bar: &Bar) -> anyhow
     let (mut records, mut interrupted) = (Vec::new(), false);
     for which in 1..=many {
         let path = directory.path().join("launch.jsonl");
-        let ended = if bar.cancelled() { None } else { Some(launch(which, &path, bar)?) };
+        let ended = if bar.cancelled() { None } else { Some(again(which, &path, bar)?) };
         let code = ended.and_then(|ended| ended.code());
         // One that was told before it could listen died of it.
         interrupted =
@@ -178,9 +182,21 @@ fn launches(args: &Run, experiment: &Experiment, many: u32, bar: &Bar) -> anyhow
     let written =
         writer.map(|writer| output::write_record(writer, &all, &verdicts, interrupted)).transpose();
     let disturbed = all.header.warnings.clone();
+    if interrupted {
+        tell_of_end(all.rows.len(), written.is_err());
+    }
     show(args, experiment.name, all, interrupted, &disturbed)?;
     written?;
     Ok(if interrupted { status::INTERRUPTED } else { status::OK })
+}
+
+/// What became of the rows of a run that did not come to its end.
+fn tell_of_end(rows: usize, is_lost: bool) {
+    let (ended, kept) = match is_lost {
+        true => ("its record cannot be written", "shown, not kept"),
+        false => ("interrupted", "kept"),
+    };
+    output::tell(&format!("cachewise: {ended}; {rows} finished rows {kept}"));
 }
 
 /// In one of them: when the process ends that started it, this one stops, too, as by a Ctrl-C.
@@ -190,13 +206,19 @@ fn end_with_parent() {
     let _ = rustix::process::set_parent_process_death_signal(Some(Signal::INT));
 }
 
-/// Starts this program as one of the launches, and waits. It is told when the user wants to stop, and stops
-/// when this process ends.
-fn launch(which: u32, path: &Path, bar: &Bar) -> anyhow::Result<ExitStatus> {
+/// Starts this program as one of the launches, which stops when this process ends, and waits.
+fn again(which: u32, path: &Path, bar: &Bar) -> anyhow::Result<ExitStatus> {
     let program = std::env::current_exe().context("this program's own file")?;
-    let mut command = Command::new(&program);
-    command.args(std::env::args_os().skip(1));
-    command.arg("--launch").arg(which.to_string()).arg("--launch-record").arg(path);
+    let mut words: Vec<OsString> = std::env::args_os().skip(1).collect();
+    words.extend(["--launch".into(), which.to_string().into()]);
+    words.extend(["--launch-record".into(), path.into()]);
+    launch(&program, &words, bar)
+}
+
+/// Starts a program without output, and waits. It is told when the user wants to stop.
+pub fn launch(program: &Path, words: &[OsString], bar: &Bar) -> anyhow::Result<ExitStatus> {
+    let mut command = Command::new(program);
+    command.args(words);
     // A Ctrl-C reaches this process alone, so that the other is told once.
     command.stdin(Stdio::null()).stdout(Stdio::null()).process_group(0);
     let started = command.spawn();
@@ -228,7 +250,7 @@ fn show(
     let mut written = Ok(());
     let tables = cachewise_report::experiment_tables(experiment, rows);
     if let Some(path) = &args.csv {
-        let csv = cachewise_report::matrix::flat(rows).csv();
+        let csv = cachewise_report::matrix::flat([(&record.header.machine, &rows[..])]).csv();
         written = written.and(output::write(path, csv.as_bytes()));
     }
     if let Some(path) = &args.markdown {
@@ -240,13 +262,10 @@ fn show(
         answer,
         because,
         trust: Trust::of(rows, warnings, interrupted),
-        next: next(experiment, interrupted),
+        next: next(experiment, args.json.is_some(), interrupted),
     };
     for warning in warnings {
         output::tell(&format!("warning: {warning}"));
-    }
-    if interrupted {
-        output::tell(&format!("cachewise: interrupted; {} finished rows kept", rows.len()));
     }
     let files = [&args.json, &args.csv, &args.markdown, &args.html];
     if !files.into_iter().flatten().any(|path| output::is_stdout(path)) {
@@ -268,7 +287,7 @@ fn show(
 }
 
 /// What to do after a run.
-fn next(experiment: &str, interrupted: bool) -> String {
+fn next(experiment: &str, is_kept: bool, interrupted: bool) -> String {
     let has_profile = super::profile_in_force().is_some_and(|path| Profile::read(path).is_ok());
     match experiment {
         _ if interrupted => "the same command again, to its end".to_owned(),
@@ -285,6 +304,7 @@ fn next(experiment: &str, interrupted: bool) -> String {
             "a pool in the program (docs/page-pool.md), where it takes and gives back large blocks"
                 .to_owned()
         }
+        _ if is_kept => "`cachewise tune` measures what to use and writes it down".to_owned(),
         _ => format!(
             "`cachewise tune` measures what to use and writes it down; `run {experiment} --json FILE` \
              keeps these figures"

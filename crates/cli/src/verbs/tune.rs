@@ -12,7 +12,7 @@ use cachewise_experiments::LabError;
 use cachewise_experiments::distributions::Distribution;
 use cachewise_experiments::recorder::Progress as _;
 use cachewise_measure::record::Note;
-use cachewise_measure::{Decisions, Machine, Record, Writer, record};
+use cachewise_measure::{Decisions, End, Machine, Record, RecordError, Writer, record};
 use cachewise_report::tuning::Tuned;
 use cachewise_report::units::bytes;
 use cachewise_tune::again::{self, decide_again, facts};
@@ -49,6 +49,10 @@ pub fn run(args: &Tune) -> anyhow::Result<u8> {
     output::check_keepable(&record_path)?;
     output::check_all(&[args.html.as_deref()])?;
     output::check_keepable(&profile_path)?;
+    let before = Before::at(&profile_path).filter(|_| !args.force);
+    if let Some(Before { profile, .. }) = &before {
+        refuse_shorter(&profile_path, profile, budget)?;
+    }
 
     let bar = RefCell::new(Bar::new()?);
     let seed = args.seed.unwrap_or_else(drawn_seed);
@@ -106,14 +110,10 @@ pub fn run(args: &Tune) -> anyhow::Result<u8> {
     let notes = said.into_iter().map(|text| Note { text }).collect();
     let decisions = Decisions::default();
     let mut record = Record { header, rows, notes, decisions, end: None };
-    let keep = |record: &Record, verdicts: &[String]| {
-        let writer = Writer::create(&record_path)?;
-        output::write_record(writer, record, verdicts, verdicts.is_empty())
-    };
     let tuning = match outcome {
         Ok(tuning) => tuning,
         Err(error) => {
-            let kept = keep(&record, &[]);
+            let kept = keep(&record_path, &record, &[]);
             if !matches!(error, LabError::Interrupted) {
                 return Err(error.into());
             }
@@ -129,11 +129,27 @@ pub fn run(args: &Tune) -> anyhow::Result<u8> {
     record.decisions = recording::decisions(&tuning);
     let (libc, llc) = (libc(&hardware.machine), llc(&tuning));
     let tuned = Tuned { llc: llc.as_deref(), ..Tuned::of(&record, &libc) };
-    let closing = tuned.closing();
+    let mut closing = tuned.closing();
+    let unasked = args.output.is_none() && !args.force;
+    let weaker = weaker(&record, tuned.has_kernels(), before.as_ref(), unasked);
+    let aside = |path: &Path| match weaker {
+        Some(_) => path.with_extension("weaker.profile"),
+        None => path.to_owned(),
+    };
+    let profile_path = aside(&profile_path);
+    let record_path = match (&weaker, &args.record) {
+        (Some(_), None) => profile_path.with_extension("record.jsonl"),
+        _ => record_path,
+    };
+    if let Some(why) = &weaker {
+        closing.next = format!(
+            "nothing changes: {why}; `cachewise tune --force` replaces it, a longer tuning may too"
+        );
+    }
     let mut text = tuned.table().terminal(output::width());
     text.push_str(&tuned.threads());
     let save = || {
-        let end = keep(&record, std::slice::from_ref(&closing.because))?;
+        let end = keep(&record_path, &record, std::slice::from_ref(&closing.because))?;
         let mut profile = profile_of(&tuning, &hardware.machine, &record.header.started, budget);
         profile.record = Some(record_of(&record_path)?);
         // Hints for programs are not measured here, and stay.
@@ -151,6 +167,8 @@ pub fn run(args: &Tune) -> anyhow::Result<u8> {
         Ok(end) => end,
         Err(error) => {
             // What was measured is shown all the same.
+            "make room, and the same command again: nothing was written"
+                .clone_into(&mut closing.next);
             output::print(&format!("{text}\n{closing}"))?;
             return Err(error);
         }
@@ -179,7 +197,76 @@ pub fn run(args: &Tune) -> anyhow::Result<u8> {
         false => output::print(&text)?,
     }
     written?;
-    Ok(status::OK)
+    Ok(if weaker.is_some() { status::INCONCLUSIVE } else { status::OK })
+}
+
+/// Writes the record; one without verdicts was interrupted.
+fn keep(path: &Path, record: &Record, verdicts: &[String]) -> Result<End, RecordError> {
+    output::write_record(Writer::create(path)?, record, verdicts, verdicts.is_empty())
+}
+
+/// The profile that a tuning would replace.
+struct Before {
+    profile: Profile,
+    /// Whether others ran while it was measured.
+    disturbed: bool,
+}
+
+impl Before {
+    fn at(path: &Path) -> Option<Before> {
+        let here = Signature::detect();
+        let profile = Profile::read(path).ok();
+        let profile = profile.filter(|profile| profile.cpu.signature.same_model(&here))?;
+        let named = profile.record.as_ref().map(|record| path.with_file_name(&record.name));
+        let record = named.and_then(|path| record::read(&path).ok());
+        Some(Before { disturbed: record.is_none_or(|record| disturbed(&record)), profile })
+    }
+}
+
+/// Whether others ran meanwhile.
+fn disturbed(record: &Record) -> bool {
+    record.header.warnings.iter().any(|warning| warning.id == "others")
+}
+
+/// A profile that took longer is better: nothing is measured that could not replace it.
+fn refuse_shorter(path: &Path, before: &Profile, budget: f64) -> anyhow::Result<()> {
+    let spent = before.notes.iter().find_map(|note| {
+        let (seconds, _) = note.strip_prefix("budget ")?.split_once(' ')?;
+        seconds.parse::<f64>().ok()
+    });
+    match spent.filter(|spent| *spent > budget) {
+        None => Ok(()),
+        Some(spent) => Err(LabError::Usage(format!(
+            "{}: found a tuning of {spent} s, accepted to replace it: a budget of as much, or \
+             --force; --output FILE writes elsewhere",
+            path.display()
+        ))
+        .into()),
+    }
+}
+
+/// Why this tuning is no better than what decides today, where it is not. With `unasked`, what
+/// decides may be the profile that came with the library.
+fn weaker(
+    record: &Record,
+    has_kernels: bool,
+    before: Option<&Before>,
+    unasked: bool,
+) -> Option<String> {
+    let libc = |profile: &Profile| profile.decisions.iter().all(|one| one.kernel == profile::LIBC);
+    match before {
+        Some(Before { profile, .. }) if !has_kernels && !libc(profile) => {
+            Some("the profile before has kernels, and none was shown to be faster now".to_owned())
+        }
+        Some(Before { disturbed: false, .. }) if disturbed(record) => {
+            Some("others ran while this was measured, and not before".to_owned())
+        }
+        None if !has_kernels && unasked => {
+            let shipped = cachewise::shipped_profile().filter(|shipped| shipped.unfit.is_none())?;
+            Some(format!("the profile shipped for {} has kernels", shipped.model))
+        }
+        _ => None,
+    }
 }
 
 fn nothing_seen() -> u8 {

@@ -151,7 +151,8 @@ fn ctrl_c_in_any_stage_of_a_tuning_keeps_the_rows_and_the_profile_before() {
 #[test]
 fn a_second_is_enough_for_a_profile_whose_record_says_what_was_in_force() {
     let folder = Folder::new();
-    let tune = format!("tune --budget 1s --memory 48M --output {}", folder.path("p.profile"));
+    let tune =
+        format!("tune --budget 1s --memory 48M --force --output {}", folder.path("p.profile"));
     let told = |decisions: Vec<Decision>| -> Vec<(u64, String)> {
         decisions.into_iter().map(|decision| (decision.from, decision.kernel)).collect()
     };
@@ -173,6 +174,12 @@ fn a_second_is_enough_for_a_profile_whose_record_says_what_was_in_force() {
     let shipped = shipped.map(|shipped| Profile::parse(shipped.text).expect("a profile"));
     assert_eq!(in_force, shipped.map(unhinted).unwrap_or_default());
     assert_eq!(tuned().0, unhinted(first));
+    // A longer tuning's profile is not replaced by a shorter one's unasked, and nothing is measured for it.
+    let longer = folder.read("p.profile").replace("budget 1 s", "budget 600 s");
+    folder.write("p.profile", &longer);
+    let tune = tune.replace("--force ", "");
+    refused(&tune, 2, &["p.profile: found a tuning of 600 s, accepted", "--force"]);
+    assert_eq!(folder.read("p.profile"), longer);
 }
 
 #[test]

@@ -112,6 +112,18 @@ fn the_commands_of_a_guide_are_understood() {
     assert!(seen > 15, "{seen}");
 }
 
+/// What the guide for databases says of single pages, of whatever decides here.
+#[test]
+fn no_hint_takes_a_page_around_the_cache() {
+    for hint in ["unknown", "soon", "never"] {
+        for size in ["8K", "16K"] {
+            let told = ok(&format!("explain --op copy --size {size} --reuse {hint}"));
+            let first = told.lines().next().expect("a line");
+            assert!(first.contains(" (from ") && !first.contains(".nt"), "{first}");
+        }
+    }
+}
+
 /// The recipes name programs, packages and flags that there are.
 #[test]
 fn the_recipes_use_flags_that_the_command_has() {

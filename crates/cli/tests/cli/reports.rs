@@ -3,6 +3,7 @@
 
 use crate::support::{Folder, asked, cachewise, ends, has, names, ok, piped, refused, root, said};
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
@@ -158,16 +159,21 @@ fn comparing_tells_by_exit_status() {
             line["bystander_ns"] = json!([]);
         })
     };
-    let plain = folder.write("plain.jsonl", scaled(1.0, 15));
-    let slow = folder.write("slow.jsonl", scaled(1.5, 15));
-    // Three rounds decide nothing.
-    let few = folder.write("few.jsonl", scaled(1.0, 3));
+    let launches = |many: u32, text: String| {
+        text.replacen("\"settings\":{", &format!("\"settings\":{{\"launches\":{many},"), 1)
+    };
+    let plain = folder.write("plain.jsonl", launches(15, scaled(1.0, 15)));
+    let slow = folder.write("slow.jsonl", launches(15, scaled(1.5, 15)));
+    // Three launches decide nothing, nor do rounds of one.
+    let few = folder.write("few.jsonl", launches(3, scaled(1.0, 3)));
+    let one = folder.write("one.jsonl", scaled(1.5, 15));
     for (old, new, status, begin) in [
-        (&plain, &plain, 0, "No change beyond 5 %"),
-        (&record(), &record(), 0, "No change"),
+        (&plain, &plain, 0, "No difference shown in "),
         (&plain, &slow, 3, "Slower: "),
         (&slow, &plain, 0, "Faster: "),
-        (&plain, &few, 4, "Cannot tell"),
+        (&plain, &few, 4, "Cannot tell: "),
+        (&plain, &one, 4, "Cannot tell: launches of one program differ"),
+        (&record(), &record(), 4, "Cannot tell: "),
     ] {
         let told = ends(&format!("compare {old} {new}"), status);
         assert!(told.starts_with(begin), "{told}");
@@ -178,17 +184,36 @@ fn comparing_tells_by_exit_status() {
     assert_eq!(unread.wait().expect("it ends").code(), Some(3), "| head hides what was found");
 
     ok(&format!(
-        "compare {plain} {plain} --margin 2% --csv {} --markdown {} --json {} --all",
+        "compare {plain} {plain} --margin 3% --csv {} --markdown {} --json {} --all",
         folder.path("c.csv"),
         folder.path("c.md"),
         folder.path("c.json")
     ));
     let csv = folder.read("c.csv");
-    assert!(csv.lines().count() >= 10 && csv.contains("unchanged"), "{csv}");
+    assert!(csv.lines().count() >= 10 && csv.contains("no difference shown"), "{csv}");
     has(&folder.read("c.md"), &["| verdict |"]);
     let json: Value = serde_json::from_str(&folder.read("c.json")).expect("JSON");
-    assert_eq!((&json["outcome"], &json["margin"]), (&json!("unchanged"), &json!(0.02)));
+    assert_eq!((&json["outcome"], &json["margin"]), (&json!("no-difference"), &json!(0.03)));
     refused(&format!("compare {plain} {plain} --csv /nonexistent/a"), 1, &["/nonexistent/a"]);
+}
+
+#[test]
+fn two_builds_are_launched_in_turns() {
+    let this = env!("CARGO_BIN_EXE_cachewise");
+    let run = "run page-clear --quick --size 4K --kernels zero.(rep.stosb|avx|sse2)";
+    let folder = Folder::new();
+    let json = folder.path("c.json");
+    let told = cachewise(&format!("compare {this} {this} --launches 6 --json {json} -- {run}"));
+    let found: Value = serde_json::from_str(&folder.read("c.json")).expect("JSON");
+    assert_eq!(
+        (&found["old_launches"], &found["new_launches"]),
+        (&json!(6), &json!(6)),
+        "{told:?}"
+    );
+    assert_eq!(told.err.matches("cachewise: turn 6 of 6: ").count(), 2, "{told:?}");
+    refused(&format!("compare {this} {this} -- tune"), 2, &["found \"tune\"", "run EXPERIMENT"]);
+    refused(&format!("compare {this} /bin/false -- {run}"), 1, &["/bin/false", "two builds"]);
+    refused(&format!("compare {this} {this} --launches 6"), 2, &["--launches", "COMMAND"]);
 }
 
 #[test]
@@ -198,7 +223,7 @@ fn machines_are_not_mixed_unawares() {
     let other = folder.write("other.jsonl", changed("header", cpu));
     let comparing = format!("compare {} {other}", record());
     refused(&comparing, 1, &["different machines", "Some Other CPU", "--across-machines"]);
-    has(&ok(&format!("{comparing} --across-machines")), &["the runs differ in CPU"]);
+    has(&ends(&format!("{comparing} --across-machines"), 4), &["the runs differ in CPU"]);
     let drawn = cachewise(&format!("report {} {other} -o -", record())).with(0);
     assert!(drawn.err.starts_with("warning: other.jsonl comes from another machine"), "{drawn:?}");
     has(&drawn.out, &["different machines"]);
@@ -228,6 +253,46 @@ fn plots_fit_forty_columns_and_need_no_colour() {
         assert!(line.trim_end().chars().count() <= 40, "{line:?}");
     }
     assert!(plain[start..].contains('█'));
+}
+
+/// What a command prints on a terminal of so many columns, as util-linux's `script` makes one.
+fn on_terminal(columns: u16, locale: &str, arguments: &str) -> String {
+    let this = env!("CARGO_BIN_EXE_cachewise");
+    let command = format!("stty cols {columns} rows 24; {this} {arguments}");
+    let mut script = Command::new("script");
+    script.args(["-qec", &command, "/dev/null"]).env("TERM", "xterm").stdin(Stdio::null());
+    script.env("LC_ALL", locale).env("HOME", concat!(env!("CARGO_TARGET_TMPDIR"), "/home"));
+    said(&mut script).out.replace('\r', "")
+}
+
+#[test]
+fn terminals_of_all_widths_have_whole_words() {
+    let record = record();
+    let commands = [
+        "list".to_owned(),
+        "list kernels --op zero".to_owned(),
+        "list experiments".to_owned(),
+        "explain --op copy --size 64K".to_owned(),
+        format!("report {record}"),
+        format!("compare {record} {record} --all"),
+    ];
+    for arguments in commands {
+        let words = |text: &str| -> BTreeSet<String> {
+            text.split_whitespace().map(str::to_owned).collect()
+        };
+        let whole = words(&on_terminal(1000, "C.UTF-8", &arguments));
+        for columns in [60, 80, 140] {
+            let text = on_terminal(columns, "C", &arguments);
+            assert!(text.is_ascii(), "{arguments}: {text}");
+            let long = text.lines().find(|line| {
+                line.chars().count() > usize::from(columns) && line.trim().contains(' ')
+            });
+            assert_eq!(long, None, "{arguments}, {columns}");
+            assert_eq!(words(&text), whole, "{arguments}, {columns}: {text}");
+        }
+    }
+    let summary = on_terminal(80, "C", "list");
+    assert!(summary.lines().count() <= 24, "a screen: {summary}");
 }
 
 #[test]

@@ -24,6 +24,7 @@ pub fn program() -> Command {
     for name in ours.chain(others.map(OsString::from)) {
         command.env_remove(name);
     }
+    command.env("LC_ALL", "C.UTF-8");
     // Whoever runs the tests: a home that may be written to, and in which there is no profile.
     command.env("HOME", concat!(env!("CARGO_TARGET_TMPDIR"), "/home"));
     // A shell's background job ignores Ctrl-C, one under `nohup` hang-ups, and the command keeps that.

@@ -38,6 +38,9 @@ fn every_alias_of_the_source_documents_is_listed_and_resolves() {
 
 #[test]
 fn listings_have_every_form() {
+    let summary = ok("list");
+    has(&summary, &["copy-matrix", "list kernels --op copy"]);
+    assert!(summary.lines().count() < 24, "a screen: {summary}");
     let table = ok("list kernels --op zero");
     assert!(table.contains("zero.rep.stosb") && !table.contains("copy.avx"));
     has(&ok("list entries"), &["Entry stubs; profile in force: "]);

@@ -85,7 +85,7 @@ fn routine(name: &str) -> Result<Routine> {
     };
     let unknown = || LabError::UnknownKernel {
         found: name.to_owned(),
-        nearest: vec!["compare.gpr64".to_owned()],
+        nearest: "; nearest: compare.gpr64".to_owned(),
     };
     find(name).filter(is_here).map(Routine::from).ok_or_else(unknown)
 }

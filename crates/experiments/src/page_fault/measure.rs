@@ -198,6 +198,7 @@ fn cell_rows(cell: &Cell, samples: &[Taken], setting: &Setting) -> Vec<Row> {
         row.reader_ns = later(of);
         let totals = (row.total_ns(), kernel.total_ns());
         row.total_ratio = Some(PairedRatio::new(&totals.0, &totals.1, setting.bench.seed));
+        row.verdict = row.said();
         row
     };
     samples.iter().map(row).collect()

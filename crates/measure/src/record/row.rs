@@ -34,8 +34,8 @@ pub struct Row {
     pub bystander_ns: Vec<f64>,
     /// The operation's time over the reference's.
     pub ratio: Option<PairedRatio>,
-    /// What that ratio says; none where it was withheld, because the operands were not where they
-    /// are said to be.
+    /// What the ratio of the whole cost says, or that of the operation where nothing else was timed; none where
+    /// it was withheld, because the operands were not where they are said to be.
     pub verdict: Option<Verdict>,
     /// Operation, reader and bystander together over the reference's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -92,6 +92,11 @@ impl Row {
         self.verdict = Some(ratio.verdict(MARGIN));
         self.ratio = Some(ratio);
         self
+    }
+
+    /// What its ratios say: that of the whole cost, where there is one.
+    pub fn said(&self) -> Option<Verdict> {
+        self.total_ratio.or(self.ratio).map(|ratio| ratio.verdict(MARGIN))
     }
 
     /// Operation, reader and bystander together, nanoseconds per call, by round.

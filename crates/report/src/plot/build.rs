@@ -97,7 +97,7 @@ fn further_panel(rows: &[&Row], figure: &Figure, panels: &[String]) -> Option<St
 }
 
 /// The panel's name: operation, then what the panel coordinates are.
-fn panel_title(row: &Row, panels: &[String]) -> String {
+fn panel_title(row: &Row, panels: &[String], flags: &[&String]) -> String {
     let wants = |name: &str| panels.iter().any(|panel| panel == name);
     let moves = wants("source") && wants("destination") && row.cell.source.is_some();
     let part = |name: &String| {
@@ -110,6 +110,9 @@ fn panel_title(row: &Row, panels: &[String]) -> String {
             ("size", Coordinate::Number(_)) => bytes(row.cell.size),
             ("reader", Coordinate::Number(share)) => format!("{:.0} % of it read", share * 100.0),
             ("bystander", Coordinate::Number(size)) => format!("beside {}", bytes(size as u64)),
+            (_, Coordinate::Number(value)) if flags.contains(&name) => {
+                format!("{}: {}", axis_title(name), if value == 1.0 { "yes" } else { "no" })
+            }
             (_, Coordinate::Number(value)) => {
                 format!("{} {}", axis_title(name), Unit::of(name).write(value))
             }
@@ -118,6 +121,18 @@ fn panel_title(row: &Row, panels: &[String]) -> String {
     };
     let parts = panels.iter().filter_map(part).filter(|part| !part.is_empty());
     std::iter::once(row.cell.operation.clone()).chain(parts).collect::<Vec<_>>().join(", ")
+}
+
+/// Those coordinates that only say whether something is so.
+fn flags<'n>(rows: &[&Row], names: &'n [String]) -> Vec<&'n String> {
+    let values = |name: &str| {
+        distinct(rows.iter().filter_map(|row| row.axis(name))).into_iter().collect::<Vec<f64>>()
+    };
+    let is_flag = |name: &&String| {
+        let values = values(name);
+        values.len() == 2 && values.iter().all(|value| [0.0, 1.0].contains(value))
+    };
+    names.iter().filter(is_flag).collect()
 }
 
 /// An axis over the rows.
@@ -200,13 +215,18 @@ pub fn plot(record: &Record, figure: &Figure) -> Option<Plot> {
     rows.retain(|row| {
         let mut axes = figure.y.iter().chain([&figure.x]);
         let has_place = axes.all(|name| coordinate(row, name).is_some());
-        figure.kind == FigureKind::Histogram || (has_place && value.of(row).is_some())
+        // What a table says nothing of is not ranked.
+        let is_told = figure.kind != FigureKind::Bars || row.is_measurable();
+        figure.kind == FigureKind::Histogram || (has_place && is_told && value.of(row).is_some())
     });
     let short = rows.iter().any(|row| row.cell.operation != rows[0].cell.operation);
     let keys = keys(&rows, figure, short);
     let panel_names = panels_of(&rows, figure);
+    let flags = flags(&rows, &panel_names);
     let mut panels: Vec<Panel> = Vec::new();
-    for (title, members) in groups(rows.iter().copied(), |row| panel_title(row, &panel_names)) {
+    for (title, members) in
+        groups(rows.iter().copied(), |row| panel_title(row, &panel_names, &flags))
+    {
         let x = axis(&members, &figure.x);
         let y = figure.y.as_deref().map(|name| axis(&members, name));
         let series = |(key, Key { name, .. }): (usize, &Key)| {

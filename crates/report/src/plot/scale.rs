@@ -59,6 +59,11 @@ impl Scale {
         self.start + (self.end - self.start) * share
     }
 
+    /// The value at its end.
+    pub fn most(&self) -> f64 {
+        self.high
+    }
+
     /// Whether it is logarithmic.
     pub fn is_log(&self) -> bool {
         self.log

@@ -1,6 +1,7 @@
 //! What the rows of `page-clear` amount to. Pure.
 
 use super::support::*;
+use crate::cost::WORTHWHILE;
 
 /// The pair that the document compared.
 const PERIOD: (&str, &str) = ("zero.mmx.nt", "zero.mmx");
@@ -60,9 +61,6 @@ fn today(cells: &Cells<'_>, (nt, temporal): (&str, &str)) -> Option<String> {
     })
 }
 
-/// The best of a dozen is a little faster than libc by luck alone; this much is no luck.
-const CLEARLY: f64 = 0.03;
-
 /// At how many sizes anybody beats libc, and who. None where nobody was compared with libc.
 pub(super) fn beside_libc(cells: &Cells<'_>) -> Option<String> {
     let mut better = Vec::new();
@@ -74,13 +72,13 @@ pub(super) fn beside_libc(cells: &Cells<'_>) -> Option<String> {
             names.filter_map(|name| Some((name, between(of_cell, name, LIBC)?))).collect();
         compared += usize::from(!others.is_empty());
         let clearly =
-            others.into_iter().filter(|(_, pair)| pair.verdict(CLEARLY) == Verdict::Faster);
+            others.into_iter().filter(|(_, pair)| pair.verdict(WORTHWHILE) == Verdict::Faster);
         if let Some([(name, pair), _]) = ends(&clearly.collect::<Vec<_>>()) {
             let size = bytes(key.size);
             better.push(format!("{name} at {size} ({:.2} of libc's time)", pair.median));
         }
     }
-    let margin = CLEARLY * 100.0;
+    let margin = WORTHWHILE * 100.0;
     (compared > 0).then(|| {
         if better.is_empty() {
             let sizes = counted(compared, "size");

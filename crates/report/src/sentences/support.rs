@@ -1,5 +1,6 @@
 //! What the sentences of all experiments share: rows of a cell beside each other, and a ratio in words.
 
+use crate::cost;
 pub(super) use crate::rows::{axis, operation_and_size};
 pub(super) use cachewise_kernels::{Kernel, PAGE_SIZE, RegisterClass, find};
 pub(super) use cachewise_measure::record::names::*;
@@ -28,9 +29,12 @@ pub(super) fn named<'r>(of_cell: &[&'r Row], name: &str) -> Option<&'r Row> {
     of_cell.iter().copied().find(|row| row.candidate == name)
 }
 
-/// Whole cost of one candidate over another's of the same rounds of one cell.
+/// Whole cost of one candidate over another's of the same rounds of one cell: where that is its reference, the
+/// ratio that tables print.
 pub(super) fn between(of_cell: &[&Row], ours: &str, theirs: &str) -> Option<PairedRatio> {
-    let pair = named(of_cell, ours)?.over(named(of_cell, theirs)?);
+    let (row, other) = (named(of_cell, ours)?, named(of_cell, theirs)?);
+    let printed = cost::ratio(row).filter(|_| row.reference == theirs);
+    let pair = printed.unwrap_or_else(|| row.over(other));
     // A cost at or below nothing is noise, and so is what is divided by it.
     let told = [pair.low, pair.median, pair.high].iter().all(|r| r.is_finite() && *r > 0.0);
     told.then_some(pair)

@@ -6,6 +6,8 @@ use crate::units::time;
 
 /// More bars than these are left to the table.
 const MOST: usize = 32;
+/// A bar of this many times the next one is cut.
+const FAR: f64 = 4.0;
 const ROW: f64 = 27.0;
 const TOP: f64 = 6.0;
 const LEFT: f64 = 8.0;
@@ -16,20 +18,23 @@ pub(super) fn draw(plot: &Plot, panel: &Panel) -> (f64, Vec<String>) {
     let (bars, beyond) = plot.bars(panel, MOST);
     let end = |bar: &Bar<'_>| bar.point.parts.map_or(bar.point.value.mid, |all| all.iter().sum());
     let (least, most) = range(bars.iter().map(end).chain([0.0]));
+    // One that is far beyond all others would flatten them: it is cut, and its figure says how long it is.
+    let second = bars.iter().map(end).filter(|end| *end < most).fold(0.0, f64::max);
+    let is_cut = second > 0.0 && most > FAR * second;
+    let most = if is_cut { 1.2 * second } else { most };
     let scale = Scale::new((least, most * 1.02), false, (LEFT, RIGHT));
     let bottom = TOP + ROW * bars.len() as f64;
     let mut axis = Vec::new();
-    for tick in scale.ticks(4) {
-        let at = scale.at(tick);
-        axis.push(line("grid", (at, TOP), (at, bottom)));
-        let class = match at {
-            _ if at > RIGHT - 20.0 => "tick right",
-            _ if at < LEFT + 8.0 => "tick left",
-            _ => "tick",
-        };
-        axis.push(label(at, bottom + 12.0, class, &plot.value.tick(tick)));
-    }
-    axis.push(label((LEFT + RIGHT) / 2.0, bottom + 26.0, "title", &plot.value.title()));
+    let ticks = scale.ticks(4);
+    axis.extend(
+        ticks.iter().map(|tick| line("grid", (scale.at(*tick), TOP), (scale.at(*tick), bottom))),
+    );
+    let places: Vec<_> =
+        ticks.iter().map(|tick| (scale.at(*tick), plot.value.tick(*tick))).collect();
+    axis.extend(texts(&places, bottom + 12.0, (LEFT, RIGHT)));
+    let cut = if is_cut { ", a bar is cut" } else { "" };
+    let title = plot.value.title() + cut;
+    axis.push(label((LEFT + RIGHT) / 2.0, bottom + 26.0, "title", &title));
     let mut out = vec![unheard("axis", &axis)];
     let top = |index: usize| TOP + ROW * index as f64;
     out.extend(bars.iter().enumerate().map(|(index, bar)| draw_bar(plot, bar, &scale, top(index))));
@@ -70,6 +75,10 @@ fn draw_bar(plot: &Plot, bar: &Bar<'_>, scale: &Scale, y: f64) -> String {
             let [low, high] = [value.low, value.high].map(|end| (scale.at(end), y + 18.5));
             inside.push(line("whisker", low, high));
         }
+    }
+    let end = bar.point.parts.map_or(value.mid, |all| all.iter().sum());
+    if end > scale.most() {
+        inside.push(rectangle("gap", (RIGHT - 14.0, y + 14.0), (4.0, 9.0), ""));
     }
     inside.insert(0, title(&said));
     let class = match plot.value {

@@ -4,7 +4,9 @@ use super::elements::*;
 use crate::plot::{Point, Series};
 
 const HEIGHT: f64 = 240.0;
-const LEFT: f64 = 44.0;
+/// Left of the axis stand its title, turned, and the ticks' texts.
+const LEAST_LEFT: f64 = 44.0;
+const TITLE: f64 = 18.0;
 const RIGHT: f64 = WIDTH - 10.0;
 const TOP: f64 = 26.0;
 const BOTTOM: f64 = 200.0;
@@ -24,41 +26,37 @@ fn vertical(plot: &Plot, panel: &Panel) -> Scale {
 
 /// The picture's height and elements.
 pub(super) fn draw(plot: &Plot, panel: &Panel) -> (f64, Vec<String>) {
-    let x = panel.x.scale((LEFT + 4.0, RIGHT - 6.0));
     let y = vertical(plot, panel);
-    let mut values = levels(&y, 6, (LEFT, RIGHT), |value| plot.value.tick(value));
+    let widest = y.ticks(6).into_iter().map(|tick| width_of(&plot.value.tick(tick)));
+    let left = (TITLE + widest.fold(0.0, f64::max)).max(LEAST_LEFT);
+    let x = panel.x.scale((left + 4.0, RIGHT - 6.0));
+    let mut values = levels(&y, 6, (left, RIGHT), |value| plot.value.tick(value));
     let turned = format!("translate(9 {}) rotate(-90)", number((TOP + BOTTOM) / 2.0));
     let title = plot.value.title() + if y.is_log() { ", log" } else { "" };
     values.push(element("text", &[("class", "title"), ("transform", &turned)], &escape(&title)));
-    let mut out = vec![unheard("axis", &values), unheard("axis", &places(panel, &x))];
+    let mut out = vec![unheard("axis", &values), unheard("axis", &places(panel, &x, left))];
     if !panel.rules.is_empty() {
-        out.push(unheard("rules", &rules(panel, &x)));
+        out.push(unheard("rules", &rules(panel, &x, left)));
     }
     if plot.value.is_ratio() {
-        out.push(line("even", (LEFT, y.at(1.0)), (RIGHT, y.at(1.0))));
+        out.push(line("even", (left, y.at(1.0)), (RIGHT, y.at(1.0))));
     }
     out.extend(panel.series.iter().rev().map(|of| series(plot, panel, of, (&x, &y))));
     (HEIGHT, out)
 }
 
 /// The horizontal axis.
-fn places(panel: &Panel, x: &Scale) -> Vec<String> {
+fn places(panel: &Panel, x: &Scale, left: f64) -> Vec<String> {
     let places = x.ticks_of(&panel.x, 6);
-    let mut ticks = Vec::new();
-    for (index, place) in places.iter().enumerate() {
-        let at = x.at(*place);
-        let (class, at_text) = match index + 1 == places.len() && at > RIGHT - 24.0 {
-            true => ("tick right", RIGHT + 4.0),
-            false => ("tick", at),
-        };
-        ticks.push(line("grid", (at, BOTTOM), (at, BOTTOM + 4.0)));
-        ticks.push(label(at_text, BOTTOM + 16.0, class, &panel.x.write(*place)));
-    }
-    ticks.push(label((LEFT + RIGHT) / 2.0, HEIGHT - 6.0, "title", &panel.x.title()));
+    let places: Vec<_> = places.iter().map(|at| (x.at(*at), panel.x.write(*at))).collect();
+    let grid = |(at, _): &(f64, String)| line("grid", (*at, BOTTOM), (*at, BOTTOM + 4.0));
+    let mut ticks: Vec<String> = places.iter().map(grid).collect();
+    ticks.extend(texts(&places, BOTTOM + 16.0, (left - 16.0, WIDTH - 4.0)));
+    ticks.push(label((left + RIGHT) / 2.0, HEIGHT - 6.0, "title", &panel.x.title()));
     ticks
 }
 
-fn rules(panel: &Panel, x: &Scale) -> Vec<String> {
+fn rules(panel: &Panel, x: &Scale, left: f64) -> Vec<String> {
     let mut rules = Vec::new();
     // Two lines of names, and from where on each is free.
     let mut free = [f64::NEG_INFINITY; 2];
@@ -66,7 +64,7 @@ fn rules(panel: &Panel, x: &Scale) -> Vec<String> {
         let at = x.at(*place);
         rules.push(line("rule", (at, TOP - 2.0), (at, BOTTOM)));
         let width = name.len() as f64 * 5.6;
-        let start = (at - width / 2.0).clamp(LEFT, RIGHT - width);
+        let start = (at - width / 2.0).clamp(left, RIGHT - width);
         // Names that would stand in each other go a line up.
         let row = usize::from(start < free[0]);
         free[row] = start + width + 4.0;

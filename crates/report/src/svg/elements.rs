@@ -96,6 +96,37 @@ pub(super) fn unheard(class: &str, inside: &[String]) -> String {
     nested("g", &[("class", class), ("aria-hidden", "true")], inside)
 }
 
+/// About what a letter of a tick takes.
+const LETTER: f64 = 5.8;
+/// The least between two ticks' texts.
+const APART: f64 = 6.0;
+
+/// About what a tick's text takes.
+pub(super) fn width_of(text: &str) -> f64 {
+    LETTER * text.chars().count() as f64
+}
+
+/// The texts of a lying axis at that height, none in another and none beyond the ends: of those that would
+/// collide the earlier one stays, and the last one always.
+pub(super) fn texts(places: &[(f64, String)], y: f64, (left, right): (f64, f64)) -> Vec<String> {
+    let mut kept: Vec<(f64, f64, &str)> = Vec::new();
+    for (index, (at, text)) in places.iter().enumerate() {
+        let half = width_of(text) / 2.0;
+        let at = at.min(right - half).max(left + half);
+        let collides = |kept: &[(f64, f64, &str)]| {
+            kept.last().is_some_and(|(before, width, _)| before + width + APART > at - half)
+        };
+        let is_last = index + 1 == places.len();
+        while is_last && kept.len() > 1 && collides(&kept) {
+            kept.pop();
+        }
+        if !collides(&kept) {
+            kept.push((at, half, text));
+        }
+    }
+    kept.into_iter().map(|(at, _, text)| label(at, y, "tick", text)).collect()
+}
+
 /// The grid and ticks of an upright scale.
 pub(super) fn levels(
     y: &Scale,

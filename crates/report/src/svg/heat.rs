@@ -62,10 +62,11 @@ impl Grid<'_> {
             let at = above(row) + ROW / 2.0 + 3.5;
             axis.push(label(LEFT - 4.0, at, "tick right", &y_axis.write(y[row])));
         }
-        for column in (0..x.len()).step_by((48.0 / self.width()).ceil().max(1.0) as usize) {
-            let at = (self.left(column) + self.width() / 2.0).clamp(LEFT, RIGHT - 14.0);
-            axis.push(label(at, bottom + 12.0, "tick", &panel.x.write(x[column])));
-        }
+        let places = x
+            .iter()
+            .enumerate()
+            .map(|(column, at)| (self.left(column) + self.width() / 2.0, panel.x.write(*at)));
+        axis.extend(texts(&places.collect::<Vec<_>>(), bottom + 12.0, (LEFT, WIDTH)));
         axis.push(label((LEFT + RIGHT) / 2.0, bottom + 26.0, "title", &panel.x.title()));
         let upwards = format!("upwards: {}", y_axis.title());
         axis.push(label(RIGHT, top - 7.0, "tick right", &upwards));

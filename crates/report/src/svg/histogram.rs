@@ -27,9 +27,9 @@ pub(super) fn draw(plot: &Plot, panel: &Panel) -> (f64, Vec<String>) {
         for (share, text) in [(0.0, "0"), (0.5, "50 %"), (1.0, "100 %")] {
             axis.push(label(RIGHT + 4.0, floor - share * HIGH + 3.5, "tick left", text));
         }
-        for tick in x.ticks(5) {
-            axis.push(label(x.at(tick), floor + 12.0, "tick", &Unit::Time.write(tick)));
-        }
+        let ticks = x.ticks(5);
+        let ticks: Vec<_> = ticks.iter().map(|at| (x.at(*at), Unit::Time.write(*at))).collect();
+        axis.extend(texts(&ticks, floor + 12.0, (0.0, WIDTH)));
         let text = "time of one call; the line is the running tally";
         axis.push(label((LEFT + RIGHT) / 2.0, floor + 26.0, "title", text));
         let name = &plot.keys[series.key].name;

@@ -10,7 +10,7 @@
 use crate::check::run;
 use crate::{named, plain, zen5};
 use cachewise_kernels::Operation;
-use cachewise_measure::{Row, stats};
+use cachewise_measure::{Machine, Row, stats};
 use cachewise_report::matrix::flat;
 use cachewise_tune::seam::{Cell, Class, Competitor, Destination};
 use std::collections::BTreeMap;
@@ -54,7 +54,7 @@ pub fn read(text: &str) -> Table {
     let [operation, kernel, bytes, state, median, reader] = [
         ["operation"; 2],
         ["kernel", "candidate"],
-        ["bytes"; 2],
+        ["bytes", "size"],
         ["state"; 2],
         ["median_ns", "operation_ns"],
         ["reader_ns"; 2],
@@ -201,7 +201,7 @@ pub fn state(destination: Destination) -> usize {
 
 /// The lines of a tuning's record that its table is made of, by the command above.
 fn table_of_rows(rows: &[Row]) -> Table {
-    let csv = flat(rows).csv();
+    let csv = flat([(&Machine::describe(), rows)]).csv();
     let of_table = |line: &&str| {
         line.starts_with("experiment") || line.starts_with("tune,") && line.contains(",aligned,")
     };
