@@ -107,14 +107,14 @@ proptest! {
 #[test]
 fn each_mistake_is_named_with_line_field_finding_and_what_is_accepted() {
     let parse = |text: &str| ProfileText::parse(text.as_bytes()).expect_err(text).to_string();
-    assert_eq!(parse(""), r#"line 1, first line: found "", accepted "cachewise-profile 2""#);
+    assert_eq!(parse(""), r#"line 1, first line: found "", accepted "cachewise-profile 3""#);
     assert_eq!(
         parse("#!/bin/sh\n"),
-        r##"line 1, first line: found "#!/bin/sh", accepted "cachewise-profile 2""##
+        r##"line 1, first line: found "#!/bin/sh", accepted "cachewise-profile 3""##
     );
     assert_eq!(
-        parse("cachewise-profile 3\nanything"),
-        "line 1, version: found 3, accepted 1 to 2 (a newer cachewise wrote it)"
+        parse("cachewise-profile 4\nanything"),
+        "line 1, version: found 4, accepted 1 to 3 (a newer cachewise wrote it)"
     );
     assert_eq!(parse(HEAD), "line 3, end: found the end of the file, accepted an end line");
     let cases = [
@@ -158,7 +158,7 @@ fn each_mistake_is_named_with_line_field_finding_and_what_is_accepted() {
         ),
         (
             "frobnicate 1\n",
-            r#"line 4, key: found "frobnicate", accepted cpu, caches, record, written, entry, decide, parallel, note or end"#,
+            r#"line 4, key: found "frobnicate", accepted cpu, caches, record, written, entry, decide, program, parallel, note or end"#,
         ),
         ("cpu AuthenticAMD 25 1 1\n", "line 4, cpu: found a second one, accepted one"),
         (

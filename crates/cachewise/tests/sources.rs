@@ -139,7 +139,7 @@ fn a_bad_profile_costs_one_line() {
         std::fs::write(&path, text).expect("written");
         path
     };
-    let empty = r#"line 1, first line: found "", accepted "cachewise-profile 2""#;
+    let empty = r#"line 1, first line: found "", accepted "cachewise-profile 3""#;
     let cases: [(&str, Vec<u8>, &str); 8] = [
         ("empty", vec![], empty),
         ("text", b"hello\n".to_vec(), r#"line 1, first line: found "hello", accepted"#),
@@ -299,6 +299,8 @@ fn child_installs() {
 #[test]
 fn child_follows_hints() {
     if is_child() {
+        // Behind the test's name, which has no end of line.
+        println!();
         for size in [300, 1 << 20, 4 << 20] {
             println!("{size}: {}", decision(Operation::Copy, Reuse::Unknown, size).name());
         }

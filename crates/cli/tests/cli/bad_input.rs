@@ -229,7 +229,7 @@ fn a_bad_profile_is_one_warning_and_the_next_source_decides() {
     for (name, text) in [
         ("damaged", good.replace("copy.gpr64", "copy.gpr46")),
         ("truncated", good[..good.len() / 2].to_owned()),
-        ("newer", good.replacen("cachewise-profile 2", "cachewise-profile 3", 1)),
+        ("newer", good.replacen("cachewise-profile 2", "cachewise-profile 4", 1)),
         ("foreign", resealed(&good.replacen("cpu ", "cpu Somebody", 1))),
         ("empty", String::new()),
     ] {
