@@ -10,7 +10,7 @@ use cachewise_measure::units::bytes;
 use cachewise_measure::{
     Arena, Bystander, Candidate, CellKey, CellResult, Clock, Contents, Header, Latencies, Machine,
     MemoryBudget, NoiseSnapshot, Operand, PagePolicy, PairedRatio, Place, Plan, Proof,
-    ProofVerdict, Row, Slots, Warning, sampler,
+    ProofVerdict, Residency, Row, Slots, Warning, sampler,
 };
 use std::collections::BTreeMap;
 use std::slice::from_raw_parts_mut;
@@ -258,7 +258,7 @@ impl Bench {
             self.arena = None;
         }
         let result = result?;
-        let level = |placement: &Placement| placement.level.map(|level| level.to_string());
+        let level = |placement: &Placement| placement.level.map(Residency::At);
         let key = CellKey {
             source: level(&cell.source).filter(|_| has_source(*operation)),
             destination: level(&cell.destination),

@@ -1,6 +1,45 @@
 //! What an experiment is, and what of the user's options it takes.
 
 use crate::prelude::*;
+use cachewise_measure::Decision;
+use cachewise_report::Table;
+
+/// An option that not every experiment takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Flag {
+    Op,
+    Peer,
+    Distribution,
+    Kernels,
+    Size,
+    Residency,
+}
+
+impl Flag {
+    const fn name(self) -> &'static str {
+        match self {
+            Flag::Op => "--op",
+            Flag::Peer => "--peer",
+            Flag::Distribution => "--distribution",
+            Flag::Kernels => "--kernels",
+            Flag::Size => "--size",
+            Flag::Residency => "--residency",
+        }
+    }
+}
+
+/// Options that few experiments take, and why the others do not.
+const FEW: [(Flag, &str); 3] = [
+    (Flag::Op, "it has operations of its own"),
+    (Flag::Peer, "it compares kernels; use it with peers"),
+    (Flag::Distribution, "it has sizes of its own; use it with peers"),
+];
+
+/// What is said of rows, and of what was decided when they were measured.
+pub(crate) type Say = fn(&[Row], &[Decision]) -> Vec<String>;
+
+/// How rows become tables.
+pub(crate) type Tables = fn(&[Row]) -> Vec<Table>;
 
 /// An experiment anyone can run by name.
 pub struct Experiment {
@@ -12,17 +51,51 @@ pub struct Experiment {
     pub seeds: &'static [&'static str],
     /// Operations whose kernels it measures.
     pub operations: &'static [Operation],
+    /// Options that it takes, of those that few do.
+    pub(crate) takes: &'static [Flag],
+    /// Options that it does not take, and why.
+    pub(crate) refuses: &'static [(Flag, &'static str)],
     /// What `--classic` sets: the source document's own parameters; empty where it has none.
     pub classic: &'static str,
+    /// Its sentences, of rows that can be relied on; the first is the headline.
+    pub(crate) say: Option<Say>,
+    /// Its tables, where they are not those of a matrix: one for each cell.
+    pub(crate) tables: Option<Tables>,
     /// How its rows are drawn, beside its tables.
     pub(crate) figures: fn() -> Vec<Figure>,
+    /// What its candidates are compared with that is done where nobody changes anything: to be faster is
+    /// a gain.
+    pub today: &'static [&'static str],
+    /// Who gains by it.
+    pub serves: Serves,
     pub(crate) run: fn(&mut Setting) -> Result,
+}
+
+/// Who gains by what an experiment finds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Serves {
+    /// Who tunes: it measures kernels.
+    Tuner,
+    /// Who runs programs on the library: it measures the library itself.
+    Library,
+    /// Who has a pool of pages.
+    Pool,
 }
 
 impl Experiment {
     /// How its rows are drawn: what goes into the record's header.
     pub fn figures(&self) -> Vec<Figure> {
         (self.figures)()
+    }
+
+    /// Whether it has sentences of its own.
+    pub fn has_sentences(&self) -> bool {
+        self.say.is_some()
+    }
+
+    /// Whether it compares the library with others.
+    pub fn takes_peers(&self) -> bool {
+        self.takes.contains(&Flag::Peer)
     }
 
     /// Runs it.
@@ -47,61 +120,21 @@ impl Experiment {
     /// An option that this experiment would not follow is refused rather than ignored.
     fn check_options(&self, options: &Options) -> Result {
         let given = [
-            ("--op", !options.operations.is_empty()),
-            ("--peer", !options.peers.is_empty()),
-            ("--distribution", options.distribution.is_some()),
-            ("--kernels", options.kernels.is_some()),
-            ("--size", !options.sizes.is_empty()),
-            ("--residency", !options.placements.is_empty()),
+            (Flag::Op, !options.operations.is_empty()),
+            (Flag::Peer, !options.peers.is_empty()),
+            (Flag::Distribution, options.distribution.is_some()),
+            (Flag::Kernels, options.kernels.is_some()),
+            (Flag::Size, !options.sizes.is_empty()),
+            (Flag::Residency, !options.placements.is_empty()),
         ];
-        let is_among = |names: &str| names.split(' ').any(|name| name == self.name);
-        let few = TAKEN_BY.iter().filter(|(_, takers, _)| !is_among(takers));
-        let mut all = few.chain(REFUSED_BY.iter().filter(|(_, names, _)| is_among(names)));
+        let few = FEW.iter().filter(|(flag, _)| !self.takes.contains(flag));
+        let mut all = few.chain(self.refuses).filter(|(flag, _)| given.contains(&(*flag, true)));
         let other = options.operations.iter().find(|op| !self.operations.contains(op));
-        let (option, why) = match (all.find(|(option, ..)| given.contains(&(option, true))), other)
-        {
-            (Some((option, _, why)), _) => (*option, (*why).to_owned()),
-            (None, Some(other)) => ("--op", format!("it is not about {other}")),
+        let (flag, why) = match (all.next(), other) {
+            (Some((flag, why)), _) => (*flag, (*why).to_owned()),
+            (None, Some(other)) => (Flag::Op, format!("it is not about {other}")),
             (None, None) => return Ok(()),
         };
-        Err(LabError::Usage(format!("{option}: not for {}: {why}", self.name)))
+        Err(LabError::Usage(format!("{}: not for {}: {why}", flag.name(), self.name)))
     }
 }
-
-/// Options that few experiments take, by whom, and why the others do not.
-const TAKEN_BY: [(&str, &str, &str); 3] = [
-    (
-        "--op",
-        "copy-matrix zero-matrix compare-matrix whole-cost hints peers",
-        "it has operations of its own",
-    ),
-    ("--peer", "peers", "it compares kernels; use it with peers"),
-    ("--distribution", "peers page-compare", "it has sizes of its own; use it with peers"),
-];
-
-/// Options that most experiments take, who does not, and why.
-const REFUSED_BY: [(&str, &str, &str); 19] = [
-    ("--kernels", "peers hints", "it compares whole libraries"),
-    ("--kernels", "twins page-compare tcp-copies", "its candidates are its own"),
-    ("--kernels", "page-fault", "its candidates are ways to get a page, not kernels"),
-    ("--kernels", "parallel prefault", "it compares numbers of threads"),
-    ("--size", "page-compare", "it compares pages of 4096 bytes"),
-    ("--size", "page-colour", "its sizes follow from the cache"),
-    ("--residency", "peers hints", "its buffers are warm"),
-    ("--residency", "page-clear", "the loop leaves its buffer where it leaves it"),
-    ("--residency", "page-copy", "the loop leaves its pages where it leaves them"),
-    ("--residency", "cached-target", "it goes through its own states"),
-    ("--residency", "receive", "the ring and the user's buffer have places of their own"),
-    ("--residency", "tcp-copies", "the kernel's buffers are where it puts them"),
-    ("--residency", "page-colour", "a page's colour decides where it can be"),
-    ("--residency", "sticky", "where the destination is left is what is measured"),
-    ("--residency", "vector-state parallel", "one pair of buffers is used over and over"),
-    (
-        "--residency",
-        "compare-latency",
-        "buffers are warm, and pages lie where the tree leaves them",
-    ),
-    ("--residency", "page-compare", "pages are too many for any cache"),
-    ("--residency", "extent", "an extent lies where its own last pass left it"),
-    ("--residency", "page-fault prefault", "a fresh page is wherever it was zeroed"),
-];

@@ -3,7 +3,8 @@
 //! | module | what it is |
 //! |---|---|
 //! | [`experiment`], [`registry`] | what an experiment is, and every one by name |
-//! | one folder each | what an experiment measures |
+//! | one folder each | what an experiment measures, what is said of it, its tables |
+//! | [`said`] | what a record amounts to |
 //! | [`bench`] | candidates side by side in a cell |
 //! | [`recorder`], [`launches`] | rows on their way into a record; records of several launches as one |
 //! | [`routines`], [`libraries`], [`select`] | kernels, libc and other libraries as candidates |
@@ -27,12 +28,15 @@ pub mod helper;
 mod hints;
 pub mod launches;
 pub mod libraries;
+#[cfg(test)]
+mod made_up;
 mod matrix;
 mod page_clear;
 mod page_colour;
 mod page_compare;
 mod page_copy;
 pub mod page_fault;
+mod page_loops;
 mod pages;
 pub mod parallel;
 mod peers;
@@ -45,11 +49,13 @@ pub mod registry;
 mod reuse_map;
 mod roofline;
 pub mod routines;
+pub mod said;
 pub mod script;
 pub mod select;
 mod setting;
 mod sticky;
 mod support;
+mod tables;
 mod tcp;
 mod tcp_copies;
 pub mod tunables;
@@ -58,6 +64,7 @@ mod twins;
 mod values;
 mod vector_state;
 pub mod verify;
+mod words;
 #[cfg(target_arch = "x86_64")]
 mod xstate;
 

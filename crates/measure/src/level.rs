@@ -1,4 +1,4 @@
-//! The levels of the memory hierarchy by name.
+//! The levels of the memory hierarchy by name, and where an operand is.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -47,5 +47,87 @@ impl FromStr for Level {
         let named = |level: &Level| level.name().eq_ignore_ascii_case(text.trim());
         let refused = || format!("\"{text}\" is no level; accepted: L1, L2, LLC, DRAM");
         Level::ALL.into_iter().find(named).ok_or_else(refused)
+    }
+}
+
+/// Where an operand is when an operation starts, by the word in records.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "&str")]
+pub enum Residency {
+    /// Placed in a level, and proved to be there.
+    At(Level),
+    /// Written and read just before, as far as it fits into the caches.
+    Cached,
+    /// Flushed from every level.
+    Evicted,
+    /// Where the calls just before left it.
+    Repeated,
+}
+
+impl Residency {
+    /// A level's name, or `cached`, `evicted`, `repeated`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Residency::At(level) => level.name(),
+            Residency::Cached => "cached",
+            Residency::Evicted => "evicted",
+            Residency::Repeated => "repeated",
+        }
+    }
+}
+
+impl From<Level> for Residency {
+    fn from(level: Level) -> Residency {
+        Residency::At(level)
+    }
+}
+
+impl From<Residency> for &'static str {
+    fn from(residency: Residency) -> &'static str {
+        residency.name()
+    }
+}
+
+impl FromStr for Residency {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Residency, String> {
+        let mut words = [Residency::Cached, Residency::Evicted, Residency::Repeated].into_iter();
+        let refused = |_| {
+            format!(
+                "residency: found \"{text}\", accepted L1, L2, LLC, DRAM, cached, evicted, repeated"
+            )
+        };
+        let level = || text.parse().map(Residency::At).map_err(refused);
+        words.find(|word| word.name() == text).map_or_else(level, Ok)
+    }
+}
+
+impl TryFrom<String> for Residency {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Residency, String> {
+        text.parse()
+    }
+}
+
+impl fmt::Display for Residency {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_of_a_record_is_read_back_and_no_other_is() {
+        for word in ["L1", "L2", "LLC", "DRAM", "cached", "evicted", "repeated"] {
+            let read: Residency = serde_json::from_value(word.into()).expect(word);
+            assert_eq!(serde_json::to_value(read).expect("text"), word);
+        }
+        let refused = serde_json::from_value::<Residency>("L9".into()).expect_err("no level");
+        assert!(refused.to_string().contains("found \"L9\", accepted L1, L2"), "{refused}");
     }
 }

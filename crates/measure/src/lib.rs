@@ -59,7 +59,7 @@ pub use clock::{Clock, ClockFacts};
 pub use cpu::Cpu;
 pub use error::MeasureError;
 pub use latency::Latencies;
-pub use level::Level;
+pub use level::{Level, Residency};
 pub use machine::{Libc, Machine};
 pub use noise::{NoiseSnapshot, Warning, warnings};
 pub use record::{

@@ -4,7 +4,7 @@
 use crate::cost::{self, WORTHWHILE};
 use crate::units::{bytes, gain};
 use cachewise_measure::record::groups;
-use cachewise_measure::record::names::{KERNEL_FAULT, LIBC, LIBRARY, SHARED, TCP};
+use cachewise_measure::record::names::{LIBC, LIBRARY, SHARED};
 use cachewise_measure::{DriftVerdict, ProofVerdict, Row, Verdict, Warning};
 use std::fmt;
 
@@ -105,17 +105,14 @@ impl fmt::Display for Trust {
     }
 }
 
-/// What is done where nobody changes anything: being faster than that is a gain.
-const DONE_TODAY: [&str; 4] = [LIBC, KERNEL_FAULT, TCP, "1 thread"];
-
-/// Whether anything is faster than the reference in these rows, and what that rests on. Where the
+/// Whether anything is faster in these rows than what is done `today`, and what that rests on. Where the
 /// library itself was measured, the answer is about the library alone: as a shared library, if it was called as one.
-pub fn gain_of(rows: &[Row]) -> (Answer, String) {
+pub fn gain_of(rows: &[Row], today: &[&str]) -> (Answer, String) {
     let own = if rows.iter().any(|row| row.candidate == SHARED) { SHARED } else { LIBRARY };
     let is_library = |row: &Row| row.candidate.starts_with(own);
     let about_library = rows.iter().any(is_library);
     // Experiments also compare a routine with itself in another situation: no gain is in that.
-    let asked = |row: &&Row| DONE_TODAY.contains(&row.reference.as_str());
+    let asked = |row: &&Row| today.contains(&row.reference.as_str());
     let compared = |row: &&Row| {
         row.candidate != row.reference && asked(row) && (!about_library || is_library(row))
     };
@@ -179,6 +176,7 @@ mod tests {
     use super::*;
     use crate::plot::fixtures::row;
     use cachewise_measure::PairedRatio;
+    use cachewise_measure::record::names::KERNEL_FAULT;
 
     fn compared(size: u64, name: &str, [low, median, high]: [f64; 3]) -> Row {
         let ratio = Some(PairedRatio { median, low, high, rounds: 15 });
@@ -189,7 +187,7 @@ mod tests {
     fn the_lines_answer_the_three_questions() {
         let (wins, loses, equal) = ([0.45, 0.5, 0.55], [1.1, 1.2, 1.3], [0.95, 1.0, 1.05]);
         let rows = [compared(4096, "a", wins), compared(8192, "a", loses)];
-        let (answer, because) = gain_of(&rows);
+        let (answer, because) = gain_of(&rows, &[LIBC]);
         assert_eq!(answer, Answer::Yes);
         let closing = Closing {
             answer,
@@ -205,17 +203,17 @@ mod tests {
         );
         // About the library where it was measured, whatever its competitors do.
         let rows = [compared(4096, "cachewise", loses), compared(4096, "memx", wins)];
-        assert_eq!(gain_of(&rows).0, Answer::No);
+        assert_eq!(gain_of(&rows, &[LIBC]).0, Answer::No);
         // And as a shared library where it was called as one, however fast it is linked in.
         let rows = [compared(4096, LIBRARY, wins), compared(4096, SHARED, loses)];
-        assert_eq!(gain_of(&rows).0, Answer::No);
-        assert_eq!(gain_of(&[compared(4096, "a", equal)]).0, Answer::CannotTell);
+        assert_eq!(gain_of(&rows, &[LIBC]).0, Answer::No);
+        assert_eq!(gain_of(&[compared(4096, "a", equal)], &[LIBC]).0, Answer::CannotTell);
         let mixed = [4096, 8192, 16384].map(|size| compared(size, "a", equal));
-        let (_, because) = gain_of(&[&mixed[..], &[compared(32768, "a", loses)]].concat());
+        let (_, because) = gain_of(&[&mixed[..], &[compared(32768, "a", loses)]].concat(), &[LIBC]);
         assert!(!because.contains("no difference") && because.contains("slower in 1"), "{because}");
-        assert_eq!(gain_of(&[]).0, Answer::CannotTell);
+        assert_eq!(gain_of(&[], &[LIBC]).0, Answer::CannotTell);
         // What no headline calls a benefit is none here.
-        let (answer, because) = gain_of(&[compared(4096, "a", [0.975, 0.98, 0.985])]);
+        let (answer, because) = gain_of(&[compared(4096, "a", [0.975, 0.98, 0.985])], &[LIBC]);
         assert_eq!(answer, Answer::No);
         assert!(because.ends_with("in 1 of 1 cells, slower in 0, nowhere by more than 3 %"));
     }
@@ -223,17 +221,17 @@ mod tests {
     #[test]
     fn a_routine_that_is_faster_than_itself_elsewhere_is_no_gain() {
         let row = Row { reference: "a, offset 2048".to_owned(), ..compared(4096, "a", [0.1; 3]) };
-        let (answer, because) = gain_of(std::slice::from_ref(&row));
+        let (answer, because) = gain_of(std::slice::from_ref(&row), &[LIBC]);
         assert_eq!(answer, Answer::CannotTell);
         assert!(because.starts_with("routines were compared with each other"), "{because}");
         // Beside libc's rows it does not count.
-        let (_, because) = gain_of(&[row, compared(4096, "a", [0.8, 0.9, 0.95])]);
+        let (_, because) = gain_of(&[row, compared(4096, "a", [0.8, 0.9, 0.95])], &[LIBC]);
         assert!(
             because.starts_with("some kernel is faster than libc in 1 of 1 cells"),
             "{because}"
         );
         let fault = Row { reference: KERNEL_FAULT.to_owned(), ..compared(4096, "pool", [0.1; 3]) };
-        let (answer, because) = gain_of(&[fault]);
+        let (answer, because) = gain_of(&[fault], &[KERNEL_FAULT]);
         assert_eq!(answer, Answer::Yes);
         assert!(because.starts_with("another way is faster than kernel 4k"), "{because}");
     }
@@ -242,7 +240,7 @@ mod tests {
     fn no_gain_stands_on_what_cannot_be() {
         let mut row = compared(4096, "a", [0.45, 0.5, 0.55]);
         row.bystander_ns = vec![-1e9; row.operation_ns.len()];
-        assert_eq!(gain_of(std::slice::from_ref(&row)).0, Answer::CannotTell);
+        assert_eq!(gain_of(std::slice::from_ref(&row), &[LIBC]).0, Answer::CannotTell);
         let trust = Trust::of(&[row], &[], false);
         assert_eq!(trust.to_string(), "limited: 1 of 1 rows could not be measured");
         assert!(trust.worst().is_some() && Trust::default().worst().is_none());

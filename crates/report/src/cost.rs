@@ -133,7 +133,7 @@ mod tests {
         assert_eq!((verdict(&good), verdict(&row)), (Some(Verdict::Faster), None));
         let [ratio, _, said] = comparison(&row);
         assert_eq!((ratio.as_str(), said.as_str()), ("0.800", WITHHELD));
-        let (answer, said) = crate::closing::gain_of(&[row]);
+        let (answer, said) = crate::closing::gain_of(&[row], &["libc"]);
         assert_eq!(answer, crate::closing::Answer::CannotTell, "{said}");
     }
 

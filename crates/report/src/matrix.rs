@@ -6,7 +6,7 @@ use crate::table::{Column, Table};
 use crate::units::{bytes, significant};
 use cachewise_kernels::find;
 use cachewise_measure::record::by_cell;
-use cachewise_measure::{CellKey, Machine, ProofVerdict, Row};
+use cachewise_measure::{CellKey, Level, Machine, ProofVerdict, Residency, Row};
 
 /// Bytes moved per cached row of seed 002's tables.
 const CACHED_VOLUME: f64 = 4.096e9;
@@ -34,7 +34,7 @@ pub fn caption(cell: &CellKey) -> String {
 fn table(key: &CellKey, mut rows: Vec<&Row>) -> Table {
     rows.sort_by(|a, b| median(&a.total_ns()).total_cmp(&median(&b.total_ns())));
     let parts = key.reader.is_some() || key.bystander.is_some();
-    let in_memory = key.destination.as_deref() == Some("DRAM");
+    let in_memory = key.destination == Some(Level::Dram.into());
     let mut columns = vec!["name", "alias", ">B/s", ">us"];
     if parts {
         columns.extend([">operation", ">reader", ">bystander", ">sum"]);
@@ -133,8 +133,8 @@ const FLAT: [Column<Row>; 27] = [
     ("experiment", |row| row.experiment.clone()),
     ("operation", |row| row.cell.operation.clone()),
     ("size", |row| row.cell.size.to_string()),
-    ("source", |row| row.cell.source.clone().unwrap_or_default()),
-    ("destination", |row| row.cell.destination.clone().unwrap_or_default()),
+    ("source", |row| row.cell.source.map_or("", Residency::name).to_owned()),
+    ("destination", |row| row.cell.destination.map_or("", Residency::name).to_owned()),
     ("state", |row| row.cell.state.to_string()),
     ("reader", |row| exact(row.cell.reader)),
     ("bystander", |row| row.cell.bystander.map_or(String::new(), |n| n.to_string())),

@@ -8,7 +8,7 @@
 //! ```
 
 use crate::plot::{self, Plot};
-use crate::{Table, crossover, html, svg, text};
+use crate::{Said, Table, crossover, html, svg, text};
 use cachewise_measure::Record;
 
 const OPEN: &str = "<!-- cachewise ";
@@ -179,19 +179,12 @@ pub fn splice(
     }
 }
 
-/// Makes what a marker wants from its record. `decisions` are a tuning's; `verdicts` stand in where
-/// the record has none.
+/// Makes what a marker wants from its record and what that amounts to.
 ///
 /// # Errors
 /// A sentence that says what the record lacks and what it has.
-pub fn make(
-    what: &What,
-    record: &Record,
-    verdicts: &[String],
-    decisions: Option<&Table>,
-) -> Result<Made, String> {
-    let own = crate::verdicts(record);
-    let verdicts: &[String] = if own.is_empty() { verdicts } else { &own };
+pub fn make(what: &What, record: &Record, said: &Said) -> Result<Made, String> {
+    let verdicts = &said.verdicts;
     let headline = || verdicts.first().ok_or("the record has no verdict");
     let markdown = match what {
         What::Verdict => inline(headline()?),
@@ -205,13 +198,15 @@ pub fn make(
             let fence = fence_for(&command);
             format!("{fence}sh\n{command}\n{fence}")
         }
-        What::Decisions => {
-            decisions.ok_or("the record holds no decisions: it is no tuning")?.markdown()
-        }
+        What::Decisions => said
+            .decisions
+            .as_ref()
+            .ok_or("the record holds no decisions: it is no tuning")?
+            .markdown(),
         What::Crossovers => {
             crossover::table(record).ok_or("no state was measured at three sizes")?.markdown()
         }
-        What::Table(wanted) => table(record, wanted)?.markdown(),
+        What::Table(wanted) => table(&said.tables, wanted)?.markdown(),
         What::Plot(number, panel) => {
             let style = text::Style { width: 78, colour: false };
             let drawn = text::plot(&figure(record, *number, panel)?, style);
@@ -260,8 +255,7 @@ fn figure(record: &Record, number: usize, wanted: &str) -> Result<Plot, String> 
     Ok(plot)
 }
 
-fn table(record: &Record, wanted: &str) -> Result<Table, String> {
-    let tables = crate::experiment_tables(crate::rows::experiment_of(record), &record.rows);
+fn table(tables: &[Table], wanted: &str) -> Result<Table, String> {
     let found = match wanted.parse::<usize>() {
         Ok(number) => number.checked_sub(1).and_then(|index| tables.get(index)),
         Err(_) => tables.iter().find(|table| table.caption.starts_with(wanted)),
@@ -279,7 +273,7 @@ fn table(record: &Record, wanted: &str) -> Result<Table, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plot::fixtures::everything;
+    use crate::plot::fixtures::{everything, said};
 
     fn spliced(text: &str) -> Result<String, String> {
         splice(text, &mut |marker| Ok(format!("{}: {:?}\n\n", marker.record, marker.what)))
@@ -326,7 +320,7 @@ mod tests {
     #[test]
     fn everything_can_be_made() {
         let record = everything();
-        let made = |what: What| make(&what, &record, &[], None);
+        let made = |what: What| make(&what, &record, &said(&record));
         let markdown = |what: What| made(what).expect("made").markdown;
         assert_eq!(markdown(What::Verdict), "It &lt;pays> from 4 KiB on.");
         assert!(markdown(What::Verdicts).lines().count() == 2);

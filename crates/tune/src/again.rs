@@ -18,7 +18,7 @@ use cachewise_experiments::LabError;
 use cachewise_kernels::{Operation, TABLE};
 use cachewise_measure::record::names::LIBC;
 use cachewise_measure::record::{CellKey, State};
-use cachewise_measure::{Header, PairedRatio, Row};
+use cachewise_measure::{Header, PairedRatio, Residency, Row};
 
 /// The experiment's name in rows, by purpose.
 const NAMES: [(Purpose, &str); 6] = [
@@ -84,7 +84,7 @@ fn key(purpose: Purpose, cell: &Cell) -> CellKey {
         _ => cell.layout.name(),
     };
     let mut key = CellKey::new(cell.operation.name(), cell.size, State::from(state));
-    key.destination = Some(cell.destination.name().to_owned());
+    key.destination = Some(cell.destination.into());
     match cell.after {
         After::Nothing => {}
         After::Reader => key.reader = Some(1.0),
@@ -101,7 +101,7 @@ fn cell(purpose: Purpose, key: &CellKey) -> Option<Cell> {
     let operation = Operation::from_name(&key.operation)?;
     let destination = Destination::ALL
         .into_iter()
-        .find(|destination| Some(destination.name()) == key.destination.as_deref())?;
+        .find(|destination| key.destination == Some((*destination).into()))?;
     let mut cell = Cell::new(operation, usize::try_from(key.size).ok()?, destination);
     if key.axis(UNEQUAL).is_some() {
         cell.contents = Contents::Unequal;
@@ -197,7 +197,7 @@ impl Evidence {
     pub fn of_rows(rows: &[Row]) -> (Evidence, bool) {
         let is_today = |row: &Row| {
             row.experiment == "tune"
-                && matches!(row.cell.destination.as_deref(), Some("cached" | "evicted"))
+                && matches!(row.cell.destination, Some(Residency::Cached | Residency::Evicted))
         };
         let today = rows.iter().any(is_today);
         let mut evidence = Evidence::default();

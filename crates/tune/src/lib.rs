@@ -8,6 +8,7 @@
 //! | [`tuning`] | what a tuning is set to, and what it amounts to |
 //! | [`hardware`] | the machine that this process runs on, behind the seam |
 //! | [`nearest`], [`recording`] | what profile and record say besides |
+//! | [`say`] | what is printed of a tuning, from its record |
 //!
 //! A simulated machine behind the same seam is in `tests/machines`. Nothing here prints.
 #![warn(missing_docs)]
@@ -25,6 +26,7 @@ mod ranges;
 pub mod recording;
 mod referee;
 pub mod rounds;
+pub mod say;
 pub mod seam;
 mod threads;
 pub mod tuner;

@@ -23,6 +23,7 @@
 use cachewise::profile::{Decision, OPERATIONS, Parallel, Supply};
 use cachewise_experiments::LabError;
 use cachewise_kernels::{Kernel, Operation};
+use cachewise_measure::Residency;
 
 /// Where the tuner learns everything from.
 pub trait Machine {
@@ -249,14 +250,14 @@ impl Destination {
     /// All of them.
     pub const ALL: [Destination; 3] =
         [Destination::Cached, Destination::Evicted, Destination::Repeated];
+}
 
-    /// The word in records.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Destination::Cached => "cached",
-            Destination::Evicted => "evicted",
-            Destination::Repeated => "repeated",
+impl From<Destination> for Residency {
+    fn from(destination: Destination) -> Residency {
+        match destination {
+            Destination::Cached => Residency::Cached,
+            Destination::Evicted => Residency::Evicted,
+            Destination::Repeated => Residency::Repeated,
         }
     }
 }

@@ -3,9 +3,10 @@
 mod hints;
 mod load;
 mod looks;
-mod recorded;
+pub mod recorded;
 mod runner;
 mod saved;
+pub mod table;
 
 pub use looks::installed;
 
@@ -364,7 +365,7 @@ impl Found {
         if let Some(bound) = &self.bound {
             text.push_str(&format!("{}\n", verdict::of_bound(bound)));
         }
-        let tables = cachewise_report::experiment_tables(recorded::EXPERIMENT, &record.rows);
+        let tables = table::tables(&record.rows);
         for table in tables.iter().filter(|table| !table.rows.is_empty()) {
             text.push_str(&format!("\n{}", table.terminal(output::width())));
         }

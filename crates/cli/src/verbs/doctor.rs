@@ -8,8 +8,8 @@ use cachewise::profile::Profile;
 use cachewise_measure::{Clock, Latencies, Machine, NoiseSnapshot, Warning};
 use cachewise_report::advice::Advice;
 use cachewise_report::closing::{Answer, Closing};
-use cachewise_report::tuning::Tuned;
 use cachewise_report::{Table, html};
+use cachewise_tune::say::Tuned;
 use std::path::Path;
 
 /// Prints the advice, what this machine is, what will disturb measurements and the fix, and whose

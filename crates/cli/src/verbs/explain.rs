@@ -9,8 +9,8 @@ use cachewise::{Reuse, Source, decision};
 use cachewise_experiments::LabError;
 use cachewise_kernels::{Operation, find};
 use cachewise_measure::{Record, record};
-use cachewise_report::tuning::Tuned;
 use cachewise_report::units::bytes;
+use cachewise_tune::say::Tuned;
 use std::path::Path;
 
 /// What stands in a kernel's place where the library's own paths serve.

@@ -1,13 +1,15 @@
 //! Records back from disk, and what is drawn from them: what `report`, `run` and `tune` share.
 
 use crate::output;
+use crate::verbs::advise::{recorded, table};
 use anyhow::Context;
+use cachewise_experiments::said;
 use cachewise_measure::{Record, record};
 use cachewise_report::html::{self, Sheet};
-use cachewise_report::tuning::Tuned;
-use cachewise_report::{Table, plot, text};
+use cachewise_report::{Said, plot, text};
 use cachewise_tune::again::{decide_again, facts};
 use cachewise_tune::recording;
+use cachewise_tune::say::Tuned;
 use std::path::Path;
 
 /// Columns where there is no terminal to ask.
@@ -33,31 +35,38 @@ impl Loaded {
         }
         Ok(Loaded { name, record })
     }
-
-    /// The decisions as a table.
-    pub fn decisions(&self) -> Option<Table> {
-        let libc = super::libc(&self.record.header.machine);
-        let is_there = !self.record.decisions.kernels.is_empty();
-        is_there.then(|| Tuned::of(&self.record, &libc).table())
-    }
 }
 
 /// The page of those records.
 pub fn page(all: &[Loaded]) -> anyhow::Result<String> {
-    let sheets = all.iter().map(|loaded| Sheet {
-        name: loaded.name.clone(),
-        record: &loaded.record,
-        tables: loaded.decisions().into_iter().collect(),
+    let sheets = all.iter().map(|Loaded { name, record }| Sheet {
+        name: name.clone(),
+        record,
+        said: said(record),
     });
     html::page(&sheets.collect::<Vec<_>>()).context("the page was not drawn")
 }
 
-/// What a record says, its machine and its tables.
-pub fn summary(record: &Record, tables: &[Table]) -> String {
-    let mut text: String =
-        cachewise_report::verdicts(record).iter().map(|verdict| format!("{verdict}\n")).collect();
+/// What a record amounts to: an experiment's or a tuning's.
+pub fn said(record: &Record) -> Said {
+    let libc = super::libc(&record.header.machine);
+    let tuned = Tuned::of(record, &libc);
+    let mut said = tuned.said(record).unwrap_or_else(|| said::said(record));
+    if said.decisions.is_none() && tuned.is_decided() {
+        said.decisions = Some(tuned.table());
+    }
+    if record.experiment() == Some(recorded::EXPERIMENT) {
+        (said.tables, said.is_matrix) = (table::tables(&record.rows), false);
+    }
+    said
+}
+
+/// What a record says, its machine and its tables, the decisions instead where there are some.
+pub fn summary(record: &Record, said: &Said) -> String {
+    let mut text: String = said.verdicts.iter().map(|verdict| format!("{verdict}\n")).collect();
     text.push_str(&format!("{}\n", record.header.machine.summary_line()));
-    for table in tables {
+    let decided = said.decisions.as_slice();
+    for table in if decided.is_empty() { &said.tables } else { decided } {
         text.push('\n');
         text.push_str(&table.terminal(output::width()));
     }

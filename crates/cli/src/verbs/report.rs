@@ -4,9 +4,9 @@ use crate::args::Report;
 use crate::verbs::redraw::{self, Loaded};
 use crate::{output, status};
 use anyhow::Context;
-use cachewise_measure::record;
+use cachewise_measure::{Record, record};
 use cachewise_report::splice::{self, Marker};
-use cachewise_report::{compare, html, matrix};
+use cachewise_report::{Said, compare, html, matrix};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -45,12 +45,7 @@ pub fn run(args: &Report) -> anyhow::Result<u8> {
 /// What the experiment printed when it ran.
 fn summary(one: &Loaded) -> String {
     let record = &one.record;
-    let measured = || {
-        let experiment = record.rows.first().map_or("", |row| row.experiment.as_str());
-        cachewise_report::experiment_tables(experiment, &record.rows)
-    };
-    let tables = one.decisions().map_or_else(measured, |decisions| vec![decisions]);
-    let mut text = redraw::summary(record, &tables);
+    let mut text = redraw::summary(record, &redraw::said(record));
     if record.rows.is_empty() {
         text.insert_str(0, &format!("{}\n", html::NOTHING_COMPARED));
     }
@@ -100,7 +95,7 @@ fn splice_all(paths: &[PathBuf], check: bool) -> anyhow::Result<u8> {
 /// A document with its parts made again, and the pictures that it names.
 fn spliced(
     path: &Path,
-    records: &mut BTreeMap<PathBuf, Loaded>,
+    records: &mut BTreeMap<PathBuf, (Record, Said)>,
 ) -> anyhow::Result<Vec<(PathBuf, String)>> {
     let old = record::bytes(path).and_then(|bytes| {
         String::from_utf8(bytes)
@@ -112,12 +107,11 @@ fn spliced(
         let record_path = path.with_file_name(&marker.record);
         if !records.contains_key(&record_path) {
             let loaded = Loaded::read(&record_path).map_err(|error| format!("{error:#}"))?;
-            records.insert(record_path.clone(), loaded);
+            let said = redraw::said(&loaded.record);
+            records.insert(record_path.clone(), (loaded.record, said));
         }
-        let loaded = &records[&record_path];
-        let decisions = loaded.decisions();
-        let verdicts = cachewise_report::verdicts(&loaded.record);
-        let made = splice::make(&marker.what, &loaded.record, &verdicts, decisions.as_ref())?;
+        let (record, said) = &records[&record_path];
+        let made = splice::make(&marker.what, record, said)?;
         files.extend(made.file.map(|(name, text)| (path.with_file_name(name), text)));
         Ok(made.markdown)
     });

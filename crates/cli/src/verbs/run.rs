@@ -10,17 +10,17 @@ use anyhow::{Context as _, bail};
 use cachewise::profile::Profile;
 use cachewise_experiments::LabError;
 use cachewise_experiments::bench::Bench;
-use cachewise_experiments::experiment::Experiment;
+use cachewise_experiments::experiment::{Experiment, Serves};
 use cachewise_experiments::launches::merge;
 use cachewise_experiments::recorder::{Progress as _, Recorder};
 use cachewise_experiments::registry;
-use cachewise_experiments::{Options, Setting};
+use cachewise_experiments::{Options, Setting, said};
 use cachewise_measure::Machine;
 use cachewise_measure::record::names::{SHARED, TUNED_LIBC};
 use cachewise_measure::record::{self, Record};
 use cachewise_measure::{NoiseSnapshot, Note, Warning, Writer, warnings};
+use cachewise_report::Said;
 use cachewise_report::closing::{self, Closing, Trust};
-use cachewise_report::sentences;
 use rustix::process::{Pid, Signal, kill_process};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -56,7 +56,7 @@ pub fn run(args: &Run) -> anyhow::Result<u8> {
     let tunables = tunables.map(|profile| tunables_of(profile, &libc));
     let nothing_to_set = tunables.as_ref().is_some_and(String::is_empty);
     let tunables = tunables.filter(|_| !nothing_to_set);
-    let is_peers = experiment.name == "peers";
+    let is_peers = experiment.takes_peers();
     // Of several launches the first one tells.
     let left_out = |who: &str, why: &str| {
         if matches!(args.launch, None | Some(1)) {
@@ -122,8 +122,8 @@ pub fn run(args: &Run) -> anyhow::Result<u8> {
             return Err(error.into());
         }
     };
-    let verdicts = sentences::of(experiment.name, &out.rows, &out.decisions.kernels);
-    let (end, lost) = match out.finish(interrupted, &verdicts) {
+    let said = said::of(experiment.name, &out.rows, &out.decisions.kernels);
+    let (end, lost) = match out.finish(interrupted, &said.verdicts) {
         Ok(end) => (end, lost),
         Err(error) => (None, lost.and(Err(error.into()))),
     };
@@ -139,7 +139,7 @@ pub fn run(args: &Run) -> anyhow::Result<u8> {
     if interrupted {
         tell_of_end(record.rows.len(), lost.is_err());
     }
-    let shown = show(args, experiment.name, record, interrupted, &bench.warnings());
+    let shown = show(args, experiment, record, said, interrupted, &bench.warnings());
     lost?;
     shown?;
     Ok(exit)
@@ -178,14 +178,14 @@ fn launches(args: &Run, experiment: &Experiment, many: u32, bar: &Bar) -> anyhow
     };
     all.header.command = std::env::args().collect();
     all.header.warnings = warnings(&before, &NoiseSnapshot::take(), &all.header.machine);
-    let verdicts = sentences::of(experiment.name, &all.rows, &all.decisions.kernels);
-    let written =
-        writer.map(|writer| output::write_record(writer, &all, &verdicts, interrupted)).transpose();
+    let said = said::said(&all);
+    let keep = |writer| output::write_record(writer, &all, &said.verdicts, interrupted);
+    let written = writer.map(keep).transpose();
     let disturbed = all.header.warnings.clone();
     if interrupted {
         tell_of_end(all.rows.len(), written.is_err());
     }
-    show(args, experiment.name, all, interrupted, &disturbed)?;
+    show(args, experiment, all, said, interrupted, &disturbed)?;
     written?;
     Ok(if interrupted { status::INTERRUPTED } else { status::OK })
 }
@@ -240,24 +240,24 @@ pub fn launch(program: &Path, words: &[OsString], bar: &Bar) -> anyhow::Result<E
 /// Writes and prints what was asked for of one launch or of several; what cannot be written costs nothing of the rest.
 fn show(
     args: &Run,
-    experiment: &str,
+    experiment: &Experiment,
     record: Record,
+    said: Said,
     interrupted: bool,
     warnings: &[Warning],
 ) -> anyhow::Result<()> {
     let rows = &record.rows;
     let notes: Vec<String> = record.notes.iter().map(|note| note.text.clone()).collect();
     let mut written = Ok(());
-    let tables = cachewise_report::experiment_tables(experiment, rows);
     if let Some(path) = &args.csv {
         let csv = cachewise_report::matrix::flat([(&record.header.machine, &rows[..])]).csv();
         written = written.and(output::write(path, csv.as_bytes()));
     }
     if let Some(path) = &args.markdown {
-        let text: Vec<String> = tables.iter().map(cachewise_report::Table::markdown).collect();
+        let text: Vec<String> = said.tables.iter().map(cachewise_report::Table::markdown).collect();
         written = written.and(output::write(path, text.join("\n").as_bytes()));
     }
-    let (answer, because) = closing::gain_of(rows);
+    let (answer, because) = closing::gain_of(rows, experiment.today);
     let closing = Closing {
         answer,
         because,
@@ -269,14 +269,14 @@ fn show(
     }
     let files = [&args.json, &args.csv, &args.markdown, &args.html];
     if !files.into_iter().flatten().any(|path| output::is_stdout(path)) {
-        let mut text = redraw::summary(&record, &tables);
+        let mut text = redraw::summary(&record, &said);
         if args.plot {
             text.push_str(&redraw::plots(&record));
         }
         written = written.and(output::print(&format!("{text}\n{closing}")));
     }
     if let Some(path) = &args.html {
-        let name = format!("{experiment}.jsonl");
+        let name = format!("{}.jsonl", experiment.name);
         let page = redraw::page(&[Loaded { name, record }]);
         written = written.and(page.and_then(|page| output::write(path, page.as_bytes())));
     }
@@ -287,27 +287,30 @@ fn show(
 }
 
 /// What to do after a run.
-fn next(experiment: &str, is_kept: bool, interrupted: bool) -> String {
+fn next(experiment: &Experiment, is_kept: bool, interrupted: bool) -> String {
     let has_profile = super::profile_in_force().is_some_and(|path| Profile::read(path).is_ok());
-    match experiment {
+    match experiment.serves {
         _ if interrupted => "the same command again, to its end".to_owned(),
-        "peers" | "hints" if !has_profile => {
+        Serves::Library if !has_profile => {
             "`cachewise tune --quick`, then this again: the library had no profile to follow"
                 .to_owned()
         }
-        "peers" | "hints" => {
+        Serves::Library => {
             "`cachewise exec -- PROGRAM` runs a program on the library; `cachewise doctor` says \
              whether that pays here"
                 .to_owned()
         }
-        "page-fault" => {
+        Serves::Pool => {
             "a pool in the program (docs/page-pool.md), where it takes and gives back large blocks"
                 .to_owned()
         }
-        _ if is_kept => "`cachewise tune` measures what to use and writes it down".to_owned(),
-        _ => format!(
-            "`cachewise tune` measures what to use and writes it down; `run {experiment} --json FILE` \
-             keeps these figures"
+        Serves::Tuner if is_kept => {
+            "`cachewise tune` measures what to use and writes it down".to_owned()
+        }
+        Serves::Tuner => format!(
+            "`cachewise tune` measures what to use and writes it down; `run {} --json FILE` \
+             keeps these figures",
+            experiment.name
         ),
     }
 }

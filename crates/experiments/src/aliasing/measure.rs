@@ -9,6 +9,13 @@
 
 use crate::prelude::*;
 
+/// State: copies at an offset.
+pub(super) const ALIASED: &str = "aliased";
+/// State: copies whose destination is a power of two above the source.
+pub(super) const POWER: &str = "power of two";
+/// State: zeroing on pages of one size.
+pub(super) const PAGES: &str = "pages";
+
 /// Half a page: no kernel here has a load within two KiB of a store that went before.
 const FAR: usize = PAGE_SIZE / 2;
 
@@ -19,9 +26,9 @@ pub(super) fn figures() -> Vec<Figure> {
     let power = "The same with the destination a power of two above the source";
     let zeroed = Figure::bars("Zeroing on 4 KiB and on 2 MiB pages", "gbps");
     vec![
-        by_offset(aliased).by(&["destination", PAGE_BYTES]).of("aliased"),
-        by_offset(power).by(&[DISTANCE]).of("power"),
-        zeroed.by(&["destination", PAGE_BYTES]).of("pages"),
+        by_offset(aliased).by(&["destination", PAGE_BYTES]).of(ALIASED),
+        by_offset(power).by(&[DISTANCE]).of(POWER),
+        zeroed.by(&["destination", PAGE_BYTES]).of(PAGES),
     ]
 }
 
@@ -75,7 +82,7 @@ pub(super) fn run(setting: &mut Setting) -> Result {
                 let axes = [(PAGE_BYTES, page_bytes as f64)];
                 let base = Cell { pages, ..Cell::placed(source, destination) };
                 let aliased = Cell {
-                    label: "aliased".into(),
+                    label: ALIASED.into(),
                     source: Placement::at(source, 0),
                     ..base.clone()
                 };
@@ -83,7 +90,7 @@ pub(super) fn run(setting: &mut Setting) -> Result {
                 // Zeroing has no source to alias with: the pages alone.
                 if zeros.len() > 1 || setting.options.kernels.is_none() {
                     let task =
-                        setting.task(Operation::Zero, size, Cell { label: "pages".into(), ..base });
+                        setting.task(Operation::Zero, size, Cell { label: PAGES.into(), ..base });
                     setting.record(&task, &zeros, &axes)?;
                 }
             }
@@ -94,7 +101,7 @@ pub(super) fn run(setting: &mut Setting) -> Result {
     for power in powers {
         // Both operands and the largest shift lie within the smallest distance.
         let size = (1 << 14) - 2 * PAGE_SIZE;
-        let mut cell = Cell { apart: 1 << power, ..Cell::reused("power of two") };
+        let mut cell = Cell { apart: 1 << power, ..Cell::reused(POWER) };
         cell.source.offset = 0;
         let axes = [(DISTANCE, (1_u64 << power) as f64)];
         copied(setting, &copies, size, cell, &axes)?;

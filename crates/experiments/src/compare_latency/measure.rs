@@ -9,8 +9,14 @@ use super::launch::{self, Order};
 use crate::pages::{self, PageSet, ROOTS};
 use crate::prelude::*;
 
-/// Seed 004.7: where the histograms are cut, and how many bins of 10 ns make one.
-const CUTS: [(f64, usize); 2] = [(1000.0, 1), (5000.0, 5)];
+/// State: comparisons by the first difference.
+pub(super) const SWEEP: &str = "sweep";
+/// State: pages compared as ksmd does.
+pub(super) const PAGES: &str = "pages";
+/// Seed 004.7: states of single calls, where their histograms are cut in nanoseconds, and how many bins of
+/// 10 ns make one.
+pub(super) const CUTS: [(&str, f64, usize); 2] =
+    [("calls to 1000 ns", 1000.0, 1), ("calls to 5000 ns", 5000.0, 5)];
 
 /// Seed 004.7: three runs.
 const LAUNCHES: usize = 3;
@@ -19,10 +25,10 @@ pub(super) fn figures() -> Vec<Figure> {
     let calls = |title| Figure::new(title, FigureKind::Histogram, "candidate", "ns").by(&[LAUNCH]);
     let sweep = Figure::curve("Time by the first difference", FIRST_DIFFERENCE, "ns");
     vec![
-        sweep.by(&["size"]).of("sweep"),
-        Figure::bars("Time per comparison of pages", "ns").of("pages"),
-        calls("Single calls up to 1000 ns").of("calls to 1000 ns"),
-        calls("Single calls up to 5000 ns").of("calls to 5000 ns"),
+        sweep.by(&["size"]).of(SWEEP),
+        Figure::bars("Time per comparison of pages", "ns").of(PAGES),
+        calls("Single calls up to 1000 ns").of(CUTS[0].0),
+        calls("Single calls up to 5000 ns").of(CUTS[1].0),
     ]
 }
 
@@ -76,7 +82,7 @@ pub(super) fn run(setting: &mut Setting) -> Result {
         for routines in &fields {
             let operation = routines[0].function.operation();
             let contents = (position < size).then_some(Contents::DiffersAt(position));
-            let task = setting.task(operation, size, Cell { contents, ..Cell::reused("sweep") });
+            let task = setting.task(operation, size, Cell { contents, ..Cell::reused(SWEEP) });
             setting.record(&task, routines, &[(FIRST_DIFFERENCE, position as f64)])?;
             let text = format!("{operation} {}, difference at {position}", bytes(size));
             setting.out.advance(&text, 1.0);
@@ -119,7 +125,7 @@ fn workload(setting: &mut Setting, compares: &[Routine], order: &Order) -> Resul
     }
     compares.iter().try_for_each(|routine| set.check(routine))?;
     let calls = compares.iter().map(|routine| set.call(routine)).collect();
-    pages::measured(setting, "pages", calls, &set)?;
+    pages::measured(setting, PAGES, calls, &set)?;
     setting.out.advance("pages", 10.0);
     Ok(())
 }
@@ -141,8 +147,8 @@ fn launches(setting: &mut Setting, order: &Order) -> Result {
 fn launch_rows(setting: &Setting, launch: usize, outcome: &launch::Outcome) -> Vec<Row> {
     let mut rows = Vec::new();
     let own = setting.options.helper.is_some();
-    for (cut, join) in CUTS {
-        let cell = CellKey::new("compare", PAGE_SIZE, format!("calls to {cut:.0} ns"));
+    for (state, cut, join) in CUTS {
+        let cell = CellKey::new("compare", PAGE_SIZE, state);
         let cell = cell.with(&[(LAUNCH, launch as f64)]);
         let named = |nth: usize| {
             let timed = &outcome.kernels[nth];

@@ -162,7 +162,7 @@ fn one_level(
             let call = Call::on(name, routine.function, move |_| pages.iter().map(at));
             calls.push(call.variant(routine, first + 1, "").told(move |mut row| {
                 row.cell.state = of.into();
-                row.cell.destination = Some(level.to_string());
+                row.cell.destination = Some(level.into());
                 row.reference = format!("{}, {}", row.candidate, PAGES_OF[1]);
                 row.with(&[(COLOURS, *colours as f64)])
             }));

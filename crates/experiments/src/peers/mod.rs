@@ -1,17 +1,29 @@
 //! `peers`.
 
 mod measure;
+mod say;
+mod table;
 
 pub(crate) use measure::of_envelope;
 
-use crate::experiment::Experiment;
+use crate::experiment::{Experiment, Flag, Serves};
+use cachewise_measure::record::names::LIBC;
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     name: "peers",
     about: "the library, libc and other libraries, by size and with the sizes programs use",
     seeds: &["002.16"],
     operations: measure::OPERATIONS,
+    takes: &[Flag::Op, Flag::Peer, Flag::Distribution],
+    refuses: &[
+        (Flag::Kernels, "it compares whole libraries"),
+        (Flag::Residency, "its buffers are warm"),
+    ],
     classic: "",
+    say: Some(|rows, _| say::verdicts(rows)),
+    tables: Some(table::tables),
     figures: measure::figures,
+    today: &[LIBC],
+    serves: Serves::Library,
     run: measure::run,
 };

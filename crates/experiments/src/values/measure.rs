@@ -14,11 +14,17 @@ use cachewise_kernels::find;
 use std::cell::Cell as Shared;
 use std::rc::Rc;
 
+/// States begin so: copies of a value, and fills with one.
+pub(super) const COPYING: &str = "copying";
+pub(super) const STORING: &str = "storing";
+/// States end so: the value and others alternate over the same bytes.
+pub(super) const IN_TURN: &str = "others in turn";
+
 pub(super) fn figures() -> Vec<Figure> {
     let bars = |title| Figure::bars(title, "gbps").by(&["destination", "state"]);
     vec![
-        bars("Copies by what is copied").of("copying"),
-        bars("Fills by what is stored over what").of("storing"),
+        bars("Copies by what is copied").of(COPYING),
+        bars("Fills by what is stored over what").of(STORING),
     ]
 }
 
@@ -60,11 +66,11 @@ pub(super) fn run(setting: &mut Setting) -> Result {
             let text = |what| format!("{what} {} {source}:{destination}", bytes(size));
             if copies.len() > 1 {
                 copied(setting, &copies, size, (source, destination))?;
-                setting.out.advance(&text("copying"), 1.0);
+                setting.out.advance(&text(COPYING), 1.0);
             }
             if fills.len() > 1 {
                 stored(setting, &fills, size, destination)?;
-                setting.out.advance(&text("storing"), 1.0);
+                setting.out.advance(&text(STORING), 1.0);
             }
         }
     }
@@ -93,7 +99,7 @@ fn copied(
             calls.push(call.variant(routine, first + 2, " of random bytes").in_cell(move |cell| {
                 CellKey {
                     size: size as u64,
-                    state: format!("copying {name}").into(),
+                    state: format!("{COPYING} {name}").into(),
                     ..cell.with(&[(VALUE, value as f64)])
                 }
             }));
@@ -140,7 +146,7 @@ fn stored(setting: &mut Setting, routines: &[Routine], size: usize, level: Level
         let prior = match (over_others, near) {
             (false, _) => VALUES[value],
             (true, false) => "others",
-            (true, true) => "others in turn",
+            (true, true) => IN_TURN,
         };
         let routine = &routines[nth];
         let call = filler(routine, (value, over_others), level);
@@ -148,7 +154,7 @@ fn stored(setting: &mut Setting, routines: &[Routine], size: usize, level: Level
         let operation = routine.function.operation();
         calls.push(call.in_cell(move |cell| CellKey {
             operation: operation.name().to_owned(),
-            state: format!("storing {} over {prior}", VALUES[value]).into(),
+            state: format!("{STORING} {} over {prior}", VALUES[value]).into(),
             ..cell.with(&[(VALUE, value as f64), (OVER_OTHERS, flag(over_others))])
         }));
     }
@@ -157,7 +163,7 @@ fn stored(setting: &mut Setting, routines: &[Routine], size: usize, level: Level
     let Some((found, rows)) = setting.told(&task, calls)? else { return Ok(()) };
     if !near && found.result.visits_per_slot > 1.0 {
         setting.out.note(format!(
-            "storing at {level}: a sample passed over its buffers {:.1} times, so that later calls met what earlier ones stored",
+            "{STORING} at {level}: a sample passed over its buffers {:.1} times, so that later calls met what earlier ones stored",
             found.result.visits_per_slot
         ))?;
     }

@@ -14,14 +14,44 @@ use crate::prelude::*;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
+/// State: kernels bare, and between saving and restoring.
+pub(super) const BREAK_EVEN: &str = "break-even";
+/// State: integer work after a kernel.
+pub(super) const WORK_AFTER: &str = "what runs after";
+/// Operation and beginning of the states of the rows about saving alone.
+pub(super) const SAVE_RESTORE: &str = "save-restore";
+pub(super) const REGISTERS: &str = "registers ";
+/// What a kernel's name ends in where nothing is saved.
+pub(super) const BARE: &str = ", bare";
+
+/// What the registers hold when they are saved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Held {
+    Dirty,
+    Unmodified,
+    Clean,
+}
+
+impl Held {
+    pub(super) const ALL: [Held; 3] = [Held::Dirty, Held::Unmodified, Held::Clean];
+
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Held::Dirty => "dirty",
+            Held::Unmodified => "unmodified",
+            Held::Clean => "clean",
+        }
+    }
+}
+
 pub(super) fn figures() -> Vec<Figure> {
     let save = "Saving and restoring registers, by component";
     let even = "Time over the faster integer kernel's, save and restore included";
     vec![
         Figure::bars(save, NET_NS).by(&[COMPONENTS, "state"]).of("registers"),
-        Figure::curve(even, "size", "ratio").of("break-even"),
+        Figure::curve(even, "size", "ratio").of(BREAK_EVEN),
         Figure::bars("Integer work after a kernel, time over that after integers", "ratio")
-            .of("what runs after"),
+            .of(WORK_AFTER),
     ]
 }
 

@@ -7,7 +7,7 @@ use cachewise_experiments::experiment::Experiment;
 use cachewise_experiments::recorder::{Progress, Recorder};
 use cachewise_experiments::registry;
 use cachewise_experiments::routines::libc_reference;
-use cachewise_experiments::{Options, Setting};
+use cachewise_experiments::{Options, Setting, said};
 use cachewise_kernels::Operation;
 use cachewise_measure::{Contents, Figure, FigureKind, Level, Plan, ProofVerdict, Restore, Row};
 use std::sync::{LazyLock, Mutex, PoisonError};
@@ -67,7 +67,7 @@ fn run_with(name: &str, options: &Options, patience: &mut Patience) -> Outcome {
     let experiment = registry::find(name).expect("it is listed");
     let mut out = Recorder::new(patience, None);
     let finish = experiment.run(&mut Setting { bench: &mut bench, options, out: &mut out });
-    let verdicts = cachewise_report::sentences::of(name, &out.rows, &out.decisions.kernels);
+    let verdicts = said::of(name, &out.rows, &out.decisions.kernels).verdicts;
     Outcome { finish, rows: out.rows, notes: out.notes, verdicts }
 }
 

@@ -67,7 +67,7 @@ fn the_map_answers_the_question() {
     for row in &outcome.rows {
         assert!(row.reference == "copy.sse2" || row.reference == "zero.sse2", "{}", row.reference);
         assert!(row.cell.reader.is_some_and(|touched| touched >= 1.0 / 64.0));
-        assert_eq!(row.cell.destination.as_deref(), Some("L2"));
+        assert_eq!(row.cell.destination, Some(cachewise_measure::Level::L2.into()));
     }
     let said = &outcome.verdicts[0];
     let cells = outcome.rows.iter().filter(|row| row.candidate == "copy.sse2.nt").count();

@@ -1,8 +1,8 @@
 //! One result: who was measured in which cell, how long it took, and what that says.
 
 use super::Histogram;
-use crate::Proof;
 use crate::stats::{DriftVerdict, MARGIN, PairedRatio, Verdict, median};
+use crate::{Proof, Residency};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -156,12 +156,12 @@ pub struct CellKey {
     pub operation: String,
     /// Bytes per call.
     pub size: u64,
-    /// Level of the source, where there is one.
+    /// Where the source is, if that is told.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub source: Option<String>,
-    /// Level of the destination, where there is one.
+    pub source: Option<Residency>,
+    /// Where the destination is, if that is told.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub destination: Option<String>,
+    pub destination: Option<Residency>,
     /// How the operands lie, what is restored before each sample, or the part of an experiment.
     pub state: State,
     /// Fraction of the destination read afterwards.
@@ -204,10 +204,10 @@ impl CellKey {
 
     /// `DRAM to DRAM`, or `L1` where there is one operand; none where no level is given.
     pub fn levels(&self) -> Option<String> {
-        let destination = self.destination.as_ref()?;
-        Some(match &self.source {
+        let destination = self.destination?;
+        Some(match self.source {
             Some(source) => format!("{source} to {destination}"),
-            None => destination.clone(),
+            None => destination.to_string(),
         })
     }
 }

@@ -31,8 +31,8 @@ fn header() -> Header {
 
 fn row() -> Row {
     let cell = CellKey {
-        source: Some("L2".into()),
-        destination: Some("DRAM".into()),
+        source: Some(crate::Level::L2.into()),
+        destination: Some(crate::Level::Dram.into()),
         reader: Some(0.5),
         ..CellKey::new("copy", 4096, "cold").with(&[("delay_ns", 250.0)])
     };

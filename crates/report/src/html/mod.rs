@@ -7,7 +7,7 @@ mod drill;
 use crate::plot::{self, Panel, Plot, Quantity, bins};
 use crate::svg::{self, palette};
 use crate::units::{bytes, significant, time};
-use crate::{Table, compare, crossover};
+use crate::{Said, Table, compare, crossover};
 use cachewise_measure::{ClockFacts, Cpu, FigureKind, Latencies, Machine, Record, Row, Verdict};
 use minijinja::{Environment, Value, context};
 
@@ -22,8 +22,8 @@ pub struct Sheet<'s> {
     pub name: String,
     /// What it says.
     pub record: &'s Record,
-    /// Tables that do not follow from the rows alone, such as decisions; they come first.
-    pub tables: Vec<Table>,
+    /// What it amounts to.
+    pub said: Said,
 }
 
 /// A table for the template. `carrying`: its rows leave out what they share with the row above, at their
@@ -129,16 +129,15 @@ fn plots(record: &Record) -> Vec<Plot> {
 fn section(index: usize, sheet: &Sheet<'_>, plots: &[Plot]) -> Value {
     let record = sheet.record;
     let header = &record.header;
-    let mut verdicts = crate::verdicts(record);
+    let mut verdicts = sheet.said.verdicts.clone();
     if verdicts.is_empty() {
         verdicts.push(tally(&record.rows));
     }
     let experiment = Some(crate::rows::experiment_of(record)).filter(|name| !name.is_empty());
     let experiment = experiment.unwrap_or("record");
-    let mut tables = crate::experiment_tables(experiment, &record.rows);
-    if tables.len() > MOST_TABLES && !crate::has_form(experiment) {
-        tables.clear();
-    }
+    let tables = &sheet.said.tables;
+    let hidden = sheet.said.is_matrix && tables.len() > MOST_TABLES;
+    let tables = if hidden { &[] } else { tables.as_slice() };
     context! {
         id => format!("r{index}"),
         name => sheet.name,
@@ -151,7 +150,7 @@ fn section(index: usize, sheet: &Sheet<'_>, plots: &[Plot]) -> Value {
         notes => record.notes.iter().map(|note| &note.text).collect::<Vec<_>>(),
         command => shell_words(&header.command),
         figures => plots.iter().map(picture).collect::<Vec<_>>(),
-        decisions => sheet.tables.iter().map(|table| drawn(table, true)).collect::<Vec<_>>(),
+        decisions => sheet.said.decisions.iter().map(|table| drawn(table, true)).collect::<Vec<_>>(),
         crossovers => crossover::table(record).map(|table| drawn(&table, true)),
         tables => tables.iter().map(|table| drawn(table, false)).collect::<Vec<_>>(),
         groups => drill::groups(&record.rows),

@@ -1,8 +1,8 @@
 use super::*;
-use crate::plot::fixtures::{everything, machine, record, row};
+use crate::plot::fixtures::{everything, machine, record, row, said};
 
 fn sheet(record: &Record) -> Sheet<'_> {
-    Sheet { name: "a.jsonl".into(), record, tables: Vec::new() }
+    Sheet { name: "a.jsonl".into(), record, said: said(record) }
 }
 
 fn drawn(record: &Record) -> String {

@@ -102,7 +102,7 @@ fn panel_title(row: &Row, panels: &[String], flags: &[&String]) -> String {
     let moves = wants("source") && wants("destination") && row.cell.source.is_some();
     let part = |name: &String| {
         Some(match (name.as_str(), coordinate(row, name)?) {
-            ("source", Coordinate::Label(source)) if moves => match &row.cell.destination {
+            ("source", Coordinate::Label(source)) if moves => match row.cell.destination {
                 Some(destination) => format!("{source} to {destination}"),
                 None => source,
             },

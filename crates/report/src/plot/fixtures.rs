@@ -1,5 +1,6 @@
 //! Small records that were never measured, for tests of what draws them.
 
+use crate::Said;
 use cachewise_measure::record::read_text;
 use cachewise_measure::{
     CellKey, Figure, FigureKind, Histogram, Machine, PairedRatio, Record, Row,
@@ -74,4 +75,11 @@ pub fn everything() -> Record {
         figure(FigureKind::Histogram, "ns", "ns").of("single"),
     ];
     record
+}
+
+/// What a record says of itself, and the matrix of its rows.
+pub fn said(record: &Record) -> Said {
+    let verdicts = record.end.as_ref().map_or_else(Vec::new, |end| end.verdicts.clone());
+    let tables = crate::matrix::tables(&record.rows);
+    Said { verdicts, tables, is_matrix: true, ..Said::default() }
 }

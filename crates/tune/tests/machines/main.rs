@@ -644,7 +644,7 @@ fn the_rows_of_the_referee_are_what_it_ruled_on() {
         let mine = |row: &&&Row| {
             row.cell.operation == cell.operation.name()
                 && row.cell.size == cell.size as u64
-                && row.cell.destination.as_deref() == Some(cell.destination.name())
+                && row.cell.destination == Some(cell.destination.into())
                 && row.cell.state == cell.layout.name()
                 && row.cell.axis("unequal").is_some() == (cell.contents == Contents::Unequal)
         };

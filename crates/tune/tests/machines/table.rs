@@ -10,7 +10,7 @@
 use crate::check::run;
 use crate::{named, plain, zen5};
 use cachewise_kernels::Operation;
-use cachewise_measure::{Machine, Row, stats};
+use cachewise_measure::{Machine, Residency, Row, stats};
 use cachewise_report::matrix::flat;
 use cachewise_tune::seam::{Cell, Class, Competitor, Destination};
 use std::collections::BTreeMap;
@@ -235,16 +235,16 @@ fn a_tuning_of_ten_minutes_leaves_a_whole_table() {
         for row in &rows {
             let many = row.total_ns().iter().filter(|time| time.is_finite()).count();
             rounds.insert(
-                (&row.candidate, &row.cell.operation, row.cell.size, &row.cell.destination),
+                (&row.candidate, &row.cell.operation, row.cell.size, row.cell.destination),
                 many,
             );
         }
         for libc in rows.iter().filter(|row| row.candidate == row.reference) {
-            let (size, destination) = (libc.cell.size as usize, &libc.cell.destination);
+            let (size, destination) = (libc.cell.size as usize, libc.cell.destination);
             let operation = Operation::from_name(&libc.cell.operation).expect("an operation");
             let stores_alone = matches!(operation, Operation::Fill | Operation::Zero);
             let operands = if stores_alone { 1 } else { 2 };
-            let state = |of: &Destination| Some(of.name()) == destination.as_deref();
+            let state = |of: &Destination| Some(Residency::from(*of)) == destination;
             let state = Destination::ALL.into_iter().find(state).expect("a state");
             for (arm, costs) in kind.costs(operation).iter().enumerate() {
                 // Below, a table takes them to have twice libc's time.

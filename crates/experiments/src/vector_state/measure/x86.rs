@@ -1,24 +1,11 @@
 //! The measuring part of `vector-state`, for x86-64.
 
+use super::{BARE, BREAK_EVEN, Held, REGISTERS, SAVE_RESTORE, WORK_AFTER};
 use crate::prelude::*;
 use crate::xstate::{self, AVX, AVX512, Area, SSE, Save, Support, X87};
 use cachewise_kernels::find;
 use std::cell::Cell as Shared;
 use std::rc::Rc;
-
-/// What the registers hold when they are saved.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
-    Dirty,
-    Unmodified,
-    Clean,
-}
-
-impl State {
-    const fn name(self) -> &'static str {
-        ["dirty", "unmodified", "clean"][self as usize]
-    }
-}
 
 pub(in super::super) fn run(setting: &mut Setting) -> Result {
     let Some(support) = Support::detect() else {
@@ -40,7 +27,7 @@ pub(in super::super) fn run(setting: &mut Setting) -> Result {
     let masks = masks(&support, setting.options.quick);
     setting.begin((3 * masks.len() + fields.len() * (sizes.len() + 1)) as f64);
     for &components in &masks {
-        for state in [State::Dirty, State::Unmodified, State::Clean] {
+        for state in Held::ALL {
             save_restore(setting, &support, components, state)?;
             let text = format!("{} {}", component_names(components), state.name());
             setting.out.advance(&text, 1.0);
@@ -82,24 +69,24 @@ fn masks(support: &Support, quick: bool) -> Vec<u64> {
 }
 
 /// One set of components in one state: every instruction there is, in turns.
-fn save_restore(setting: &mut Setting, support: &Support, components: u64, state: State) -> Result {
+fn save_restore(setting: &mut Setting, support: &Support, components: u64, state: Held) -> Result {
     let instructions: Vec<Save> = Save::ALL.into_iter().filter(|save| support.has(*save)).collect();
     // SAFETY: the components are enabled.
     let modify = move || unsafe { xstate::modify(components) };
     let cycle = |&save: &Save| {
         let owner = Owner { support, save, components, state };
         match state {
-            State::Dirty => owner.calls(save.name(), modify, |_| ()),
+            Held::Dirty => owner.calls(save.name(), modify, |_| ()),
             _ => owner.calls(save.name(), || (), |_| ()),
         }
     };
     let (mut calls, held): (Vec<Call<'_>>, Vec<_>) = instructions.iter().map(cycle).unzip();
-    if state == State::Dirty {
+    if state == Held::Dirty {
         calls.push(Call::new("dirtying alone", move |places: &[Place]| {
             places.iter().for_each(|_| modify());
         }));
     }
-    let label = format!("registers {}", state.name());
+    let label = format!("{REGISTERS}{}", state.name());
     // The operands are not used.
     let cell = Cell { contents: Some(Contents::Kept), ..Cell::reused(label) };
     let task = setting.task(Operation::Zero, 64, cell);
@@ -107,7 +94,7 @@ fn save_restore(setting: &mut Setting, support: &Support, components: u64, state
     let alone = found.result.candidates.get(instructions.len());
     for (index, save) in instructions.iter().enumerate() {
         let mut row = at(found.row(index, 0), &[(COMPONENTS, components as f64)]);
-        "save-restore".clone_into(&mut row.cell.operation);
+        SAVE_RESTORE.clone_into(&mut row.cell.operation);
         row.cell.size = support.bytes(components) as u64;
         row.candidate = format!("{} + xrstor", save.name());
         row.reference = format!("{} + xrstor", instructions[0].name());
@@ -131,7 +118,7 @@ struct Owner<'s> {
     save: Save,
     components: u64,
     /// What they hold when a sample begins; saving and restoring keeps it.
-    state: State,
+    state: Held,
 }
 
 impl Owner<'_> {
@@ -151,9 +138,9 @@ impl Owner<'_> {
             if begun.replace(false) {
                 match state {
                     // SAFETY: the components are enabled.
-                    State::Dirty | State::Unmodified => unsafe { xstate::modify(components) },
+                    Held::Dirty | Held::Unmodified => unsafe { xstate::modify(components) },
                     // SAFETY: the components are enabled; nothing is kept in vector registers here.
-                    State::Clean => unsafe { area.initialise(components) },
+                    Held::Clean => unsafe { area.initialise(components) },
                 }
             }
             for place in places {
@@ -201,17 +188,17 @@ fn beside(setting: &mut Setting, support: &Support, routines: &[Routine], size: 
             continue;
         }
         let mut bare = Call::of(routine);
-        bare.name = format!("{}, bare", routine.name);
+        bare.name = format!("{}{BARE}", routine.name);
         calls.push(bare);
         held.push(None);
-        for state in [State::Clean, State::Dirty] {
+        for state in [Held::Clean, Held::Dirty] {
             let owner = Owner { support, save: support.honest(), components, state };
             let (call, found) = saving(owner, routine);
             calls.push(call);
             held.push(Some(found));
         }
     }
-    let task = setting.task(operation, size, Cell::reused("break-even"));
+    let task = setting.task(operation, size, Cell::reused(BREAK_EVEN));
     let Some(found) = setting.measure(&task, &mut each(&mut calls))? else { return Ok(()) };
     let time = |index: &usize| stats::median(&found.result.candidates[*index].operation_ns);
     let reference = (0..integers.len()).min_by(|a, b| time(a).total_cmp(&time(b))).unwrap_or(0);
@@ -241,7 +228,7 @@ fn after(setting: &mut Setting, routines: &[Routine]) -> Result {
             .set_up(move |places| crate::after::prepare(|| run_all(function, places)))
             .beside(reference)
     };
-    let cell = Cell { contents: Some(Contents::Kept), ..Cell::reused("what runs after") };
+    let cell = Cell { contents: Some(Contents::Kept), ..Cell::reused(WORK_AFTER) };
     let task = setting.task(operation, 4096, cell);
     setting.calls(&task, firsts.iter().map(call).collect())
 }

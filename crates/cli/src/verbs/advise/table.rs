@@ -1,0 +1,61 @@
+//! `advise`: what each setting of a program gains and costs, and the fresh runs of the best.
+
+use cachewise_measure::record::names::{
+    ADVISED_CPU, ADVISED_FRESH, ADVISED_RACE, PAGE_FAULTS, PEAK, PLAIN,
+};
+use cachewise_measure::units::{bytes, time};
+use cachewise_measure::{PairedRatio, Row};
+use cachewise_report::Table;
+use cachewise_report::cost::median;
+
+/// The race, then the fresh runs where there were any.
+pub fn tables(rows: &[Row]) -> Vec<Table> {
+    let of = |state: &str| rows.iter().filter(|row| row.cell.state == state).collect::<Vec<_>>();
+    let cpu = of(ADVISED_CPU);
+    let mut tables = Vec::new();
+    let program = rows.first().map_or("", |row| row.cell.operation.as_str());
+    for (state, what) in [
+        (ADVISED_RACE, "settings beside the plain program"),
+        (ADVISED_FRESH, "fresh runs of the best"),
+    ] {
+        let mut members = of(state);
+        if members.is_empty() {
+            continue;
+        }
+        let part = |row: &Row| row.ratio.map_or(1.0, |ratio| ratio.median);
+        members.sort_by(|a, b| part(a).total_cmp(&part(b)));
+        let heads = "setting | >time | >speed over plain | >runs | >CPU over plain | >memory | >page faults";
+        let mut table = Table::of(format!("{program}: {what}"), heads);
+        for row in members {
+            let times: Vec<f64> =
+                row.operation_ns.iter().copied().filter(|time| time.is_finite()).collect();
+            let of_cpu = cpu.iter().find(|other| other.candidate == row.candidate);
+            let of_cpu = of_cpu.filter(|_| state == ADVISED_RACE).and_then(|row| row.ratio);
+            let speed = row.ratio.map(|PairedRatio { median, low, high, rounds }| PairedRatio {
+                median: 1.0 / median,
+                low: 1.0 / high,
+                high: 1.0 / low,
+                rounds,
+            });
+            let mark = if row.dropped { " (out)" } else { "" };
+            let figure = |name: &str| row.figure(name).filter(|value| value.is_finite());
+            table.push(vec![
+                format!("{}{mark}", row.candidate),
+                time(median(&times)),
+                speed.map_or_else(String::new, |speed| format!("{speed:.2}")),
+                times.len().to_string(),
+                of_cpu.map_or_else(String::new, |cpu| format!("{:.2}", cpu.median)),
+                figure(PEAK).map_or_else(String::new, |peak| bytes(peak as u64 >> 20 << 20)),
+                figure(PAGE_FAULTS).map_or_else(String::new, |faults| format!("{faults:.0}")),
+            ]);
+        }
+        if state == ADVISED_RACE {
+            table.remark(format!("speed: time of {PLAIN} over the setting's, of the same rounds, with its 95 % interval"));
+            table.remark(
+                "out: told to be slower, to gain too little, or otherwise, before the race's end",
+            );
+        }
+        tables.push(table);
+    }
+    tables
+}

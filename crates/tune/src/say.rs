@@ -1,0 +1,506 @@
+//! What `tune` and `explain` say: the decisions with what was seen of each, the last three lines, and the
+//! figures behind one decision. Everything comes from a record's rows and its decisions.
+
+use cachewise_measure::record::{Decision, Decisions};
+use cachewise_measure::stats::{LEAST_ROUNDS as INTERVAL_ROUNDS, geometric_mean, median};
+use cachewise_measure::units::{bytes, counted, gain};
+use cachewise_measure::{PairedRatio, Record, Residency, Row, ThreadDecision, Warning};
+use cachewise_report::closing::{Answer, Closing, Trust};
+use cachewise_report::rows::{experiment_of, or_dash, sorted};
+use cachewise_report::{Said, Table};
+
+/// The experiment of the rows in which the library followed its decisions.
+const REFEREE: &str = "tune-referee";
+/// The experiment of the rows that decisions are made from.
+const RACE: &str = "tune";
+const ENTRIES: &str = "tune-entries";
+/// A cell in which the library takes more than this of libc's time is a loss.
+const LOSS: f64 = 1.0 / 0.97;
+/// A cell of fewer rounds says nothing.
+const LEAST_ROUNDS: usize = 3;
+/// What is said of every other round, whose operands lie anywhere.
+const ANYWHERE: &str = " misaligned";
+
+/// A tuning's outcome.
+#[derive(Clone, Copy, Debug)]
+pub struct Tuned<'t> {
+    /// What was decided.
+    pub decisions: &'t Decisions,
+    /// Everything seen.
+    pub rows: &'t [Row],
+    /// libc's name and version.
+    pub libc: &'t str,
+    /// What disturbed the run.
+    pub warnings: &'t [Warning],
+    /// What was found of the LLC, where it is not what the CPU says.
+    pub llc: Option<&'t str>,
+}
+
+/// One cell of the referee: the rounds with operands on lines and anywhere together.
+#[derive(Clone, Debug)]
+struct Cell<'t> {
+    row: &'t Row,
+    /// Time over libc's.
+    ratio: PairedRatio,
+}
+
+/// The time over libc's in the middle of some cells: one cell alone makes no gain of a range.
+fn middle(cells: &[Cell<'_>]) -> f64 {
+    median(&cells.iter().map(|cell| cell.ratio.median).collect::<Vec<_>>())
+}
+
+fn worst<'c, 't>(cells: &'c [Cell<'t>]) -> Option<&'c Cell<'t>> {
+    cells.iter().max_by(|a, b| a.ratio.median.total_cmp(&b.ratio.median))
+}
+
+/// Whether a decision is about calls of that size.
+fn covers(decision: &Decision, operation: &str, size: u64) -> bool {
+    decision.operation == operation
+        && decision.from <= size
+        && decision.to.is_none_or(|to| size <= to)
+}
+
+impl<'t> Tuned<'t> {
+    /// What a record has of it.
+    pub fn of(record: &'t Record, libc: &'t str) -> Tuned<'t> {
+        let (decisions, rows) = (&record.decisions, &record.rows);
+        Tuned { decisions, rows, libc, warnings: &record.header.warnings, llc: None }
+    }
+
+    /// Whether anything was decided.
+    pub fn is_decided(&self) -> bool {
+        !self.decisions.kernels.is_empty()
+    }
+
+    /// The same for whoever draws it; none where nothing was tuned.
+    pub fn said(&self, record: &Record) -> Option<Said> {
+        let decided = experiment_of(record) == RACE && self.is_decided();
+        decided.then(|| Said {
+            verdicts: vec![self.closing().because],
+            decisions: Some(self.table()),
+            ..Said::default()
+        })
+    }
+
+    /// The referee's cells of the decisions that satisfy `of`: the rounds with operands on lines and
+    /// anywhere together.
+    fn seen(&self, of: impl Fn(&Decision) -> bool) -> Vec<Cell<'t>> {
+        let decided = |row: &Row| {
+            self.decisions.kernels.iter().any(|decision| {
+                of(decision)
+                    && decision.reuse == "unknown"
+                    && decision.kernel == row.candidate
+                    && covers(decision, &row.cell.operation, row.cell.size)
+            })
+        };
+        let referee: Vec<&Row> = self.rows.iter().filter(|row| row.experiment == REFEREE).collect();
+        let libc = |row: &Row| {
+            referee.iter().find(|other| other.candidate == row.reference && other.cell == row.cell)
+        };
+        let mut cells: Vec<(&'t Row, Vec<f64>)> = Vec::new();
+        for row in referee.iter().filter(|row| row.candidate != row.reference && decided(row)) {
+            let Some(libc) = libc(row) else { continue };
+            let ratios = row.total_ns().into_iter().zip(libc.total_ns()).map(|(a, b)| a / b);
+            let ratios = ratios.filter(|ratio| ratio.is_finite() && *ratio > 0.0);
+            let same = |other: &Row| {
+                other.cell.size == row.cell.size
+                    && other.cell.operation == row.cell.operation
+                    && other.candidate == row.candidate
+                    && state(other).replace(ANYWHERE, "") == state(row).replace(ANYWHERE, "")
+            };
+            match cells.iter_mut().find(|(other, _)| same(other)) {
+                Some((_, known)) => known.extend(ratios),
+                None => cells.push((*row, ratios.collect())),
+            }
+        }
+        let cells = cells.into_iter().filter(|(_, ratios)| ratios.len() >= LEAST_ROUNDS);
+        let cell = |(row, ratios): (&'t Row, Vec<f64>)| {
+            let ones = vec![1.0; ratios.len()];
+            Cell { row, ratio: PairedRatio::exact(&ratios, &ones) }
+        };
+        cells.map(cell).collect()
+    }
+
+    /// What the referee saw of the decisions that stand, as rows of the library.
+    pub fn library(&self) -> Vec<Row> {
+        let cells = self.seen(|_| true).into_iter();
+        let row = |Cell { row, ratio }: Cell<'_>| Row {
+            candidate: "cachewise".to_owned(),
+            ratio: Some(ratio),
+            total_ratio: None,
+            ..row.clone()
+        };
+        cells.map(row).collect()
+    }
+
+    /// The decisions, and how the library fared against libc where it followed them.
+    pub fn table(&self) -> Table {
+        let mut table = Table::new(
+            format!("Decisions, and the library's speed with them against {}", self.libc),
+            &["operation", "reuse", ">from", ">to", "kernel", ">cells", ">speed", ">at worst"],
+        );
+        let mut before = ("", "");
+        for decision in &self.decisions.kernels {
+            let here = (decision.operation.as_str(), decision.reuse.as_str());
+            let operation = if here.0 == before.0 { "" } else { here.0 };
+            let reuse = if here == before { "" } else { here.1 };
+            before = here;
+            let seen = self.seen(|other| other == decision);
+            let figure = |ratio: Option<f64>| or_dash(ratio, gain);
+            table.push(vec![
+                operation.to_owned(),
+                reuse.to_owned(),
+                bytes(decision.from),
+                decision.to.map_or("and up".to_owned(), |to| bytes(to + 1)),
+                decision.kernel.clone(),
+                or_dash(Some(seen.len()).filter(|count| *count > 0), |count| count.to_string()),
+                figure(worst(&seen).map(|_| middle(&seen))),
+                figure(worst(&seen).map(|cell| cell.ratio.median)),
+            ]);
+        }
+        for remark in [
+            "speed: of the operation and a reader after it, the median of the cells; +100 % is twice as fast \
+             as libc; each range ends below `to`",
+            "cells: sizes and states that were checked with the library following these decisions",
+            "libc: left to libc; `cachewise explain` says why",
+        ] {
+            table.remark(remark);
+        }
+        table
+    }
+
+    /// From what size on several threads pay for one call.
+    pub fn threads(&self) -> String {
+        let line = |ThreadDecision { operation, supply, threads, from }: &ThreadDecision| {
+            let from = from
+                .map_or("at no size tried".to_owned(), |from| format!("from {} on", bytes(from)));
+            format!("  {operation:<8}{threads} {supply} threads pay {from}\n")
+        };
+        let text: String = self.decisions.threads.iter().map(line).collect();
+        if text.is_empty() { text } else { format!("several threads for one call:\n{text}") }
+    }
+
+    /// How often libc was timed in most cells of the race, in words, where that shows nothing.
+    fn too_few_rounds(&self) -> Option<String> {
+        let libc = self.rows.iter().filter(|row| row.experiment == RACE);
+        let libc = libc.filter(|row| row.candidate == row.reference);
+        let rounds: Vec<f64> = libc.map(|row| row.operation_ns.len() as f64).collect();
+        let most = if rounds.is_empty() { 0 } else { median(&rounds) as usize };
+        (most < INTERVAL_ROUNDS).then(|| counted(most, "round"))
+    }
+
+    /// Whether a kernel is to be called anywhere.
+    pub fn has_kernels(&self) -> bool {
+        self.decisions.kernels.iter().any(|decision| decision.kernel != "libc")
+    }
+
+    /// The last three lines.
+    pub fn closing(&self) -> Closing {
+        let (mut gains, mut left) = (Vec::new(), Vec::new());
+        for operation in ["copy", "move", "fill", "zero", "compare", "equal"] {
+            let seen = self.seen(|decision| decision.operation == operation);
+            if seen.is_empty() {
+                left.push(operation);
+            } else {
+                gains.push((operation, middle(&seen)));
+            }
+        }
+        gains.sort_by(|a, b| a.1.total_cmp(&b.1));
+        let told = gains.iter().map(|(operation, ratio)| format!("{operation} {}", gain(*ratio)));
+        let told: Vec<String> = told.collect();
+        let left = match left.len() {
+            0 => String::new(),
+            1 => format!("; {} is left to libc at every size", left[0]),
+            _ => format!("; {} are left to libc at every size", left.join(", ")),
+        };
+        let (answer, because) = if gains.is_empty() && self.has_kernels() {
+            let why = "kernels were decided for, and none was checked against libc afterwards";
+            (Answer::CannotTell, why.to_owned())
+        } else if let (true, Some(rounds)) = (gains.is_empty(), self.too_few_rounds()) {
+            let why = format!(
+                "there was time for {rounds} of most comparisons, and an interval takes {INTERVAL_ROUNDS}"
+            );
+            (Answer::CannotTell, why)
+        } else if gains.is_empty() {
+            let why = format!("no kernel was shown to be faster than {} at any size", self.libc);
+            (Answer::No, why)
+        } else {
+            let why = format!(
+                "speed against {} where a kernel was shown to be faster, in the median cell: {}{left}",
+                self.libc,
+                told.join(", ")
+            );
+            (Answer::Yes, why)
+        };
+        Closing { answer, because, trust: self.trust(), next: self.next(answer) }
+    }
+
+    fn trust(&self) -> Trust {
+        let mut trust = Trust::of(&[], self.warnings, false);
+        let seen = self.seen(|_| true);
+        let lost = seen.iter().filter(|cell| cell.ratio.median > LOSS).count();
+        if let (1.., Some(Cell { ratio, row })) = (lost, worst(&seen)) {
+            let (all, worst) = (seen.len(), gain(ratio.median));
+            let (operation, size, state) = (&row.cell.operation, bytes(row.cell.size), state(row));
+            trust.doubt(format!(
+                "{lost} of {all} checked cells lose more than 3 %, at worst {worst} ({operation} of \
+                 {size}, {state})"
+            ));
+        }
+        if seen.is_empty() && self.has_kernels() {
+            trust.doubt("there was no time to check the decisions");
+        }
+        if let Some(llc) = self.llc {
+            trust.doubt(llc);
+        }
+        trust
+    }
+
+    fn next(&self, answer: Answer) -> String {
+        match answer {
+            Answer::Yes => {
+                "programs follow it from now on: `cachewise exec -- PROGRAM`; why: `cachewise explain \
+                 --op memcpy --size 1M`"
+            }
+            Answer::CannotTell => {
+                "`cachewise tune --budget 10min` takes longer; until then programs do best with libc"
+            }
+            Answer::No => "nothing: libc is fine here for the calls that were tried; `cachewise tune --budget 10min` \
+                  looks longer",
+        }
+        .to_owned()
+    }
+
+    /// An experiment's rows of one operation that are compared with another.
+    fn race(&self, experiment: &str, operation: &str) -> Vec<&'t Row> {
+        let of_it = |row: &&Row| row.experiment == experiment && row.cell.operation == operation;
+        self.rows.iter().filter(of_it).filter(|row| row.candidate != row.reference).collect()
+    }
+
+    /// Who was shown to be what for one operation at the measured sizes around one, and what the referee
+    /// saw there.
+    pub fn evidence(&self, operation: &str, size: u64, chosen: &str) -> Vec<Table> {
+        let race = self.race(RACE, operation);
+        let sizes = sorted(race.iter().map(|row| row.cell.size));
+        let below = sizes.iter().copied().rfind(|at| *at <= size);
+        let above = sizes.iter().copied().find(|at| *at > size);
+        let around = [below, above].into_iter().flatten();
+        let mut tables: Vec<Table> = around.map(|at| shown(&race, at, chosen, self.libc)).collect();
+        // The legend once, below the last of them.
+        let last = tables.len().saturating_sub(1);
+        tables.iter_mut().take(last).for_each(|table| table.remarks.clear());
+        tables.extend(self.refereed(operation, size, chosen));
+        tables
+    }
+
+    /// Who won an operation's race of entries: small calls as programs make them, in a hot and in a cold
+    /// span. `None` where the record has none.
+    pub fn entries(&self, operation: &str) -> Option<Table> {
+        let race = self.race(ENTRIES, operation);
+        let ratio = |name: &str, state: &str| {
+            let mut here =
+                race.iter().filter(|row| row.candidate == name && row.cell.state.as_str() == state);
+            here.next().and_then(|row| row.ratio)
+        };
+        let states = ["script-hot", "script-cold"];
+        let title = format!("Entries with calls as programs make them, time over {}'s", self.libc);
+        let mut table = Table::new(title, &["entry", ">hot", ">cold"]);
+        for (name, ratios) in by_mean(race.iter(), &states, ratio) {
+            table.push([vec![name.to_owned()], ratios].concat());
+        }
+        (!table.rows.is_empty()).then_some(table)
+    }
+
+    /// What the referee saw of the range that a size is in.
+    fn refereed(&self, operation: &str, size: u64, chosen: &str) -> Option<Table> {
+        let seen =
+            self.seen(|decision| decision.kernel == chosen && covers(decision, operation, size));
+        if seen.is_empty() {
+            return None;
+        }
+        let title = format!("The library with {chosen}, time over {}'s", self.libc);
+        let mut table =
+            Table::new(title, &[">size", "state", ">time", ">95 % interval", ">rounds"]);
+        for Cell { row, ratio } in &seen {
+            table.push(vec![
+                bytes(row.cell.size),
+                state(row).replace(ANYWHERE, ""),
+                format!("{:.3}", ratio.median),
+                format!("{:.3} .. {:.3}", ratio.low, ratio.high),
+                ratio.rounds.to_string(),
+            ]);
+        }
+        Some(table)
+    }
+}
+
+/// Where the destination is and how the operands lie, in the words of the legend.
+fn state(row: &Row) -> String {
+    let destination = row.cell.destination.map_or("", Residency::name);
+    let unequal = if row.cell.axis("unequal").is_some() { " unequal" } else { "" };
+    match row.cell.state.as_str() {
+        "aligned" => format!("{destination}{unequal}"),
+        lying => format!("{destination} {lying}{unequal}"),
+    }
+}
+
+/// The candidates of some rows by their mean over the states, the fastest first, with their ratios.
+fn by_mean<'r>(
+    rows: impl Iterator<Item = &'r &'r Row>,
+    states: &[impl AsRef<str>],
+    ratio: impl Fn(&str, &str) -> Option<PairedRatio>,
+) -> Vec<(&'r str, Vec<String>)> {
+    let names = sorted(rows.map(|row| row.candidate.as_str())).into_iter();
+    let mut found: Vec<(f64, &str, Vec<String>)> = names
+        .map(|name| {
+            let ratios: Vec<_> = states.iter().map(|state| ratio(name, state.as_ref())).collect();
+            let medians: Vec<f64> = ratios.iter().flatten().map(|ratio| ratio.median).collect();
+            let texts = ratios.into_iter().map(|ratio| or_dash(ratio, with_interval));
+            (geometric_mean(&medians), name, texts.collect())
+        })
+        .collect();
+    found.sort_by(|a, b| a.0.total_cmp(&b.0));
+    found.into_iter().map(|(_, name, texts)| (name, texts)).collect()
+}
+
+/// A ratio with its interval, or with its rounds where these are too few for one.
+fn with_interval(ratio: PairedRatio) -> String {
+    match ratio.rounds {
+        rounds @ ..INTERVAL_ROUNDS => format!("{:.3} ({})", ratio.median, counted(rounds, "round")),
+        _ => ratio.to_string(),
+    }
+}
+
+/// The kernels at one size, the chosen one first, then the fastest.
+fn shown(race: &[&Row], size: u64, chosen: &str, libc: &str) -> Table {
+    let here: Vec<&&Row> = race.iter().filter(|row| row.cell.size == size).collect();
+    let states = sorted(here.iter().map(|row| state(row)));
+    let ratio = |name: &str, state: &str| {
+        let of_it = |row: &&&&Row| row.candidate == name && self::state(row) == state;
+        here.iter().find(of_it).and_then(|row| row.total_ratio.or(row.ratio))
+    };
+    let mut columns = vec!["".to_owned(), "kernel".to_owned()];
+    columns.extend(states.iter().map(|state| format!(">{state}")));
+    let mut table =
+        Table::new(format!("Time over {libc}'s at {}, by state", bytes(size)), &columns);
+    let mut kernels = by_mean(here.iter().copied(), &states, ratio);
+    kernels.sort_by_key(|(name, _)| *name != chosen);
+    for (name, ratios) in kernels {
+        let mark = if name == chosen { "->" } else { "" };
+        table.push([vec![mark.to_owned(), name.to_owned()], ratios].concat());
+    }
+    for remark in [
+        "lower is faster, 1 is libc's time; in brackets the 95 % interval, or the number of rounds where \
+         there were too few for one; -> is what is decided for",
+        "cached: the destination was written and read just before; evicted: it is in no cache; each with \
+         a reader after it; repeated: one call after the other on the same operands, without one",
+        "misaligned: operands at odd places; 4K-aliased: 4 KiB apart but for some bytes; overlap-up, -down: \
+         in one buffer; unequal: operands differ somewhere",
+    ] {
+        table.remark(remark);
+    }
+    table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cachewise_measure::CellKey;
+
+    fn row(experiment: &str, size: usize, state: &str, kernel: &str, median: f64) -> Row {
+        let mut key = CellKey::new("copy", size, "aligned");
+        key.destination = Some(state.parse().expect(state));
+        let ratio = PairedRatio { median, low: median * 0.98, high: median * 1.02, rounds: 9 };
+        Row::new(experiment, key, kernel, "libc", vec![median; 9]).with_ratio(ratio)
+    }
+
+    /// A row of the referee and libc's beside it.
+    fn refereed(size: usize, state: &str, kernel: &str, median: f64) -> [Row; 2] {
+        [("libc", 1.0), (kernel, median)]
+            .map(|(who, median)| row("tune-referee", size, state, who, median))
+    }
+
+    fn decision(from: u64, to: Option<u64>, kernel: &str) -> Decision {
+        let (operation, reuse) = ("copy".to_owned(), "unknown".to_owned());
+        Decision { operation, reuse, from, to, kernel: kernel.to_owned(), ratio: None, why: None }
+    }
+
+    fn decisions() -> Decisions {
+        let kernels = vec![decision(256, Some(4095), "libc"), decision(4096, None, "copy.avx")];
+        Decisions { kernels, threads: Vec::new() }
+    }
+
+    fn tuned<'t>(decisions: &'t Decisions, rows: &'t [Row], libc: &'t str) -> Tuned<'t> {
+        Tuned { decisions, rows, libc, warnings: &[], llc: None }
+    }
+
+    #[test]
+    fn what_was_checked_stands_beside_what_was_decided() {
+        let decisions = decisions();
+        let rows = [
+            refereed(4096, "cached", "copy.avx", 0.5),
+            refereed(8192, "evicted", "copy.avx", 0.98),
+            // Taken back.
+            refereed(1024, "cached", "copy.avx", 1.4),
+        ]
+        .concat();
+        let tuned = tuned(&decisions, &rows, "glibc 2.36");
+        insta::assert_snapshot!(tuned.table().terminal(None));
+        insta::assert_snapshot!(tuned.closing());
+        let none = Decisions { kernels: vec![decision(256, None, "libc")], threads: Vec::new() };
+        let rows = [&rows[..], &[row("tune", 4096, "cached", "libc", 1.0)]].concat();
+        let tuned = Tuned { decisions: &none, rows: &rows, ..tuned };
+        insta::assert_snapshot!(tuned.closing());
+    }
+
+    #[test]
+    fn a_tuning_without_time_for_an_interval_cannot_tell() {
+        let none = Decisions { kernels: vec![decision(256, None, "libc")], threads: Vec::new() };
+        let race = |rounds: usize| {
+            let key = CellKey::new("copy", 4096, "aligned");
+            let ratio = PairedRatio { median: 0.7, low: 0.7, high: 0.7, rounds };
+            [
+                Row::new("tune", key.clone(), "libc", "libc", vec![1.0; rounds]),
+                Row::new("tune", key, "copy.avx", "libc", vec![0.7; rounds]).with_ratio(ratio),
+            ]
+        };
+        let rows = race(1);
+        let short = tuned(&none, &rows, "glibc 2.36");
+        let told = short.closing().to_string();
+        assert!(told.starts_with("gain here:  cannot tell: there was time for 1 round "), "{told}");
+        let figures = short.evidence("copy", 4096, "libc")[0].terminal(None);
+        assert!(figures.contains("0.700 (1 round)"), "{figures}");
+        let rows = race(6);
+        let long = tuned(&none, &rows, "glibc 2.36").closing();
+        assert_eq!(long.answer, Answer::No);
+    }
+
+    #[test]
+    fn a_loss_that_stands_is_told() {
+        let decisions = decisions();
+        let rows = refereed(4096, "cached", "copy.avx", 1.08);
+        let tuned = tuned(&decisions, &rows, "glibc");
+        let told = tuned.closing().to_string();
+        assert!(told.contains("1 of 1 checked cells lose more than 3 %, at worst -7 %"), "{told}");
+        let unchecked = Tuned { rows: &[], ..tuned };
+        assert!(unchecked.closing().to_string().contains("no time to check"));
+    }
+
+    #[test]
+    fn the_figures_behind_a_decision_have_a_legend() {
+        let decisions = decisions();
+        let mut rows = vec![
+            row("tune", 4096, "cached", "copy.avx", 0.7),
+            row("tune", 4096, "evicted", "copy.avx", 0.9),
+            row("tune", 4096, "cached", "copy.sse2", 0.6),
+            row("tune", 8192, "cached", "copy.avx", 0.8),
+        ];
+        rows.extend(refereed(6000, "cached", "copy.avx", 0.81));
+        let tuned = tuned(&decisions, &rows, "libc");
+        let tables = tuned.evidence("copy", 5000, "copy.avx");
+        let drawn: Vec<String> = tables.iter().map(|table| table.terminal(None)).collect();
+        assert_eq!(drawn.len(), 3);
+        insta::assert_snapshot!(drawn[0]);
+        assert!(drawn[2].contains("0.810"), "{}", drawn[2]);
+    }
+}
