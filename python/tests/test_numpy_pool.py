@@ -108,6 +108,21 @@ def test_the_context_manager_brings_back_what_was_before(pool):
     assert "not enabled" in repr(inner)
 
 
+def test_growing_by_small_steps_moves_seldom_and_shrinking_never(pool):
+    array = of_the_pool(lambda: np.ones(LEAST, np.uint8))
+    place, moves = array.ctypes.data, 0
+    for size in range(LEAST, 8 << 20, 4096):
+        array.resize(size, refcheck=False)
+        array[-1] = 1
+        moves += array.ctypes.data != place
+        place = array.ctypes.data
+    assert moves < 200  # of 2000
+    for size in (4 << 20, 1 << 20, LEAST, 100):
+        array.resize(size, refcheck=False)
+        assert array.ctypes.data == place
+    assert array.all()
+
+
 @given(sizes=st.lists(st.integers(0, 1 << 20) | st.sampled_from([0, 1, LEAST - 1, LEAST, LEAST + 1]), min_size=1, max_size=12))
 @settings(deadline=None, max_examples=60)
 def test_resizes_across_every_border_keep_contents(sizes):

@@ -143,9 +143,11 @@ pub(crate) fn follow(
         Some((line.operation, way))
     });
     let decisions = profile.decisions().filter_map(|line| {
-        let routine = match line.choice(identity.features).ok()? {
-            Choice::Kernel(kernel) => Routine::Kernel(slot_of(kernel)?),
-            Choice::Libc { nearest } => Routine::Libc(nearest.and_then(slot_of)),
+        let routine = match line.choice(identity.features) {
+            Ok(Choice::Kernel(kernel)) => Routine::Kernel(slot_of(kernel)?),
+            Ok(Choice::Libc { nearest }) => Routine::Libc(nearest.and_then(slot_of)),
+            // Beyond this CPU.
+            Err(_) => Routine::Kernel(defaults::temporal(line.operation, identity)),
         };
         let DecisionLine { operation, reuse, from, to, .. } = line;
         Some(Resolved { operation, reuse, from, to, routine })

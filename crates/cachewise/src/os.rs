@@ -198,8 +198,9 @@ fn identity(file: c_int) -> Option<(libc::dev_t, libc::ino_t)> {
 
 fn status(file: c_int) -> Option<libc::stat> {
     let mut status = core::mem::MaybeUninit::<libc::stat>::zeroed();
-    // SAFETY: `status` is writable for a stat.
-    if unsafe { libc::fstat(file, status.as_mut_ptr()) } != 0 {
+    // The C library's own function is newer than the oldest one that the library runs on.
+    // SAFETY: `status` is writable for a stat, which is the kernel's on targets of 64 bits.
+    if unsafe { libc::syscall(libc::SYS_fstat, file, status.as_mut_ptr()) } != 0 {
         return None;
     }
     // SAFETY: all zero is a stat, and fstat succeeded.

@@ -94,7 +94,7 @@ impl Shipped {
     /// The profile's text, if this CPU has those features.
     pub(crate) fn read(&self, identity: &Identity) -> Result<ProfileText<'static>, ProfileError> {
         let profile = ProfileText::parse(self.text)?;
-        profile.check(&identity.signature, identity.features)?;
+        profile.check_whole(&identity.signature, identity.features)?;
         Ok(profile)
     }
 }

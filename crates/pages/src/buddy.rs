@@ -33,6 +33,7 @@ mod count;
 mod error;
 mod give;
 mod in_flight;
+mod resize;
 mod run;
 mod tag;
 mod take;

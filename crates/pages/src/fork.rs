@@ -1,9 +1,8 @@
 //! What a fork does to pools.
 //!
 //! Before a fork the locks of all pools are taken, so that no thread is in the middle of
-//! anything; after it the parent lets go and the child makes its locks anew. Nothing else happens
-//! then, so a child that only calls `exec` pays nothing; the rest is done at the child's first use
-//! of a pool (`Inner::lock`).
+//! anything; after it the parent lets go, and the child makes its locks anew and drops free memory: a
+//! page of it would be the parent's and the child's until one of them writes, and then be two.
 //!
 //! **A program's own fork handlers may use pools, in whatever order they run.** The handlers here
 //! are registered when the library is loaded, so they run last before a fork and first after it, as
@@ -162,9 +161,8 @@ pub(crate) fn pool(number: u64) -> Option<Arc<Inner>> {
     found.filter(|inner| inner.id == number)
 }
 
-/// Runs this library's handlers around every fork from now on. Done when the library is loaded; a
-/// library that stands in for the C library's registration calls it before any other's.
-pub fn register() {
+/// Runs this library's handlers around every fork from now on. Done when the library is loaded.
+fn register() {
     static REGISTERED: AtomicBool = AtomicBool::new(false);
     if !REGISTERED.swap(true, Ordering::AcqRel) {
         // SAFETY: the handlers are functions that live as long as the process.
@@ -201,6 +199,10 @@ extern "C" fn parent() {
         for slot in slots() {
             // Not those of another thread that forks meanwhile: pools were made since.
             if slot.is_held_by(thread) && slot.by_fork.swap(false, Ordering::Relaxed) {
+                // SAFETY: this thread has the lock.
+                let inner = unsafe { &*slot.inner.get() }.upgrade();
+                // The child is about to drop what it inherited free. Until then a write copies it.
+                inner.iter().for_each(|inner| inner.hold_off());
                 slot.release();
             }
         }
@@ -230,6 +232,14 @@ extern "C" fn child() {
         slot.word.set(kept.then(|| thread.mark()));
     }
     crate::cache::forked(thread);
+    // Nobody is left there who could let this thread go on.
+    #[cfg(all(feature = "testing", debug_assertions))]
+    crate::schedule::leave();
+    for slot in slots().filter(|slot| !slot.is_held_by(thread)) {
+        if let Some(inner) = pool(slot.pool.load(Ordering::Acquire)) {
+            inner.drop_inherited();
+        }
+    }
 }
 
 /// A lock for what is rarely done and takes long: nobody has it in a forked child, whoever had it

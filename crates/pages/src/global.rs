@@ -146,14 +146,27 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for PoolAlloc<A> {
             // SAFETY: the caller's promise; the block is not the pool's.
             return unsafe { self.inner.realloc(block, layout, new_size) };
         };
-        let frames = |size| pool.frames_for(size).ok();
-        if frames(layout.size()).is_some() && frames(layout.size()) == frames(new_size) {
-            return block;
+        let (Some(start), Ok(held)) = (NonNull::new(block), pool.frames_for(layout.size())) else {
+            return ptr::null_mut();
+        };
+        let wanted = pool.frames_for(new_size).ok().filter(|_| new_size <= self.largest);
+        if let Some(wanted) = wanted {
+            // SAFETY: the caller's promise.
+            if wanted == held
+                || matches!(unsafe { pool.resize_run_raw(start, held, wanted) }, Ok(true))
+            {
+                return block;
+            }
         }
         // SAFETY: the caller promises that the new size, rounded up, does not overflow.
         let new_layout = unsafe { Layout::from_size_align_unchecked(new_size, layout.align()) };
-        // SAFETY: the caller promises a size above zero.
-        let new = unsafe { self.alloc(new_layout) };
+        let roomy = wanted.filter(|_| layout.align() <= pool.page_size());
+        let roomy = roomy.and_then(|wanted| pool.roomy_run_raw(wanted).ok());
+        let new = match roomy {
+            Some(new) => new.as_ptr(),
+            // SAFETY: the caller promises a size above zero.
+            None => unsafe { self.alloc(new_layout) },
+        };
         if !new.is_null() {
             let length = layout.size().min(new_size);
             // SAFETY: both are that long, and the new block overlaps no other.

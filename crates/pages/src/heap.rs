@@ -149,6 +149,41 @@ impl Heap {
         }
     }
 
+    /// Makes a block hold at least `size` bytes: where it is, or else by moving its contents. What is new may
+    /// hold anything. `None`, and nothing is changed, where there is no room for it, or not now.
+    ///
+    /// # Errors
+    /// [`NoBlock`], with nothing changed.
+    ///
+    /// # Safety
+    /// As for [`give_back`](Heap::give_back), of what is cut off and of the block if it moves.
+    pub unsafe fn resize(
+        &self,
+        block: NonNull<u8>,
+        size: usize,
+    ) -> Result<Option<NonNull<u8>>, NoBlock> {
+        let held = self.bytes(block.as_ptr())?;
+        let frames = (held / self.pool.page_size()) as u32;
+        let Ok(wanted) = self.pool.frames_for(size) else { return Ok(None) };
+        // SAFETY: the caller's promise.
+        match unsafe { self.pool.resize_run_raw(block, frames, wanted) } {
+            Ok(true) => {
+                self.in_use.fetch_sub(held as u64, Ordering::Relaxed);
+                self.taken(block, wanted);
+                return Ok(Some(block));
+            }
+            Ok(false) if wanted > frames => {}
+            _ => return Ok(None),
+        }
+        let Ok(new) = self.pool.roomy_run_raw(wanted) else { return Ok(None) };
+        self.taken(new, wanted);
+        // SAFETY: both are that long, and a new block overlaps no other.
+        unsafe { cachewise::raw::copy_nonoverlapping(new.as_ptr(), block.as_ptr(), held) };
+        // SAFETY: the caller's promise.
+        unsafe { self.give_back(block) }?;
+        Ok(Some(new))
+    }
+
     /// Takes a block back.
     ///
     /// # Errors

@@ -92,6 +92,8 @@ pub(crate) struct Inner {
     verify_turn: AtomicU32,
     pub(crate) scrubber_state: AtomicU8,
     pub(crate) load_rests: AtomicU64,
+    /// The first frame whose pages are still address space alone. Only under the lock.
+    opened: AtomicU32,
     /// Not 0 while free resident memory is to be brought up to its mark, by the scrubber's thread.
     behind: AtomicU32,
     /// Nothing reads these; they unmap.
@@ -126,9 +128,8 @@ pub(crate) struct Settings {
     pub(crate) small: u32,
     /// Free bytes at most that are made resident ahead of need.
     pub(crate) ahead: usize,
-    /// Whether absent memory is handed out as it is, and faulted in where it is touched: a huge
-    /// page at a time, which costs no more than to do it before, and nothing for what is never
-    /// touched. For allocators, whose callers ask for more than they use.
+    /// Whether absent memory is handed out as it is, and faulted in where it is touched. For allocators, whose
+    /// callers ask for more than they use.
     pub(crate) fault_on_touch: bool,
 }
 
@@ -138,6 +139,7 @@ pub(crate) struct Places {
     pub(crate) frames: *const Frame,
     pub(crate) base: *mut u8,
     pub(crate) capacity: u32,
+    pub(crate) opened: u32,
     pub(crate) mappings: Vec<Mapping>,
 }
 
@@ -242,6 +244,7 @@ impl Inner {
             verify_turn: AtomicU32::new(0),
             scrubber_state: AtomicU8::new(0),
             load_rests: AtomicU64::new(0),
+            opened: AtomicU32::new(places.opened),
             behind: AtomicU32::new(0),
             _mappings: places.mappings,
         });
@@ -406,6 +409,21 @@ impl Inner {
         buddy.reclaim(gone, State::Dirty, now());
         self.scrubber_state.store(ScrubberState::Off as u8, Ordering::Relaxed);
         self.generation.store(fork::generation(), Ordering::Relaxed);
+    }
+
+    /// In a forked child: drops free memory. It is the parent's too, and is copied where either
+    /// writes to it.
+    pub(crate) fn drop_inherited(&self) {
+        self.settle();
+        if self.is_current() && !self.is_closed() {
+            let _ = self.return_free(usize::MAX);
+        }
+    }
+
+    /// Has scrubbers take nothing for a moment.
+    pub(crate) fn hold_off(&self) {
+        let until = now().wrapping_add(HOLD_OFF);
+        self.control().hold_off.store(until, Ordering::Relaxed);
     }
 
     /// Lets scrubbers look again: all, or if one waits for what is freed and asked for.

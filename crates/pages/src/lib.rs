@@ -59,9 +59,6 @@ mod error;
 #[cfg(all(feature = "std", target_os = "linux", not(loom)))]
 mod fork;
 #[cfg(all(feature = "std", target_os = "linux", not(loom)))]
-#[doc(hidden)]
-pub use fork::register as register_fork_handlers;
-#[cfg(all(feature = "std", target_os = "linux", not(loom)))]
 pub mod global;
 #[cfg(all(feature = "std", target_os = "linux", not(loom)))]
 pub mod heap;
@@ -82,8 +79,7 @@ pub mod soak;
 #[cfg(all(feature = "std", target_os = "linux", not(loom)))]
 mod stats;
 #[cfg(all(feature = "std", target_os = "linux", not(loom)))]
-#[doc(hidden)]
-pub mod thread;
+mod thread;
 
 #[cfg(loom)]
 #[doc(hidden)]

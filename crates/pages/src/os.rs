@@ -2,13 +2,15 @@
 
 use cachewise::uncancelled;
 use rustix::io::Errno;
-use rustix::mm::{Advice, MapFlags, ProtFlags};
+use rustix::mm::{Advice, MapFlags, MprotectFlags, ProtFlags};
+use rustix::thread::CpuSet;
 use std::boxed::Box;
 use std::ffi::{CStr, c_void};
 use std::path::{Path, PathBuf};
 use std::ptr;
-use std::string::String;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::string::{String, ToString as _};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 use std::vec::Vec;
 
@@ -113,6 +115,15 @@ pub(crate) fn load() -> f64 {
     rustix::system::sysinfo().loads[0] as f64 / 65536.0
 }
 
+/// Threads that run or want to, in the whole system, at this moment; where that is told.
+pub(crate) fn runnable() -> Option<f64> {
+    #[cfg(feature = "testing")]
+    if inject::injected_load().is_some() {
+        return None;
+    }
+    text("/proc/loadavg")?.split(' ').nth(3)?.split('/').next()?.parse().ok()
+}
+
 /// What the system says of how short memory is: of this process's control group, or else of the
 /// machine.
 #[derive(Debug)]
@@ -210,19 +221,6 @@ pub(crate) fn thread_cpu_time() -> Duration {
     Duration::new(u64::try_from(time.tv_sec).unwrap_or(0), u32::try_from(time.tv_nsec).unwrap_or(0))
 }
 
-/// Puts the calling thread at the lowest priority there is.
-pub(crate) fn become_idle() {
-    // SAFETY: all zero is a valid parameter block, of priority 0.
-    let parameters: libc::sched_param = unsafe { std::mem::zeroed() };
-    // SAFETY: the parameters are valid; 0 is the calling thread.
-    let refused = unsafe { libc::sched_setscheduler(0, libc::SCHED_IDLE, &raw const parameters) };
-    if refused != 0 {
-        // 0 is the calling thread on Linux, where niceness belongs to threads.
-        // SAFETY: no memory is involved.
-        let _ = unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, 19) };
-    }
-}
-
 /// A thread of this library's.
 #[derive(Debug)]
 pub(crate) struct Spawned(libc::pthread_t);
@@ -239,14 +237,20 @@ impl Spawned {
 /// The process in which threads can be started; 0 before this library's constructor.
 static PROCESS: AtomicU32 = AtomicU32::new(0);
 
+/// The CPUs that the process had when the library was loaded: before its threads were bound to some.
+static CPUS: OnceLock<CpuSet> = OnceLock::new();
+
 /// When the library is loaded.
 pub(crate) fn loaded() {
     PROCESS.store(process(), Ordering::Relaxed);
+    if let Ok(cpus) = rustix::thread::sched_getaffinity(None) {
+        let _ = CPUS.set(cpus);
+    }
 }
 
-/// In a forked child, which has none of the threads.
+/// In a forked child.
 pub(crate) fn forked() {
-    loaded();
+    PROCESS.store(process(), Ordering::Relaxed);
 }
 
 /// Whether a thread that is started belongs to the process whose memory this is. A child of `vfork` has
@@ -260,10 +264,38 @@ fn process() -> u32 {
     rustix::process::getpid().as_raw_nonzero().get().cast_unsigned()
 }
 
-struct Start {
-    name: &'static CStr,
-    body: Box<dyn FnOnce() + Send>,
+/// Whether the main thread has left, and so have all others but those of pools; if that cannot be found
+/// out, whether the main thread has: the process ends with its last thread, which must not be a pool's.
+pub(crate) fn is_alone() -> bool {
+    main_left() && others().unwrap_or(true)
 }
+
+/// The memory of a thread that has left is nobody's; where the question is refused, it has not.
+fn main_left() -> bool {
+    let mut byte = 0u8;
+    let local = libc::iovec { iov_base: (&raw mut byte).cast(), iov_len: 1 };
+    let remote = libc::iovec { iov_base: NAME.as_ptr().cast_mut().cast(), iov_len: 1 };
+    let pid = process().cast_signed();
+    // SAFETY: one readable byte into one writable byte.
+    let read = unsafe { libc::process_vm_readv(pid, &raw const local, 1, &raw const remote, 1, 0) };
+    read < 0 && last_error() == Errno::SRCH
+}
+
+/// Whether there are no threads but the main one and those of pools.
+fn others() -> Option<bool> {
+    let main = process().to_string();
+    let folder = std::fs::read_dir("/proc/self/task").ok()?;
+    let mut of_pools = folder.flatten().filter(|task| *task.file_name() != *main).map(|task| {
+        text(task.path().join("comm"))
+            .is_none_or(|name| name.trim_end().as_bytes() == NAME.to_bytes())
+    });
+    Some(of_pools.all(|one| one))
+}
+
+/// What threads of pools are called.
+const NAME: &CStr = c"cw-pool";
+
+struct Start(Box<dyn FnOnce() + Send>);
 
 extern "C" fn begin(start: *mut c_void) -> *mut c_void {
     // SAFETY: made by `spawn` for this thread alone.
@@ -271,21 +303,19 @@ extern "C" fn begin(start: *mut c_void) -> *mut c_void {
     // SAFETY: always callable.
     let this = unsafe { libc::pthread_self() };
     // SAFETY: this thread, and a string that ends in NUL.
-    unsafe { libc::pthread_setname_np(this, start.name.as_ptr()) };
-    (start.body)();
+    unsafe { libc::pthread_setname_np(this, NAME.as_ptr()) };
+    (start.0)();
     ptr::null_mut()
 }
 
 /// Bytes of a thread's stack; where the program's own thread-local storage needs more, the default.
 const STACK: usize = 256 << 10;
 
-/// Starts a thread on which no signal handler of the program runs. Not the standard library's: that
+/// Starts a thread on which no signal handler of the program runs, with the process's CPUs and the
+/// ordinary policy, whatever the calling thread has. Not the standard library's: that
 /// one keeps storage of the calling thread with a destructor, for which it takes the loader's lock,
 /// and an allocator calls this.
-pub(crate) fn spawn(
-    name: &'static CStr,
-    body: impl FnOnce() + Send + 'static,
-) -> std::io::Result<Spawned> {
+pub(crate) fn spawn(body: impl FnOnce() + Send + 'static) -> std::io::Result<Spawned> {
     #[cfg(feature = "testing")]
     inject::check(inject::Call::Thread)?;
     let mut before = std::mem::MaybeUninit::<libc::sigset_t>::uninit();
@@ -294,7 +324,7 @@ pub(crate) fn spawn(
     unsafe { libc::sigfillset(all.as_mut_ptr()) };
     // SAFETY: the set was filled; the old one is writable. The new thread inherits it.
     unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), before.as_mut_ptr()) };
-    let start = Box::into_raw(Box::new(Start { name, body: Box::new(body) }));
+    let start = Box::into_raw(Box::new(Start(Box::new(body))));
     let mut attributes = std::mem::MaybeUninit::<libc::pthread_attr_t>::uninit();
     // SAFETY: writable.
     unsafe { libc::pthread_attr_init(attributes.as_mut_ptr()) };
@@ -320,7 +350,29 @@ pub(crate) fn spawn(
         return Err(std::io::Error::from_raw_os_error(refused));
     }
     // SAFETY: a thread was made.
-    Ok(Spawned(unsafe { thread.assume_init() }))
+    let thread = unsafe { thread.assume_init() };
+    make_ordinary(thread);
+    Ok(Spawned(thread))
+}
+
+/// Gives a new thread what the process has, where the calling thread has something else.
+fn make_ordinary(thread: libc::pthread_t) {
+    if let Some(cpus) = CPUS.get()
+        && rustix::thread::sched_getaffinity(None).is_ok_and(|own| own != *cpus)
+    {
+        let set = std::ptr::from_ref(cpus).cast::<libc::cpu_set_t>();
+        // SAFETY: a thread that nobody has joined; rustix's set is the system's, bit by bit.
+        let _ = unsafe { libc::pthread_setaffinity_np(thread, size_of::<CpuSet>(), set) };
+    }
+    // SAFETY: no memory is involved; 0 is the calling thread.
+    if unsafe { libc::sched_getscheduler(0) } != libc::SCHED_OTHER {
+        // SAFETY: all zero is a valid parameter block, of priority 0.
+        let parameters: libc::sched_param = unsafe { std::mem::zeroed() };
+        // SAFETY: a thread that nobody has joined, and valid parameters.
+        let _ = unsafe {
+            libc::pthread_setschedparam(thread, libc::SCHED_OTHER, &raw const parameters)
+        };
+    }
 }
 
 /// Writes to stderr; nothing can be done about failure.
@@ -349,6 +401,16 @@ unsafe impl Sync for Mapping {}
 impl Mapping {
     /// Private memory, zero, none of it there yet, its start aligned.
     pub(crate) fn private(length: usize, align: usize) -> Result<Mapping> {
+        Mapping::with(ProtFlags::READ | ProtFlags::WRITE, length, align)
+    }
+
+    /// Address space alone, its start aligned: it counts for nothing and is in no core dump before it is
+    /// [opened](open).
+    pub(crate) fn reserved(length: usize, align: usize) -> Result<Mapping> {
+        Mapping::with(ProtFlags::empty(), length, align)
+    }
+
+    fn with(protection: ProtFlags, length: usize, align: usize) -> Result<Mapping> {
         may_fail!(Map);
         let whole_length = length.checked_add(align).ok_or(Errno::NOMEM)?;
         // SAFETY: a new mapping at an address of the kernel's choice overlaps nothing.
@@ -356,7 +418,7 @@ impl Mapping {
             rustix::mm::mmap_anonymous(
                 ptr::null_mut(),
                 whole_length,
-                ProtFlags::READ | ProtFlags::WRITE,
+                protection,
                 MapFlags::PRIVATE | MapFlags::NORESERVE,
             )
         }?;
@@ -392,6 +454,13 @@ impl Mapping {
         // SAFETY: the caller's promise; where the start needs no moving, the room for that is
         // behind it.
         let _ = unsafe { rustix::mm::munmap(start.cast(), length + page_size()) };
+    }
+
+    /// Keeps it out of core dumps.
+    pub(crate) fn leave_out_of_dumps(&self) {
+        // SAFETY: the range is this mapping's own, and this advice does not change its contents.
+        let _ =
+            unsafe { rustix::mm::madvise(self.start.cast(), self.length, Advice::LinuxDontDump) };
     }
 
     /// Asks for huge pages, or for none.
@@ -446,15 +515,63 @@ fn last_error() -> Errno {
     std::io::Error::last_os_error().raw_os_error().map_or(Errno::INVAL, Errno::from_raw_os_error)
 }
 
+/// Makes memory of address space.
+///
+/// # Safety
+/// The range is whole pages of a [reserved](Mapping::reserved) mapping, and nobody else changes its protection.
+pub(crate) unsafe fn open(start: *mut u8, length: usize) -> Result<()> {
+    may_fail!(Open);
+    let protection = MprotectFlags::READ | MprotectFlags::WRITE;
+    // SAFETY: the caller's promise.
+    unsafe { rustix::mm::mprotect(start.cast(), length, protection) }
+}
+
 /// Gives pages back to the system; they read as zero afterwards and fault when touched. After an
 /// error they may hold anything of their old contents.
 ///
 /// # Safety
-/// The range is whole pages of a mapping, and nobody else uses it.
+/// The range is whole pages of a private mapping, and nobody else uses it.
 pub(crate) unsafe fn discard(start: *mut u8, length: usize) -> Result<()> {
     may_fail!(Discard);
+    if !drops_pages() {
+        return Err(Errno::OPNOTSUPP);
+    }
+    // SAFETY: the caller's promise.
+    unsafe { dont_need(start, length) }
+}
+
+/// # Safety
+/// As for [`discard`].
+unsafe fn dont_need(start: *mut u8, length: usize) -> Result<()> {
+    #[cfg(feature = "testing")]
+    if inject::keeps_pages() {
+        return Ok(());
+    }
     // SAFETY: the caller's promise.
     unsafe { rustix::mm::madvise(start.cast(), length, Advice::LinuxDontNeed) }
+}
+
+/// Whether the system does what it says when pages are given back. Emulators and kernels in user space
+/// have answered that they did, and kept the contents.
+fn drops_pages() -> bool {
+    const YES: u8 = 1;
+    static KNOWN: AtomicU8 = AtomicU8::new(0);
+    let known = KNOWN.load(Ordering::Relaxed);
+    if known != 0 && cfg!(not(feature = "testing")) {
+        return known == YES;
+    }
+    let dropped = || {
+        let page = Mapping::private(page_size(), page_size()).ok()?;
+        // SAFETY: mapped, writable, and nobody else's.
+        unsafe { page.start.write_volatile(1) };
+        // SAFETY: a whole page of a private mapping that nobody else uses.
+        unsafe { dont_need(page.start, page_size()) }.ok()?;
+        // SAFETY: mapped, and nobody else's.
+        Some(unsafe { page.start.read_volatile() } == 0)
+    };
+    let dropped = dropped().unwrap_or(false);
+    KNOWN.store(if dropped { YES } else { YES + 1 }, Ordering::Relaxed);
+    dropped
 }
 
 /// Makes pages be there without changing what they hold.

@@ -339,6 +339,43 @@ impl Pool {
         Ok(())
     }
 
+    /// Makes a run longer or shorter where it is; new pages may hold anything. `false`, and nothing is
+    /// changed, if what is behind it is in use, or more than a pool has.
+    ///
+    /// # Safety
+    /// As for [`free_raw`](Pool::free_raw), of the pages that are cut off.
+    ///
+    /// # Errors
+    /// As [`free_raw`](Pool::free_raw).
+    pub unsafe fn resize_run_raw(
+        &self,
+        start: NonNull<u8>,
+        frames: u32,
+        wanted: u32,
+    ) -> Result<bool, PoolError> {
+        let index = self.index(start, order_for(frames))?;
+        let resized = self.inner.resize(index, frames, wanted)?;
+        if wanted < frames {
+            self.handle.given_back();
+        }
+        Ok(resized)
+    }
+
+    /// A run for one that was `frames` long and has to move to become longer: with free pages behind it,
+    /// so that growing by small steps moves it seldom.
+    ///
+    /// # Errors
+    /// As [`alloc`](Pool::alloc).
+    pub(crate) fn roomy_run_raw(&self, wanted: u32) -> Result<NonNull<u8>, PoolError> {
+        let roomy = wanted.saturating_add(wanted / 4);
+        if let Ok(run) = self.alloc_run_raw(roomy) {
+            let index = self.index(run, order_for(roomy))?;
+            self.inner.resize(index, roomy, wanted)?;
+            return Ok(run);
+        }
+        self.alloc_run_raw(wanted)
+    }
+
     /// Frees a run as zero.
     ///
     /// # Safety

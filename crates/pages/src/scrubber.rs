@@ -1,9 +1,8 @@
 //! Zeroes idle blocks in the background.
 //!
-//! Two threads. This one decides: at ordinary priority, it takes blocks out of the pool and brings
-//! them back, some microseconds per chunk, and otherwise waits on a futex without polling. The
-//! engine's thread zeroes, at idle priority. Were they one, a program could find the pool's lock
-//! held by a thread that the system does not let run.
+//! One thread, at ordinary priority: whoever ends, replaces or dumps a process waits for each of its
+//! threads, and a thread of idle priority may not run for seconds. It gives way instead: it works in
+//! chunks of some ten microseconds, and not while more threads want to run than there are CPUs.
 //!
 //! Before every chunk it looks at the orders it was given (stop, pause), at the load, at its
 //! limits. That is where the forerunners of this design failed: one looked at the load only when it
@@ -31,6 +30,12 @@ const PAUSE_WAIT: Duration = Duration::from_millis(10);
 const SLICE: Duration = Duration::from_millis(2);
 /// How long it rests when the load is too high before it looks again.
 const LOAD_REST: Duration = Duration::from_millis(250);
+/// And when too many threads want to run just now, at first; twice as long each time, up to the above.
+const CROWD_REST: Duration = Duration::from_millis(4);
+/// How often it looks how many do.
+const CROWD_LOOK: Duration = Duration::from_millis(1);
+/// How often it looks whether the main thread has left.
+const LEFT_LOOK: Duration = Duration::from_secs(1);
 /// How long it rests when an allocation needs what would be taken.
 const HOLD_OFF_REST: Duration = Duration::from_millis(5);
 /// Bytes returned to the system at a time: some hundred microseconds of it.
@@ -100,8 +105,11 @@ impl Scrubber {
             unused: 0,
             awake: false,
             next: Instant::now(),
+            left_look: Instant::now() + LEFT_LOOK,
+            look: Instant::now(),
+            crowd_rest: CROWD_REST,
         };
-        let thread = os::spawn(c"cw-pool", move || worker.run())?;
+        let thread = os::spawn(move || worker.run())?;
         Ok(Scrubber { orders, thread, generation: fork::generation() })
     }
 
@@ -181,6 +189,12 @@ struct Worker {
     unused: u64,
     awake: bool,
     next: Instant,
+    /// When it looks again whether the main thread has left.
+    left_look: Instant,
+    /// When it may look again whether others want to run.
+    look: Instant,
+    /// How long it rests if they do.
+    crowd_rest: Duration,
 }
 
 impl Worker {
@@ -188,7 +202,7 @@ impl Worker {
         loop {
             // What it rests for may be over before it does: a newer order is then seen as such.
             let order = self.order();
-            if order == STOP {
+            if order == STOP || self.is_left() {
                 break;
             }
             if order == GO && self.grow_ahead() {
@@ -209,6 +223,16 @@ impl Worker {
         self.tell_cpu();
         self.state(ScrubberState::Off);
         self.orders.be_quiet();
+    }
+
+    /// Whether nobody is left whom the pool could serve.
+    fn is_left(&mut self) -> bool {
+        let now = Instant::now();
+        if now < self.left_look {
+            return false;
+        }
+        self.left_look = now + LEFT_LOOK;
+        os::is_alone()
     }
 
     fn order(&self) -> u8 {
@@ -245,6 +269,7 @@ impl Worker {
         };
         let orders = &self.orders;
         let by_use = by_use && matches!(state, ScrubberState::Idle | ScrubberState::Unused);
+        let timeout = timeout.into_iter().chain([LEFT_LOOK]).min();
         let behind = || order == GO && inner.is_behind();
         inner.sleep(timeout, by_use, || {
             orders.order.load(Ordering::SeqCst) != order || behind() || has_work()
@@ -329,9 +354,20 @@ impl Worker {
     }
 
     /// Whether load and limits allow a chunk now.
-    fn may_zero(&self) -> Result<(), (ScrubberState, Option<Duration>)> {
+    fn may_zero(&mut self) -> Result<(), (ScrubberState, Option<Duration>)> {
         if os::load() > self.scrub.load {
             return Err((ScrubberState::Load, Some(LOAD_REST)));
+        }
+        let now = Instant::now();
+        if now >= self.look {
+            self.look = now + CROWD_LOOK;
+            // This thread is among them.
+            if os::runnable().is_some_and(|running| running > self.scrub.load) {
+                let rest = self.crowd_rest;
+                self.crowd_rest = (rest * 2).min(LOAD_REST);
+                return Err((ScrubberState::Load, Some(rest)));
+            }
+            self.crowd_rest = CROWD_REST;
         }
         let wait = self.next.saturating_duration_since(Instant::now());
         if !wait.is_zero() {
@@ -365,6 +401,7 @@ impl Worker {
     /// Zeroes a batch, chunk by chunk, and brings it back.
     fn zero(&mut self, batch: &[Taken]) {
         self.state(ScrubberState::Working);
+        let batch = &*self.leave_absent(batch);
         let ranges: Vec<_> = batch
             .iter()
             .map(|taken| Range {
@@ -394,6 +431,30 @@ impl Worker {
         if matches!(ended, Ended::Held(_) | Ended::Failed) {
             self.strike();
         }
+    }
+
+    /// Lands what nobody has touched, which zeroing would bring; the rest.
+    fn leave_absent(&mut self, batch: &[Taken]) -> Vec<Taken> {
+        let inner = &self.inner;
+        if !inner.settings().fault_on_touch {
+            return batch.to_vec();
+        }
+        // What is not there may be swapped out: that it is dropped makes it zero.
+        let dropped = |taken: &Taken| {
+            let (start, length) = (inner.address(taken.index), inner.bytes(taken.order));
+            // SAFETY: in flight, so nobody else uses it, and whole pages of this mapping.
+            os::resident(start, length) == Ok(0) && unsafe { os::discard(start, length) }.is_ok()
+        };
+        let (absent, rest): (Vec<_>, Vec<_>) = batch.iter().copied().partition(dropped);
+        if !absent.is_empty()
+            && let Ok(mut guard) = inner.lock()
+        {
+            for Taken { index, order } in absent {
+                let landed = guard.buddy().land(index, order, State::ZeroAbsent, now());
+                debug_assert!(landed.is_ok(), "block in flight {index}: {landed:?}");
+            }
+        }
+        rest
     }
 
     /// Between the chunks of one large block: waits as load and limits say. False when told to
@@ -454,7 +515,6 @@ impl Worker {
             let stopped = engine.cancel(token, SLICE) == Cancelled::Stopped;
             match (late, stopped) {
                 (false, true) => return Ended::Unknown,
-                // A built-in engine that the system does not let run: nothing to do but wait.
                 (false, false) => {}
                 (true, stopped) => {
                     add(&self.inner.control().events.engine_faults, 1);
@@ -519,10 +579,7 @@ impl Worker {
         self.failed += 1;
         if self.custom.is_none() {
             self.method = Method::Around;
-            self.cpu_told = Duration::ZERO;
-            self.tell_cpu();
             self.cpu = CpuEngine::new(Method::Around);
-            self.cpu_told = Duration::ZERO;
             // A thread that cannot be started is not asked for in a loop.
             self.next = Instant::now() + LOAD_REST;
         } else if self.failed >= self.strikes {
@@ -570,7 +627,7 @@ impl Worker {
 
     fn cpu_time(&self) -> Duration {
         let custom = self.custom.as_ref().map_or(Duration::ZERO, |engine| engine.cpu_time());
-        self.cpu.cpu_time() + custom + os::thread_cpu_time()
+        custom + os::thread_cpu_time()
     }
 
     /// Charges the pool's account with what was used since.

@@ -207,6 +207,43 @@ impl Shards {
         unsafe { self.of(start).free_raw(start, order) }
     }
 
+    /// Makes a block one of another order, with the contents that both have room for: where it is if
+    /// [`Pool::resize_run_raw`] can and it stays aligned to its size, or else by copying.
+    ///
+    /// # Safety
+    /// As for [`Pool::resize_run_raw`], and of the whole block if it moves.
+    ///
+    /// # Errors
+    /// As [`Pool::free_raw`] and [`Pool::alloc_raw`]; the block is as it was then.
+    pub unsafe fn resize_raw(
+        &self,
+        start: NonNull<u8>,
+        order: u32,
+        wanted: u32,
+    ) -> Result<NonNull<u8>, PoolError> {
+        let pool = self.of(start);
+        let max_order = pool.max_order();
+        if let Some(order) = [order, wanted].into_iter().find(|order| *order > max_order) {
+            return Err(PoolError::Order { order, max_order });
+        }
+        let offset = start.addr().get().wrapping_sub(pool.base().addr());
+        let aligned = offset.is_multiple_of(pool.page_size() << wanted);
+        // SAFETY: the caller's promise.
+        if aligned && unsafe { pool.resize_run_raw(start, 1 << order, 1 << wanted) }? {
+            return Ok(start);
+        }
+        // Also finds out whether it is a block of that order.
+        // SAFETY: the caller's promise; nothing is cut off.
+        unsafe { pool.resize_run_raw(start, 1 << order, 1 << order) }?;
+        let new = self.alloc_raw(wanted)?;
+        let length = pool.page_size() << order.min(wanted);
+        // SAFETY: both are that long, and a new block overlaps no other.
+        unsafe { cachewise::raw::copy_nonoverlapping(new.as_ptr(), start.as_ptr(), length) };
+        // SAFETY: the caller's promise.
+        unsafe { self.free_raw(start, order) }?;
+        Ok(new)
+    }
+
     /// As [`Pool::flush_thread_cache`], in every shard.
     pub fn flush_thread_cache(&self) {
         self.pools.iter().for_each(Pool::flush_thread_cache);

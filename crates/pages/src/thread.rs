@@ -26,7 +26,7 @@ pub(crate) struct Entry {
 
 /// What is kept of a thread.
 #[repr(C, align(64))]
-pub struct Thread {
+pub(crate) struct Thread {
     pub(crate) entries: [Entry; ENTRIES],
     held: [AtomicU64; HELD],
     depth: AtomicU32,
@@ -43,8 +43,8 @@ pub struct Thread {
     /// The shard from which it takes first, plus one, of every pool that has some; 0 before the
     /// first.
     pub(crate) home: AtomicU32,
-    /// For the library that this one is part of: it is looking for something that may call it back.
-    pub looking: AtomicU32,
+    /// What locks say of it; 0 before the first.
+    mark: AtomicU32,
     /// The schedule that it runs in, if any, and which of its threads it is.
     #[cfg(all(feature = "testing", debug_assertions))]
     pub(crate) schedule: AtomicPtr<crate::schedule::Schedule>,
@@ -130,7 +130,7 @@ mod place {
                 known: AtomicU32::new(0),
                 entering: AtomicU32::new(0),
                 home: AtomicU32::new(0),
-                looking: AtomicU32::new(0),
+                mark: AtomicU32::new(0),
                 #[cfg(all(feature = "testing", debug_assertions))]
                 schedule: AtomicPtr::new(std::ptr::null_mut()),
                 #[cfg(feature = "testing")]
@@ -147,17 +147,26 @@ mod place {
 /// The calling thread's. Not to be kept for another thread: the reference is good as long as the
 /// thread lives.
 #[inline(always)]
-#[must_use]
-pub fn current<'t>() -> &'t Thread {
+pub(crate) fn current<'t>() -> &'t Thread {
     // SAFETY: the thread's own storage, zero at first, which is a valid value of each field.
     unsafe { &*place::address() }
 }
 
 impl Thread {
-    /// What a lock says of who has it: even, not 0, and another for each thread that lives, as long
-    /// as their storage lies within 128 GiB. The same in a forked child.
+    /// What a lock says of who has it: even, not 0, and another for each of two thousand million threads.
+    /// The same in a forked child.
     pub(crate) fn mark(&self) -> u32 {
-        (((std::ptr::from_ref(self).addr() >> 6) << 1) as u32).max(2)
+        static NEXT: AtomicU32 = AtomicU32::new(2);
+        let known = self.mark.load(Ordering::Relaxed);
+        if known != 0 {
+            return known;
+        }
+        let new = NEXT.fetch_add(2, Ordering::Relaxed).max(2);
+        // A signal handler may have been faster.
+        match self.mark.compare_exchange(0, new, Ordering::Relaxed, Ordering::Relaxed) {
+            Ok(_) => new,
+            Err(other) => other,
+        }
     }
 
     #[inline(always)]
@@ -199,15 +208,33 @@ mod tests {
 
     #[test]
     fn every_thread_has_its_own_and_it_is_zero_at_first() {
-        current().looking.store(7, Ordering::Relaxed);
+        current().home.store(7, Ordering::Relaxed);
         let mine = std::ptr::from_ref(current()).addr();
         let other = std::thread::spawn(|| {
-            (std::ptr::from_ref(current()).addr(), current().looking.load(Ordering::Relaxed))
+            (std::ptr::from_ref(current()).addr(), current().home.load(Ordering::Relaxed))
         });
         let (theirs, value) = other.join().expect("no panic");
         assert_ne!(theirs, mine);
-        assert_eq!((value, current().looking.load(Ordering::Relaxed)), (0, 7));
+        assert_eq!((value, current().home.load(Ordering::Relaxed)), (0, 7));
         assert_eq!(std::ptr::from_ref(current()).addr(), mine);
+    }
+
+    /// Some programs lay their threads' stacks by themselves.
+    #[test]
+    #[cfg(not(miri))]
+    fn threads_whose_storage_lies_far_apart_are_two() {
+        let apart = 1usize << 37;
+        let page = crate::os::page_size();
+        let space = crate::os::Mapping::reserved(apart + page, page).expect("address space");
+        let [one, other] = [0, apart].map(|offset| {
+            let place = space.start().wrapping_add(offset);
+            // SAFETY: a page of the mapping.
+            unsafe { crate::os::open(place, page) }.expect("a page");
+            // SAFETY: a page, zero, which is a valid value of each field.
+            unsafe { &*place.cast::<Thread>() }
+        });
+        assert_ne!(one.mark(), other.mark());
+        assert_eq!(one.mark(), one.mark());
     }
 
     #[test]

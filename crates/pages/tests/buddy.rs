@@ -527,8 +527,8 @@ fn what_is_no_run_is_not_taken_back_as_one() {
     buddy.extend(16, State::Dirty, 0);
     while buddy.take(0, State::Dirty, 1).is_some() {}
     let single = 16;
-    // None, one that is longer than the largest block, and a power of two that is two blocks.
-    for (index, frames) in [(whole, 0), (0, 17), (single + 1, 2)] {
+    // None, one that is longer than the largest block, and a power of two that ends in other hands.
+    for (index, frames) in [(whole, 0), (0, 17), (single - 1, 2)] {
         let freed = buddy.free_run(index, frames, State::Dirty, 1, 0);
         assert_eq!(freed, Err(FreeError::Misaligned), "{index}, {frames}");
     }

@@ -299,6 +299,74 @@ fn threads_named(name: &str) -> usize {
         .count()
 }
 
+/// What is free is the parent's and the child's until one of them writes to it, and then it is two: the
+/// child has none of it, whether it uses the pool or not, and what is in use it has.
+#[test]
+fn a_child_drops_the_free_memory_that_it_inherits() {
+    for scrub in [Scrub { enabled: false, ..Scrub::default() }, eager()] {
+        let pool = Pool::builder().capacity(64 << 20).scrub(scrub).build().expect("a pool");
+        let mut kept = pool.alloc_bytes(3 << 20).expect("room");
+        kept.fill(5);
+        drop({
+            let mut much = pool.alloc_bytes(32 << 20).expect("room");
+            much.fill(6);
+            much
+        });
+        let pid = fork(|| {
+            let there = pool.resident().expect("figures");
+            let stats = pool.stats().expect("figures");
+            let dropped = there <= 4 << 20 && stats.dirty + stats.zero_resident <= 2 << 20;
+            pool.resume_scrubber();
+            std::thread::sleep(Duration::from_millis(50));
+            dropped
+                && pool.resident().expect("figures") <= 4 << 20
+                && kept.iter().all(|byte| *byte == 5)
+                && zero(&pool.zalloc_bytes(32 << 20).expect("room"))
+                && pool.check().is_ok()
+        });
+        assert_eq!(wait(pid), 0);
+        pool.check().expect("sound");
+        assert!(kept.iter().all(|byte| *byte == 5));
+    }
+}
+
+/// Exit, exec, `seteuid` and core dumps wait for every thread: none is of idle priority, or bound to the CPUs of
+/// the thread that made the pool.
+#[test]
+fn a_pools_thread_has_the_processs_cpus_and_the_ordinary_policy() {
+    let all = rustix::thread::sched_getaffinity(None).expect("CPUs");
+    let mut one = rustix::thread::CpuSet::new();
+    one.set((0..rustix::thread::CpuSet::MAX_CPU).find(|cpu| all.is_set(*cpu)).expect("a CPU"));
+    let pool = std::thread::spawn(move || {
+        rustix::thread::sched_setaffinity(None, &one).expect("bound");
+        // Where that is allowed, as an audio program has it.
+        let parameters = libc::sched_param { sched_priority: 10 };
+        // SAFETY: this thread, and valid parameters.
+        let _ = unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const parameters) };
+        quiet().scrub(eager()).build().expect("a pool")
+    });
+    let pool = pool.join().expect("no panic");
+    pool.alloc_bytes(4 << 20).expect("room").fill(1);
+    until("zeroed", || is_clean(&pool));
+    let tasks = std::fs::read_dir("/proc/self/task").expect("threads").flatten();
+    let mut found = 0;
+    for task in tasks {
+        let comm = std::fs::read_to_string(task.path().join("comm")).unwrap_or_default();
+        let Ok(thread) = task.file_name().to_string_lossy().parse::<i32>() else { continue };
+        if comm.starts_with("cw-") {
+            found += 1;
+            let pid = rustix::process::Pid::from_raw(thread);
+            if let Ok(cpus) = rustix::thread::sched_getaffinity(pid) {
+                assert!(cpus == all, "{comm}: bound");
+            }
+            // SAFETY: no memory is involved.
+            let policy = unsafe { libc::sched_getscheduler(thread) };
+            assert!(policy == libc::SCHED_OTHER || policy == -1, "{comm}: policy {policy}");
+        }
+    }
+    assert!(found > 0, "it has a thread");
+}
+
 #[test]
 fn two_who_resume_at_once_in_a_child_get_one_scrubber_and_nobody_hangs() {
     let pool = quiet().scrub(eager()).build().expect("a pool");

@@ -74,6 +74,35 @@ fn vectors_grow_through_all_sizes_and_keep_their_bytes() {
     }
 }
 
+/// What is behind a block is free, or it moves to where more is.
+#[test]
+fn a_vector_that_grows_by_small_steps_moves_seldom() {
+    let _whole = WHOLE.lock().unwrap_or_else(PoisonError::into_inner);
+    let pool = pool();
+    let begun = Instant::now();
+    let mut bytes = loop {
+        let bytes = vec![7u8; SMALLEST];
+        if pool.contains(bytes.as_ptr()) {
+            break bytes;
+        }
+        assert!(begun.elapsed() < Duration::from_secs(60), "no block is the pool's");
+    };
+    let (mut steps, mut moves) = (0, 0);
+    while bytes.len() < 12 << 20 && pool.contains(bytes.as_ptr()) {
+        let before = bytes.as_ptr();
+        bytes.reserve_exact(4096);
+        bytes.resize(bytes.len() + 4096, 7);
+        (steps, moves) = (steps + 1, moves + u32::from(before != bytes.as_ptr()));
+    }
+    assert!(moves <= 5 + steps / 20, "{moves} moves of {steps} steps");
+    assert!(bytes.iter().all(|byte| *byte == 7));
+    let before = bytes.as_ptr();
+    let ours = pool.contains(before);
+    bytes.truncate(1000);
+    bytes.shrink_to_fit();
+    assert!(!ours || bytes.as_ptr() == before, "to become shorter moves nothing");
+}
+
 #[test]
 fn threads_and_maps_and_a_full_pool() {
     let _whole = WHOLE.lock().unwrap_or_else(PoisonError::into_inner);

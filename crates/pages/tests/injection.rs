@@ -2,7 +2,7 @@
 //! injected into the whole process.
 
 use cachewise_pages::engine::faulty::{Faulty, Outcome, Script};
-use cachewise_pages::inject::{Call, fail, load};
+use cachewise_pages::inject::{Call, fail, keep_pages, load};
 use cachewise_pages::{
     Builder, EngineChoice, PageSize, Pool, PoolError, Scrub, ScrubberState, Verify,
 };
@@ -218,17 +218,6 @@ fn after_its_strikes_the_engine_goes_and_the_cpu_does_all_its_work() {
     pool.check().expect("sound");
 }
 
-#[test]
-fn a_scrubber_that_gets_no_thread_leaves_blocks_dirty_and_tries_again() {
-    let _alone = alone();
-    let pool = quiet().scrub(eager()).build().expect("a pool");
-    fail(Call::Thread, 1, libc::EAGAIN);
-    pool.alloc(5).expect("a block").fill(1);
-    until("zeroed after all", || is_clean(&pool));
-    assert_eq!(pool.stats().expect("figures").engine_faults, 1);
-    pool.check_zeros().expect("zero");
-}
-
 /// The forerunner looked at the load when it woke and never while it worked.
 #[test]
 fn load_that_rises_while_it_works_stops_it_at_the_next_chunk() {
@@ -299,4 +288,38 @@ fn no_memory_for_the_rest_of_a_run_is_an_error_value_and_loses_nothing() {
     assert_eq!(pool.check().map(|()| pool.stats().expect("figures").allocated).ok(), Some(0));
     let block = pool.zalloc_bytes(4 << 20).expect("the next time");
     assert!(block.iter().all(|byte| *byte == 0));
+}
+
+/// Emulators and kernels in user space have said so, and kept what was in the pages.
+#[test]
+fn a_system_that_only_says_that_it_dropped_pages_is_not_believed() {
+    let _alone = alone();
+    keep_pages(true);
+    for engine in [EngineChoice::CpuAround, EngineChoice::System] {
+        let pool = quiet().engine(engine).build().expect("a pool");
+        pool.alloc_bytes(4 << 20).expect("room").fill(0xA5);
+        assert!(pool.trim().is_err(), "nothing was returned");
+        let block = pool.zalloc_bytes(2 << 20).expect("room");
+        assert!(block.iter().all(|byte| *byte == 0));
+        drop(block);
+        pool.scrub_now(usize::MAX).expect("zeroed in another way");
+        pool.check_zeros().expect("zero");
+        pool.check().expect("sound");
+    }
+    keep_pages(false);
+    let pool = quiet().build().expect("a pool");
+    pool.alloc_bytes(4 << 20).expect("room").fill(0xA5);
+    assert!(pool.trim().expect("returned") >= 4 << 20);
+}
+
+/// As where the commit limit is reached (`vm.overcommit_memory` 2).
+#[test]
+fn memory_that_the_system_refuses_to_open_is_an_error_value_and_passes() {
+    let _alone = alone();
+    let pool = quiet().build().expect("a pool");
+    fail(Call::Open, 4, libc::ENOMEM);
+    assert!(matches!(pool.alloc(0), Err(PoolError::Exhausted { .. })));
+    fail(Call::Open, 0, 0);
+    assert!(pool.zalloc(0).expect("the next time").iter().all(|byte| *byte == 0));
+    pool.check().expect("sound");
 }

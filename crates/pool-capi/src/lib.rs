@@ -276,6 +276,24 @@ pub unsafe extern "C" fn cw_pool_free(handle: *mut Handle, block: *mut u8, order
     }))
 }
 
+/// See `cachewise_pool.h`.
+///
+/// # Safety
+/// As [`cw_pool_alloc`], and what is cut off is used by nobody any more, nor the block if it moves.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cw_pool_resize(
+    handle: *mut Handle,
+    old: *mut u8,
+    order: c_uint,
+    new_order: c_uint,
+) -> *mut u8 {
+    block(pool(handle).and_then(|pool| match NonNull::new(old) {
+        // SAFETY: the caller's promise; whose block it is gets checked.
+        Some(old) => unsafe { pool.resize_raw(old, order, new_order) },
+        None => pool.alloc_raw(new_order),
+    }))
+}
+
 /// Does something with a pool that counts bytes.
 ///
 /// # Safety

@@ -116,15 +116,15 @@ unsafe extern "C" fn calloc(_: *mut c_void, count: usize, size: usize) -> *mut c
 
 unsafe extern "C" fn realloc(_: *mut c_void, block: *mut c_void, size: usize) -> *mut c_void {
     let size = size.max(1);
-    let Some(held) = pool::bytes(block.cast()) else {
+    let (Some(held), Some(start)) = (pool::bytes(block.cast()), NonNull::new(block.cast())) else {
         // Nobody knows how long it is, but the handler it is from: it stays there, however it grows.
         let next = default();
         // SAFETY: a block of NumPy's own handler, or null.
         return unsafe { (next.realloc)(next.context, block, size) };
     };
-    // Smaller by an eighth at most: it stays.
-    if size <= held && size >= held - held / 8 {
-        return block;
+    // SAFETY: a block of the pool; what is cut off is nobody's any more, and neither is one that moved.
+    if let Some(resized) = unsafe { pool::resize(start, size) } {
+        return resized.as_ptr().cast();
     }
     // SAFETY: always callable.
     let new = unsafe { malloc(ptr::null_mut(), size) };

@@ -38,7 +38,7 @@ pub(super) fn make(bytes: usize) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Serves blocks of so many bytes and more; by default as the preload library does.
+/// Serves blocks of so many bytes and more; 128 KiB by default.
 pub(super) fn serve_from(bytes: Option<usize>) {
     LEAST.store(bytes.unwrap_or(SMALLEST), Ordering::Relaxed);
 }
@@ -92,6 +92,17 @@ pub(super) fn owns(block: *const u8) -> bool {
 pub(super) fn bytes(block: *const u8) -> Option<usize> {
     let heap = owner(block)?;
     Some(heap.bytes(block).unwrap_or_else(|_| corrupt(block)))
+}
+
+/// Makes a block of the pool longer or shorter, where it is if that can be; none where the pool has no room
+/// for it.
+///
+/// # Safety
+/// What is cut off is nobody's any more, and neither is the block if it moved.
+pub(super) unsafe fn resize(block: NonNull<u8>, size: usize) -> Option<NonNull<u8>> {
+    let heap = owner(block.as_ptr()).filter(|_| size <= LARGEST)?;
+    // SAFETY: the caller's promise.
+    unsafe { heap.resize(block, size) }.unwrap_or_else(|_| corrupt(block.as_ptr()))
 }
 
 /// Takes a block of the pool back; ends the process if none begins there, or it was given back before.

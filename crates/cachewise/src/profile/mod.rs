@@ -340,8 +340,8 @@ impl<'a> ProfileText<'a> {
     /// Whether a CPU with this signature and these features can follow it.
     ///
     /// # Errors
-    /// Another CPU model, or a kernel that is unknown, of another operation, not deployable, or
-    /// beyond this CPU.
+    /// Another CPU model, or a kernel that is unknown, of another operation, or not deployable. What is
+    /// beyond this CPU alone, or its hypervisor, is no error: what else the profile says is followed.
     pub fn check(&self, signature: &Signature, available: Features) -> Result<(), ProfileError> {
         let (line, tuned_on) = &self.signature;
         if !tuned_on.same_model(signature) {
@@ -351,8 +351,25 @@ impl<'a> ProfileText<'a> {
                 accepted: text_of(signature),
             });
         }
-        self.entries().try_for_each(|entry| entry.check(available))?;
-        self.decisions().try_for_each(|decision| decision.choice(available).map(|_| ()))
+        self.lines(available)
+            .find(|line| !matches!(line, Ok(()) | Err(ProfileError::CannotRun { .. })))
+            .unwrap_or(Ok(()))
+    }
+
+    /// [`check`](ProfileText::check), with what is beyond this CPU as an error.
+    pub(crate) fn check_whole(
+        &self,
+        signature: &Signature,
+        available: Features,
+    ) -> Result<(), ProfileError> {
+        self.check(signature, available)?;
+        self.lines(available).find(Result::is_err).unwrap_or(Ok(()))
+    }
+
+    /// Whether each line that names a kernel or an entry can be followed.
+    fn lines(&self, available: Features) -> impl Iterator<Item = Result<(), ProfileError>> {
+        let entries = self.entries().map(move |entry| entry.check(available));
+        entries.chain(self.decisions().map(move |decision| decision.choice(available).map(|_| ())))
     }
 }
 

@@ -46,9 +46,7 @@ impl Buddy<'_> {
         owner: u16,
         now: u32,
     ) -> Result<u32, FreeError> {
-        // A run of a power of two is one block.
-        let misaligned = frames.is_power_of_two() && index & (frames - 1) != 0;
-        if frames == 0 || order_for(frames) > self.core.max_order || misaligned {
+        if frames == 0 || order_for(frames) > self.core.max_order {
             return Err(FreeError::Misaligned);
         }
         for (claimed, (part, order)) in run_parts(index, frames).enumerate() {
@@ -56,7 +54,9 @@ impl Buddy<'_> {
             for (part, order) in run_parts(index, frames).take(claimed) {
                 self.frames[part as usize].set_tag(Tag::new(Use::Allocated, order, owner));
             }
-            return Err(why);
+            // A run of a power of two is one block, unless it became as long where it was.
+            let misaligned = frames.is_power_of_two() && index & (frames - 1) != 0;
+            return Err(if misaligned { FreeError::Misaligned } else { why });
         }
         let mut largest = 0;
         for (part, order) in run_parts(index, frames) {

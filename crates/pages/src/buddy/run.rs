@@ -342,7 +342,7 @@ impl Buddy<'_> {
 
     /// Zeroed frames that are there, of those whose zeroing is of no use: the caller overwrites them, or zeroes
     /// them with the dirty ones around them.
-    fn wasted_in(&self, (from, to): (u32, u32)) -> u64 {
+    pub(super) fn wasted_in(&self, (from, to): (u32, u32)) -> u64 {
         let (mut at, mut found) = (from, 0);
         while at < to {
             let Some((first, tag)) = self.block_at(at) else { break };
@@ -397,7 +397,7 @@ impl Buddy<'_> {
     /// Cuts the free block in which that frame lies, so that one begins with it. Both sides are the
     /// largest blocks that they can be, but what is left of them may be buddies of one state, until the
     /// caller takes what lies on one side.
-    fn split_at(&mut self, at: u32) {
+    pub(super) fn split_at(&mut self, at: u32) {
         if at >= self.core.managed {
             return;
         }

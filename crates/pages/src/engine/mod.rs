@@ -1,9 +1,7 @@
 //! What zeroes blocks in the background, behind one trait: a batch is submitted, asked about, and
 //! called back when it takes too long.
 //!
-//! The built-in engines are one thread at idle priority each (`cpu.rs`). It holds no lock of the
-//! pool, ever: a thread that may be kept from running for seconds by anything else on its CPU must
-//! not be able to keep an allocation waiting.
+//! The built-in engines work in the thread that submits (`cpu.rs`).
 
 mod cpu;
 #[cfg(feature = "testing")]

@@ -1,13 +1,12 @@
 //! Handing runs out past the caches' stacks, and taking them back.
 
-use super::{Guard, HOLD_OFF, Inner, LANDING, LANDING_WAIT, now};
+use super::{Guard, Inner, LANDING, LANDING_WAIT, now};
 use crate::buddy::{Buddy, FreeError, Run, State, Wanted, order_for};
 use crate::cache;
 use crate::config::Verify;
 use crate::engine::{Method, Range};
 use crate::error::PoolError;
 use crate::os;
-use crate::pool::FAULT_AROUND;
 use crate::stats::add;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
@@ -130,8 +129,7 @@ impl Inner {
                     capacity: (self.capacity as usize) << self.frame_shift,
                 });
             }
-            let until = now().wrapping_add(HOLD_OFF);
-            self.control().hold_off.store(until, Ordering::Relaxed);
+            self.hold_off();
             #[cfg(all(feature = "testing", debug_assertions))]
             if crate::schedule::point() {
                 continue;
@@ -201,8 +199,70 @@ impl Inner {
         let fitting = u64::from(managed).next_multiple_of(size) + size;
         let step = (self.settings.growth >> self.frame_shift) as u64;
         let end = fitting.max(u64::from(managed) + step).min(u64::from(self.capacity));
+        // What the system refuses is not there.
+        if self.open(u32::try_from(end).unwrap_or(0)).is_err() {
+            return 0;
+        }
         let count = u32::try_from(end - u64::from(managed)).unwrap_or(0);
         buddy.extend(count, State::ZeroAbsent, now())
+    }
+
+    /// Makes memory of the address space before that frame, in whole huge pages. Only under the lock, or
+    /// when nobody else has the pool.
+    pub(crate) fn open(&self, end: u32) -> rustix::io::Result<()> {
+        let opened = self.opened.load(Ordering::Relaxed);
+        if end <= opened {
+            return Ok(());
+        }
+        let end = end.next_multiple_of(1 << self.settings.huge_order).min(self.capacity);
+        let length = ((end - opened) as usize) << self.frame_shift;
+        // SAFETY: whole pages of this mapping; what is opened changes here alone.
+        unsafe { os::open(self.address(opened), length) }?;
+        self.opened.store(end, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Makes a run longer or shorter where it is. False, and nothing is changed, if something else is
+    /// behind it.
+    pub(crate) fn resize(&self, index: u32, frames: u32, wanted: u32) -> Result<bool, PoolError> {
+        let wrong = |why| self.free_error(index, order_for(frames), why);
+        if self.is_closed() {
+            return Err(PoolError::Closed);
+        }
+        if wanted == 0 || order_for(wanted) > self.settings.max_order {
+            return Ok(false);
+        }
+        let owner = self.owner();
+        let mut guard = self.lock()?;
+        if wanted <= frames {
+            let (parts, now) = ((frames, wanted), now());
+            let done = guard.buddy().shorten(index, parts, State::Dirty, owner, now);
+            drop(guard);
+            done.map_err(wrong)?;
+            if order_for(frames - wanted) >= self.settings.scrub_start {
+                self.wake_scrubber(false);
+            }
+            return Ok(true);
+        }
+        let mut buddy = guard.buddy();
+        let end = index.saturating_add(wanted);
+        if end > buddy.core().managed() && end <= self.capacity {
+            let missing = end - buddy.core().managed();
+            self.grow(&mut buddy, order_for(missing).min(self.settings.max_order));
+        }
+        let Some(absent) = buddy.lengthen(index, (frames, wanted), owner).map_err(wrong)? else {
+            return Ok(false);
+        };
+        self.release_after_hand_out(guard);
+        if absent.0 < absent.1 && self.fault_in(absent.0, absent.1 - absent.0).is_err() {
+            let mut guard = self.lock()?;
+            let parts = (wanted, frames);
+            let undone = guard.buddy().shorten(index, parts, State::Dirty, owner, now());
+            drop(guard);
+            undone.map_err(wrong)?;
+            return Ok(false);
+        }
+        Ok(true)
     }
 
     pub(crate) fn hot_zero(&self, index: u32, frames: u32) {
@@ -220,7 +280,7 @@ impl Inner {
     fn populate(&self, index: u32, frames: u32) -> Result<(), PoolError> {
         let taken = self.frames()[index as usize].tag().order();
         let small = index + frames <= self.settings.small;
-        let around = if small { FAULT_AROUND } else { self.settings.fault_around };
+        let around = if small { os::page_size() } else { self.settings.fault_around };
         let around = (around >> self.frame_shift).max(1) as u32;
         let mut there = frames.next_multiple_of(around).min(1 << taken);
         let mut populated = self.fault_in(index, there);
@@ -255,12 +315,7 @@ impl Inner {
 
     /// Makes frames just taken resident, but for those where that is left to the touch.
     fn fault_in(&self, index: u32, frames: u32) -> Result<(), PoolError> {
-        let frames = if self.settings.fault_on_touch {
-            self.settings.small.saturating_sub(index).min(frames)
-        } else {
-            frames
-        };
-        if frames == 0 {
+        if self.settings.fault_on_touch {
             return Ok(());
         }
         let bytes = (frames as usize) << self.frame_shift;

@@ -23,6 +23,11 @@ impl Inner {
             return Err(PoolError::Closed);
         }
         cache::flush(self);
+        self.return_free(most)
+    }
+
+    /// As [`trim`](Inner::trim), of what no cache holds.
+    pub(crate) fn return_free(&self, most: usize) -> Result<usize, PoolError> {
         let _working = Working::begin();
         let lowest = self.trim_order();
         let mut refused: Vec<(u32, u32)> = Vec::new();

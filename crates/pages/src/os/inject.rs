@@ -1,6 +1,6 @@
 //! System calls that fail on demand, in the whole process. For tests.
 use rustix::io::Errno;
-use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
 
 /// A call that can be made to fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -8,6 +8,8 @@ use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 pub enum Call {
     /// Mapping memory.
     Map,
+    /// Making memory of address space.
+    Open,
     /// Giving pages back.
     Discard,
     /// Populating pages.
@@ -24,7 +26,7 @@ pub enum Call {
     Land,
 }
 
-const CALLS: usize = 8;
+const CALLS: usize = 9;
 static LEFT: [AtomicU32; CALLS] = [const { AtomicU32::new(0) }; CALLS];
 static ANSWER: [AtomicI32; CALLS] = [const { AtomicI32::new(0) }; CALLS];
 
@@ -32,6 +34,17 @@ static ANSWER: [AtomicI32; CALLS] = [const { AtomicI32::new(0) }; CALLS];
 pub fn fail(call: Call, times: u32, errno: i32) {
     ANSWER[call as usize].store(errno, Ordering::SeqCst);
     LEFT[call as usize].store(times, Ordering::SeqCst);
+}
+
+static KEEPS: AtomicBool = AtomicBool::new(false);
+
+/// Lets the system say that it dropped pages, and keep them; or not any more.
+pub fn keep_pages(keep: bool) {
+    KEEPS.store(keep, Ordering::SeqCst);
+}
+
+pub(crate) fn keeps_pages() -> bool {
+    KEEPS.load(Ordering::SeqCst)
 }
 
 static LOAD: AtomicU32 = AtomicU32::new(u32::MAX);

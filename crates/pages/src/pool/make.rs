@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, AtomicU32};
 use std::vec::Vec;
 
-/// A pool that stands in for a program's allocator begins with so many huge pages' worth of small ones:
+/// An allocator's pool begins with so many huge pages' worth of small ones:
 /// where one more huge page would be more than a quarter of what is there.
 const SMALL: usize = 4;
 
@@ -40,7 +40,7 @@ impl Pool {
             Some(data) => data,
             None => {
                 let align = os::huge_page_size().max(page);
-                Mapping::private(capacity, align).map_err(PoolError::system("mapping the pool"))?
+                Mapping::reserved(capacity, align).map_err(PoolError::system("mapping the pool"))?
             }
         };
         let huge = builder.pages != PageSize::Base;
@@ -64,6 +64,7 @@ impl Pool {
         let bytes = inner::metadata_bytes(frames).ok_or_else(too_many)?;
         let metadata =
             Mapping::private(bytes, page).map_err(PoolError::system("mapping the bookkeeping"))?;
+        metadata.leave_out_of_dumps();
         let control = metadata.start().cast::<Control>();
         // SAFETY: the mapping is new, zero, page-aligned and long enough.
         unsafe { inner::init_control(control, builder.max_order) };
@@ -72,6 +73,7 @@ impl Pool {
             frames: metadata.start().wrapping_add(inner::control_bytes()).cast::<Frame>(),
             base: data.start(),
             capacity: u32::try_from(frames).map_err(|_| too_many())?,
+            opened: if explicit { u32::MAX } else { 0 },
             mappings: std::vec![data, metadata],
         };
         Pool::finish(builder, places, (huge, trim_unit), notes)
@@ -100,13 +102,19 @@ impl Pool {
             verify: builder.verify,
             scrub_start: builder.scrub.start,
             max_order: builder.max_order,
-            fault_around: if huge { os::huge_page_size() } else { FAULT_AROUND },
+            fault_around: match (stands_in, huge) {
+                (true, true) if os::gives_huge_pages() => os::huge_page_size(),
+                // What is touched comes, and nothing with it.
+                (true, _) => page,
+                (false, true) => os::huge_page_size(),
+                (false, false) => FAULT_AROUND,
+            },
             trim_unit,
             method,
             waits: builder.waits,
             ahead: builder.ahead,
             small,
-            fault_on_touch: stands_in && huge && trim_unit == page && os::gives_huge_pages(),
+            fault_on_touch: stands_in && trim_unit == page,
             huge_order: if huge {
                 (os::huge_page_size() / os::page_size()).max(1).ilog2()
             } else {
@@ -141,6 +149,8 @@ impl Pool {
         }
         let frames = (bytes.div_ceil(1 << inner.frame_shift)).min(inner.capacity as usize);
         let share = frames.div_ceil(threads);
+        let opened = inner.open(frames as u32);
+        opened.map_err(PoolError::system("making the pool's first memory"))?;
         let populate = |thread: usize| {
             let first = (thread * share).min(frames);
             let count = share.min(frames - first);

@@ -223,6 +223,35 @@ static void background(void)
 }
 
 /* In shards: every block of all of them, and none of another pool. */
+/* A block becomes larger and smaller, and keeps its contents. */
+static void resized(void)
+{
+    cw_pool *pool = NULL;
+    unsigned char *block, *moved;
+    size_t page, at;
+    CHECK(cw_pool_create(NULL, &pool) == CW_OK);
+    page = cw_pool_page_size(pool);
+    block = cw_pool_alloc(pool, 2);
+    CHECK(block != NULL);
+    memset(block, 0x5A, 4 * page);
+    moved = cw_pool_resize(pool, block, 2, 6);
+    CHECK(moved != NULL && ((size_t)moved & (64 * page - 1)) == 0);
+    for (at = 0; at < 4 * page; at++)
+        CHECK(moved[at] == 0x5A);
+    memset(moved, 0x5B, 64 * page);
+    CHECK(cw_pool_resize(pool, moved, 5, 2) == NULL);
+    CHECK(cw_pool_resize(pool, moved, 6, 40) == NULL);
+    CHECK(cw_pool_resize(pool, moved, 6, 1) == moved);
+    for (at = 0; at < 2 * page; at++)
+        CHECK(moved[at] == 0x5B);
+    CHECK(cw_pool_free(pool, moved, 6) == CW_EFREE);
+    CHECK(cw_pool_free(pool, moved, 1) == CW_OK);
+    block = cw_pool_resize(pool, NULL, 0, 3);
+    CHECK(block != NULL && cw_pool_free(pool, block, 3) == CW_OK);
+    CHECK(figures(pool).allocated == 0);
+    cw_pool_destroy(pool);
+}
+
 static void sharded(void)
 {
     struct cw_pool_config config = quiet(16 * MIB);
@@ -268,6 +297,7 @@ int main(void)
     CHECK(strcmp(cw_strerror(-1), "unknown error") == 0);
     settings();
     blocks();
+    resized();
     sharded();
     background();
     puts("contract kept");

@@ -76,6 +76,23 @@ fn the_contract_is_kept_and_the_example_runs() {
     }
 }
 
+#[test]
+fn a_process_whose_main_thread_leaves_ends_with_its_last_thread() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let program = compile(directory.path(), "tests/c/leaves.c", &["-pthread"], true);
+    assert_eq!(output(&program), "");
+    let mut elsewhere = Command::new("unshare");
+    let script = "mount -t tmpfs none /proc || exit 77; exec \"$@\"";
+    elsewhere.args(["-r", "-m", "sh", "-c", script, "sh"]).arg(&program);
+    // Where this test may make such a place.
+    if let Ok(ended) = elsewhere.output()
+        && ended.status.code() != Some(77)
+        && !ended.stderr.starts_with(b"unshare: ")
+    {
+        assert_eq!(ended.status.code(), Some(0), "{ended:?}");
+    }
+}
+
 /// With both libraries under ThreadSanitizer as well (`cargo run -p xtask -- ci thread-sanitizer`).
 #[test]
 fn threads_pass_blocks_on_while_one_zeroes_and_trims() {

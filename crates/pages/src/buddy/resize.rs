@@ -1,0 +1,94 @@
+//! Runs that become longer or shorter where they are.
+
+use super::{Buddy, FreeError, State, TAIL, Tag, Use, run_parts};
+
+impl Buddy<'_> {
+    /// Makes an allocated run shorter: what is behind its first `keep` frames is free, in that state.
+    ///
+    /// # Errors
+    /// [`FreeError`] as [`free_run`](Buddy::free_run), and [`FreeError::WrongOrder`] if `keep` is 0 or more
+    /// than there is; nothing is changed then.
+    pub fn shorten(
+        &mut self,
+        index: u32,
+        (frames, keep): (u32, u32),
+        state: State,
+        owner: u16,
+        now: u32,
+    ) -> Result<(), FreeError> {
+        self.owned_run(index, frames, owner)?;
+        if keep == 0 || keep > frames {
+            return Err(FreeError::WrongOrder { actual: super::order_for(frames) });
+        }
+        if keep == frames {
+            return Ok(());
+        }
+        self.tag_parts(index, keep, owner);
+        for (part, order) in run_parts(index + keep, frames - keep) {
+            // Of a block that was cut, or as it was.
+            self.frames[part as usize].set_tag(Tag::new(Use::Allocated, order, owner));
+            self.release(part, order, Use::Allocated, state, now);
+        }
+        Ok(())
+    }
+
+    /// Makes an allocated run longer, if all that it takes behind it is free. From its first absent frame to
+    /// behind its last one: those that the caller faults in. `None`, and nothing is changed, where something
+    /// else is behind it.
+    ///
+    /// # Errors
+    /// [`FreeError`] as [`free_run`](Buddy::free_run); nothing is changed then.
+    pub fn lengthen(
+        &mut self,
+        index: u32,
+        (frames, wanted): (u32, u32),
+        owner: u16,
+    ) -> Result<Option<(u32, u32)>, FreeError> {
+        self.owned_run(index, frames, owner)?;
+        let from = index + frames;
+        let Some(end) = index.checked_add(wanted).filter(|end| *end <= self.core.managed) else {
+            return Ok(None);
+        };
+        let (mut at, mut absent) = (from, (end, end));
+        while at < end {
+            let Some((first, tag)) = self.block_at(at) else { return Ok(None) };
+            let Some(state) = tag.free_state() else { return Ok(None) };
+            let next = first + (1 << tag.order());
+            if state == State::ZeroAbsent {
+                absent = (absent.0.min(at), next.min(end));
+            }
+            at = next;
+        }
+        if from < end {
+            self.core.wasted += self.wasted_in((from, end));
+            self.split_at(from);
+            self.split_at(end);
+            for (part, order) in run_parts(from, end - from) {
+                self.take_group(part, order, Use::Allocated, owner);
+            }
+            self.tag_parts(index, wanted, owner);
+        }
+        Ok(Some(absent))
+    }
+
+    /// Whether `owner` has a run of so many frames there.
+    fn owned_run(&self, index: u32, frames: u32, owner: u16) -> Result<(), FreeError> {
+        run_parts(index, frames).try_for_each(|(part, order)| self.owned(part, order, owner))
+    }
+
+    /// Tags the blocks of a run that is allocated already, in parts that are each inside one of these
+    /// or the other way round.
+    fn tag_parts(&self, index: u32, frames: u32, owner: u16) {
+        for (part, order) in run_parts(index, frames) {
+            let end = part + (1 << order);
+            let mut at = part;
+            while at < end {
+                let found = self.frames[at as usize].tag();
+                let tag = if at == part { Tag::new(Use::Allocated, order, owner) } else { TAIL };
+                self.frames[at as usize].set_tag(tag);
+                // A block that was longer ends the part.
+                at = at.saturating_add(if found.used().is_some() { 1 << found.order() } else { 1 });
+            }
+        }
+    }
+}
