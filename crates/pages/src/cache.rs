@@ -701,9 +701,12 @@ pub(crate) mod ending {
         let thread = thread::current();
         thread.ended.store(1, Ordering::Relaxed);
         thread.entries.iter().for_each(retire);
+        if crate::os::thread_ends() {
+            crate::fork::wake_scrubbers();
+        }
     }
 
-    /// Makes the key, once; at the first pool.
+    /// Makes the key, once; when the library is loaded, or at the first pool.
     pub(crate) fn prepare() {
         if KEY.load(Ordering::Acquire) != NONE {
             return;
@@ -718,7 +721,7 @@ pub(crate) mod ending {
         }
     }
 
-    pub(super) fn tell() {
+    pub(crate) fn tell() {
         let key = KEY.load(Ordering::Acquire);
         if key != NONE {
             // SAFETY: a key; any value but null.

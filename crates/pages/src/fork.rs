@@ -173,6 +173,20 @@ fn register() {
 extern "C" fn loaded() {
     crate::os::loaded();
     register();
+    // Its end is told: it is the main thread, unless the library was loaded late.
+    crate::cache::ending::prepare();
+    crate::cache::ending::tell();
+}
+
+/// Has the threads of all pools look at what there is to do.
+pub(crate) fn wake_scrubbers() {
+    for number in
+        slots().map(|slot| slot.pool.load(Ordering::Acquire)).filter(|number| *number != 0)
+    {
+        if let Some(inner) = pool(number) {
+            inner.wake_scrubber(true);
+        }
+    }
 }
 
 #[used]
@@ -232,6 +246,7 @@ extern "C" fn child() {
         slot.word.set(kept.then(|| thread.mark()));
     }
     crate::cache::forked(thread);
+    crate::cache::ending::tell();
     // Nobody is left there who could let this thread go on.
     #[cfg(all(feature = "testing", debug_assertions))]
     crate::schedule::leave();

@@ -150,13 +150,10 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for PoolAlloc<A> {
             return ptr::null_mut();
         };
         let wanted = pool.frames_for(new_size).ok().filter(|_| new_size <= self.largest);
-        if let Some(wanted) = wanted {
-            // SAFETY: the caller's promise.
-            if wanted == held
-                || matches!(unsafe { pool.resize_run_raw(start, held, wanted) }, Ok(true))
-            {
-                return block;
-            }
+        // SAFETY: the caller's promise; what is cut off is nobody's any more.
+        let resize = |wanted| unsafe { pool.resize_run_raw(start, held, wanted) };
+        if wanted.is_some_and(|wanted| wanted == held || resize(wanted).unwrap_or(false)) {
+            return block;
         }
         // SAFETY: the caller promises that the new size, rounded up, does not overflow.
         let new_layout = unsafe { Layout::from_size_align_unchecked(new_size, layout.align()) };

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::ptr;
 use std::string::{String, ToString as _};
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 use std::vec::Vec;
 
@@ -248,8 +248,9 @@ pub(crate) fn loaded() {
     }
 }
 
-/// In a forked child.
+/// In a forked child, whose main thread is the one that forked.
 pub(crate) fn forked() {
+    MAIN_LEFT.store(false, Ordering::Relaxed);
     PROCESS.store(process(), Ordering::Relaxed);
 }
 
@@ -264,21 +265,24 @@ fn process() -> u32 {
     rustix::process::getpid().as_raw_nonzero().get().cast_unsigned()
 }
 
+/// Whether the main thread has left this process by `pthread_exit`.
+static MAIN_LEFT: AtomicBool = AtomicBool::new(false);
+
+/// At the end of a thread. Whether it was the main one.
+pub(crate) fn thread_ends() -> bool {
+    let is_main = rustix::thread::gettid() == rustix::process::getpid();
+    MAIN_LEFT.fetch_or(is_main, Ordering::SeqCst);
+    is_main
+}
+
+pub(crate) fn main_left() -> bool {
+    MAIN_LEFT.load(Ordering::SeqCst)
+}
+
 /// Whether the main thread has left, and so have all others but those of pools; if that cannot be found
 /// out, whether the main thread has: the process ends with its last thread, which must not be a pool's.
 pub(crate) fn is_alone() -> bool {
     main_left() && others().unwrap_or(true)
-}
-
-/// The memory of a thread that has left is nobody's; where the question is refused, it has not.
-fn main_left() -> bool {
-    let mut byte = 0u8;
-    let local = libc::iovec { iov_base: (&raw mut byte).cast(), iov_len: 1 };
-    let remote = libc::iovec { iov_base: NAME.as_ptr().cast_mut().cast(), iov_len: 1 };
-    let pid = process().cast_signed();
-    // SAFETY: one readable byte into one writable byte.
-    let read = unsafe { libc::process_vm_readv(pid, &raw const local, 1, &raw const remote, 1, 0) };
-    read < 0 && last_error() == Errno::SRCH
 }
 
 /// Whether there are no threads but the main one and those of pools.

@@ -34,8 +34,8 @@ const LOAD_REST: Duration = Duration::from_millis(250);
 const CROWD_REST: Duration = Duration::from_millis(4);
 /// How often it looks how many do.
 const CROWD_LOOK: Duration = Duration::from_millis(1);
-/// How often it looks whether the main thread has left.
-const LEFT_LOOK: Duration = Duration::from_secs(1);
+/// Where the main thread has left: how often it looks whether others have, too.
+const LEFT_LOOK: Duration = Duration::from_millis(100);
 /// How long it rests when an allocation needs what would be taken.
 const HOLD_OFF_REST: Duration = Duration::from_millis(5);
 /// Bytes returned to the system at a time: some hundred microseconds of it.
@@ -105,7 +105,6 @@ impl Scrubber {
             unused: 0,
             awake: false,
             next: Instant::now(),
-            left_look: Instant::now() + LEFT_LOOK,
             look: Instant::now(),
             crowd_rest: CROWD_REST,
         };
@@ -189,8 +188,6 @@ struct Worker {
     unused: u64,
     awake: bool,
     next: Instant,
-    /// When it looks again whether the main thread has left.
-    left_look: Instant,
     /// When it may look again whether others want to run.
     look: Instant,
     /// How long it rests if they do.
@@ -202,7 +199,7 @@ impl Worker {
         loop {
             // What it rests for may be over before it does: a newer order is then seen as such.
             let order = self.order();
-            if order == STOP || self.is_left() {
+            if order == STOP || os::is_alone() {
                 break;
             }
             if order == GO && self.grow_ahead() {
@@ -223,16 +220,6 @@ impl Worker {
         self.tell_cpu();
         self.state(ScrubberState::Off);
         self.orders.be_quiet();
-    }
-
-    /// Whether nobody is left whom the pool could serve.
-    fn is_left(&mut self) -> bool {
-        let now = Instant::now();
-        if now < self.left_look {
-            return false;
-        }
-        self.left_look = now + LEFT_LOOK;
-        os::is_alone()
     }
 
     fn order(&self) -> u8 {
@@ -269,10 +256,14 @@ impl Worker {
         };
         let orders = &self.orders;
         let by_use = by_use && matches!(state, ScrubberState::Idle | ScrubberState::Unused);
-        let timeout = timeout.into_iter().chain([LEFT_LOOK]).min();
+        let left = os::main_left();
+        let timeout = timeout.into_iter().chain(left.then_some(LEFT_LOOK)).min();
         let behind = || order == GO && inner.is_behind();
         inner.sleep(timeout, by_use, || {
-            orders.order.load(Ordering::SeqCst) != order || behind() || has_work()
+            orders.order.load(Ordering::SeqCst) != order
+                || os::main_left() != left
+                || behind()
+                || has_work()
         });
     }
 

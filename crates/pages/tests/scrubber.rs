@@ -83,11 +83,11 @@ fn an_idle_pools_scrubber_uses_no_cpu() {
     pool.alloc(8).expect("a block").fill(1);
     until("idle", || is_clean(&pool) && state(&pool) == ScrubberState::Idle);
     // Its state is told before it sleeps.
-    until("both sleep", || cpu_of("cw-pool").is_some() && cpu_of("cw-scrub").is_some());
-    let before = (cpu_of("cw-pool"), cpu_of("cw-scrub"));
-    assert!(before.0 > Some(0) && before.1 > Some(0), "they are there and did work");
-    std::thread::sleep(Duration::from_millis(700));
-    assert_eq!((cpu_of("cw-pool"), cpu_of("cw-scrub")), before, "not a nanosecond");
+    until("it sleeps", || cpu_of("cw-pool").is_some());
+    let before = cpu_of("cw-pool");
+    assert!(before > Some(0), "it is there and did work");
+    std::thread::sleep(Duration::from_millis(1500));
+    assert_eq!(cpu_of("cw-pool"), before, "not a nanosecond");
 }
 
 #[test]
