@@ -162,7 +162,7 @@ pub struct Facts {
     pub thresholds: Option<String>,
     /// Profiles to preload the library with: name, and its variables. None where there is no profile.
     pub profiles: Vec<(String, Vec<(String, String)>)>,
-    /// Whether `python -m cachewise run` works in the program's Python.
+    /// Whether `python -m cachewise.run` works in the program's Python.
     pub numpy_pool: bool,
     /// Whether transparent huge pages are asked for by `madvise` alone.
     pub huge_on_request: bool,
@@ -257,7 +257,7 @@ fn libraries(facts: &Facts, into: &mut Vec<Candidate>, left_out: &mut Vec<LeftOu
         variable("no huge pages for NumPy", ("NUMPY_MADVISE_HUGEPAGE", "0"));
         let pool = "NumPy's arrays from a pool";
         if facts.numpy_pool {
-            let words = ["-m", "cachewise", "run", "--pool", "1G"].map(str::to_owned).to_vec();
+            let words = ["-m", "cachewise.run", "--pool", "1G"].map(str::to_owned).to_vec();
             into.push(Candidate { words, ..Candidate::new(pool, Kind::Start, Acts::Faults, &[]) });
         } else {
             leave(
@@ -395,7 +395,7 @@ mod tests {
         let keep = all.iter().find(|one| one.name.contains("keeps")).expect("one");
         assert_eq!(keep.line(&command), format!("GLIBC_TUNABLES={KEEP} python3 'a b.py'"));
         let pool = all.iter().find(|one| one.kind == Kind::Start).expect("the pool");
-        assert_eq!(pool.line(&command), "python3 -m cachewise run --pool 1G 'a b.py'");
+        assert_eq!(pool.line(&command), "python3 -m cachewise.run --pool 1G 'a b.py'");
         let padded = all.iter().find(|one| one.name.contains("grown")).expect("one");
         assert!(keep.simplicity() < padded.simplicity() && padded.simplicity() < pool.simplicity());
     }

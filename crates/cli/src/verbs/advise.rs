@@ -329,7 +329,7 @@ fn has_numpy_pool(program: &Path, words: &[String]) -> bool {
         return false;
     }
     let mut asks = std::process::Command::new(program);
-    asks.args(["-c", "import cachewise.numpy"]).stdin(std::process::Stdio::null());
+    asks.args(["-c", "import cachewise.numpy, cachewise.run"]).stdin(std::process::Stdio::null());
     asks.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null());
     asks.status().is_ok_and(|status| status.success())
 }
