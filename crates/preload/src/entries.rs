@@ -13,6 +13,7 @@
 /// Up to here the library loads everything before it stores anything, whatever the operation.
 const SMALL: usize = 128;
 
+#[cfg(not(target_arch = "x86_64"))]
 #[link(name = "c")]
 unsafe extern "C" {
     /// glibc's `*** buffer overflow detected ***: terminated`.
@@ -21,7 +22,7 @@ unsafe extern "C" {
 
 /// What the functions do, for entries that are not a jump into `cachewise::raw`.
 pub(crate) mod plain {
-    use super::{__chk_fail, SMALL};
+    use super::SMALL;
     use cachewise::raw;
 
     /// Whether two buffers of `n` bytes share any.
@@ -64,10 +65,27 @@ pub(crate) mod plain {
         }
     }
 
+    /// Ends the program, with glibc's word where the C library is glibc: programs of others load this
+    /// library too.
+    #[cfg(target_arch = "x86_64")]
+    #[unsafe(naked)]
+    pub(crate) extern "C" fn overflow() -> ! {
+        core::arch::naked_asm!(
+            ".weak __chk_fail",
+            "mov rax, qword ptr [rip + __chk_fail@GOTPCREL]",
+            "test rax, rax",
+            "jz 2f",
+            "jmp rax",
+            "2:",
+            "ud2",
+        )
+    }
+
     /// Ends the program.
+    #[cfg(not(target_arch = "x86_64"))]
     pub(crate) extern "C" fn overflow() -> ! {
         // SAFETY: always callable; does not return.
-        unsafe { __chk_fail() }
+        unsafe { super::__chk_fail() }
     }
 }
 

@@ -29,9 +29,7 @@ const IMPORTED: [&str; 13] = [
     "__errno_location",
     "abort",
     "dl_iterate_phdr",
-    "dlsym",
     "environ",
-    "fstat",
     "getauxval",
     "getenv",
     "mmap",
@@ -45,6 +43,21 @@ const STATISTICS: [&str; 2] = ["dladdr1", "madvise"];
 
 fn bytes() -> Vec<u8> {
     std::fs::read(library()).expect("the library is read")
+}
+
+/// Programs with a C library of their own are started by programs that have another one.
+#[test]
+fn it_runs_on_glibc_2_28_and_later() {
+    let mut nm = std::process::Command::new("nm");
+    let told = nm.args(["-D", "--undefined-only"]).arg(library()).output().expect("nm runs");
+    let told = String::from_utf8(told.stdout).expect("UTF-8");
+    let versions = told.lines().filter_map(|line| line.split_once("@GLIBC_")?.1.split(' ').next());
+    let number = |version: &str| -> Vec<u32> {
+        version.split('.').map(|part| part.parse().expect("a number")).collect()
+    };
+    let versions: Vec<_> = versions.map(number).collect();
+    assert!(versions.len() > 3, "{told}");
+    assert!(versions.iter().all(|version| version[..] <= [2, 28]), "{told}");
 }
 
 #[test]
