@@ -2,6 +2,7 @@
 //! report's; here are the verbs, the exit codes, the progress bar and Ctrl-C.
 
 mod args;
+mod inherited;
 mod libraries;
 mod output;
 mod progress;

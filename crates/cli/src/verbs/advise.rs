@@ -10,7 +10,7 @@ pub mod table;
 
 pub use looks::installed;
 
-use super::{exec, export, program as programs};
+use super::{exec, export, program as programs, reach};
 use crate::args::Advise;
 use crate::progress::Bar;
 use crate::verbs::redraw::{self, Loaded};
@@ -48,7 +48,8 @@ pub fn run(args: &Advise) -> anyhow::Result<u8> {
         args.program.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let profile = args.profile.as_deref().map(programs::canonical).transpose()?;
     let asked = Asked::new(args, &words, profile);
-    let linked = looks::linking(&looks::interpreter(&file), exec::is_privileged(&file));
+    let linked =
+        looks::linking(&looks::interpreter(&file), reach::is_secure(&looks::interpreter(&file)));
     let found = asked.advise(&file, linked)?;
     found.say(args, &words)
 }
@@ -162,7 +163,7 @@ impl<'a> Asked<'a> {
             fs::write(&counted, "")?;
             fs::set_permissions(&counted, fs::Permissions::from_mode(0o666))?;
             let more = [
-                ("LD_PRELOAD", exec::preload(&counting)?),
+                ("LD_PRELOAD", exec::preload(&counting, &[])?),
                 ("CACHEWISE_STATS", counted.clone().into_os_string()),
             ];
             match runner.measure(None, &more, &mut watched)? {

@@ -1,7 +1,9 @@
 //! `cachewise exec`: a program on the library, by preload.
 
 use super::program as programs;
+use super::reach::{self, Reach};
 use crate::args::Exec;
+use crate::inherited;
 use crate::progress::is_ignored;
 use crate::{output, status};
 use anyhow::{Context as _, bail};
@@ -10,10 +12,10 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::ffi::{OsStr, OsString};
-use std::fs;
-use std::io::{Read as _, Write as _};
+use std::fs::{self, File};
+use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
+use std::os::fd::AsRawFd as _;
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
@@ -43,16 +45,21 @@ pub fn run(args: &Exec) -> anyhow::Result<u8> {
     let file = if args.stats { STATISTICS_LIBRARY } else { LIBRARY };
     let library = library(file, "--library", args.library.as_deref())?;
     let Some(program) = program(&args.program[0]) else { return Ok(NOT_FOUND) };
-    if let Some(why) = out_of_reach(&program) {
-        let program = program.display();
-        let warning = format!("warning: {program}: {why}; it runs without the library");
-        output::tell(&format!("cachewise: {warning}"));
-    }
+    let first = match reach::of(&program) {
+        Reach::After(first) => first,
+        Reach::Not(why) => {
+            let program = program.display();
+            let warning = format!("warning: {program}: {why}; it runs without the library");
+            output::tell(&format!("cachewise: {warning}"));
+            Vec::new()
+        }
+    };
     let mut command = Command::new(&program);
     // The name it was called by, which some programs look at.
     command.arg0(&args.program[0]).args(&args.program[1..]);
-    command.env("LD_PRELOAD", preload(&library)?);
-    command.envs(profile.map(|profile| ("CACHEWISE_PROFILE", profile)));
+    inherited::hand_on(&mut command);
+    command.env("LD_PRELOAD", preload(&library, &first)?);
+    say_once(profile, args.stats, &mut command);
     command.envs(hinted(args, &program)?.map(|name| ("CACHEWISE_PROGRAM", name)));
     if let Some(left) = programs::left_by_learn()
         && std::env::var_os("CACHEWISE_QUIET").is_none()
@@ -67,6 +74,22 @@ pub fn run(args: &Exec) -> anyhow::Result<u8> {
     }
     // In our place: status, signals and terminal are its own.
     Ok(not_started(&program, &command.exec()))
+}
+
+/// What is wrong with the profile is said here, once: scripts that configure take any word on stderr of any
+/// process for an error.
+fn say_once(profile: Option<PathBuf>, stats: bool, command: &mut Command) {
+    if let Some(profile) = profile {
+        command.env("CACHEWISE_PROFILE", &profile);
+        // SAFETY: no other thread of this process reads or changes the environment.
+        unsafe { std::env::set_var("CACHEWISE_PROFILE", profile) };
+    }
+    // As the program's own library does when it is loaded.
+    cachewise::init();
+    // What cannot be counted is said where it is counted.
+    if !stats && std::env::var_os("CACHEWISE_QUIET").is_none() {
+        command.env("CACHEWISE_QUIET", "1");
+    }
 }
 
 /// The program's file. Where there is none, that is said.
@@ -95,7 +118,9 @@ fn hinted(args: &Exec, program: &Path) -> anyhow::Result<Option<String>> {
 /// Signals are for the program: we stay to tell what came of it. Whether one came.
 pub(super) fn leave_signals_to_the_program() -> std::io::Result<Arc<AtomicBool>> {
     let came = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGQUIT].into_iter().chain(passed_on()) {
+    // What the caller ignores, the program ignores too.
+    let of_terminal = [SIGINT, SIGQUIT].into_iter().filter(|signal| !is_ignored(*signal));
+    for signal in of_terminal.chain(passed_on()) {
         signal_hook::flag::register(signal, Arc::clone(&came))?;
     }
     Ok(came)
@@ -108,15 +133,15 @@ fn passed_on() -> impl Iterator<Item = i32> {
 
 /// Runs it as a child, which writes what it counted into a file.
 fn with_statistics(mut command: Command, program: &Path) -> anyhow::Result<u8> {
-    let counts = output::temporary("--stats", tempfile::NamedTempFile::new)?;
-    command.env("CACHEWISE_STATS", counts.path());
+    let counts = Counts::new()?;
+    command.env("CACHEWISE_STATS", &counts.path);
     leave_signals_to_the_program()?;
     let ended = match ended(&mut command)? {
         Ok(ended) => ended,
         Err(error) => return Ok(not_started(program, &error)),
     };
     // What cannot be told leaves the program's status as it is.
-    match appended(&counts) {
+    match counts.told() {
         Err(why) => output::tell(&format!("cachewise: --stats: {why:#}")),
         Ok(told) if told.is_empty() => {
             output::tell("cachewise: no statistics: the program ended without saying any");
@@ -124,6 +149,43 @@ fn with_statistics(mut command: Command, program: &Path) -> anyhow::Result<u8> {
         Ok(told) => output::tell_all(&told),
     }
     Ok(pass_on(ended))
+}
+
+/// Where processes append what they counted: a file without a name, which ends with this process whatever
+/// happens; where there is no `/proc` to find it by, a temporary file.
+struct Counts {
+    file: File,
+    path: PathBuf,
+    _named: Option<tempfile::TempPath>,
+}
+
+impl Counts {
+    fn new() -> anyhow::Result<Counts> {
+        let flags = rustix::fs::MemfdFlags::CLOEXEC;
+        if let Ok(file) = rustix::fs::memfd_create("cachewise-statistics", flags) {
+            let path = format!("/proc/{}/fd/{}", std::process::id(), file.as_raw_fd());
+            if Path::new(&path).exists() {
+                return Ok(Counts { file: file.into(), path: path.into(), _named: None });
+            }
+        }
+        let named = output::temporary("--stats", tempfile::NamedTempFile::new)?;
+        let (file, path) = named.into_parts();
+        Ok(Counts { file, path: path.to_path_buf(), _named: Some(path) })
+    }
+
+    fn told(mut self) -> anyhow::Result<String> {
+        let why = || self.path.display().to_string();
+        let mut told = Vec::new();
+        self.file.seek(SeekFrom::Start(0)).with_context(why)?;
+        self.file.read_to_end(&mut told).with_context(why)?;
+        if told.is_empty() {
+            // Whether they could have: a limit on the size of files is an error then, and no signal.
+            // SAFETY: nothing is called when it comes.
+            unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
+            self.file.write_all(b"\n").with_context(why)?;
+        }
+        Ok(String::from_utf8_lossy(&told).into_owned())
+    }
 }
 
 /// How a child ended, to which signals were passed on meanwhile; or why it was not started.
@@ -146,16 +208,6 @@ pub(super) fn ended(command: &mut Command) -> std::io::Result<Result<ExitStatus,
     handle.close();
     let _ = pass_on.join();
     Ok(Ok(child.wait()?))
-}
-
-/// What processes appended to a file. Where that is nothing, they could have.
-fn appended(file: &tempfile::NamedTempFile) -> anyhow::Result<String> {
-    let why = || file.path().display().to_string();
-    let told = fs::read(file.path()).with_context(why)?;
-    if told.is_empty() {
-        file.as_file().write_all(b"\n").with_context(why)?;
-    }
-    Ok(String::from_utf8_lossy(&told).into_owned())
 }
 
 /// The status to end with; a program that died of a signal is followed.
@@ -236,65 +288,22 @@ fn places(
     all.map(|place| place.join(library)).collect()
 }
 
-/// The library first, then what was to be preloaded anyway.
-pub(super) fn preload(library: &Path) -> anyhow::Result<OsString> {
+/// What is to be preloaded: the library, after what has to come first.
+pub(super) fn preload(library: &Path, first: &[OsString]) -> anyhow::Result<OsString> {
     if library.as_os_str().as_bytes().iter().any(|byte| matches!(byte, b' ' | b':')) {
         bail!(
             "{}: found a space or a colon in the library's path, where LD_PRELOAD ends a path",
             library.display()
         );
     }
-    let others = std::env::var_os("LD_PRELOAD").filter(|others| !others.is_empty());
-    let all: Vec<OsString> = [library.into()].into_iter().chain(others).collect();
-    Ok(all.join(OsStr::new(":")))
+    Ok(reach::preload(library, first, std::env::var_os("LD_PRELOAD")))
 }
 
-/// Whether a program would have more privilege than its caller.
-pub(super) fn is_privileged(program: &Path) -> bool {
-    fs::metadata(program).is_ok_and(|of| of.permissions().mode() & 0o6000 != 0)
-}
-
-/// Why the dynamic linker will not preload anything into this program.
-pub(super) fn out_of_reach(program: &Path) -> Option<&'static str> {
-    let metadata = fs::metadata(program).ok()?;
-    if metadata.permissions().mode() & 0o6000 != 0 {
-        return Some("a set-user-id program, into which nothing is preloaded");
-    }
-    let mut program = program.to_owned();
-    for _ in 0..=DEEPEST {
-        let bytes = beginning(&program).ok()?;
-        let Some(line) = bytes.strip_prefix(b"#!") else {
-            let alone = is_static(&bytes)?;
-            return alone.then_some("a statically linked program, into which nothing is preloaded");
-        };
-        // A script's interpreter may be a script.
-        let line = line.split(|byte| *byte == b'\n').next()?.trim_ascii();
-        let interpreter = line.split(|byte| byte.is_ascii_whitespace()).next()?;
-        program = PathBuf::from(OsStr::from_bytes(interpreter));
-    }
-    // The kernel will say so.
-    None
-}
-
-/// Interpreters of interpreters that Linux goes through (`exec_binprm`).
-const DEEPEST: usize = 5;
-
-/// What a regular file begins with: an interpreter's name, or headers.
+/// What a regular file begins with.
 fn beginning(file: &Path) -> std::io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    programs::regular(file)?.take(64 << 10).read_to_end(&mut bytes)?;
+    programs::regular(file)?.take(4).read_to_end(&mut bytes)?;
     Ok(bytes)
-}
-
-/// Whether an ELF file for 64 bits asks for no dynamic linker (System V ABI, program header
-/// `PT_INTERP`); `None` for other files.
-fn is_static(bytes: &[u8]) -> Option<bool> {
-    use object::elf::{FileHeader64, PT_INTERP};
-    use object::read::elf::{FileHeader as _, ProgramHeader as _};
-    let header = FileHeader64::<object::LittleEndian>::parse(bytes).ok()?;
-    let endian = header.endian().ok()?;
-    let segments = header.program_headers(endian, bytes).ok()?;
-    Some(!segments.iter().any(|segment| segment.p_type(endian) == PT_INTERP))
 }
 
 #[cfg(test)]
@@ -313,38 +322,11 @@ mod tests {
         assert_eq!(found.last(), Some(&Path::new("/other").join(LIBRARY)));
     }
 
-    /// Two scripts that are each other's interpreter were once the end of the stack.
-    #[test]
-    fn a_circle_of_interpreters_and_files_that_are_none_are_left_to_the_kernel() {
-        let directory = tempfile::tempdir().expect("a directory");
-        let [one, other, pipe] = ["one", "other", "pipe"].map(|name| directory.path().join(name));
-        fs::write(&one, format!("#!{}\n", other.display())).expect("written");
-        fs::write(&other, format!("#!{}\n", one.display())).expect("written");
-        assert_eq!(out_of_reach(&one), None);
-        let name = std::ffi::CString::new(pipe.as_os_str().as_bytes()).expect("no NUL");
-        // SAFETY: the path ends in NUL.
-        assert_eq!(unsafe { libc::mkfifo(name.as_ptr(), 0o600) }, 0);
-        for endless in [pipe.as_path(), Path::new("/dev/zero")] {
-            assert_eq!(out_of_reach(endless), None);
-            fs::write(&one, format!("#!{}\n", endless.display())).expect("written");
-            assert_eq!(out_of_reach(&one), None);
-        }
-    }
-
-    #[test]
-    fn what_no_preload_reaches_is_told_apart() {
-        assert_eq!(is_static(b"\x7FELF\x02\x01 and no more"), None);
-        assert_eq!(is_static(b"text"), None);
-        let own = fs::read(std::env::current_exe().expect("a path")).expect("this program");
-        assert_eq!(is_static(&own), Some(false));
-        assert!(out_of_reach(Path::new("/bin/sh")).is_none());
-    }
-
     #[test]
     fn a_path_that_ld_preload_cannot_hold_is_refused() {
-        assert!(preload(Path::new("/a b/library.so")).is_err());
-        assert!(preload(Path::new("/a:b/library.so")).is_err());
-        let one = preload(Path::new("/a/library.so")).expect("it fits");
+        assert!(preload(Path::new("/a b/library.so"), &[]).is_err());
+        assert!(preload(Path::new("/a:b/library.so"), &[]).is_err());
+        let one = preload(Path::new("/a/library.so"), &[]).expect("it fits");
         assert!(one.to_string_lossy().starts_with("/a/library.so"), "{one:?}");
     }
 }

@@ -8,6 +8,7 @@ pub mod explain;
 pub mod export;
 pub mod list;
 mod program;
+mod reach;
 pub mod redraw;
 pub mod report;
 pub mod run;

@@ -61,7 +61,9 @@ pub fn find(name: &Path) -> Option<PathBuf> {
     let executable = |path: &PathBuf| {
         fs::metadata(path).is_ok_and(|of| of.is_file() && of.permissions().mode() & 0o111 != 0)
     };
-    std::env::split_paths(&std::env::var_os("PATH")?).map(|path| path.join(name)).find(executable)
+    // The C library's own list, where nobody set one.
+    let list = std::env::var_os("PATH").unwrap_or_else(|| "/bin:/usr/bin".into());
+    std::env::split_paths(&list).map(|path| path.join(name)).find(executable)
 }
 
 /// Opens a file that is one: no pipe that never ends, and no device.

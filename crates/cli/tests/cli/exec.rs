@@ -1,6 +1,8 @@
 //! `exec`: what programs get, and each refusal.
 
 use crate::support::{Folder, asked, cachewise, has, refused, said};
+use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
@@ -74,4 +76,101 @@ fn a_pool_under_a_program_is_answered_by_what_takes_its_place() {
         assert_eq!(refusal.out, "");
         has(refusal.line(), &["GLIBC_TUNABLES=glibc.malloc.mmap_max=0:", "cachewise advise"]);
     }
+}
+
+/// What a program is told of the caller's signals, streams and variables is what it is told without the command.
+#[test]
+fn a_program_begins_as_it_would_without_the_command() {
+    let begun = |words: &str, script: &str| {
+        let mut command = match words {
+            "" => Command::new("/bin/sh"),
+            words => {
+                let mut command = asked_beside(words);
+                command.arg("/bin/sh");
+                command
+            }
+        };
+        command.args(["-c", script]);
+        let ignored = || {
+            for signal in [libc::SIGPIPE, libc::SIGINT, libc::SIGQUIT, libc::SIGUSR1] {
+                // SAFETY: nothing is called when it comes.
+                unsafe { libc::signal(signal, libc::SIG_IGN) };
+            }
+            for signal in [libc::SIGTERM, libc::SIGHUP] {
+                // SAFETY: as above.
+                unsafe { libc::signal(signal, libc::SIG_DFL) };
+            }
+            // SAFETY: the program is to begin without it.
+            unsafe { libc::close(0) };
+            Ok(())
+        };
+        // SAFETY: system calls alone, which a forked child may make.
+        said(unsafe { command.pre_exec(ignored) })
+    };
+    let script =
+        "grep -E 'Sig(Ign|Blk)' /proc/$$/status; [ -e /proc/$$/fd/0 ] || echo no stdin; exit 7";
+    let plain = begun("", script).with(7).out;
+    assert!(plain.contains("no stdin"), "{plain}");
+    for words in ["exec --", "exec --stats --"] {
+        assert_eq!(begun(words, script).with(7).out, plain, "{words}");
+    }
+}
+
+#[test]
+fn a_program_is_found_and_run_as_the_c_library_does() {
+    let folder = Folder::new();
+    let script = folder.write("script", "echo from a script; exit 5\n");
+    std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).expect("set");
+    for words in ["exec", "exec --stats"] {
+        let told = said(&mut asked_beside(&format!("{words} -- {script}"))).with(5);
+        assert_eq!(told.out, "from a script\n", "{words}: without a first line that says by what");
+        said(asked_beside(&format!("{words} -- true")).env_remove("PATH")).with(0);
+    }
+}
+
+/// Whatever kills or outlives the command, and whatever limits it.
+#[test]
+fn statistics_leave_no_file_and_change_no_status() {
+    let folder = Folder::new();
+    let temporary = folder.path("");
+    let mut killed = asked_beside("exec --stats -- sh -c");
+    killed.arg("kill -9 $PPID").env("TMPDIR", &temporary);
+    assert_eq!(said(&mut killed).status, None, "it was killed");
+    let mut limited = asked_beside("exec --stats -- sh -c");
+    limited.arg("exit 3").env("TMPDIR", &temporary);
+    let limit = || {
+        let none = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+        // SAFETY: `none` is readable.
+        unsafe { libc::setrlimit(libc::RLIMIT_FSIZE, &raw const none) };
+        Ok(())
+    };
+    // SAFETY: a system call alone, which a forked child may make.
+    said(unsafe { limited.pre_exec(limit) }).with(3);
+    assert_eq!(folder.names(), [""; 0]);
+}
+
+/// A script that configures takes any word on stderr of a compiler for an error.
+#[test]
+fn what_is_wrong_with_the_profile_is_said_once_for_all_processes() {
+    let folder = Folder::new();
+    let profile = folder.write("damaged.profile", "cachewise-profile 1\n");
+    let mut exec = asked_beside("exec -- sh -c");
+    exec.arg("/bin/true; /bin/true; /bin/ls >/dev/null").env("CACHEWISE_PROFILE", profile);
+    let told = said(&mut exec).with(0);
+    assert_eq!(told.err.matches("profile ignored").count(), 1, "{told:?}");
+    assert_eq!(told.err.lines().count(), 1, "{told:?}");
+}
+
+#[test]
+fn a_program_with_a_sanitizer_runs() {
+    let folder = Folder::new();
+    let source = folder.write(
+        "p.c",
+        "#include <string.h>\n#include <stdio.h>\nint main(int c, char **v) {\n\
+        char b[64]; memset(b, 0, 64); memcpy(b, v[0], 3); return puts(\"runs\") < 0; }\n",
+    );
+    let program = folder.path("sanitized");
+    said(Command::new("cc").args(["-fsanitize=address", "-o", &program, &source])).with(0);
+    let told = said(&mut asked_beside(&format!("exec -- {program}"))).with(0);
+    assert_eq!((&*told.out, &*told.err), ("runs\n", ""));
 }
