@@ -13,7 +13,6 @@ Row: TypeAlias = dict[str, Any]
 Patterns: TypeAlias = "str | os.PathLike[str] | Iterable[str | os.PathLike[str]]"
 
 SCHEMA = 2
-_STATES = {"askew": "misaligned", "alike": "4K-aliased", "above": "above 2^n"}  # of schema 1
 _PARTS = ("operation", "reader", "bystander")
 # As `cachewise` has them: rounds without which there is no interval, and the least difference of interest.
 _LEAST_ROUNDS, _MARGIN = 6, 0.01
@@ -62,11 +61,11 @@ class RecordError(ValueError):
     """A file that is no whole record; the message names it, and the line where there is one."""
 
 
-def read(path: "str | os.PathLike[str]") -> list[Row]:
-    """The objects of one record, header first and end last; refused if it is not whole."""
+def read(path: "str | os.PathLike[str]") -> list[list[Row]]:
+    """The objects of each record of a file, header first and end last; refused if one is not whole."""
     path = Path(path)
     opened = gzip.open if path.suffix == ".gz" else open
-    objects = []
+    found: list[list[Row]] = [[]]
     try:
         with opened(path, "rt", encoding="utf-8") as lines:
             for number, line in enumerate(lines, 1):
@@ -76,23 +75,35 @@ def read(path: "str | os.PathLike[str]") -> list[Row]:
                     raise RecordError(f"{path}: line {number}: found no JSON ({error})") from None
                 if not isinstance(item, dict):
                     raise RecordError(f"{path}: line {number}: found no object")
-                objects.append(item)
+                if found[-1] and found[-1][-1].get("type") == "end":
+                    found.append([])
+                found[-1].append(item)
     except (EOFError, gzip.BadGzipFile, UnicodeDecodeError) as error:
         raise RecordError(f"{path}: {error}; accepted a record, .jsonl or .jsonl.gz") from None
+    for objects in found:
+        _check(path, objects)
+    return found
+
+
+def _check(path: Path, objects: list[Row]) -> None:
     if not objects or objects[0].get("type") != "header":
         raise RecordError(f"{path}: found no header in line 1, accepted a record of cachewise")
     schema = objects[0].get("schema")
-    if not isinstance(schema, int) or not 1 <= schema <= SCHEMA:
-        raise RecordError(f"{path}: found schema {schema!r}, accepted 1 to {SCHEMA}")
+    if schema != SCHEMA:
+        raise RecordError(f"{path}: found schema {schema!r}, accepted {SCHEMA}")
     rows = sum(item.get("type") == "row" for item in objects)
     end = objects[-1]
     if end.get("type") != "end" or end.get("rows") != rows:
         raise RecordError(f"{path}: found no end that counts its {rows} rows: it was never finished")
-    return objects
 
 
 def _rows(path: Path) -> Iterator[Row]:
-    header, *objects = read(path)
+    for objects in read(path):
+        yield from _rows_of(path, objects)
+
+
+def _rows_of(path: Path, objects: list[Row]) -> Iterator[Row]:
+    header, *objects = objects
     machine = header["machine"]
     of_record = {
         "record": os.fspath(path),
@@ -108,22 +119,19 @@ def _rows(path: Path) -> Iterator[Row]:
     for item in objects:
         if item["type"] == "row":
             try:
-                yield dict.fromkeys(COLUMNS) | of_record | _row(item, header["schema"])
+                yield dict.fromkeys(COLUMNS) | of_record | _row(item)
             except (KeyError, TypeError) as error:
                 raise RecordError(f"{path}: a row without {error}") from None
 
 
-def _row(item: Row, schema: int) -> Row:
+def _row(item: Row) -> Row:
     cell = item["cell"]
-    state = cell["state"]
-    if schema == 1:
-        state = _STATES.get(state, state)
     row = {name: cell.get(name) for name in ("operation", "size", "source", "destination", "reader", "bystander")}
     row |= {
-        "state": state,
+        "state": cell["state"],
         "experiment": item["experiment"],
         "axes": _text(cell.get("axes")),
-        "candidate": item["candidate" if schema > 1 else "contestant"],
+        "candidate": item["candidate"],
         "reference": item["reference"],
         "calls": item["calls"],
         "rounds": len(item["operation_ns"]),

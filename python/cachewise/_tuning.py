@@ -50,7 +50,7 @@ class Tuning:
     def __init__(self, record: "str | os.PathLike[str]", profile: "str | os.PathLike[str] | None" = None):
         self.record = Path(record)
         self.profile = None if profile is None else Path(profile)
-        objects = read(self.record)
+        [objects] = read(self.record)
         self.verdicts: list[str] = list(objects[-1].get("verdicts") or [])
         self.decisions: list[dict[str, Any]] = [
             decision for item in objects if item["type"] == "decisions" for decision in item.get("kernels") or []

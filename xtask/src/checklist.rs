@@ -9,6 +9,7 @@
 
 use crate::command::files_in;
 use anyhow::{Result, bail, ensure};
+use cachewise_measure::record;
 use fs_err as fs;
 use regex_lite::Regex;
 use std::collections::{BTreeMap, BTreeSet};
@@ -70,9 +71,12 @@ pub fn run() -> Result<()> {
     let listed = items_of_list(&fs::read_to_string(root.join("docs/checklist.md"))?);
     let text = fs::read_to_string(root.join("docs/findings.md"))?;
     let findings = findings(&text);
-    let records = files_in(&root.join("record"), "", "")?;
+    let mut names: Vec<String> =
+        record::folder(&root.join("record"), |_| true)?.into_iter().map(|(name, _)| name).collect();
+    let others = files_in(&root.join("record"), "", "")?;
+    names.extend(others.iter().filter_map(|file| Some(file.file_stem()?.to_str()?.to_owned())));
     let records: Vec<(String, usize)> =
-        records.iter().filter_map(|file| name_and_cpu(file.file_name()?.to_str()?)).collect();
+        names.iter().filter_map(|name| name_and_cpu(name)).collect();
     let there = |name: &str| records.iter().any(|(known, _)| known == name);
     let mut missing = Vec::new();
     for (first, cpu, names) in &findings.figures {
@@ -123,9 +127,9 @@ pub fn run() -> Result<()> {
     Ok(())
 }
 
-/// `2026-11-22-page-fault-zen5-guest.jsonl.gz` is the record `page-fault` of the fourth CPU.
+/// `2026-11-22-page-fault-zen5-guest` is the record `page-fault` of the fourth CPU.
 fn name_and_cpu(file: &str) -> Option<(String, usize)> {
-    let (stem, _) = file.split_once("-guest.")?;
+    let stem = file.strip_suffix("-guest")?;
     let name_and_cpu = stem.get("2026-11-22-".len()..)?;
     IN_NAMES.iter().enumerate().find_map(|(cpu, of_cpu)| {
         Some((name_and_cpu.strip_suffix(of_cpu)?.strip_suffix('-')?.to_owned(), cpu))
@@ -255,11 +259,11 @@ mod tests {
             of("| 003.14 | c | 4 | - | 1.9, by a small program | - | 1 | refuted | page-fault |\n");
         assert_eq!(small.figures, [("003.14".to_owned(), 3, vec!["page-fault".to_owned()])]);
         assert_eq!(
-            name_and_cpu("2026-11-22-page-fault-cascade-lake-guest.txt"),
+            name_and_cpu("2026-11-22-page-fault-cascade-lake-guest"),
             Some(("page-fault".to_owned(), 1))
         );
         // No part of a record's name is a record.
-        assert_ne!(name_and_cpu("2026-11-22-page-fault-zen5-guest.jsonl.gz").unwrap().0, "page");
+        assert_ne!(name_and_cpu("2026-11-22-page-fault-zen5-guest").unwrap().0, "page");
         assert_eq!(name_and_cpu("README.md"), None);
     }
 }

@@ -15,13 +15,13 @@ use std::process::Command;
 pub struct Install {
     /// The tree that the files will be used in
     #[arg(long, value_name = "DIR", default_value = "/usr/local")]
-    prefix: PathBuf,
+    pub(crate) prefix: PathBuf,
     /// Directory for libraries; relative to the prefix unless absolute
     #[arg(long, value_name = "DIR", default_value = "lib")]
-    libdir: PathBuf,
+    pub(crate) libdir: PathBuf,
     /// Put the tree under this directory instead, as packagers do; no file names it
     #[arg(long, value_name = "DIR")]
-    destdir: Option<PathBuf>,
+    pub(crate) destdir: Option<PathBuf>,
 }
 
 /// What is exported, for the static library, which has no list of its own.
@@ -32,12 +32,24 @@ pub fn run(args: &Install) -> Result<()> {
     let prefix = &args.prefix;
     let found = prefix.display();
     ensure!(prefix.is_absolute(), "--prefix: found {found}, accepted an absolute path");
-    // Each library by itself, so that none is built with another package's features.
-    for package in ["cachewise-cli", "cachewise-pool-capi", "cachewise-preload-stats"] {
+    for package in PACKAGES {
         built(package)?;
     }
-    built("cachewise-capi")?;
-    let release = built("cachewise-preload")?;
+    placed(args, &release()?)
+}
+
+/// What is installed comes from these. Each is built by itself, so that none has another's features.
+pub(crate) const PACKAGES: [&str; 5] = [
+    "cachewise-cli",
+    "cachewise-pool-capi",
+    "cachewise-preload-stats",
+    "cachewise-capi",
+    "cachewise-preload",
+];
+
+/// Puts what was built in that directory where it belongs.
+pub(crate) fn placed(args: &Install, release: &Path) -> Result<()> {
+    let prefix = &args.prefix;
     let libdir = prefix.join(&args.libdir);
     let staged = |path: &Path| match &args.destdir {
         // An absolute path joined would replace the directory.
@@ -46,8 +58,8 @@ pub fn run(args: &Install) -> Result<()> {
     };
     let (libraries, headers) = (staged(&libdir), staged(&prefix.join("include")));
     let (programs, manual) = (staged(&prefix.join("bin")), staged(&prefix.join("share/man/man1")));
-    let pkgconfig = libraries.join("pkgconfig");
-    for directory in [&libraries, &headers, &pkgconfig, &programs, &manual] {
+    let (pkgconfig, cmake) = (libraries.join("pkgconfig"), libraries.join("cmake/cachewise"));
+    for directory in [&libraries, &headers, &pkgconfig, &cmake, &programs, &manual] {
         fs::create_dir_all(directory)?;
     }
     let version = env!("CARGO_PKG_VERSION");
@@ -72,7 +84,7 @@ pub fn run(args: &Install) -> Result<()> {
     ] {
         let file = format!("{name}.h");
         let header = root().join("crates").join(package).join("include").join(&file);
-        let one_object = static_library(&release.join(built), &header, name, &release)?;
+        let one_object = static_library(&release.join(built), &header, name, release)?;
         place(&one_object, &libraries.join(format!("lib{name}.a")), 0o644)?;
         place(&header, &headers.join(&file), 0o644)?;
         let text = package_file(name, about, prefix, &libdir);
@@ -85,12 +97,51 @@ pub fn run(args: &Install) -> Result<()> {
     for page in files_in(&pages, "", "")? {
         place(&page, &manual.join(page.file_name().context("a page's name")?), 0o644)?;
     }
+    for (name, text) in cmake_files(prefix, &libdir) {
+        put(&cmake.join(name), |new| fs::write(new, &text))?;
+    }
+    for (shell, file) in [
+        ("bash", "share/bash-completion/completions/cachewise"),
+        ("zsh", "share/zsh/site-functions/_cachewise"),
+        ("fish", "share/fish/vendor_completions.d/cachewise.fish"),
+    ] {
+        let file = staged(&prefix.join(file));
+        fs::create_dir_all(file.parent().context("a folder")?)?;
+        let text = printed(Command::new(&program).args(["completions", shell]))?;
+        put(&file, |new| fs::write(new, &text))?;
+    }
     Ok(())
 }
 
-/// Builds a package for release; returns the directory that it is in.
+/// What `find_package(cachewise)` reads: the targets `cachewise::cachewise` and `cachewise::pool`.
+fn cmake_files(prefix: &Path, libdir: &Path) -> [(&'static str, String); 2] {
+    let version = env!("CARGO_PKG_VERSION");
+    let (include, libdir) = (prefix.join("include"), libdir.display());
+    let target = |name: &str, library: &str| {
+        format!(
+            "if(NOT TARGET cachewise::{name})\n  add_library(cachewise::{name} SHARED IMPORTED)\n  \
+             set_target_properties(cachewise::{name} PROPERTIES\n    \
+             IMPORTED_LOCATION \"{libdir}/lib{library}.so\"\n    \
+             INTERFACE_INCLUDE_DIRECTORIES \"{}\")\nendif()\n",
+            include.display()
+        )
+    };
+    let config = target("cachewise", "cachewise") + &target("pool", "cachewise_pool");
+    let compatible = format!(
+        "set(PACKAGE_VERSION \"{version}\")\nif(PACKAGE_FIND_VERSION VERSION_GREATER PACKAGE_VERSION)\n  \
+         set(PACKAGE_VERSION_COMPATIBLE FALSE)\nelse()\n  set(PACKAGE_VERSION_COMPATIBLE TRUE)\nendif()\n"
+    );
+    [("cachewise-config.cmake", config), ("cachewise-config-version.cmake", compatible)]
+}
+
+/// Builds a package for release.
 pub(crate) fn built(package: &str) -> Result<PathBuf> {
     command::run(cargo("build --release -p").arg(package).current_dir(root()))?;
+    release()
+}
+
+/// The directory of what is built for release.
+fn release() -> Result<PathBuf> {
     let mut metadata = cargo("metadata --format-version 1 --no-deps");
     let metadata = printed(metadata.current_dir(root()))?;
     let metadata: serde_json::Value = serde_json::from_str(&metadata)?;

@@ -14,7 +14,7 @@
 //!
 //! **Widest vector by default.** On Cascade Lake too, whose clock is said to drop for zmm work:
 //! copies of 512 bytes to 8 KiB take 0.74-0.86 of libc's time with zmm, 0.87-1.09 with ymm
-//! (`record/2026-11-22-tune-quick-cascade-lake-guest.jsonl.gz`).
+//! (`tune --quick` of 2026-11-22).
 //!
 //! **`rep movsb` and `rep stosb` on Intel only, where both ERMS and FSRM are told,** from 4 KiB
 //! on (Intel Optimization Reference Manual, Enhanced REP MOVSB and STOSB Operation). On AMD

@@ -13,7 +13,7 @@ fn records() -> Vec<(String, Record)> {
     for (name, record) in stored::records() {
         let Some(experiment) = record.experiment().map(str::to_owned) else { continue };
         let is_new = found.iter().all(|(known, _)| *known != experiment);
-        if name.ends_with("guest.jsonl.gz")
+        if name.ends_with("guest")
             && registry::find(&experiment).is_ok_and(|known| known.has_sentences())
             && is_new
         {

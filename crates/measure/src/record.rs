@@ -21,12 +21,12 @@ mod writing;
 
 pub use figure::{Figure, FigureKind};
 pub use histogram::Histogram;
-pub use reading::{MOST_BYTES, RecordError, bytes, read, read_text};
+pub use reading::{MOST_BYTES, RecordError, bytes, folder, read, read_all, read_text};
 pub use row::{CellKey, PART_NOISE, Row, State, by_cell, distinct, groups, made_up, total_ns};
 pub use threads::paying;
 pub use writing::{Writer, is_special, write_file};
 
-/// The schema written by this version; newer ones are refused, older ones are read.
+/// The schema written by this version; others are refused.
 pub const SCHEMA_VERSION: u32 = 2;
 
 /// The first line: under which circumstances.
@@ -161,7 +161,7 @@ pub struct Record {
     pub rows: Vec<Row>,
     /// Remarks.
     pub notes: Vec<Note>,
-    /// What was decided from the rows; nothing in records of schema 1.
+    /// What was decided from the rows; nothing unless a tuning made it.
     pub decisions: Decisions,
     /// The end; there is one in every record that was read.
     pub end: Option<End>,

@@ -153,7 +153,7 @@ impl PairedRatio {
         }
     }
 
-    /// Whether it is a ratio of times with an interval around it: records of schema 1 have others.
+    /// Whether it is a ratio of times with an interval around it.
     pub fn is_sound(&self) -> bool {
         self.median > 0.0 && self.low > 0.0 && self.low <= self.high
     }

@@ -122,29 +122,6 @@ fn cell(purpose: Purpose, key: &CellKey) -> Option<Cell> {
     Some(cell)
 }
 
-/// The cells that a record of schema 1 has rows for: its states were not restored, and the destination
-/// is where the last call left it, so mostly in the cache.
-fn old_cells(key: &CellKey) -> Vec<Cell> {
-    let (Some(operation), Ok(size)) =
-        (Operation::from_name(&key.operation), usize::try_from(key.size))
-    else {
-        return Vec::new();
-    };
-    let plain = Cell::new(operation, size, Destination::Cached);
-    let lying = |layout| Cell { layout, after: plan::after(operation), ..plain };
-    match &key.state {
-        State::Warm => vec![lying(Layout::Aligned)],
-        State::Misaligned => vec![lying(Layout::Misaligned)],
-        State::Aliased => vec![lying(Layout::Aliased)],
-        State::Overlap => vec![lying(Layout::OverlapUp), lying(Layout::OverlapDown)],
-        State::Beside => {
-            let bytes = usize::try_from(key.bystander.unwrap_or(0)).unwrap_or(0);
-            vec![Cell { after: After::Bystander(bytes), ..plain }]
-        }
-        _ => Vec::new(),
-    }
-}
-
 impl Evidence {
     /// The rows of a record.
     #[must_use]
@@ -192,37 +169,21 @@ impl Evidence {
         rows
     }
 
-    /// What rows show, and whether they are of a tuning of today.
+    /// What rows show.
     #[must_use]
-    pub fn of_rows(rows: &[Row]) -> (Evidence, bool) {
-        let is_today = |row: &Row| {
-            row.experiment == "tune"
-                && matches!(row.cell.destination, Some(Residency::Cached | Residency::Evicted))
-        };
-        let today = rows.iter().any(is_today);
+    pub fn of_rows(rows: &[Row]) -> Evidence {
         let mut evidence = Evidence::default();
         for row in rows.iter().filter(|row| !row.dropped) {
-            let Some((purpose, _)) = NAMES.iter().find(|(_, name)| *name == row.experiment) else {
-                continue;
-            };
-            let cells = match (today, *purpose) {
-                (true, purpose) => cell(purpose, &row.cell).into_iter().collect(),
-                (false, Purpose::Race) => old_cells(&row.cell),
-                (false, _) => Vec::new(),
-            };
-            for cell in cells {
-                // The first release's race had its bystanders among its cells.
-                let purpose = match (cell.after, *purpose) {
-                    (After::Bystander(_), Purpose::Race) => Purpose::Hints,
-                    (_, purpose) => purpose,
-                };
-                add(evidence.logs.entry(purpose).or_default().entry(cell).or_default(), row);
+            let named = NAMES.iter().find(|(_, name)| *name == row.experiment);
+            let Some((purpose, _)) = named else { continue };
+            if let Some(cell) = cell(*purpose, &row.cell) {
+                add(evidence.logs.entry(*purpose).or_default().entry(cell).or_default(), row);
             }
         }
         for logs in evidence.logs.values_mut() {
             logs.retain(|_, log| !log.reference.is_empty());
         }
-        (evidence, today)
+        evidence
     }
 }
 
@@ -275,7 +236,7 @@ pub fn facts(header: &Header) -> Facts {
 /// # Errors
 /// [`LabError::Nothing`] for a record that no tuning wrote.
 pub fn decide_again(rows: &[Row], facts: Facts, previous: &[Decision]) -> Result<Tuning, LabError> {
-    let (evidence, today) = Evidence::of_rows(rows);
+    let evidence = Evidence::of_rows(rows);
     if evidence.of(Purpose::Race).next().is_none() {
         return Err(LabError::Nothing(
             "the record has no rows of a tuning (experiment `tune`)".to_owned(),
@@ -286,7 +247,7 @@ pub fn decide_again(rows: &[Row], facts: Facts, previous: &[Decision]) -> Result
     // A record may have raced one that is called otherwise now.
     entries.iter_mut().for_each(|(_, name)| *name = entry::now_called(name).to_owned());
     for operation in OPERATIONS {
-        let mut field = field(operation, &evidence, &facts, previous, today);
+        let mut field = field(operation, &evidence, &facts, previous);
         field.have_entries(&entries);
         field.remember(&evidence);
         refuse(&mut field, &evidence);
@@ -301,32 +262,21 @@ pub fn decide_again(rows: &[Row], facts: Facts, previous: &[Decision]) -> Result
 }
 
 /// An operation's race as a record has it; of one that it has none of, libc alone.
-fn field(
-    operation: Operation,
-    evidence: &Evidence,
-    facts: &Facts,
-    previous: &[Decision],
-    today: bool,
-) -> Field {
+fn field(operation: Operation, evidence: &Evidence, facts: &Facts, previous: &[Decision]) -> Field {
     let logs: Vec<(&Cell, &Log)> =
         evidence.of(Purpose::Race).filter(|(cell, _)| cell.operation == operation).collect();
     let took_part = |name: &str| logs.iter().any(|(_, log)| log.others.contains_key(name));
     let kernels = TABLE.iter().filter(|kernel| took_part(kernel.name)).map(Competitor::of);
     let arms: Vec<Competitor> = std::iter::once(Competitor::libc()).chain(kernels).collect();
     let top = logs.iter().map(|(cell, _)| cell.size).max().unwrap_or(FIRST_SIZE as usize);
-    // States that no round of it is of were not measured then; the first release's grid were octaves,
-    // and all rounds of a cell one epoch.
+    // States that no round of it is of were not measured then.
     let mut sizes = plan::grid(top);
     let measured = |size: &usize| logs.iter().any(|(cell, _)| cell.size == *size);
     // Half octaves ended at 8 MiB for a while, whatever the largest size.
-    sizes.retain(|size| size.is_power_of_two() || today && measured(size));
+    sizes.retain(|size| size.is_power_of_two() || measured(size));
     let mut views = plan::views(operation, facts);
     views.retain(|view| logs.iter().any(|(cell, _)| view.holds(cell)));
-    let mut field = Field::new(operation, arms, (sizes, views), facts, previous);
-    if !today {
-        field.floor = 0.012;
-    }
-    field
+    Field::new(operation, arms, (sizes, views), facts, previous)
 }
 
 /// Takes out what the record's referee saw fail.

@@ -71,8 +71,6 @@ pub(super) struct Field {
     pub refused: Vec<Vec<bool>>,
     /// The previous profile's arm per size.
     previous: Vec<Option<usize>>,
-    /// What no number of rounds removes.
-    pub floor: f64,
     /// From how many rounds on an arm's scatter is its own.
     own: Option<usize>,
 }
@@ -120,7 +118,6 @@ impl Field {
             handed_over_to: facts.l1,
             below_libc: arms.iter().position(|arm| below_libc == Some(&*arm.name)),
             refused: vec![vec![false; sizes.len()]; arms.len()],
-            floor: FLOOR,
             own: (facts.hosts > 1).then_some(OWN),
             live,
             previous: previous.collect(),
@@ -206,7 +203,7 @@ impl Field {
     fn of_handed_over(&self, size: usize) -> Estimate {
         let near = self.near(size).flat_map(|other| off_median(&self.handed_over[other]));
         let pooled = pooled(&near.collect::<Vec<_>>(), TOLD).unwrap_or(UNKNOWN);
-        Estimate::pooled(&self.handed_over[size], pooled, self.floor)
+        Estimate::pooled(&self.handed_over[size], pooled, FLOOR)
     }
 
     /// What a decision for libc is shown to cost at a size, as a logarithm over a direct call: the library's
@@ -304,7 +301,7 @@ impl Field {
                     let off = near().flat_map(|size| off_median(&rounds[view][size].concat()));
                     pooled(&off.collect::<Vec<_>>(), least)
                 });
-                let estimate = |middle: Middle| middle.pooled(own.unwrap_or(of_all), self.floor);
+                let estimate = |middle: Middle| middle.pooled(own.unwrap_or(of_all), FLOOR);
                 let middles = || {
                     let layouts = [0, 1].map(|lying| {
                         let rounds = from.iter().flat_map(|at| &rounds[view][*at][lying]);
@@ -390,9 +387,7 @@ impl Field {
         self.live(size).iter().all(|arm| {
             // Of whole states: a layout alone, with half of the rounds, would ask for twice as many.
             let worst = self.proven(*arm, size).reduce(Estimate::worse);
-            worst.is_none_or(|worst| {
-                is_plenty(self.value(*arm, size).rounds, worst.error, self.floor)
-            })
+            worst.is_none_or(|worst| is_plenty(self.value(*arm, size).rounds, worst.error, FLOOR))
         })
     }
 

@@ -83,12 +83,7 @@ fn from_profile(path: &Path, machine: &Machine) -> anyhow::Result<Advice> {
             _ => Advice::CannotTell(format!("{because}; `cachewise tune` measures longer")),
         });
     }
-    let mut rows = tuned.library();
-    if rows.is_empty() {
-        // Tunings of schema 1 have the library among their rows.
-        rows.clone_from(&record.rows);
-    }
-    let advice = Advice::of_library(&rows, &libc);
+    let advice = Advice::of_library(&tuned.library(), &libc);
     // What was shown of a setting is less than the library, and no program has to be started otherwise.
     Ok(match (advice, super::export::tried(path, &profile)) {
         (Advice::LibcIsFine(_) | Advice::CannotTell(_), Some((setting, Answer::Yes, because))) => {

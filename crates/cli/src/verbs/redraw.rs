@@ -7,8 +7,6 @@ use cachewise_experiments::said;
 use cachewise_measure::{Record, record};
 use cachewise_report::html::{self, Sheet};
 use cachewise_report::{Said, plot, text};
-use cachewise_tune::again::{decide_again, facts};
-use cachewise_tune::recording;
 use cachewise_tune::say::Tuned;
 use std::path::Path;
 
@@ -22,19 +20,29 @@ pub struct Loaded {
 }
 
 impl Loaded {
-    /// Reads a record. A tuning's of schema 1, which does not say
-    /// what was decided, is decided from its rows again.
+    /// Reads a record; of a file with several, `FILE#EXPERIMENT`.
     pub fn read(path: &Path) -> anyhow::Result<Loaded> {
-        let mut record = record::read(path)?;
-        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        if record.header.schema == 1
-            && record.decisions.kernels.is_empty()
-            && let Ok(tuning) = decide_again(&record.rows, facts(&record.header), &[])
-        {
-            record.decisions = recording::decisions(&tuning);
-        }
-        Ok(Loaded { name, record })
+        Ok(Loaded { name: named(path), record: record::read(path)? })
     }
+
+    /// Reads every record of a file; of one that `FILE#EXPERIMENT` names, that one.
+    pub fn read_all(path: &Path) -> anyhow::Result<Vec<Loaded>> {
+        if !path.exists() {
+            return Ok(vec![Loaded::read(path)?]);
+        }
+        let all = record::read_all(path)?;
+        let several = all.len() > 1;
+        let loaded = |record: Record| match record.experiment().filter(|_| several) {
+            Some(experiment) => Loaded { name: format!("{}#{experiment}", named(path)), record },
+            None => Loaded { name: named(path), record },
+        };
+        Ok(all.into_iter().map(loaded).collect())
+    }
+}
+
+/// A file's name without its folder.
+fn named(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
 /// The page of those records.

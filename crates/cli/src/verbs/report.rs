@@ -15,8 +15,10 @@ pub fn run(args: &Report) -> anyhow::Result<u8> {
         return splice_all(&args.splice, args.check);
     }
     output::check_all(&[args.output.as_deref(), args.csv.as_deref()])?;
-    let all: Vec<Loaded> =
-        args.records.iter().map(|path| Loaded::read(path)).collect::<anyhow::Result<_>>()?;
+    let mut all = Vec::new();
+    for path in &args.records {
+        all.extend(Loaded::read_all(path)?);
+    }
     warn_of_mixed_machines(&all);
     if let Some(path) = &args.output {
         output::write(path, redraw::page(&all)?.as_bytes())?;

@@ -1,208 +1,213 @@
-//! No circle of files in a crate: who reads one reads what it uses, and is done.
+//! How the sources hang together: no circle of files in a crate, so that who reads one reads what it
+//! uses, and is done; no clock outside `measure`; no record that nobody names; no long sentence.
 //!
 //! A file uses another where it names what the other defines, in a macro's text too. What a file only
 //! passes on (`pub use`) is used by whoever names it there. A parent and its children are files like any
 //! others; `mod child;` alone is no use. Tests inside of files are left out.
 
-use crate::support::root;
-use regex_lite::Regex;
+use crate::support::{names, root};
+use proc_macro2::{Delimiter, TokenStream, TokenTree};
+use quote::ToTokens;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::Path;
-use std::sync::LazyLock;
+use std::path::{Path, PathBuf};
+use syn::{Attribute, Item, UseTree, Visibility};
 
 /// A module by its names from the root of the crate on, or a path to something in one.
 type Names = Vec<String>;
-
-/// Files by their modules.
-type Uses = BTreeMap<Names, BTreeSet<Names>>;
-
-/// The paths and signs of a program: a path is one of them, a macro's with its `!`. None of comments, of
-/// strings, and of whom things are visible to.
-fn tokens(text: &str) -> Vec<&str> {
-    static TOKEN: LazyLock<Regex> = LazyLock::new(|| {
-        let comment = r"//.*|/\*(?s:.*?)\*/";
-        let string = r##"b?r"[^"]*"|b?r#+"(?s:.*?)"#+|"(?:\\(?s:.)|[^"\\])*""##;
-        let character = r"'(?:\\.[^']*|[^'\\])'|'\w+";
-        let visibility = r"\((?:super|crate|in [\w:]+)\)";
-        let token = r"\w+(?:::\w+)*(?:!\B)?|::|\S";
-        let all = [comment, string, character, visibility, token].join("|");
-        Regex::new(&all).expect("an expression")
-    });
-    let is_left_out = |token: &&str| {
-        token.starts_with(['\'', '"'])
-            || token.ends_with('"')
-            || token.len() > 1 && token.starts_with(['/', '('])
-    };
-    TOKEN.find_iter(text).map(|found| found.as_str()).filter(|token| !is_left_out(token)).collect()
-}
-
-/// A token as a path.
-fn names(token: &str) -> Names {
-    token.split("::").map(str::to_owned).collect()
-}
-
-/// Behind the bracket that closes the one at a place.
-fn behind(tokens: &[&str], open: usize) -> usize {
-    let mut depth = 0;
-    let closes = |token: &&str| {
-        depth += i32::from(["{", "(", "["].contains(token));
-        depth -= i32::from(["}", ")", "]"].contains(token));
-        depth == 0
-    };
-    tokens[open..].iter().position(closes).map_or(tokens.len(), |length| open + length + 1)
-}
-
-/// Without what is compiled for tests alone.
-fn of_the_program<'t>(tokens: &[&'t str]) -> Vec<&'t str> {
-    let (mut kept, mut at) = (Vec::new(), 0);
-    while at < tokens.len() {
-        let is = |what: &[&str]| tokens[at..].starts_with(what);
-        if !is(&["#", "[", "cfg", "(", "test"]) && !is(&["#", "[", "cfg", "(", "all", "(", "test"])
-        {
-            kept.push(tokens[at]);
-            at += 1;
-            continue;
-        }
-        while tokens.get(at) == Some(&"#") {
-            at = behind(tokens, at + 1);
-        }
-        let imports = tokens[at..].iter().find(|token| **token != "pub") == Some(&"use");
-        let ends = |token: &&str| *token == ";" || (*token == "{" && !imports);
-        let end = tokens[at..].iter().position(ends).map_or(tokens.len(), |length| at + length);
-        at = if tokens.get(end) == Some(&"{") { behind(tokens, end) } else { end + 1 };
-    }
-    kept
-}
 
 /// What a file names, by paths from the root of the crate on.
 #[derive(Default)]
 struct File {
     /// What it uses; the last name may be `*`, or end in `!`.
-    named: BTreeSet<Names>,
+    used: BTreeSet<Names>,
     /// What it passes on: by the name there, which may be `*`.
     passed_on: Vec<(String, Names)>,
     macros: BTreeSet<String>,
     /// Every word in it that is no import and no definition.
     words: BTreeSet<String>,
+    /// Paths with the module that they stand in.
+    paths: Vec<(Names, Names)>,
+    aliases: BTreeMap<String, Names>,
 }
 
-/// The paths of a `use`, with the name that each has here, up to the sign that ends them.
-fn imports<'t>(
-    tokens: &mut impl Iterator<Item = &'t str>,
-    mut path: Names,
-    into: &mut Vec<(Names, String)>,
-) -> &'t str {
-    let mut name = None;
-    loop {
-        match tokens.next().unwrap_or(";") {
-            "{" => {
-                while imports(&mut *tokens, path.clone(), into) == "," {}
-                name = None;
-            }
-            "as" => name = tokens.next().map(str::to_owned),
-            "self" if !path.is_empty() => name = path.last().cloned(),
-            "::" => {}
-            end @ ("," | "}" | ";") => {
-                into.extend(name.map(|name| (path, name)));
-                return end;
-            }
-            token => {
-                path.extend(names(token));
-                name = path.last().cloned();
+/// A file and the modules of its crate, while it is read.
+struct Reading<'a> {
+    module: &'a Names,
+    modules: &'a BTreeSet<Names>,
+    file: File,
+}
+
+fn is_for_tests(attributes: &[Attribute]) -> bool {
+    let text = |one: &Attribute| one.meta.to_token_stream().to_string().replace(' ', "");
+    attributes
+        .iter()
+        .map(text)
+        .any(|text| text.starts_with("cfg(test") || text.starts_with("cfg(all(test"))
+}
+
+impl Reading<'_> {
+    fn items(&mut self, here: &Names, items: &[Item]) {
+        for item in items {
+            match item {
+                Item::Use(item) if !is_for_tests(&item.attrs) => {
+                    let mut found = Vec::new();
+                    imports(&item.tree, &mut Vec::new(), &mut found);
+                    let is_passed = !matches!(item.vis, Visibility::Inherited);
+                    found
+                        .into_iter()
+                        .for_each(|(path, name)| self.import(here, path, name, is_passed));
+                }
+                Item::Mod(item) if !is_for_tests(&item.attrs) => {
+                    let inside = [&here[..], &[item.ident.to_string()]].concat();
+                    if let Some((_, items)) = &item.content {
+                        self.items(&inside, items);
+                    }
+                }
+                Item::Use(_) | Item::Mod(_) => {}
+                Item::Fn(item) if is_for_tests(&item.attrs) => {}
+                Item::Impl(item) if is_for_tests(&item.attrs) => {}
+                Item::Const(item) if is_for_tests(&item.attrs) => {}
+                Item::Macro(item) => {
+                    self.file.macros.extend(item.ident.as_ref().map(ToString::to_string));
+                    self.tokens(here, item.mac.to_token_stream());
+                }
+                other => self.tokens(here, other.to_token_stream()),
             }
         }
     }
-}
 
-impl File {
-    /// Reads a module's file. `modules` are all of the crate's.
-    fn read(module: &Names, text: &str, modules: &BTreeSet<&Names>) -> File {
-        let tokens = of_the_program(&tokens(text));
-        let mut file = File::default();
-        let (mut aliases, mut paths) = (BTreeMap::new(), Vec::new());
-        // Modules inside of the file, with their ends.
-        let mut inner: Vec<(usize, &str)> = Vec::new();
-        let mut at = 0;
-        while let [token, next, ..] = tokens[at..] {
-            inner.retain(|(end, _)| at < *end);
-            let inside = inner.iter().map(|(_, name)| (*name).to_owned());
-            let here: Names = module.iter().cloned().chain(inside).collect();
-            let before = at.checked_sub(1).map_or("", |before| tokens[before]);
+    fn import(&mut self, here: &Names, path: Names, name: String, is_passed: bool) {
+        let path = self.absolute(here, &path);
+        if is_passed {
+            self.file.passed_on.push((name, path.unwrap_or_default()));
+        } else if let Some(path) = path {
+            self.file.used.insert(path.clone());
+            self.file.aliases.insert(name, path);
+        }
+    }
+
+    /// The paths among tokens.
+    fn tokens(&mut self, here: &Names, tokens: TokenStream) {
+        let is_colon = |token: Option<&TokenTree>| matches!(token, Some(TokenTree::Punct(p)) if p.as_char() == ':');
+        let all: Vec<TokenTree> = tokens.into_iter().collect();
+        let (mut at, mut before) = (0, String::new());
+        while let Some(token) = all.get(at) {
             at += 1;
             match token {
-                "use" => {
-                    let mut rest = tokens[at..].iter().copied();
-                    let mut found = Vec::new();
-                    imports(&mut rest, Names::new(), &mut found);
-                    at = tokens.len() - rest.len();
-                    for (path, name) in found {
-                        let path = absolute(&here, module, &path, modules);
-                        if before == "pub" {
-                            file.passed_on.push((name, path.unwrap_or_default()));
-                        } else if let Some(path) = path {
-                            file.named.insert(path.clone());
-                            aliases.insert(name, path);
+                // Whom something is visible to.
+                TokenTree::Group(group)
+                    if before == "pub" && group.delimiter() == Delimiter::Parenthesis => {}
+                // `use` inside of a function or a macro.
+                TokenTree::Ident(word) if word == "use" => {
+                    let end =
+                        all[at..].iter().position(|token| token.to_string() == ";").unwrap_or(0);
+                    let text: TokenStream = all[at - 1..=at + end].iter().cloned().collect();
+                    if let Ok(item) = syn::parse2::<syn::ItemUse>(text) {
+                        self.items(here, &[Item::Use(item)]);
+                        at += end + 1;
+                    }
+                }
+                // A module inside of a macro, whose name may be a variable.
+                TokenTree::Ident(word) if word == "mod" => {
+                    let rest = &all[at..all.len().min(at + 3)];
+                    let content = rest.iter().find_map(|token| match token {
+                        TokenTree::Group(group) if group.delimiter() == Delimiter::Brace => {
+                            Some(group)
                         }
+                        _ => None,
+                    });
+                    if let Some(content) = content {
+                        let inside = [&here[..], &["inside".to_owned()]].concat();
+                        self.tokens(&inside, content.stream());
+                        at += rest
+                            .iter()
+                            .position(|token| matches!(token, TokenTree::Group(_)))
+                            .unwrap_or(0)
+                            + 1;
                     }
                 }
-                "mod" => {
-                    let name = if next == "$" { at + 1 } else { at };
-                    if tokens.get(name + 1) == Some(&"{") {
-                        inner.push((behind(&tokens, name + 1), tokens[name]));
+                TokenTree::Group(group) => self.tokens(here, group.stream()),
+                TokenTree::Ident(word) => {
+                    let mut path = vec![word.to_string()];
+                    while is_colon(all.get(at)) && is_colon(all.get(at + 1)) {
+                        let Some(TokenTree::Ident(next)) = all.get(at + 2) else { break };
+                        path.push(next.to_string());
+                        at += 3;
                     }
-                    at = name + 1;
-                }
-                "macro_rules!" => {
-                    file.macros.insert(next.to_owned());
-                    at += 1;
-                }
-                // A name that is given here is not used.
-                "fn" | "struct" | "enum" | "const" | "static" | "type" | "trait"
-                    if !next.contains("::") =>
-                {
-                    at += 1;
-                }
-                _ if before != "::"
-                    && token.starts_with(|c: char| c == '_' || c.is_alphanumeric()) =>
-                {
-                    paths.push((here, names(token)));
+                    let defines =
+                        ["fn", "struct", "enum", "const", "static", "type", "trait", "mod"];
+                    let calls = matches!(all.get(at), Some(TokenTree::Punct(p)) if p.as_char() == '!')
+                        && matches!(all.get(at + 1), Some(TokenTree::Group(_)));
+                    if calls {
+                        path.last_mut().expect("a name").push('!');
+                    }
+                    if path.len() > 1 || before != "::" && !defines.contains(&&*before) {
+                        self.file.paths.push((here.clone(), path));
+                    }
                 }
                 _ => {}
             }
+            before = token.to_string();
         }
-        for (here, path) in paths {
-            file.words.insert(path[0].clone());
-            if let Some(alias) = aliases.get(&path[0]).filter(|_| path.len() > 1) {
-                file.named.insert([&alias[..], &path[1..]].concat());
-            } else if path[0].ends_with('!') {
-                file.named.insert(path);
-            } else if path.len() > 1 {
-                file.named.extend(absolute(&here, module, &path, modules));
+    }
+
+    /// A path from the root of the crate on; `None` where it leads elsewhere.
+    fn absolute(&self, here: &Names, path: &[String]) -> Option<Names> {
+        let ups = path.iter().take_while(|name| *name == "super").count();
+        match path.first()?.as_str() {
+            "crate" => Some(path[1..].to_vec()),
+            "self" => Some([here, &path[1..]].concat()),
+            "super" => Some([&here[..here.len().checked_sub(ups)?], &path[ups..]].concat()),
+            child => {
+                let child = [&self.module[..], &[child.to_owned()]].concat();
+                self.modules.contains(&child).then(|| [&child, &path[1..]].concat())
             }
         }
-        let uses_too = file.passed_on.iter().filter(|(name, _)| file.words.contains(name));
-        let uses_too = uses_too.map(|(_, path)| path.clone()).filter(|path| !path.is_empty());
-        file.named.extend(uses_too.collect::<Vec<_>>());
-        file
+    }
+
+    fn finish(mut self) -> File {
+        for (here, path) in std::mem::take(&mut self.file.paths) {
+            self.file.words.insert(path[0].clone());
+            if let Some(alias) = self.file.aliases.get(&path[0]).filter(|_| path.len() > 1) {
+                self.file.used.insert([&alias[..], &path[1..]].concat());
+            } else if let Some(name) = path[0].strip_suffix('!') {
+                // An import of it has been counted.
+                if !self.file.aliases.contains_key(name) {
+                    self.file.used.insert(path);
+                }
+            } else if path.len() > 1 {
+                self.file.used.extend(self.absolute(&here, &path));
+            }
+        }
+        let File { passed_on, words, .. } = &self.file;
+        let uses_too =
+            passed_on.iter().filter(|(name, path)| words.contains(name) && !path.is_empty());
+        let uses_too: Vec<Names> = uses_too.map(|(_, path)| path.clone()).collect();
+        self.file.used.extend(uses_too);
+        self.file
     }
 }
 
-/// A path from the root of the crate on; `None` where it leads elsewhere.
-fn absolute(
-    here: &Names,
-    module: &Names,
-    path: &[String],
-    modules: &BTreeSet<&Names>,
-) -> Option<Names> {
-    let ups = path.iter().take_while(|name| *name == "super").count();
-    match &*path[0] {
-        "crate" => Some(path[1..].to_vec()),
-        "self" => Some([here, &path[1..]].concat()),
-        "super" => Some([&here[..here.len().checked_sub(ups)?], &path[ups..]].concat()),
-        child => {
-            let child = [&module[..], &[child.to_owned()]].concat();
-            modules.contains(&child).then(|| [&child, &path[1..]].concat())
+/// The paths of a `use`, with the name that each has here.
+fn imports(tree: &UseTree, path: &mut Names, into: &mut Vec<(Names, String)>) {
+    match tree {
+        UseTree::Path(step) => {
+            path.push(step.ident.to_string());
+            imports(&step.tree, path, into);
+            path.pop();
+        }
+        UseTree::Group(group) => group.items.iter().for_each(|tree| imports(tree, path, into)),
+        UseTree::Glob(_) => into.push(([&path[..], &["*".to_owned()]].concat(), "*".to_owned())),
+        UseTree::Name(name) if name.ident == "self" => {
+            into.push((path.clone(), path.last().cloned().unwrap_or_default()));
+        }
+        UseTree::Name(name) => {
+            into.push(([&path[..], &[name.ident.to_string()]].concat(), name.ident.to_string()));
+        }
+        UseTree::Rename(name) => {
+            let own = (name.ident != "self").then(|| name.ident.to_string());
+            into.push(([&path[..], own.as_slice()].concat(), name.rename.to_string()));
         }
     }
 }
@@ -215,10 +220,6 @@ fn defining(
     most: usize,
 ) -> BTreeSet<Names> {
     let mut found = BTreeSet::new();
-    if let Some(name) = path.last().and_then(|last| last.strip_suffix('!')) {
-        let defines = |(_, file): &(&Names, &File)| file.macros.contains(name);
-        return files.iter().filter(defines).map(|(module, _)| module.clone()).collect();
-    }
     let length = (0..=path.len()).rev().find(|length| files.contains_key(&path[..*length]));
     let Some(length) = length else { return found };
     let (module, rest) = path.split_at(length);
@@ -227,8 +228,7 @@ fn defining(
         let is_it = rest.first() == Some(name);
         // It may be among all that is passed on from there, or all may be asked for.
         let all_is_asked = rest.first().is_some_and(|first| first == "*");
-        let may_be = name == "*" || (all_is_asked && words.contains(name));
-        if (is_it || may_be) && most > 0 {
+        if (is_it || name == "*" || all_is_asked && words.contains(name)) && most > 0 {
             is_passed |= is_it;
             let behind = if is_it && name != "*" { &rest[1..] } else { &[] };
             let to = to.strip_suffix(&["*".to_owned()][..]).unwrap_or(to);
@@ -244,20 +244,31 @@ fn defining(
 }
 
 /// Which file of a crate uses which others.
-fn uses(texts: &BTreeMap<Names, String>) -> Uses {
-    let modules: BTreeSet<&Names> = texts.keys().collect();
-    let read =
-        |(module, text): (&Names, &String)| (module.clone(), File::read(module, text, &modules));
+fn uses(texts: &BTreeMap<Names, String>) -> BTreeMap<Names, BTreeSet<Names>> {
+    let modules: BTreeSet<Names> = texts.keys().cloned().collect();
+    let read = |(module, text): (&Names, &String)| {
+        let parsed =
+            syn::parse_file(text).unwrap_or_else(|error| panic!("{}: {error}", module.join("/")));
+        let mut reading = Reading { module, modules: &modules, file: File::default() };
+        reading.items(module, &parsed.items);
+        (module.clone(), reading.finish())
+    };
     let files: BTreeMap<Names, File> = texts.iter().map(read).collect();
+    // A macro is that of the nearest file that defines one of the name.
+    let nearest = |module: &Names, name: &str| {
+        let common = |other: &&Names| module.iter().zip(*other).take_while(|(a, b)| a == b).count();
+        let definers = files.iter().filter(|(_, file)| file.macros.contains(name));
+        definers.map(|(other, _)| other).max_by_key(common).cloned()
+    };
     let used = |(module, file): (&Names, &File)| {
-        let others = file.named.iter().filter(|path| {
-            // A macro of its own.
-            !path.last().is_some_and(|last| {
-                last.strip_suffix('!').is_some_and(|name| file.macros.contains(name))
-            })
-        });
-        let mut found: BTreeSet<Names> =
-            others.flat_map(|path| defining(path, &file.words, &files, 8)).collect();
+        let mut found = BTreeSet::new();
+        for path in &file.used {
+            match path.last().and_then(|last| last.strip_suffix('!')) {
+                Some(name) if file.macros.contains(name) => {}
+                Some(name) => found.extend(nearest(module, name)),
+                None => found.extend(defining(path, &file.words, &files, 8)),
+            }
+        }
         found.remove(module);
         (module.clone(), found)
     };
@@ -265,7 +276,7 @@ fn uses(texts: &BTreeMap<Names, String>) -> Uses {
 }
 
 /// Files that use each other in a circle.
-fn circle(mut left: Uses) -> Vec<String> {
+fn circle(mut left: BTreeMap<Names, BTreeSet<Names>>) -> Vec<String> {
     loop {
         let is_left = |one: &&Names| left.contains_key(*one);
         let used: BTreeSet<Names> = left.values().flatten().filter(is_left).cloned().collect();
@@ -299,27 +310,46 @@ fn texts(folder: &Path, module: &Names, into: &mut BTreeMap<Names, String>) {
     }
 }
 
+/// Every crate of the workspace, with its sources.
+fn crates() -> Vec<(String, BTreeMap<Names, String>)> {
+    let folders = names(&root().join("crates")).into_iter().map(|name| format!("crates/{name}"));
+    let folders = folders.chain(["python".to_owned(), "xtask".to_owned()]);
+    let read = |folder: String| {
+        let (mut found, sources) = (BTreeMap::new(), root().join(&folder).join("src"));
+        texts(&sources, &Vec::new(), &mut found);
+        (folder, found)
+    };
+    folders.map(read).collect()
+}
+
+/// Crates that still have a circle.
+const CIRCLES: &[&str] = &["crates/pages", "crates/pool-capi"];
+
 #[test]
 fn no_crate_has_a_circle_of_files() {
     // What is certainly used, so that nothing is found because nothing is looked at.
-    for (folder, certain) in [
-        ("crates/cachewise", &[("entry/grammar", "dispatch"), ("raw", "entry/ways")][..]),
-        ("crates/measure", &[("residency/proof", "level")]),
-        ("crates/report", &[("svg/bars", "svg/elements")]),
-        ("crates/experiments", &[("helper/serving", "forking"), ("twins", "experiment")]),
-        ("crates/tune", &[("tuner", "race")]),
-        ("crates/cli", &[("verbs/explain", "verbs/program"), ("", "verbs/run")]),
-        ("xtask", &[("ci", "browser")]),
-    ] {
-        let mut found = BTreeMap::new();
-        texts(&root().join(folder).join("src"), &Vec::new(), &mut found);
-        let uses = uses(&found);
-        for (user, used) in certain {
+    let certain = [
+        ("crates/cachewise", "entry/grammar", "dispatch"),
+        ("crates/cachewise", "raw", "entry/ways"),
+        ("crates/kernels", "table", "kernel"),
+        ("crates/measure", "residency/proof", "level"),
+        ("crates/report", "svg/bars", "svg/elements"),
+        ("crates/cli", "", "verbs/run"),
+        ("xtask", "ci", "browser"),
+    ];
+    let (mut looked_at, mut circles) = (0, BTreeMap::new());
+    for (folder, texts) in crates() {
+        let uses = uses(&texts);
+        for (_, user, used) in certain.iter().filter(|(of, ..)| *of == folder) {
             let all = &uses[&module(user)];
             assert!(all.contains(&module(used)), "{folder}: {user} uses {used}, found {all:?}");
+            looked_at += 1;
         }
-        assert_eq!(circle(uses), [""; 0], "{folder}");
+        let circle = circle(uses);
+        circles.extend((!circle.is_empty()).then(|| (folder, circle)));
     }
+    assert_eq!(looked_at, certain.len());
+    assert!(circles.keys().eq(CIRCLES), "{circles:#?}");
 }
 
 #[test]
@@ -335,6 +365,7 @@ fn a_circle_is_found_however_it_is_closed() {
         ("use super::b; fn one() { b::two() }", "use super::a::*;"),
         ("macro_rules! one { () => { $crate::b::two() } }", "fn two() { one!() }"),
         ("fn one() { crate::two() }", "pub fn two() { crate::a::one() }"),
+        ("fn one() { use crate::b::two; two() }", "pub fn two() { crate::a::one() }"),
         (
             "use crate as all; fn one() { crate::passed::two() }",
             "mod inner { use super::super::a::one; }",
@@ -355,4 +386,116 @@ fn a_circle_is_found_however_it_is_closed() {
     ] {
         assert_eq!(of(&[("a", parent), child]), [""; 0], "{parent}");
     }
+}
+
+/// What Git tracks, as paths and texts; what is no text is left out.
+fn tracked() -> Vec<(PathBuf, String)> {
+    let listed =
+        std::process::Command::new("git").args(["ls-files", "-z"]).current_dir(root()).output();
+    let listed = listed.expect("git").stdout;
+    let paths = std::str::from_utf8(&listed).expect("names").split('\0').map(PathBuf::from);
+    paths
+        .filter_map(|path| Some((path.clone(), fs::read_to_string(root().join(path)).ok()?)))
+        .collect()
+}
+
+/// Files that tests find by a pattern, and what of a name the pattern is.
+const FOUND: [&str; 4] = ["-tune-quick-", "-costs-", "-experiments-", "-classic-"];
+
+#[test]
+fn every_record_is_named_and_they_are_few() {
+    let sources = tracked();
+    let sources: Vec<_> = sources.iter().filter(|(path, _)| !path.starts_with("record")).collect();
+    let experiments = crate::support::ok("list experiments");
+    let experiments: Vec<_> =
+        experiments.lines().filter_map(|line| line.split_whitespace().next()).collect();
+    let folder = root().join("record");
+    let all = names(&folder);
+    let bytes: u64 =
+        all.iter().map(|name| fs::metadata(folder.join(name)).expect("a file").len()).sum();
+    assert!(all.len() <= 60 && bytes <= 6 << 20, "{} files, {bytes} bytes", all.len());
+    for name in all.iter().filter(|name| *name != "README.md") {
+        // An experiment's newest record is drawn and claimed by a test, whatever its date.
+        let what = name.get("2026-11-22-".len()..).unwrap_or_default();
+        let newer = |other: &String| other > name && other.get("2026-11-22-".len()..) == Some(what);
+        let is_newest = experiments.iter().any(|known| what.starts_with(&format!("{known}-")))
+            && !all.iter().any(newer);
+        let stem = name.split('.').next().unwrap_or_default();
+        let named = || sources.iter().any(|(_, text)| text.contains(stem));
+        let found = FOUND.iter().any(|part| name.contains(part));
+        let kind = format!("*-{}", what.split("-zen").next().unwrap_or_default());
+        let patterned = || sources.iter().any(|(_, text)| text.contains(&kind));
+        assert!(is_newest || found || named() || patterned(), "record/{name}: nobody names it");
+    }
+}
+
+/// Words of the longest sentence.
+const LONGEST: usize = 35;
+
+#[test]
+fn sentences_of_the_documents_that_everybody_reads_are_short() {
+    let guides =
+        names(&root().join("docs/guide")).into_iter().map(|name| format!("docs/guide/{name}"));
+    let documents = ["README.md", "METHODOLOGY.md", "docs/page-pool.md"].map(str::to_owned);
+    let mut long = Vec::new();
+    for name in documents.into_iter().chain(guides) {
+        let text = fs::read_to_string(root().join(&name)).expect("a document");
+        long.extend(sentences(&text).into_iter().filter_map(|sentence| {
+            let words = sentence.split_whitespace().count();
+            (words > LONGEST).then(|| format!("{name}: {words} words: {sentence}"))
+        }));
+    }
+    assert!(long.is_empty(), "{}", long.join("\n"));
+}
+
+/// The sentences of Markdown's prose: what is in code, tables, headings and comments is none.
+fn sentences(text: &str) -> Vec<String> {
+    let (mut prose, mut inside, mut spliced) = (String::new(), false, false);
+    for line in text.lines().map(str::trim) {
+        spliced = (spliced || line.starts_with("<!-- cachewise ")) && line != "<!-- /cachewise -->";
+        let fence = line.starts_with("```");
+        inside ^= fence;
+        let ends = line.is_empty()
+            || ["|", "#", "<!--", ">", "- ", "* "].iter().any(|mark| line.starts_with(mark));
+        if fence || inside || spliced || line.starts_with(['|', '#', '<']) {
+            prose.push('\n');
+            continue;
+        }
+        prose.push_str(if ends { "\n" } else { " " });
+        prose.push_str(line.trim_start_matches(['>', '-', '*', ' ']));
+    }
+    let prose = prose.replace(". ", ".\n").replace("? ", "?\n").replace("! ", "!\n");
+    prose.lines().filter(|line| !line.trim().is_empty()).map(str::to_owned).collect()
+}
+
+/// Where the clock is read though it is not `measure`.
+const CLOCKS: &[&str] = &[
+    "crates/cli/src/verbs/advise/recorded.rs",
+    "crates/cli/src/verbs/doctor.rs",
+    "crates/cli/src/verbs/export.rs",
+    "crates/experiments/src/after.rs",
+    "crates/experiments/src/bench.rs",
+    "crates/experiments/src/compare_latency/launch.rs",
+    "crates/experiments/src/helper/serving.rs",
+    "crates/experiments/src/page_fault/measure/latency.rs",
+    "crates/experiments/src/sticky/measure.rs",
+    "crates/experiments/src/tuned_libc.rs",
+    "crates/tune/src/hardware.rs",
+    "crates/tune/src/hardware/calibrate.rs",
+];
+
+#[test]
+fn nobody_but_measure_reads_a_clock() {
+    let reads = ["Clock::calibrate", "clock.now", "rdtsc"];
+    let of_tools =
+        ["crates/experiments/src", "crates/tune/src", "crates/cli/src", "crates/report/src"];
+    let mut found = BTreeSet::new();
+    for (path, text) in tracked() {
+        if of_tools.iter().any(|folder| path.starts_with(folder))
+            && reads.iter().any(|word| text.contains(word))
+        {
+            found.insert(path.display().to_string());
+        }
+    }
+    assert_eq!(found, CLOCKS.iter().map(|path| (*path).to_owned()).collect());
 }

@@ -3,7 +3,7 @@
 use crate::support::{DECIDED, Folder, asked, has, ok, piped, profile, refused, root, said, text};
 use cachewise::profile::{Profile, fnv1a64};
 use cachewise_kernels::{Operation, resolve};
-use cachewise_measure::{PairedRatio, Writer, record};
+use cachewise_measure::{Writer, record};
 use serde_json::Value;
 use std::path::Path;
 use std::process::Command;
@@ -75,15 +75,15 @@ fn doctor_speaks_text_and_json() {
 
 /// A profile for this CPU whose record says that the library takes this part of libc's time.
 fn measured_here(folder: &Folder, ratio: f64) -> String {
-    let stored = root().join("record/2026-11-22-tune-quick-zen3-guest.jsonl.gz");
+    let stored = root().join("record/2026-11-26-tune-quick-zen4-guest.jsonl.gz");
     let whole = record::read(&stored).expect("a record");
     let mut writer = Writer::create(Path::new(&folder.path("p.record.jsonl"))).expect("room");
     writer.header(&whole.header).expect("room");
-    for mut row in whole.rows.into_iter().filter(|row| row.experiment == "tune-library") {
-        if row.candidate == "cachewise" {
-            let [low, high] = [0.99, 1.01].map(|part| part * ratio);
-            row.ratio = Some(PairedRatio { median: ratio, low, high, rounds: 15 });
-        }
+    writer.decisions(&whole.decisions).expect("room");
+    for mut row in whole.rows.into_iter().filter(|row| row.experiment == "tune-referee") {
+        let time = if row.candidate == row.reference { 100.0 } else { 100.0 * ratio };
+        row.operation_ns.fill(time);
+        (row.reader_ns, row.bystander_ns) = (Vec::new(), Vec::new());
         writer.row(&row).expect("room");
     }
     writer.finish(false).expect("room");

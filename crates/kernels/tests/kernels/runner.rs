@@ -2,7 +2,7 @@
 //!
 //! Three variables steer it, for a slow (emulated) CPU and for chasing one failure:
 //! - `CACHEWISE_TEST_KERNELS`: comma-separated; a kernel runs when its name contains one of them.
-//! - `CACHEWISE_TEST_EFFORT`: `small`, `normal` (the default) or `thorough`.
+//! - `CACHEWISE_TEST_EFFORT`: `small` (the default), `normal` (CI) or `thorough`.
 //! - `CACHEWISE_TEST_SEED`: the seed of everything random; fixed by default.
 
 use crate::support::arena::{Arena, MARGIN};
@@ -27,8 +27,8 @@ pub enum Effort {
 impl Effort {
     pub fn chosen() -> Effort {
         match std::env::var("CACHEWISE_TEST_EFFORT").as_deref() {
-            Err(_) | Ok("" | "normal") => Effort::Normal,
-            Ok("small") => Effort::Small,
+            Err(_) | Ok("" | "small") => Effort::Small,
+            Ok("normal") => Effort::Normal,
             Ok("thorough") => Effort::Thorough,
             Ok(other) => {
                 panic!("CACHEWISE_TEST_EFFORT={other}: accepted are small, normal, thorough")

@@ -3,7 +3,6 @@
 //! A report is redrawn from the record alone, so the experiment writes here what its axes are; the
 //! report decides how a curve looks.
 
-use super::State;
 use serde::{Deserialize, Serialize};
 
 /// One picture of an experiment's rows.
@@ -27,7 +26,7 @@ pub struct Figure {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub panels: Vec<String>,
     /// Only these candidates, in this order; empty is all.
-    #[serde(default, skip_serializing_if = "Vec::is_empty", alias = "contestants")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub candidates: Vec<String>,
     /// Only rows whose state starts with this; empty is all.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -70,21 +69,6 @@ impl Figure {
     pub fn among<'n>(mut self, candidates: impl IntoIterator<Item = &'n str>) -> Figure {
         self.candidates = candidates.into_iter().map(str::to_owned).collect();
         self
-    }
-
-    /// Titles, coordinates and states of earlier records by their names of today.
-    pub(super) fn rename(&mut self) {
-        let places = std::iter::once(&mut self.x).chain(&mut self.y).chain(&mut self.panels);
-        for name in places.filter(|name| name.as_str() == "contestant") {
-            "candidate".clone_into(name);
-        }
-        for (old, new) in [
-            ("Around the cache over through it", "Non-temporal over temporal"),
-            ("over ordinary stores", "over temporal stores"),
-        ] {
-            self.title = self.title.replace(old, new);
-        }
-        self.states = State::from(self.states.as_str()).into();
     }
 }
 

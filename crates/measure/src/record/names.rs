@@ -151,9 +151,6 @@ pub const RECOMMENDED: &str = "recommended";
 pub const PAGE_FAULTS: &str = "page_faults";
 /// Figure: no setting's time is less than this part of the plain program's, by what was counted.
 pub const LEAST_RATIO: &str = "least_ratio";
-/// What earlier records call candidates.
-pub(super) const OLD_CANDIDATES: [(&str, &str); 2] =
-    [("start 4, stop 0, around", SCRUB_BASE), ("through the cache", SCRUB_THROUGH)];
 /// Figure: part of the requests that found zeroed memory.
 pub const HIT_SHARE: &str = "hit_share";
 /// Figure: nanoseconds of the scrubber's CPU per page that the program took.

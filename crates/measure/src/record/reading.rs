@@ -1,13 +1,11 @@
 //! Reading a record, and saying precisely what is wrong with one.
 
-use super::names::OLD_CANDIDATES;
-use super::{Decisions, Figure, Header, Record, Row, SCHEMA_VERSION};
-use crate::PairedRatio;
+use super::{Decisions, Header, Record, SCHEMA_VERSION};
 use flate2::read::MultiGzDecoder;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::io::Read as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 /// Why a record was refused. Lines count from 1.
@@ -51,11 +49,84 @@ pub fn bytes(path: &Path) -> io::Result<Vec<u8>> {
 /// How a gzip file begins (RFC 1952, 2.3.1).
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 
-/// Reads a whole record, unpacking it where it is compressed by gzip.
+/// Reads a whole record, unpacking it where it is compressed by gzip. Of a file with several,
+/// `FILE#EXPERIMENT` is one.
 ///
 /// # Errors
-/// [`RecordError`] for whatever keeps it from being one.
+/// [`RecordError`] for whatever keeps it from being one; several, with their experiments.
 pub fn read(path: &Path) -> Result<Record, RecordError> {
+    let (file, wanted) = parted(path);
+    let mut all = records(&file.display().to_string(), &unpacked(&file)?, wanted)?;
+    let names: Vec<&str> = all.iter().map(|one| one.experiment().unwrap_or_default()).collect();
+    let named = match wanted {
+        None if all.len() == 1 => Some(0),
+        None => None,
+        Some(wanted) => names.iter().position(|name| *name == wanted),
+    };
+    let Some(at) = named else {
+        let (many, names, file) = (names.len(), names.join(", "), file.display());
+        let what = format!("{many} records ({names}); accepted: one of them, as {file}#NAME");
+        return Err(RecordError::Refused { at: path.display().to_string(), what });
+    };
+    Ok(all.swap_remove(at))
+}
+
+/// A file, and the experiment that its name asks for behind `#`.
+fn parted(path: &Path) -> (PathBuf, Option<&str>) {
+    let parts = path.to_str().and_then(|text| text.rsplit_once('#'));
+    match parts.filter(|_| !path.exists()) {
+        Some((file, wanted)) => (PathBuf::from(file), Some(wanted)),
+        None => (path.to_owned(), None),
+    }
+}
+
+/// Reads every record of a file, in their order there.
+///
+/// # Errors
+/// As [`read`], but for several.
+pub fn read_all(path: &Path) -> Result<Vec<Record>, RecordError> {
+    records(&path.display().to_string(), &unpacked(path)?, None)
+}
+
+/// The records of a folder whose names are `wanted`, by name: `DATE-WHAT-MACHINE`. Those in a file
+/// called `DATE-experiments-MACHINE` have the name of their experiment for WHAT; in one called
+/// `DATE-classic-MACHINE` that and `-classic`.
+///
+/// # Errors
+/// The folder's, and those of [`read_all`].
+pub fn folder(
+    path: &Path,
+    wanted: impl Fn(&str) -> bool,
+) -> Result<Vec<(String, Record)>, RecordError> {
+    let refused = |source| RecordError::Io { file: path.display().to_string(), source };
+    let mut found = Vec::new();
+    for entry in fs::read_dir(path).map_err(refused)? {
+        let file = entry.map_err(refused)?.path();
+        let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let Some((name, _)) = name.split_once(".jsonl") else { continue };
+        let several = [("-experiments-", ""), ("-classic-", "-classic")];
+        let several = several
+            .into_iter()
+            .find(|(part, _)| name.get(DATE..).is_some_and(|rest| rest.starts_with(part)));
+        match several {
+            Some((part, behind)) => found.extend(read_all(&file)?.into_iter().map(|record| {
+                let experiment = record.experiment().unwrap_or_default();
+                (name.replacen(part, &format!("-{experiment}{behind}-"), 1), record)
+            })),
+            None if wanted(name) => found.push((name.to_owned(), read(&file)?)),
+            None => {}
+        }
+    }
+    found.retain(|(name, _)| wanted(name));
+    found.sort_by(|one, other| one.0.cmp(&other.0));
+    Ok(found)
+}
+
+/// Bytes of `2026-11-22`.
+const DATE: usize = 10;
+
+/// The text of a file.
+fn unpacked(path: &Path) -> Result<String, RecordError> {
     let file = path.display().to_string();
     let mut data = bytes(path).map_err(|source| RecordError::Io { file: file.clone(), source })?;
     if data.starts_with(&GZIP) {
@@ -66,56 +137,51 @@ pub fn read(path: &Path) -> Result<Record, RecordError> {
             what: format!("not unpacked: {error}; accepted: a whole gzip file"),
         })?;
     }
-    read_text(&file, &String::from_utf8_lossy(&data))
+    Ok(String::from_utf8_lossy(&data).into_owned())
 }
 
 /// Reads a record from text; errors call it `file`.
+///
+/// # Errors
+/// As [`read`].
 pub fn read_text(file: &str, text: &str) -> Result<Record, RecordError> {
+    let mut all = records(file, text, None)?;
+    match (all.pop(), all.len()) {
+        (Some(one), 0) => Ok(one),
+        (_, before) => Err(RecordError::Refused {
+            at: file.to_owned(),
+            what: format!("{} records; accepted: one", before + 1),
+        }),
+    }
+}
+
+/// The records of a text, each from its header to its end; the rows of the `wanted` alone, if one is.
+fn records(file: &str, text: &str, wanted: Option<&str>) -> Result<Vec<Record>, RecordError> {
+    let is_other = |record: &Record| wanted.is_some() && record.experiment() != wanted;
     let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
     let mut lines = lines.map(|(at, text)| (Position { file, line: at + 1 }, text));
     let Some((mut at, first)) = lines.next() else {
         let what = "empty; accepted: a record, beginning with a header line".to_owned();
         return Err(RecordError::Refused { at: file.to_owned(), what });
     };
-    let (kind, object) = at.object(first)?;
-    if kind != "header" {
-        return Err(at.misplaced(&kind, "header"));
-    }
-    match object.get("schema").and_then(Value::as_u64) {
-        Some(found) if found > u64::from(SCHEMA_VERSION) => {
-            let accepted = format!("up to {SCHEMA_VERSION}; a newer cachewise wrote this");
-            return Err(at.field("schema", &found.to_string(), &accepted));
-        }
-        Some(1..) => {}
-        _ => {
-            let accepted = format!("1 to {SCHEMA_VERSION}");
-            return Err(at.field("schema", &describe(object.get("schema")), &accepted));
-        }
-    }
-    let mut header: Header = at.typed(object)?;
-    header.figures.iter_mut().for_each(Figure::rename);
-    let decisions = Decisions::default();
-    let mut record = Record { header, rows: Vec::new(), notes: Vec::new(), decisions, end: None };
+    let mut all = vec![at.header(first)?];
     for (place, text) in lines {
-        at = place;
-        let (kind, object) = at.object(text)?;
-        if record.end.is_some() && KINDS.contains(&kind.as_str()) {
-            return Err(at.misplaced(&kind, "nothing, the record has ended"));
+        let before = std::mem::replace(&mut at, place);
+        let record = all.last_mut().expect("a header has been read");
+        if is_other(record) && text.starts_with(ROW) {
+            continue;
         }
+        if record.end.is_some() {
+            if !is_other(record) {
+                before.check(record)?;
+            }
+            all.push(at.header(text)?);
+            continue;
+        }
+        let (kind, object) = at.object(text)?;
         match kind.as_str() {
             "header" => return Err(at.misplaced(&kind, "row, note, decisions, end")),
-            "row" => {
-                let mut row: Row = at.typed(object)?;
-                // Schema 1 wrote down ratios of times below nothing, which say nothing.
-                row.ratio = row.ratio.filter(PairedRatio::is_sound);
-                row.total_ratio = row.total_ratio.filter(PairedRatio::is_sound);
-                for name in [&mut row.candidate, &mut row.reference] {
-                    if let Some((_, today)) = OLD_CANDIDATES.iter().find(|(old, _)| old == name) {
-                        (*today).clone_into(name);
-                    }
-                }
-                record.rows.push(row);
-            }
+            "row" => record.rows.push(at.typed(object)?),
             "decisions" => {
                 let made: Decisions = at.typed(object)?;
                 record.decisions.kernels.extend(made.kernels);
@@ -126,16 +192,15 @@ pub fn read_text(file: &str, text: &str) -> Result<Record, RecordError> {
             _ => return Err(at.misplaced(&kind, &KINDS.join(", "))),
         }
     }
-    let found = match &record.end {
-        None => "no end line".to_owned(),
-        Some(end) if end.rows != record.rows.len() as u64 => {
-            format!("{} rows where the end counts {}", record.rows.len(), end.rows)
-        }
-        Some(_) => return Ok(record),
-    };
-    let accepted = "a record that closes with its end line";
-    Err(at.wrong(format!("truncated: {found}; accepted: {accepted}")))
+    let last = all.last().expect("a header has been read");
+    if !is_other(last) {
+        at.check(last)?;
+    }
+    Ok(all)
 }
+
+/// How a row's line begins as [`Writer`](super::Writer) writes it.
+const ROW: &str = "{\"type\":\"row\"";
 
 /// Types of lines.
 const KINDS: [&str; 5] = ["header", "row", "note", "decisions", "end"];
@@ -147,6 +212,42 @@ pub(super) struct Position<'a> {
 }
 
 impl Position<'_> {
+    /// The beginning of a record.
+    fn header(&self, text: &str) -> Result<Record, RecordError> {
+        let (kind, object) = self.object(text)?;
+        if kind != "header" {
+            return Err(self.misplaced(&kind, "header"));
+        }
+        let schema = object.get("schema");
+        match schema.and_then(Value::as_u64) {
+            Some(found) if found == u64::from(SCHEMA_VERSION) => {}
+            Some(found) => {
+                let by = if found > u64::from(SCHEMA_VERSION) { "a newer" } else { "an older" };
+                let accepted = format!("{SCHEMA_VERSION}; {by} cachewise wrote this");
+                return Err(self.field("schema", &found.to_string(), &accepted));
+            }
+            None => {
+                return Err(self.field("schema", &describe(schema), &SCHEMA_VERSION.to_string()));
+            }
+        }
+        let header: Header = self.typed(object)?;
+        let decisions = Decisions::default();
+        Ok(Record { header, rows: Vec::new(), notes: Vec::new(), decisions, end: None })
+    }
+
+    /// That a record whose last line this is has ended, with as many rows as it says.
+    fn check(&self, record: &Record) -> Result<(), RecordError> {
+        let found = match &record.end {
+            None => "no end line".to_owned(),
+            Some(end) if end.rows != record.rows.len() as u64 => {
+                format!("{} rows where the end counts {}", record.rows.len(), end.rows)
+            }
+            Some(_) => return Ok(()),
+        };
+        let accepted = "a record that closes with its end line";
+        Err(self.wrong(format!("truncated: {found}; accepted: {accepted}")))
+    }
+
     /// A line's object, and its type.
     fn object(&self, text: &str) -> Result<(String, Value), RecordError> {
         let not_json = |found: String| {

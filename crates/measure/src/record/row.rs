@@ -17,7 +17,6 @@ pub struct Row {
     /// What was measured.
     pub cell: CellKey,
     /// Who did it.
-    #[serde(alias = "contestant")]
     pub candidate: String,
     /// Whom it is compared with.
     pub reference: String,
@@ -212,8 +211,7 @@ impl CellKey {
     }
 }
 
-/// How a cell's operands lie and what holds before each sample. Records of schema 1 called some of
-/// them otherwise; those names are read as the ones of today.
+/// How a cell's operands lie and what holds before each sample.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(from = "String", into = "String")]
 pub enum State {
@@ -243,9 +241,8 @@ pub enum State {
     Named(String),
 }
 
-/// Every state that is not an experiment's own, by name; then those that records of schema 1 called
-/// otherwise.
-const STATES: [(&str, State); 13] = [
+/// Every state that is not an experiment's own, by name.
+const STATES: [(&str, State); 10] = [
     ("warm", State::Warm),
     ("evicted", State::Evicted),
     ("misaligned", State::Misaligned),
@@ -256,9 +253,6 @@ const STATES: [(&str, State); 13] = [
     ("read", State::Read),
     ("beside", State::Beside),
     ("placed", State::Placed),
-    ("askew", State::Misaligned),
-    ("above", State::AbovePower),
-    ("alike", State::Aliased),
 ];
 
 impl State {

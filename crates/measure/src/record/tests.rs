@@ -159,24 +159,26 @@ fn refused(text: &str) -> String {
 }
 
 #[test]
-fn a_record_of_schema_1_is_read_in_todays_words() {
-    let old = written()
-        .replace("\"schema\":2", "\"schema\":1")
-        .replace("\"candidate\":", "\"contestant\":")
-        .replace("\"x\":\"delay_ns\"", "\"x\":\"contestant\"")
-        .replace("cost by delay", "Non-temporal over ordinary stores: operation")
-        .replace("\"panels\":[\"state\"]", "\"panels\":[\"contestant\"],\"states\":\"askew\"")
-        .replace("\"state\":\"cold\"", "\"state\":\"askew\"")
-        .replace("\"reference\":\"libc\"", "\"reference\":\"start 4, stop 0, around\"")
-        .replace("\"low\":1.0", "\"low\":1.5");
-    let record = read_text("r", &old).expect("a record");
-    let (row, figure) = (&record.rows[0], &record.header.figures[0]);
-    assert_eq!((row.candidate.as_str(), &row.cell.state), ("copy.bytes", &State::Misaligned));
-    assert_eq!((figure.x.as_str(), figure.panels[0].as_str()), ("candidate", "candidate"));
-    assert_eq!(figure.states, "misaligned");
-    assert_eq!(figure.title, "Non-temporal over temporal stores: operation");
-    assert_eq!(row.reference, "start 4, stop 0, non-temporal");
-    assert_eq!(row.ratio, None, "an interval from 1.5 to 1.2 is none");
+fn a_file_may_hold_several_records() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("two.jsonl");
+    let named = |name: &str| {
+        let settings = format!("\"settings\":{{\"experiment\":\"{name}\",");
+        written().replacen("\"settings\":{", &settings, 1)
+    };
+    std::fs::write(&path, named("one") + &named("other")).expect("room");
+    let all = read_all(&path).expect("two records");
+    let names: Vec<_> = all.iter().map(Record::experiment).collect();
+    assert_eq!(names, [Some("one"), Some("other")]);
+    let of = |name: &str| read(format!("{}#{name}", path.display()).as_ref());
+    assert_eq!(of("other").expect("the second"), all[1]);
+    for refused in [of("third"), read(&path)] {
+        let told = refused.expect_err("a refusal").to_string();
+        assert!(told.contains("2 records (one, other); accepted: one of them, as "), "{told}");
+    }
+    // What follows an end is a header, and the record before it is whole.
+    let cut = named("one").lines().rev().skip(1).collect::<Vec<_>>().join("\n");
+    assert!(read_text("r", &cut).is_err());
 }
 
 #[test]
@@ -198,11 +200,15 @@ fn damage_is_named() {
         (before_end, format!(":3: truncated: 0 rows where the end counts 1; {truncated}")),
         (
             changed("\"schema\":2", "\"schema\":9"),
-            ":1: field \"schema\": 9; accepted: up to 2; a newer cachewise wrote this".into(),
+            ":1: field \"schema\": 9; accepted: 2; a newer cachewise wrote this".into(),
+        ),
+        (
+            changed("\"schema\":2", "\"schema\":1"),
+            ":1: field \"schema\": 1; accepted: 2; an older cachewise wrote this".into(),
         ),
         (
             changed("\"schema\":2", "\"schema\":\"x\""),
-            ":1: field \"schema\": \"x\"; accepted: 1 to 2".into(),
+            ":1: field \"schema\": \"x\"; accepted: 2".into(),
         ),
         (changed("\"calls\":100,", ""), ":2: field \"calls\": missing; accepted: a value".into()),
         (
@@ -227,5 +233,5 @@ fn damage_is_named() {
     let told = "r.jsonl:2: field \"verdict\": unknown variant `maybe`; accepted: one of";
     assert!(verdict.starts_with(told), "{verdict}");
     assert!(refused(&changed("cannot-tell", "may\\nbe")).contains("`may\u{fffd}be`"));
-    assert!(refused(&format!("{whole}{}", lines[2])).contains("nothing, the record has ended"));
+    assert!(refused(&format!("{whole}{}", lines[2])).contains("accepted here: header"));
 }

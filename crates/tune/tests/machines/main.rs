@@ -661,13 +661,3 @@ fn the_rows_of_the_referee_are_what_it_ruled_on() {
     }
     assert!(compared > 50, "{compared}");
 }
-
-/// Records of the first release have no destination states; their own states are weighed.
-#[test]
-fn an_old_record_can_be_decided_again() {
-    let record = unpacked(&at("record/2026-11-22-tune-quick-zen3-guest.jsonl.gz"));
-    let tuning = decide_again(&record.rows, again::facts(&record.header), &[]).expect("rows");
-    check::assert_whole(&tuning.decisions);
-    let kernels = tuning.decisions.iter().filter(|decision| decision.kernel != "libc");
-    assert!(kernels.count() > 0, "{:?}", tuning.decisions);
-}

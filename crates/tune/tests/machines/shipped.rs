@@ -97,8 +97,8 @@ pub fn profile(header: &Header, record: &Path, tuning: Tuning, note: String) -> 
 struct Recipe {
     /// Who was measured: the CPU's own tuning.
     header: Header,
-    /// Which entries and threads paid there.
-    again: Tuning,
+    /// Which entries and threads paid there; none where the CPU's record has no rows of that kind.
+    again: Option<Tuning>,
     /// The machine of the CPU's table, in which every destination's state was restored: decides the kernels.
     kind: Kind,
 }
@@ -107,11 +107,11 @@ impl Recipe {
     fn of(cpu: &str) -> Recipe {
         let record = newest_tuning(cpu);
         let facts = facts(&record.header);
-        let again = decide_again(&record.rows, facts, &[]).expect("rows of a tuning");
+        let again = decide_again(&record.rows, facts, &[]).ok();
         let mut kind = machine(cpu);
         // The loops of the stubs that were chosen, where the machine has any.
         let mut below_libc = kind.facts.below_libc;
-        for (operation, name) in &again.entries {
+        for (operation, name) in again.iter().flat_map(|again| &again.entries) {
             let below = &mut below_libc[entry::place(*operation)];
             *below = below.and(entry::continued_by(*operation, name));
         }
@@ -188,7 +188,8 @@ impl Recipe {
 
     fn profile(&self, table: &str, decisions: Vec<Decision>) -> Profile {
         let note = "decided by the tuner on the simulated machine of that table".to_owned();
-        let tuning = Tuning { decisions, ..self.again.clone() };
+        let again = self.again.clone().expect("a tuning that says which entries and threads pay");
+        let tuning = Tuning { decisions, ..again };
         profile(&self.header, &at("record").join(table), tuning, note)
     }
 }
@@ -250,8 +251,8 @@ fn shipped_profiles_lose_nothing_to_libc() {
             let in_force = Profile::read(&path).ok();
             let mut recipe = Recipe::of(cpu);
             // From what size on threads pay is one tuning's luck too.
-            if let Some(in_force) = &in_force {
-                recipe.again.parallel.clone_from(&in_force.parallel);
+            if let (Some(in_force), Some(again)) = (&in_force, &mut recipe.again) {
+                again.parallel.clone_from(&in_force.parallel);
             }
             let in_force = in_force.map(|profile| profile.decisions);
             let best = recipe.best(in_force, seeds(BLESSED));
