@@ -3,6 +3,8 @@
 The operations take anything with the buffer protocol, NumPy arrays among them. They look at the profile
 that ``cachewise tune`` measured on this machine; without one, decisions are computed from the CPU.
 
+`lease` and `cachewise.cuda.pinned` give memory of `cachewise scrubd`.
+
 `cachewise.numpy.enable` gives NumPy's arrays their memory from a pool of prezeroed pages.
 
 >>> import cachewise
@@ -14,11 +16,14 @@ True
 
 from ._command import CommandError
 from ._core import compare, copy, equal, fill, move, zero
+from ._lease import Lease, LeaseError, lease
 from ._records import RecordError, records
 from ._tuning import Picture, Tuning, tune
 
 __all__ = [
     "CommandError",
+    "Lease",
+    "LeaseError",
     "Picture",
     "RecordError",
     "Tuning",
@@ -26,6 +31,7 @@ __all__ = [
     "copy",
     "equal",
     "fill",
+    "lease",
     "move",
     "records",
     "tune",

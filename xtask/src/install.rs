@@ -90,6 +90,13 @@ pub(crate) fn placed(args: &Install, release: &Path) -> Result<()> {
         let text = package_file(name, about, prefix, &libdir);
         put(&pkgconfig.join(format!("{name}.pc")), |new| fs::write(new, &text))?;
     }
+    let units = staged(&prefix.join("lib/systemd/system"));
+    fs::create_dir_all(&units)?;
+    for unit in ["cachewise-tune.service", "cachewise-scrubd.service", "cachewise-scrubd.socket"] {
+        let text = fs::read_to_string(root().join("packaging").join(unit))?;
+        let text = text.replace("/usr/local/bin", &prefix.join("bin").to_string_lossy());
+        put(&units.join(unit), |new| fs::write(new, &text))?;
+    }
     let program = release.join("cachewise");
     place(&program, &programs.join("cachewise"), 0o755)?;
     let pages = release.join("man");

@@ -49,6 +49,8 @@ pub enum Verb {
         to: Option<PathBuf>,
     },
     Exec(Exec),
+    Scrubd(Scrubd),
+    Lease(Lease),
     /// What replaced it is said
     #[command(hide = true, alias = "forget", disable_help_flag = true)]
     Learn {
@@ -420,6 +422,118 @@ pub struct Exec {
     /// The program and its arguments; its exit status becomes that of this command
     #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
     pub program: Vec<OsString>,
+}
+
+/// Keep memory resident and zero, and lease it to other processes
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+pub struct Scrubd {
+    #[command(subcommand)]
+    pub what: Option<ScrubdVerb>,
+    /// How much memory to keep
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes, required = true, allow_negative_numbers = true)]
+    pub size: Option<usize>,
+    #[command(flatten)]
+    pub at: At,
+    /// Size of the files that are there from the start: what clients will ask for [default: a quarter, at most 1 GiB]
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes, allow_negative_numbers = true)]
+    pub segment: Option<usize>,
+    /// Most memory leased to one user at a time [default: all]
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes, allow_negative_numbers = true)]
+    pub user_limit: Option<usize>,
+    /// Permissions of the socket
+    #[arg(long, value_name = "OCTAL", default_value = "0600", value_parser = mode)]
+    pub mode: u32,
+    /// Group of the socket, by name or number [default: this process's]
+    #[arg(long, value_name = "GROUP")]
+    pub group: Option<String>,
+    /// Which pages the memory has
+    #[arg(long, value_enum, default_value_t = Pages::Auto)]
+    pub pages: Pages,
+    /// What zeroes
+    #[arg(long, value_enum, default_value_t = Engine::System)]
+    pub engine: Engine,
+    /// Zero in the background only while the load average is at most this [default: the number of CPUs]
+    #[arg(long, value_name = "LOAD")]
+    pub load: Option<f64>,
+    /// Use at most this part of one CPU in the background
+    #[arg(long, value_name = "PER CENT", default_value = "50", value_parser = share)]
+    pub cpu_share: f64,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum ScrubdVerb {
+    /// Print what a running scrubd holds, who has what, how long clients waited and what zeroing cost
+    Status {
+        #[command(flatten)]
+        at: At,
+        /// One JSON object instead of text
+        #[arg(long, conflicts_with = "prometheus")]
+        json: bool,
+        /// The text that Prometheus reads
+        #[arg(long)]
+        prometheus: bool,
+    },
+}
+
+/// Which scrubd.
+#[derive(Debug, Args)]
+pub struct At {
+    /// Its socket [default: CACHEWISE_SCRUBD, else cachewise/scrubd.sock in XDG_RUNTIME_DIR or /run]
+    #[arg(long, value_name = "PATH")]
+    pub socket: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Pages {
+    /// The first of the next three that this system gives
+    Auto,
+    /// A tmpfs of its own for each file, with huge pages
+    Tmpfs,
+    /// Pages reserved in vm.nr_hugepages
+    Hugetlb,
+    /// A memfd with huge pages, where shmem_enabled allows them
+    Memfd,
+    /// Small pages: a lease gains nothing over the system's own memory
+    Small,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Engine {
+    /// The system: each lease has pages that no client had before
+    System,
+    /// The CPU, in place, around the cache: for clients that trust each other
+    Around,
+    /// The CPU, in place, through the cache: for clients that trust each other
+    Through,
+}
+
+/// Run a program with memory leased from scrubd
+#[derive(Debug, Args)]
+pub struct Lease {
+    #[command(flatten)]
+    pub at: At,
+    /// How much memory, rounded up to whole huge pages
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes, allow_negative_numbers = true)]
+    pub size: usize,
+    /// The program and its arguments; {path} becomes the path of a file of that size, which it maps shared
+    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    pub program: Vec<OsString>,
+}
+
+/// A part of a CPU that is not nothing.
+fn share(text: &str) -> Result<f64, String> {
+    percent(text).and_then(|share| match share {
+        0.0 => Err(format!("found \"{text}\", accepted per cent above 0, at most 100")),
+        share => Ok(share),
+    })
+}
+
+/// Permissions, in octal.
+fn mode(text: &str) -> Result<u32, String> {
+    let accepted = || format!("found \"{text}\", accepted an octal number to 0777");
+    let mode = u32::from_str_radix(text, 8).map_err(|_| accepted())?;
+    if mode <= 0o777 { Ok(mode) } else { Err(accepted()) }
 }
 
 /// Where the source's lines are, and where the destination's.

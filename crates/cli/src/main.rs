@@ -11,6 +11,7 @@ mod verbs;
 
 use args::{Cli, Verb};
 use cachewise_experiments::LabError;
+use cachewise_scrubd::ServeError;
 use clap::Parser;
 use std::process::ExitCode;
 
@@ -29,6 +30,8 @@ fn main() -> ExitCode {
         Verb::Completions { shell } => verbs::shell::completions(shell),
         Verb::Man { to } => verbs::shell::man(to.as_deref()),
         Verb::Exec(args) => verbs::exec::run(&args),
+        Verb::Scrubd(args) => verbs::scrubd::run(&args),
+        Verb::Lease(args) => verbs::lease::run(&args),
         Verb::Learn { .. } => {
             let instead =
                 "`cachewise advise -- PROGRAM` says what a program gains from which setting";
@@ -68,6 +71,9 @@ fn line_of(error: &anyhow::Error) -> String {
 
 /// The exit status an error stands for.
 fn status_of(error: &anyhow::Error) -> u8 {
+    if error.chain().any(|cause| matches!(cause.downcast_ref(), Some(ServeError::Setting(_)))) {
+        return status::USAGE;
+    }
     match error.chain().find_map(|cause| cause.downcast_ref::<LabError>()) {
         Some(lab) if lab.is_wrong_bytes() => status::WRONG_BYTES,
         Some(LabError::Interrupted) => status::INTERRUPTED,

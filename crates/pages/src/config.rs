@@ -48,7 +48,7 @@ pub enum EngineChoice {
     CpuThrough,
     /// The system: pages are dropped and populated anew.
     System,
-    /// Your own engine. Each block that it reports as zeroed is read before it can be allocated.
+    /// Your own engine, which has to prove what it does ([`Engine`]).
     Custom(Box<dyn Engine>),
 }
 
@@ -137,6 +137,7 @@ pub struct Builder {
     pub(crate) scrub_later: bool,
     pub(crate) give_back: Option<GiveBack>,
     pub(crate) ahead: usize,
+    pub(crate) leased: Option<std::path::PathBuf>,
 }
 
 impl Default for Builder {
@@ -160,6 +161,7 @@ impl Default for Builder {
             scrub_later: false,
             give_back: None,
             ahead: 0,
+            leased: None,
         }
     }
 }
@@ -278,6 +280,16 @@ impl Builder {
     pub fn for_allocator(mut self) -> Builder {
         (self.waits, self.scrub_later) = (false, true);
         self.cache_blocks(0)
+    }
+
+    /// Takes the whole capacity as a lease from the server at that socket (`cachewise scrubd`): resident and
+    /// zero from the start. Nothing of it goes back before the pool does; in a forked child the pool is
+    /// closed, and its memory not there. If there is no lease, the pool is a private one, with a
+    /// [`Note`](crate::Note). [`lease::default_socket`](crate::lease::default_socket) is where the server
+    /// usually is.
+    pub fn leased(mut self, socket: impl Into<std::path::PathBuf>) -> Builder {
+        self.leased = Some(socket.into());
+        self
     }
 
     /// Makes the pool.

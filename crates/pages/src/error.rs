@@ -121,6 +121,8 @@ pub enum Note {
         /// Bytes that are there.
         got: usize,
     },
+    /// There was no lease: the memory is the pool's own.
+    NoLease(std::string::String),
     /// The scrubber's thread could not be started.
     NoScrubber(std::string::String),
 }
@@ -134,6 +136,7 @@ impl core::fmt::Display for Note {
             Note::NoHugeAdvice(why) => write!(f, "advice on huge pages refused: {why}"),
             Note::NoNuma { node, why } => write!(f, "not bound to NUMA node {node}: {why}"),
             Note::Prefault { asked, got } => write!(f, "prefaulted {got} of {asked} bytes"),
+            Note::NoLease(why) => write!(f, "no lease ({why}): memory of its own instead"),
             Note::NoScrubber(why) => write!(f, "no scrubber thread: {why}"),
         }
     }

@@ -244,6 +244,12 @@ extern "C" fn child() {
         let kept = slot.is_held_by(thread) && (interrupted || !by_fork);
         slot.by_fork.store(by_fork && kept, Ordering::Relaxed);
         slot.word.set(kept.then(|| thread.mark()));
+        if !kept && slot.pool.load(Ordering::Relaxed) != 0 {
+            // SAFETY: whoever forked had the lock, and this is the only thread.
+            if let Some(inner) = unsafe { &*slot.inner.get() }.upgrade() {
+                inner.forked();
+            }
+        }
     }
     crate::cache::forked(thread);
     crate::cache::ending::tell();

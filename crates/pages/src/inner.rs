@@ -71,6 +71,9 @@ const CLOSED: u32 = 1;
 /// Of [`Inner::gate`]: what is handed out as zero is read, at times.
 const VERIFIED: u32 = 2;
 
+/// Of [`Inner::gate`]: an engine was caught in a lie.
+const DISTRUSTED: u32 = 4;
+
 /// What every hand-out reads comes first, and changes rarely.
 #[repr(C)]
 pub(crate) struct Inner {
@@ -128,6 +131,8 @@ pub(crate) struct Settings {
     pub(crate) small: u32,
     /// Free bytes at most that are made resident ahead of need.
     pub(crate) ahead: usize,
+    /// Whether the memory is a lease: nothing of it is returned, and a forked child has none of it.
+    pub(crate) leased: bool,
     /// Whether absent memory is handed out as it is, and faulted in where it is touched. For allocators, whose
     /// callers ask for more than they use.
     pub(crate) fault_on_touch: bool,
@@ -331,6 +336,30 @@ impl Inner {
 
     pub(crate) fn close(&self) {
         self.gate.fetch_or(CLOSED, Ordering::SeqCst);
+    }
+
+    /// Whether an engine was caught in a lie.
+    pub(crate) fn distrusts(&self) -> bool {
+        self.gate.load(Ordering::Relaxed) & DISTRUSTED != 0
+    }
+
+    /// An engine was caught in a lie: whatever is zero and unused is dirty from here on. What threads' caches
+    /// hold is zeroed again when it is handed out.
+    pub(crate) fn distrust(&self) {
+        self.gate.fetch_or(DISTRUSTED, Ordering::SeqCst);
+        let Ok(mut guard) = self.lock() else { return };
+        let (owner, now) = (self.owner(), now());
+        while let Some((index, order)) = guard.buddy().take_zeroed_away(owner) {
+            let landed = guard.buddy().land(index, order, State::Dirty, now);
+            debug_assert!(landed.is_ok(), "block in flight {index}: {landed:?}");
+        }
+    }
+
+    /// In a forked child, which has no leased memory.
+    pub(crate) fn forked(&self) {
+        if self.settings.leased {
+            self.close();
+        }
     }
 
     /// Whether a hand-out has nothing to look at.

@@ -65,9 +65,15 @@ pub mod heap;
 #[cfg(all(feature = "std", target_os = "linux", not(loom)))]
 mod inner;
 #[cfg(all(feature = "std", target_os = "linux", not(loom)))]
+pub mod lease;
+#[cfg(all(feature = "std", target_os = "linux", not(loom)))]
 mod os;
 #[cfg(all(feature = "std", target_os = "linux", not(loom)))]
+mod pace;
+#[cfg(all(feature = "std", target_os = "linux", not(loom)))]
 mod pool;
+#[cfg(all(feature = "std", target_os = "linux", not(loom)))]
+mod proof;
 #[cfg(all(feature = "testing", debug_assertions, target_os = "linux", not(loom)))]
 pub mod schedule;
 #[cfg(all(feature = "std", target_os = "linux", not(loom)))]
@@ -95,6 +101,11 @@ pub use config::{Builder, EngineChoice, GiveBack, PageSize, Scrub, Verify};
 pub use error::{Note, PoolError};
 #[cfg(all(feature = "testing", target_os = "linux", not(loom)))]
 pub use os::inject;
+#[cfg(all(feature = "std", target_os = "linux", not(loom)))]
+#[doc(hidden)]
+pub use os::{cpus, huge_page_size, hugetlb_size, memory, thread_cpu_time};
+#[cfg(all(feature = "std", target_os = "linux", not(loom)))]
+pub use pace::{Pace, Rest};
 #[cfg(all(feature = "std", target_os = "linux", not(loom)))]
 pub use pool::Pool;
 #[cfg(all(feature = "std", target_os = "linux", not(loom)))]

@@ -1,6 +1,7 @@
 //! Every call to the operating system, in one place. Each can be told to fail in tests (`inject`).
 
 use cachewise::uncancelled;
+use rustix::fd::AsFd;
 use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, MprotectFlags, ProtFlags};
 use rustix::thread::CpuSet;
@@ -48,7 +49,7 @@ pub(crate) fn sleep(time: Duration) {
 }
 
 /// CPUs that this process may use.
-pub(crate) fn cpus() -> usize {
+pub fn cpus() -> usize {
     uncancelled(|| std::thread::available_parallelism().map_or(1, usize::from))
 }
 
@@ -57,7 +58,7 @@ pub(crate) fn page_size() -> usize {
 }
 
 /// Bytes of a transparent huge page, from the system or, where it does not say, of an x86-64's.
-pub(crate) fn huge_page_size() -> usize {
+pub fn huge_page_size() -> usize {
     text("/sys/kernel/mm/transparent_hugepage/hpage_pmd_size")
         .and_then(|text| text.trim().parse().ok())
         .filter(|size: &usize| size.is_power_of_two())
@@ -71,7 +72,7 @@ pub(crate) fn gives_huge_pages() -> bool {
 }
 
 /// Bytes of the default hugetlb page.
-pub(crate) fn hugetlb_size() -> usize {
+pub fn hugetlb_size() -> usize {
     text("/proc/meminfo")
         .and_then(|text| {
             let line = text.lines().find(|line| line.starts_with("Hugepagesize:"))?;
@@ -82,7 +83,7 @@ pub(crate) fn hugetlb_size() -> usize {
 }
 
 /// Memory this process may use: the machine's, or its control group's limit if that is less.
-pub(crate) fn memory() -> usize {
+pub fn memory() -> usize {
     let machine = machine();
     limit_of(&groups()).map_or(machine, |limit| limit.min(machine))
 }
@@ -216,7 +217,7 @@ fn groups_of(text: &str) -> Vec<PathBuf> {
 }
 
 /// CPU time of the calling thread.
-pub(crate) fn thread_cpu_time() -> Duration {
+pub fn thread_cpu_time() -> Duration {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     Duration::new(u64::try_from(time.tv_sec).unwrap_or(0), u32::try_from(time.tv_nsec).unwrap_or(0))
 }
@@ -429,6 +430,23 @@ impl Mapping {
         let start = whole.cast::<u8>();
         let start = start.wrapping_add(start.align_offset(align));
         Ok(Mapping { start, length, whole, whole_length })
+    }
+
+    /// A file's first `length` bytes, shared with whoever else has it, at an aligned start. A forked child
+    /// has no such memory.
+    pub(crate) fn shared(file: impl AsFd, length: usize, align: usize) -> Result<Mapping> {
+        let mapping = Mapping::private(length, align)?;
+        let flags = MapFlags::SHARED | MapFlags::FIXED;
+        let access = ProtFlags::READ | ProtFlags::WRITE;
+        // SAFETY: the range is this mapping's own, and nobody has a pointer into it yet.
+        unsafe { rustix::mm::mmap(mapping.start.cast(), length, access, flags, file, 0) }?;
+        // SAFETY: as above; this advice changes no contents.
+        unsafe { rustix::mm::madvise(mapping.start.cast(), length, Advice::LinuxDontFork) }?;
+        Ok(mapping)
+    }
+
+    pub(crate) fn length(&self) -> usize {
+        self.length
     }
 
     /// Private memory of explicit huge pages, all of it reserved.

@@ -79,7 +79,7 @@ impl Handle {
         let engine = match self.inner.settings().method {
             Method::Around => EngineChoice::CpuAround,
             Method::Through => EngineChoice::CpuThrough,
-            Method::System => EngineChoice::System,
+            Method::System | Method::Populate => EngineChoice::System,
         };
         self.start(engine, Duration::from_secs(1), 3);
     }

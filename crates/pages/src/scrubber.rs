@@ -14,6 +14,8 @@ use crate::engine::{Cancelled, CpuEngine, Engine, Method, Progress, Range, Token
 use crate::fork;
 use crate::inner::{Inner, now};
 use crate::os;
+use crate::pace::{LOAD_REST, Pace, Rest};
+use crate::proof::Proof;
 use crate::stats::{ScrubberState, add, get};
 use std::boxed::Box;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -28,12 +30,6 @@ const STOP: u8 = 2;
 const PAUSE_WAIT: Duration = Duration::from_millis(10);
 /// How often orders are looked at while an engine is at work.
 const SLICE: Duration = Duration::from_millis(2);
-/// How long it rests when the load is too high before it looks again.
-const LOAD_REST: Duration = Duration::from_millis(250);
-/// And when too many threads want to run just now, at first; twice as long each time, up to the above.
-const CROWD_REST: Duration = Duration::from_millis(4);
-/// How often it looks how many do.
-const CROWD_LOOK: Duration = Duration::from_millis(1);
 /// Where the main thread has left: how often it looks whether others have, too.
 const LEFT_LOOK: Duration = Duration::from_millis(100);
 /// How long it rests when an allocation needs what would be taken.
@@ -87,6 +83,7 @@ impl Scrubber {
             EngineChoice::Custom(engine) => Some(engine),
             _ => None,
         };
+        let pace = Pace::new(scrub.clone());
         let mut worker = Worker {
             inner: Arc::clone(inner),
             orders: Arc::clone(&orders),
@@ -96,6 +93,7 @@ impl Scrubber {
             method,
             cpu: CpuEngine::new(method),
             custom,
+            proof: Proof::new(inner.base() as u64 ^ inner.id),
             deadline,
             strikes,
             failed: 0,
@@ -104,9 +102,7 @@ impl Scrubber {
             demand_seen: 0,
             unused: 0,
             awake: false,
-            next: Instant::now(),
-            look: Instant::now(),
-            crowd_rest: CROWD_REST,
+            pace,
         };
         let thread = os::spawn(move || worker.run())?;
         Ok(Scrubber { orders, thread, generation: fork::generation() })
@@ -177,6 +173,7 @@ struct Worker {
     method: Method,
     cpu: CpuEngine,
     custom: Option<Box<dyn Engine>>,
+    proof: Proof,
     deadline: Duration,
     strikes: u32,
     failed: u32,
@@ -187,11 +184,7 @@ struct Worker {
     demand_seen: u64,
     unused: u64,
     awake: bool,
-    next: Instant,
-    /// When it may look again whether others want to run.
-    look: Instant,
-    /// How long it rests if they do.
-    crowd_rest: Duration,
+    pace: Pace,
 }
 
 impl Worker {
@@ -346,25 +339,11 @@ impl Worker {
 
     /// Whether load and limits allow a chunk now.
     fn may_zero(&mut self) -> Result<(), (ScrubberState, Option<Duration>)> {
-        if os::load() > self.scrub.load {
-            return Err((ScrubberState::Load, Some(LOAD_REST)));
+        match self.pace.rest() {
+            None => Ok(()),
+            Some(Rest::Load(time)) => Err((ScrubberState::Load, Some(time))),
+            Some(Rest::Limits(time)) => Err((ScrubberState::Working, Some(time))),
         }
-        let now = Instant::now();
-        if now >= self.look {
-            self.look = now + CROWD_LOOK;
-            // This thread is among them.
-            if os::runnable().is_some_and(|running| running > self.scrub.load) {
-                let rest = self.crowd_rest;
-                self.crowd_rest = (rest * 2).min(LOAD_REST);
-                return Err((ScrubberState::Load, Some(rest)));
-            }
-            self.crowd_rest = CROWD_REST;
-        }
-        let wait = self.next.saturating_duration_since(Instant::now());
-        if !wait.is_zero() {
-            return Err((ScrubberState::Working, Some(wait)));
-        }
-        Ok(())
     }
 
     fn take(&mut self) -> Vec<Taken> {
@@ -400,6 +379,10 @@ impl Worker {
                 length: self.inner.bytes(taken.order),
             })
             .collect();
+        if self.custom.is_some() {
+            // SAFETY: in flight, so nobody else uses them, and whole pages of this mapping.
+            unsafe { self.proof.begin(&ranges) };
+        }
         let mut ended = Ended::Zeroed;
         // Only where `stop` is above a chunk is there more than one of them.
         for chunk in chunks(&ranges, self.scrub.chunk, self.method) {
@@ -409,17 +392,22 @@ impl Worker {
                 break;
             }
             let bytes: usize = chunk.iter().map(|range| range.length).sum();
-            self.pace(begun, bytes);
+            let used = self.cpu_time().saturating_sub(begun.1);
+            self.pace.spent(begun.0, used, bytes);
             if ranges.len() == 1 && chunk[0].length < ranges[0].length && !self.go_on() {
                 ended = Ended::Unknown;
                 break;
             }
         }
-        if matches!(ended, Ended::Zeroed) && self.custom.is_some() && !self.proved(batch) {
+        let lied = matches!(ended, Ended::Zeroed) && !self.proved(&ranges);
+        if lied {
             ended = Ended::Failed;
         }
         self.bring_back(batch, &ended);
-        if matches!(ended, Ended::Held(_) | Ended::Failed) {
+        if lied {
+            self.retire_engine();
+            self.inner.distrust();
+        } else if matches!(ended, Ended::Held(_) | Ended::Failed) {
             self.strike();
         }
     }
@@ -463,17 +451,6 @@ impl Worker {
         }
     }
 
-    /// When the next chunk may begin, by both limits.
-    fn pace(&mut self, (begun, cpu): (Instant, Duration), bytes: usize) {
-        let used = self.cpu_time().saturating_sub(cpu);
-        let mut least = used.div_f64(self.scrub.cpu_share);
-        if self.scrub.bytes_per_second != 0 {
-            let seconds = bytes as f64 / self.scrub.bytes_per_second as f64;
-            least = least.max(Duration::from_secs_f64(seconds));
-        }
-        self.next = begun + least;
-    }
-
     fn zero_chunk(&mut self, ranges: &[Range]) -> Ended {
         let deadline = self.custom.is_some().then(|| Instant::now() + self.deadline);
         let engine: &mut dyn Engine = match &mut self.custom {
@@ -515,18 +492,16 @@ impl Worker {
         }
     }
 
-    /// Whether what a custom engine calls zero is.
-    fn proved(&self, batch: &[Taken]) -> bool {
-        let inner = &self.inner;
-        let lie = batch
-            .iter()
-            .any(|taken| inner.not_zero(taken.index, inner.bytes(taken.order)).is_some());
-        if lie {
-            let events = &inner.control().events;
-            add(&events.engine_faults, 1);
-            add(&events.verify_failed, 1);
+    /// Whether what a custom engine calls zero is, as far as it is looked.
+    fn proved(&mut self, ranges: &[Range]) -> bool {
+        // SAFETY: in flight, so nobody else uses them, and begun with.
+        if self.custom.is_none() || unsafe { self.proof.holds(ranges) } {
+            return true;
         }
-        !lie
+        let events = &self.inner.control().events;
+        add(&events.engine_faults, 1);
+        add(&events.verify_failed, 1);
+        false
     }
 
     fn bring_back(&mut self, batch: &[Taken], ended: &Ended) {
@@ -572,7 +547,7 @@ impl Worker {
             self.method = Method::Around;
             self.cpu = CpuEngine::new(Method::Around);
             // A thread that cannot be started is not asked for in a loop.
-            self.next = Instant::now() + LOAD_REST;
+            self.pace.rest_until(Instant::now() + LOAD_REST);
         } else if self.failed >= self.strikes {
             self.retire_engine();
         }

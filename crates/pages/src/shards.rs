@@ -91,6 +91,7 @@ impl Builder {
             give_back,
             engine,
             scrub_later: true,
+            leased: self.leased.clone(),
             ..*self
         }
     }

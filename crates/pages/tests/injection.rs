@@ -218,6 +218,43 @@ fn after_its_strikes_the_engine_goes_and_the_cpu_does_all_its_work() {
     pool.check().expect("sound");
 }
 
+/// A lie that nobody saw is undone when another one is seen.
+#[test]
+fn what_a_caught_engine_zeroed_before_is_not_believed_either() {
+    let _alone = alone();
+    let script = Script::default();
+    let engine = Box::new(Faulty::new(Script::clone(&script)));
+    let pool = Pool::builder()
+        .capacity(16 << 20)
+        .max_order(9)
+        .scrub(Scrub { chunk: 4 << 20, unused_limit: u64::MAX, ..eager() })
+        .engine(EngineChoice::Custom(engine))
+        .build()
+        .expect("a pool");
+    let figures = || pool.stats().expect("figures");
+    while figures().scrubbed < 64 << 20 {
+        let blocks: Vec<_> = (0..4).filter_map(|_| pool.alloc(9).ok()).collect();
+        blocks.into_iter().for_each(|mut block| block.fill(0x55));
+        until("zeroed", || is_clean(&pool));
+    }
+    let mut blocks: Vec<_> = (0..2).map(|_| pool.alloc(9).expect("a block")).collect();
+    blocks.iter_mut().for_each(|block| block.fill(0x66));
+    for lie in [Outcome::Hole, Outcome::Lie] {
+        assert_eq!(figures().verify_failed, 0, "one batch in 64 is read whole");
+        script.lock().expect("no panic").push_back(lie);
+        drop(blocks.pop());
+        until("zeroed, it says, or caught", || is_clean(&pool) || figures().verify_failed != 0);
+        if figures().verify_failed != 0 {
+            break;
+        }
+    }
+    assert_eq!(figures().verify_failed, 1);
+    until("quiet", || pool.pause_scrubber());
+    pool.check_zeros().expect("nothing of it is left");
+    let all: Vec<_> = (0..8).map(|_| pool.zalloc(9).expect("a block")).collect();
+    assert!(all.iter().all(|block| block.iter().all(|byte| *byte == 0)));
+}
+
 /// The forerunner looked at the load when it woke and never while it worked.
 #[test]
 fn load_that_rises_while_it_works_stops_it_at_the_next_chunk() {

@@ -93,6 +93,9 @@ struct cw_pool_config {
     size_t scrub_bytes_per_second; /* at most; default 0, no limit */
     size_t scrub_min_idle_ms;      /* it zeroes only blocks that were idle so long; default 50 */
     size_t scrub_unused_limit;     /* it rests after zeroing this much unused; default 1 GiB */
+    const char *leased;            /* socket of `cachewise scrubd`: the capacity is leased there, resident
+                                      and zero; "" is the usual socket. Without a lease the pool has memory
+                                      of its own, and cw_pool_message says why. Default NULL: no lease */
 };
 
 /* Figures of one moment; bytes unless the name says otherwise. */

@@ -16,7 +16,7 @@ pub use settings::Config;
 pub use stats::PoolStats;
 
 use cachewise_pages::buddy::FreeError;
-use cachewise_pages::{Pool, PoolError, Shards};
+use cachewise_pages::{Note, Pool, PoolError, Shards};
 use core::ffi::{CStr, c_char, c_int, c_uint};
 use std::cell::RefCell;
 use std::ffi::CString;
@@ -228,6 +228,10 @@ pub unsafe extern "C" fn cw_pool_create(config: *const Config, out: *mut *mut Ha
     };
     match built {
         Ok(pool) => {
+            let mut notes = pool.pools().iter().flat_map(Pool::notes);
+            if let Some(note) = notes.find(|note| matches!(note, Note::NoLease(_))) {
+                told(Code::Ok, &note.to_string());
+            }
             // SAFETY: as above.
             unsafe { out.write(Handle::keep(pool)) };
             Code::Ok as c_int

@@ -2,7 +2,9 @@
 
 use crate::Code;
 use cachewise_pages::{Builder, EngineChoice, PageSize, Pool, Scrub, Verify};
-use core::ffi::{c_int, c_uint};
+use core::ffi::{CStr, c_char, c_int, c_uint};
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
 use std::time::Duration;
 
 /// See `cachewise_pool.h`.
@@ -26,6 +28,7 @@ pub struct Config {
     scrub_bytes_per_second: usize,
     scrub_min_idle_ms: usize,
     scrub_unused_limit: usize,
+    leased: *const c_char,
 }
 
 const NO_SCRUBBER: c_uint = 1;
@@ -69,6 +72,7 @@ impl Default for Config {
             scrub_bytes_per_second: 0,
             scrub_min_idle_ms: scrub.min_idle.as_millis() as usize,
             scrub_unused_limit: scrub.unused_limit as usize,
+            leased: core::ptr::null(),
         }
     }
 }
@@ -76,7 +80,7 @@ impl Default for Config {
 /// The caller's settings; the defaults where there are none.
 ///
 /// # Safety
-/// Null, or readable for the size it says.
+/// Null, or readable for the size it says; its string is null or ends in NUL.
 pub(crate) unsafe fn read(config: *const Config) -> Result<Config, Refused> {
     if config.is_null() {
         return Ok(Config::default());
@@ -168,6 +172,15 @@ impl Config {
                 let accepted = "accepted -1 (any) and 0 to 1023";
                 return refuse(&format!("numa_node: found {found}, {accepted}"));
             }
+        }
+        if !self.leased.is_null() {
+            // SAFETY: a string, as the header asks (`read`).
+            let socket = unsafe { CStr::from_ptr(self.leased) };
+            let socket = OsStr::from_bytes(socket.to_bytes());
+            builder = builder.leased(match socket.is_empty() {
+                true => cachewise_pages::lease::default_socket(),
+                false => socket.into(),
+            });
         }
         Ok(if has(OVER_MEMORY) { builder.allow_over_memory() } else { builder })
     }

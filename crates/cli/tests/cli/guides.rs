@@ -127,10 +127,13 @@ fn no_hint_takes_a_page_around_the_cache() {
 /// The recipes name programs, packages and flags that there are.
 #[test]
 fn the_recipes_use_flags_that_the_command_has() {
-    let unit = read("packaging/cachewise-tune.service");
-    let start =
-        unit.lines().find_map(|line| line.strip_prefix("ExecStart=/usr/local/bin/cachewise "));
-    ok(&format!("{} --help", start.expect("what it starts")));
+    let units = ["cachewise-tune.service", "cachewise-scrubd.service", "cachewise-scrubd.socket"];
+    let units = units.map(|name| (name, read(&format!("packaging/{name}"))));
+    for (_, unit) in units.iter().filter(|(name, _)| name.ends_with("service")) {
+        let start =
+            unit.lines().find_map(|line| line.strip_prefix("ExecStart=/usr/local/bin/cachewise "));
+        ok(&format!("{} --help", start.expect("what it starts")));
+    }
     let recipe = read("packaging/Containerfile");
     let manifests = ["crates/cli/Cargo.toml", "xtask/Cargo.toml"].map(read).concat();
     for package in recipe.split("-p ").skip(1).filter_map(|rest| rest.split_whitespace().next()) {
@@ -142,11 +145,12 @@ fn the_recipes_use_flags_that_the_command_has() {
         eprintln!("no systemd-analyze here: the unit's syntax is not tested");
         return;
     }
-    // The same unit with a program that is there.
+    // The same units with a program that is there.
     let folder = crate::support::Folder::new();
-    let unit = unit.replace("/usr/local/bin/cachewise", "/bin/true");
-    let unit = folder.write("cachewise-tune.service", unit);
-    said(Command::new("systemd-analyze").args(["verify", &unit])).with(0);
+    let units = units.map(|(name, unit)| {
+        folder.write(name, unit.replace("/usr/local/bin/cachewise", "/bin/true"))
+    });
+    said(Command::new("systemd-analyze").arg("verify").args(units)).with(0);
 }
 
 /// A name that no kernel answers to sends a reader looking for it.

@@ -13,6 +13,7 @@ mod peers;
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 mod programs;
 mod reports;
+mod scrubd;
 mod structure;
 mod support;
 #[cfg(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64"))]

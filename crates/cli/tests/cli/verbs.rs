@@ -11,7 +11,7 @@ use std::process::Command;
 #[test]
 fn help_of_every_verb() {
     insta::assert_snapshot!("help", ok("--help"));
-    let verbs = "tune doctor list run explain export report compare completions man";
+    let verbs = "tune doctor list run explain export report compare completions man scrubd lease";
     for verb in verbs.split(' ') {
         insta::assert_snapshot!(format!("help-{verb}"), ok(&format!("{verb} --help")));
     }

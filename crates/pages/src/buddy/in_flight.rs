@@ -83,6 +83,13 @@ impl Buddy<'_> {
         Ok((index, part, state))
     }
 
+    /// Takes any block away that is zero and resident.
+    pub fn take_zeroed_away(&mut self, owner: u16) -> Option<(u32, u32)> {
+        let orders = (0, self.core.max_order);
+        let taken = self.take_away(&[State::ZeroResident], orders, 0, owner, 0);
+        taken.map(|(index, order, _)| (index, order)).ok()
+    }
+
     fn age(&self, index: u32, now: u32) -> u32 {
         let stamp = self.frames[index as usize].stamp.load(Ordering::Relaxed);
         if later(stamp, now) { 0 } else { now.wrapping_sub(stamp) }

@@ -14,6 +14,8 @@ pub(crate) enum Method {
     Through,
     /// Pages are dropped and populated anew.
     System,
+    /// Pages that were never there are populated.
+    Populate,
 }
 
 impl Method {
@@ -23,11 +25,15 @@ impl Method {
     /// The range is mapped and nobody else uses it; for `System` it is whole pages of a
     /// mapping.
     pub(crate) unsafe fn zero(self, range: Range) -> Result<(), EngineError> {
+        let refused = |error: rustix::io::Errno| EngineError::System(error.raw_os_error());
         let hint = match self {
+            Method::Populate => {
+                // SAFETY: the caller's promise.
+                return unsafe { os::populate(range.start, range.length) }.map_err(refused);
+            }
             Method::Around => Reuse::Never,
             Method::Through => Reuse::Soon,
             Method::System => {
-                let refused = |error: rustix::io::Errno| EngineError::System(error.raw_os_error());
                 // SAFETY: the caller's promise.
                 unsafe { os::discard(range.start, range.length) }.map_err(refused)?;
                 // SAFETY: the caller's promise.
@@ -65,6 +71,25 @@ impl CpuEngine {
         CpuEngine::new(Method::Through)
     }
 
+    /// Has the system populate pages that were never there: new memory is zero. The other engines ask for
+    /// pages that are there.
+    #[must_use]
+    pub fn populating() -> CpuEngine {
+        CpuEngine::new(Method::Populate)
+    }
+
+    /// Zeroes a range at once, in the calling thread and at its priority.
+    ///
+    /// # Safety
+    /// The range is whole pages of a mapping, and nobody else uses it.
+    ///
+    /// # Errors
+    /// The system's.
+    pub unsafe fn zero_at_once(&self, range: Range) -> Result<(), EngineError> {
+        // SAFETY: the caller's promise.
+        unsafe { self.method.zero(range) }
+    }
+
     pub(crate) fn new(method: Method) -> CpuEngine {
         CpuEngine { method, last: 0, ended: None }
     }
@@ -76,7 +101,7 @@ unsafe impl Engine for CpuEngine {
         match self.method {
             Method::Around => "cpu-around",
             Method::Through => "cpu-through",
-            Method::System => "system",
+            Method::System | Method::Populate => "system",
         }
     }
 

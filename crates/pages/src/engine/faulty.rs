@@ -21,8 +21,10 @@ pub enum Outcome {
     Slow,
     /// Half is zeroed, and the engine says so.
     Partial,
-    /// Said to be zeroed, and is not.
+    /// Said to be zeroed, and is not: the last byte.
     Lie,
+    /// Said to be zeroed, and is not: a page in the middle of each range.
+    Hole,
 }
 
 /// The outcomes to come, shared with the test that sets them; [`Outcome::Good`] when empty.
@@ -67,6 +69,14 @@ unsafe impl Engine for Faulty {
         match outcome {
             Outcome::Refuse => return Err(EngineError::Device(5)),
             Outcome::Good => fill(batch, 0, bytes),
+            Outcome::Hole => {
+                fill(batch, 0, bytes);
+                for range in batch {
+                    let middle = range.start.wrapping_add(range.length / 2);
+                    // SAFETY: inside the range, which is the engine's.
+                    unsafe { middle.write(0x11) };
+                }
+            }
             Outcome::Error => fill(batch, 0xEE, bytes / 2),
             Outcome::Hang | Outcome::Slow => fill(batch, 0xDD, 64),
             Outcome::Partial => fill(batch, 0, bytes / 2),
@@ -92,7 +102,7 @@ unsafe impl Engine for Faulty {
         let (_, outcome, ranges) = &self.batches[place];
         let bytes: usize = ranges.iter().map(|range| range.length).sum();
         let progress = match outcome {
-            Outcome::Good | Outcome::Lie => Progress::Done,
+            Outcome::Good | Outcome::Lie | Outcome::Hole => Progress::Done,
             Outcome::Error | Outcome::Refuse => Progress::Fault(EngineError::Device(7)),
             Outcome::Partial => Progress::Partial(bytes / 2),
             Outcome::Slow => return Progress::Pending,

@@ -70,16 +70,17 @@ pub enum EngineError {
 
 /// Something that zeroes memory.
 ///
-/// The pool trusts its built-in engines. Of any other it reads every block before it hands it out,
-/// withdraws the blocks of a batch that was late or not what it was said to be, and has the work
-/// done by the CPU. After some failures it drops the engine.
+/// The pool trusts its built-in engines. Of any other it reads the first 64 MiB, then one line of each
+/// range and one batch in 64. It withdraws the blocks of a batch that was late or failed, and has the
+/// work done by the CPU; after some failures it drops the engine. One that was caught in a lie it drops at
+/// once, and what is zero and unused is dirty again.
 ///
 /// # Safety
 /// Until a batch is [`Done`](Progress::Done), [`Partial`](Progress::Partial), a
 /// [`Fault`](Progress::Fault) or [`Stopped`](Cancelled::Stopped), the engine may write to its
 /// ranges and to nothing else. **When the engine has been dropped it writes nowhere any more**:
-/// that is the promise on which blocks leave quarantine. That an engine told the truth about the
-/// bytes is not relied on.
+/// that is the promise on which blocks leave quarantine. What an engine says of the
+/// bytes is believed as far as said above.
 pub unsafe trait Engine: Send + core::fmt::Debug {
     /// Its name, for reports.
     fn name(&self) -> &'static str;

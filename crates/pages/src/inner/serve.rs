@@ -7,6 +7,7 @@ use crate::config::Verify;
 use crate::engine::{Method, Range};
 use crate::error::PoolError;
 use crate::os;
+use crate::proof::is_zero;
 use crate::stats::add;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
@@ -31,7 +32,8 @@ impl Inner {
         let wanted = self.run_of(frames, alignment, true);
         let block = wanted.is_block();
         if block && let Some((index, dirty)) = cache::take_zeroed(self, order) {
-            if dirty {
+            // What caches had when an engine was caught is believed no more.
+            if dirty || self.distrusts() {
                 self.hot_zero(index, frames);
             }
             self.verify(index, frames)?;
@@ -359,17 +361,13 @@ impl Inner {
 
     /// The first byte that is not zero, with its address.
     pub(crate) fn not_zero(&self, index: u32, bytes: usize) -> Option<(usize, u8)> {
-        let start = self.address(index);
         // SAFETY: the caller holds the block, so it is mapped and nobody writes to it.
-        let slice = unsafe { std::slice::from_raw_parts(start, bytes) };
-        // SAFETY: the same whole pages; every bit pattern is a valid u128.
-        let words = unsafe { std::slice::from_raw_parts(start.cast::<u128>(), bytes / 16) };
-        let zero = words.chunks(64).all(|words| words.iter().fold(0, |all, word| all | word) == 0);
-        if zero {
+        let slice = unsafe { std::slice::from_raw_parts(self.address(index), bytes) };
+        if is_zero(slice) {
             return None;
         }
         let place = slice.iter().position(|byte| *byte != 0)?;
-        Some((start as usize + place, slice[place]))
+        Some((slice.as_ptr() as usize + place, slice[place]))
     }
 
     /// Takes a run back, past the caches.

@@ -22,6 +22,9 @@ impl Inner {
         if self.is_closed() {
             return Err(PoolError::Closed);
         }
+        if self.settings.leased {
+            return Ok(0);
+        }
         cache::flush(self);
         self.return_free(most)
     }
@@ -171,7 +174,7 @@ impl Inner {
     pub(crate) fn lowest_to_zero(&self, method: Method, stop: u32) -> u32 {
         match method {
             Method::System => stop.max(self.trim_order()),
-            Method::Around | Method::Through => stop,
+            Method::Around | Method::Through | Method::Populate => stop,
         }
     }
 

@@ -7,6 +7,7 @@ use crate::engine::Method;
 use crate::error::{Note, PoolError};
 use crate::fork::Turn;
 use crate::inner::{self, Control, Inner, Places, Settings, now};
+use crate::lease::Lease;
 use crate::os::{self, Mapping};
 use std::string::ToString;
 use std::sync::Arc;
@@ -18,13 +19,25 @@ use std::vec::Vec;
 const SMALL: usize = 4;
 
 impl Pool {
-    pub(crate) fn make(builder: Builder) -> Result<Pool, PoolError> {
+    pub(crate) fn make(mut builder: Builder) -> Result<Pool, PoolError> {
         let page = os::page_size();
         let mut notes = Vec::new();
         let mut capacity = builder.capacity.next_multiple_of(page);
         let mut trim_unit = page;
         let mut data = None;
-        if builder.pages == PageSize::Hugetlb {
+        if let Some(socket) = &builder.leased {
+            let leased = Lease::take(socket, capacity).map_err(|error| error.to_string());
+            match leased.and_then(|lease| lease.map().map_err(|errno| errno.to_string())) {
+                Ok(mapping) => {
+                    capacity = mapping.length();
+                    builder.initial = capacity;
+                    data = Some(mapping);
+                }
+                Err(why) => notes.push(Note::NoLease(why)),
+            }
+        }
+        let leased = data.is_some();
+        if builder.pages == PageSize::Hugetlb && !leased {
             let size = os::hugetlb_size();
             let rounded = capacity.next_multiple_of(size);
             match Mapping::hugetlb(rounded) {
@@ -43,7 +56,7 @@ impl Pool {
                 Mapping::reserved(capacity, align).map_err(PoolError::system("mapping the pool"))?
             }
         };
-        let huge = builder.pages != PageSize::Base;
+        let huge = builder.pages != PageSize::Base || leased;
         if !explicit {
             let small = if huge && !builder.waits { SMALL * os::huge_page_size() } else { 0 };
             let advised = data.advise_huge(huge).and_then(|()| match small {
@@ -76,18 +89,21 @@ impl Pool {
             opened: if explicit { u32::MAX } else { 0 },
             mappings: std::vec![data, metadata],
         };
-        Pool::finish(builder, places, (huge, trim_unit), notes)
+        Pool::finish(builder, places, (huge, trim_unit), leased, notes)
     }
 
     fn finish(
         builder: Builder,
         places: Places,
         (huge, trim_unit): (bool, usize),
+        leased: bool,
         notes: Vec<Note>,
     ) -> Result<Pool, PoolError> {
         let method = match &builder.engine {
             EngineChoice::CpuAround | EngineChoice::Custom(_) => Method::Around,
             EngineChoice::CpuThrough => Method::Through,
+            // Pages of a file are not dropped by a mapping.
+            EngineChoice::System if leased => Method::Around,
             EngineChoice::System => Method::System,
         };
         let (page, stands_in) = (os::page_size(), !builder.waits);
@@ -113,6 +129,7 @@ impl Pool {
             method,
             waits: builder.waits,
             ahead: builder.ahead,
+            leased,
             small,
             fault_on_touch: stands_in && trim_unit == page,
             huge_order: if huge {
@@ -131,7 +148,7 @@ impl Pool {
                 started: AtomicU32::new(0),
                 scrub: builder.scrub.clone(),
                 scrub_later: builder.scrub_later && builder.scrub.enabled,
-                give_back: builder.give_back,
+                give_back: builder.give_back.filter(|_| !leased),
                 inner,
             }),
         };

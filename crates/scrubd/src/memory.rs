@@ -1,0 +1,271 @@
+//! Where the files of memory come from: each of its own tmpfs with huge pages, of hugetlb, or a memfd; and
+//! whether anybody else has one.
+
+use crate::namespace::{self, Namespace};
+use cachewise_pages::{huge_page_size, hugetlb_size};
+use rustix::fd::{AsFd, AsRawFd, OwnedFd};
+use rustix::fs::{FallocateFlags, MemfdFlags, Mode, OFlags, SealFlags};
+use rustix::io::Errno;
+use rustix::mm::{Advice, MapFlags, ProtFlags};
+use std::fs::read_to_string;
+use std::ptr;
+
+/// Of `fcntl(2)`, Linux (`asm-generic/fcntl.h`).
+const F_SETSIG: libc::c_int = 10;
+
+/// Which pages are asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Pages {
+    /// The first that the system gives: tmpfs, hugetlb, memfd. Never small ones.
+    #[default]
+    Auto,
+    /// A tmpfs of its own for each file, with huge pages.
+    Tmpfs,
+    /// Explicit huge pages, as reserved in `vm.nr_hugepages`.
+    Hugetlb,
+    /// A memfd with huge pages, which `shmem_enabled` must allow.
+    Memfd,
+    /// A memfd of base pages, from which a lease gains nothing.
+    Small,
+}
+
+/// How files are made here.
+#[derive(Debug)]
+pub enum Source {
+    /// A tmpfs that this process mounts.
+    Tmpfs,
+    /// A tmpfs that a helper in a user namespace mounts.
+    UserTmpfs(Namespace),
+    /// Explicit huge pages of that size.
+    Hugetlb(u64),
+    /// A memfd with huge pages.
+    Memfd,
+    /// A memfd with base pages.
+    Small,
+}
+
+impl Source {
+    /// The first source of that kind that gives huge pages; or why there is none, each in words.
+    ///
+    /// # Errors
+    /// What was tried, and what came of it.
+    pub fn find(pages: Pages) -> Result<Source, Vec<String>> {
+        if pages == Pages::Small {
+            return Ok(Source::Small);
+        }
+        let mut tried = Vec::new();
+        let wanted = |kind| pages == kind || pages == Pages::Auto;
+        let mut proved = |name: &str, source: Result<Source, Errno>| match source
+            .and_then(|source| Ok((source.gives_huge_pages()?, source)))
+        {
+            Ok((true, source)) => Some(source),
+            Ok((false, _)) => {
+                tried.push(format!("{name}: small pages"));
+                None
+            }
+            Err(errno) => {
+                tried.push(format!("{name}: {errno}"));
+                None
+            }
+        };
+        if wanted(Pages::Tmpfs) {
+            if let Some(source) = proved("tmpfs", Ok(Source::Tmpfs)) {
+                return Ok(source);
+            }
+            let helper = Namespace::start().map(Source::UserTmpfs);
+            if let Some(source) = proved("tmpfs in a user namespace", helper) {
+                return Ok(source);
+            }
+        }
+        if wanted(Pages::Hugetlb) {
+            let size = hugetlb_size() as u64;
+            if let Some(source) = proved("hugetlb", Ok(Source::Hugetlb(size))) {
+                return Ok(source);
+            }
+        }
+        if wanted(Pages::Memfd)
+            && let Some(source) = proved("memfd (shmem_enabled)", Ok(Source::Memfd))
+        {
+            return Ok(source);
+        }
+        Err(tried)
+    }
+
+    /// The name in the status.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Source::Tmpfs => "tmpfs",
+            Source::UserTmpfs(_) => "tmpfs in a user namespace",
+            Source::Hugetlb(_) => "hugetlb",
+            Source::Memfd => "memfd",
+            Source::Small => "small pages",
+        }
+    }
+
+    /// Bytes of which files are multiples.
+    #[must_use]
+    pub fn unit(&self) -> u64 {
+        match self {
+            Source::Hugetlb(size) => *size,
+            _ => huge_page_size() as u64,
+        }
+    }
+
+    /// A new file of that size, nothing of it there yet, which nobody else has. It can neither shrink under
+    /// a mapping nor grow: by seals, or since its file system is no larger.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn file(&self, bytes: u64) -> Result<OwnedFd, Errno> {
+        let mount = match self {
+            Source::Tmpfs => namespace::mount(bytes, true)?,
+            Source::UserTmpfs(helper) => helper.tmpfs(bytes)?,
+            Source::Hugetlb(_) => return memfd(bytes, MemfdFlags::HUGETLB),
+            Source::Memfd | Source::Small => return memfd(bytes, MemfdFlags::empty()),
+        };
+        let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
+        let file = rustix::fs::openat(&mount, ".", flags, Mode::RUSR | Mode::WUSR)?;
+        rustix::fs::ftruncate(&file, bytes)?;
+        Ok(file)
+    }
+
+    /// Makes one page and looks.
+    fn gives_huge_pages(&self) -> Result<bool, Errno> {
+        let bytes = self.unit();
+        let file = self.file(bytes)?;
+        let mapping = Mapping::new(&file, bytes)?;
+        mapping.populate()?;
+        Ok(mapping.huge_bytes() == bytes)
+    }
+}
+
+fn memfd(bytes: u64, kind: MemfdFlags) -> Result<OwnedFd, Errno> {
+    let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING | kind;
+    let file = rustix::fs::memfd_create("cachewise-scrubd", flags)?;
+    rustix::fs::fchmod(&file, Mode::RUSR | Mode::WUSR)?;
+    rustix::fs::ftruncate(&file, bytes)?;
+    rustix::fs::fcntl_add_seals(&file, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
+    // What `memfd_create` opened is not counted among those that have the file open.
+    open_again(&file)
+}
+
+/// Opens a file once more: another open file description of the same memory.
+///
+/// # Errors
+/// The system's; without `/proc` it cannot be done.
+pub fn open_again(file: &OwnedFd) -> Result<OwnedFd, Errno> {
+    let path = format!("/proc/self/fd/{}", file.as_raw_fd());
+    rustix::fs::open(path, OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())
+}
+
+/// Whether no process has the file open or mapped, but for this one through `file` itself.
+///
+/// The kernel counts the open file descriptions of an inode, those that only mappings keep included, and
+/// grants a write lease to the only one (`fcntl(2)`, `F_SETLEASE`). A lock on the client's description
+/// would not do: whoever has the description can unlock it.
+///
+/// # Errors
+/// The system's, where it has no such leases.
+pub fn is_alone(file: &OwnedFd) -> Result<bool, Errno> {
+    let lease = |kind: libc::c_int| {
+        // SAFETY: no memory is involved.
+        let refused = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETLEASE, kind) };
+        let error = std::io::Error::last_os_error().raw_os_error().unwrap_or(libc::EINVAL);
+        if refused == 0 { Ok(()) } else { Err(Errno::from_raw_os_error(error)) }
+    };
+    // Whoever opens it between the two calls breaks the lease: a signal that is ignored by default.
+    // SAFETY: no memory is involved.
+    unsafe { libc::fcntl(file.as_raw_fd(), F_SETSIG, libc::SIGURG) };
+    match lease(libc::F_WRLCK) {
+        Ok(()) => lease(libc::F_UNLCK).map(|()| true),
+        Err(Errno::AGAIN) => Ok(false),
+        Err(errno) => Err(errno),
+    }
+}
+
+/// Gives all memory of a file back to the system, whoever still has a name for it.
+pub fn empty(file: &OwnedFd) {
+    let bytes = rustix::fs::fstat(file).map_or(0, |status| status.st_size.cast_unsigned());
+    let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+    // A client may have made it shorter, even empty. What cannot be taken out ends with the file.
+    let _ = rustix::fs::fallocate(file, flags, 0, bytes.max(1));
+}
+
+/// A whole file as memory.
+#[derive(Debug)]
+pub struct Mapping {
+    start: *mut u8,
+    bytes: usize,
+}
+
+// SAFETY: an address range that this value owns; whoever dereferences it answers for races.
+unsafe impl Send for Mapping {}
+// SAFETY: as above.
+unsafe impl Sync for Mapping {}
+
+impl Mapping {
+    /// Maps a file of that size.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn new(file: &OwnedFd, bytes: u64) -> Result<Mapping, Errno> {
+        let bytes = usize::try_from(bytes).map_err(|_| Errno::NOMEM)?;
+        let access = ProtFlags::READ | ProtFlags::WRITE;
+        // SAFETY: a new mapping at an address of the kernel's choice overlaps nothing.
+        let start = unsafe {
+            rustix::mm::mmap(ptr::null_mut(), bytes, access, MapFlags::SHARED, file.as_fd(), 0)
+        }?;
+        // Where the system gives huge pages only to those that ask.
+        // SAFETY: the range is this mapping's own, and this advice does not change its contents.
+        let _ = unsafe { rustix::mm::madvise(start, bytes, Advice::LinuxHugepage) };
+        Ok(Mapping { start: start.cast(), bytes })
+    }
+
+    /// The part from `offset` on, of at most `most` bytes.
+    #[must_use]
+    pub fn part(&self, offset: usize, most: usize) -> cachewise_pages::engine::Range {
+        let length = most.min(self.bytes.saturating_sub(offset));
+        cachewise_pages::engine::Range { start: self.start.wrapping_add(offset), length }
+    }
+
+    fn populate(&self) -> Result<(), Errno> {
+        // SAFETY: the range is this mapping's own; this advice changes no contents.
+        unsafe { rustix::mm::madvise(self.start.cast(), self.bytes, Advice::LinuxPopulateWrite) }
+    }
+
+    /// Bytes that huge pages hold, as the system says.
+    #[must_use]
+    pub fn huge_bytes(&self) -> u64 {
+        let maps = read_to_string("/proc/self/smaps").unwrap_or_default();
+        let (first, last) = (self.start as usize, self.start as usize + self.bytes);
+        let mut inside = false;
+        let mut kib = 0;
+        for line in maps.lines() {
+            if let Some((from, to)) = range_of(line) {
+                inside = from >= first && to <= last;
+                continue;
+            }
+            let Some((name, value)) = line.split_once(':').filter(|_| inside) else { continue };
+            let huge = ["ShmemPmdMapped", "FilePmdMapped", "Shared_Hugetlb", "Private_Hugetlb"];
+            if huge.contains(&name) {
+                let value = value.trim().trim_end_matches(" kB");
+                kib += value.parse::<u64>().unwrap_or(0);
+            }
+        }
+        kib << 10
+    }
+}
+
+/// The addresses that a line of `smaps` begins with.
+fn range_of(line: &str) -> Option<(usize, usize)> {
+    let (from, to) = line.split_once(' ')?.0.split_once('-')?;
+    Some((usize::from_str_radix(from, 16).ok()?, usize::from_str_radix(to, 16).ok()?))
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: the range is exactly what was mapped, and nobody has a pointer into it any more.
+        let _ = unsafe { rustix::mm::munmap(self.start.cast(), self.bytes) };
+    }
+}

@@ -1,0 +1,709 @@
+//! Leases as clients see them, and clients that try to see more. Clients that die, fork or change their user
+//! are this program again (`child`).
+
+use cachewise_pages::lease::{self, Lease, LeaseError};
+use cachewise_scrubd::memory::{Pages, Source};
+use cachewise_scrubd::status::Status;
+use cachewise_scrubd::zeroer::Method;
+use cachewise_scrubd::{ServeError, Settings, serve, systemd};
+use memmap2::MmapMut;
+use rustix::fd::{AsFd as _, AsRawFd as _, OwnedFd};
+use rustix::fs::{FallocateFlags, Mode, OFlags};
+use rustix::net::{AddressFamily, SendFlags, SocketAddrUnix, SocketType};
+use std::fs::File;
+use std::io::{Read as _, Write as _};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+const MIB: usize = 1 << 20;
+const PAGE: usize = 2 * MIB;
+/// Nobody's, who may do nothing.
+const OTHER: u32 = 65534;
+
+/// A server in this process.
+struct Server {
+    socket: PathBuf,
+    stop: UnixStream,
+    thread: Option<JoinHandle<Result<(), ServeError>>>,
+    directory: tempfile::TempDir,
+}
+
+fn pages() -> Pages {
+    if Source::find(Pages::Auto).is_ok() { Pages::Auto } else { Pages::Small }
+}
+
+fn settings(socket: &Path, size: usize) -> Settings {
+    Settings {
+        socket: socket.to_owned(),
+        size: size as u64,
+        segment: Some(PAGE as u64),
+        user_most: u64::MAX,
+        mode: 0o666,
+        group: None,
+        pages: pages(),
+        method: Method::System,
+        scrub: cachewise_pages::Scrub { load: 1e9, ..Default::default() },
+    }
+}
+
+fn server(size: usize, change: impl FnOnce(&mut Settings)) -> Server {
+    let directory = tempfile::tempdir().expect("a directory");
+    // Another user may come in.
+    rustix::fs::chmod(directory.path(), Mode::from_raw_mode(0o755)).expect("its own");
+    let socket = directory.path().join("socket");
+    let mut settings = settings(&socket, size);
+    change(&mut settings);
+    started(settings, directory)
+}
+
+fn started(settings: Settings, directory: tempfile::TempDir) -> Server {
+    let (stop, told) = UnixStream::pair().expect("a pair");
+    let socket = settings.socket.clone();
+    let body = move || serve(settings, systemd::Passed::default(), told.as_fd(), &mut |_| {});
+    let thread = Some(std::thread::spawn(body));
+    let server = Server { socket, stop, thread, directory };
+    wait_for("the socket", || {
+        let ended = server.thread.as_ref().is_some_and(JoinHandle::is_finished);
+        assert!(!ended, "the server ended");
+        lease::status(&server.socket).is_ok()
+    });
+    server
+}
+
+fn wait_for(what: &str, mut ready: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !ready() {
+        assert!(begun.elapsed() < Duration::from_secs(60), "{what} did not come");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+impl Server {
+    fn status(&self) -> Status {
+        let text = lease::status(&self.socket).expect("it is running");
+        serde_json::from_str(&text).expect("its own")
+    }
+
+    fn take(&self, bytes: usize) -> Memory {
+        Memory::of(Lease::take(&self.socket, bytes).expect("a lease"))
+    }
+
+    /// The figures once nothing is leased or being zeroed; they add up.
+    fn at_rest(&self) -> Status {
+        let mut status = self.status();
+        wait_for("rest", || {
+            status = self.status();
+            status.leased == 0 && status.zeroing == 0
+        });
+        assert_eq!(status.ready, status.size, "{status:?}");
+        assert_eq!(status.given, status.returned, "{status:?}");
+        assert_eq!(status.failed, 0, "{status:?}");
+        status
+    }
+
+    fn stop(&mut self) -> Result<(), ServeError> {
+        self.stop.write_all(b"x").expect("it listens");
+        self.thread.take().expect("once").join().expect("no panic")
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        if self.thread.is_some() {
+            let ended = self.stop();
+            assert!(std::thread::panicking() || ended.is_ok(), "{ended:?}");
+        }
+    }
+}
+
+/// A lease and its memory.
+struct Memory {
+    file: File,
+    map: MmapMut,
+}
+
+impl Memory {
+    fn of(lease: Lease) -> Memory {
+        let bytes = lease.bytes();
+        let file = File::from(lease.into_file());
+        assert_eq!(file.metadata().expect("a file").len(), bytes as u64);
+        // SAFETY: the file is this lease's, and nobody makes it shorter meanwhile.
+        let map = unsafe { MmapMut::map_mut(&file) }.expect("memory");
+        let memory = Memory { file, map };
+        assert!(memory.is_zero(), "a stale byte");
+        memory
+    }
+
+    fn is_zero(&self) -> bool {
+        // One comparison of the C library's: a test is not optimised.
+        self.map[0] == 0 && self.map[1..] == self.map[..self.map.len() - 1]
+    }
+}
+
+/// This program as a client: what it does, and the words for it.
+fn child(what: &str, words: &[&str]) -> Command {
+    let mut command = Command::new(std::env::current_exe().expect("a path"));
+    command.args(["as_a_client", "--exact", "--nocapture", "--quiet"]);
+    let words = [&[what], words].concat().join(" ");
+    command.env("CACHEWISE_TEST_CHILD", words).stdin(Stdio::piped()).stdout(Stdio::piped());
+    command
+}
+
+/// Waits until a client says that it is ready.
+fn ready(child: &mut Child) {
+    let out = child.stdout.as_mut().expect("a pipe");
+    let mut said = String::new();
+    while !said.contains("ready") {
+        let mut byte = [0];
+        assert_ne!(out.read(&mut byte).expect("a pipe"), 0, "it ended: {said}");
+        said.push(char::from(byte[0]));
+    }
+}
+
+fn say_ready_and_wait() {
+    println!("ready");
+    // Until the other end is closed or killed.
+    let _ = std::io::stdin().read(&mut [0]);
+}
+
+fn die() -> ! {
+    // SAFETY: ends this process.
+    unsafe { libc::raise(libc::SIGKILL) };
+    unreachable!("it was killed")
+}
+
+fn become_other() {
+    // SAFETY: numbers alone.
+    let groups = unsafe { libc::setgroups(0, std::ptr::null()) };
+    // SAFETY: numbers alone.
+    let group = unsafe { libc::setgid(OTHER) };
+    // SAFETY: numbers alone.
+    let user = unsafe { libc::setuid(OTHER) };
+    assert_eq!((groups, group, user), (0, 0, 0));
+}
+
+fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+fn reopened(file: &impl rustix::fd::AsFd) -> rustix::io::Result<OwnedFd> {
+    let path = format!("/proc/self/fd/{}", file.as_fd().as_raw_fd());
+    rustix::fs::open(path, OFlags::RDWR, Mode::empty())
+}
+
+/// What a child does; nothing in a run of the tests.
+#[test]
+fn as_a_client() {
+    let Ok(words) = std::env::var("CACHEWISE_TEST_CHILD") else { return };
+    let words: Vec<_> = words.split(' ').collect();
+    let socket = Path::new(words[1]);
+    let take = |bytes| Memory::of(Lease::take(socket, bytes).expect("a lease"));
+    match words[0] {
+        "dies" => {
+            let step: u32 = words[2].parse().expect("a number");
+            let at = |now| {
+                if now == step {
+                    die();
+                }
+            };
+            let family = AddressFamily::UNIX;
+            let connection = rustix::net::socket(family, SocketType::SEQPACKET, None);
+            let connection = connection.expect("a socket");
+            at(0);
+            let address = SocketAddrUnix::new(socket).expect("a path");
+            rustix::net::connect(&connection, &address).expect("a server");
+            at(1);
+            rustix::net::send(&connection, b"lease 2097152", SendFlags::NOSIGNAL).expect("sent");
+            at(2);
+            // Answered, and not received.
+            std::thread::sleep(Duration::from_millis(20));
+            at(3);
+            let mut memory = take(PAGE);
+            at(4);
+            memory.map.fill(0xA5);
+            at(5);
+            let Memory { file, map } = memory;
+            drop(file);
+            at(6);
+            drop(map);
+            at(7);
+        }
+        "forks" => {
+            let mut memory = take(PAGE);
+            memory.map.fill(0xA5);
+            drop(memory.file);
+            // SAFETY: the child makes system calls only.
+            if unsafe { libc::fork() } == 0 {
+                // Only the mapping is left, until standard input ends.
+                // SAFETY: its own memory.
+                unsafe { libc::read(0, memory.map.as_mut_ptr().cast(), 1) };
+                // SAFETY: ends this process at once.
+                unsafe { libc::_exit(0) };
+            }
+            println!("ready");
+            // The parent ends; the child has its pipes.
+            // SAFETY: ends this process at once.
+            unsafe { libc::_exit(0) };
+        }
+        "passes" => {
+            let memory = take(PAGE);
+            let (one, _other) = UnixStream::pair().expect("a pair");
+            let files = [memory.file.as_fd()];
+            let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+            let mut control = rustix::net::SendAncillaryBuffer::new(&mut space);
+            control.push(rustix::net::SendAncillaryMessage::ScmRights(&files));
+            let parts = [std::io::IoSlice::new(b"x")];
+            rustix::net::sendmsg(&one, &parts, &mut control, SendFlags::empty()).expect("sent");
+            drop(memory);
+            // The only descriptor is in a message that nobody has received.
+            say_ready_and_wait();
+        }
+        "other" => {
+            become_other();
+            let lease = Lease::take(socket, PAGE).expect("a lease");
+            assert_eq!(reopened(&lease).expect_err("opened again"), rustix::io::Errno::ACCESS);
+            drop(Memory::of(lease));
+            let lease = Lease::take_path(socket, PAGE).expect("a lease");
+            let again = reopened(&lease).expect("by its own user");
+            let name = format!("/proc/self/fd/{}", again.as_raw_fd());
+            // A name for the file that nobody counts.
+            let name = rustix::fs::open(name, OFlags::PATH, Mode::empty()).expect("a name");
+            let mut memory = Memory::of(lease);
+            memory.map.fill(0xA5);
+            drop(memory);
+            println!("ready: the second description is left");
+            let _ = std::io::stdin().read(&mut [0]);
+            drop(again);
+            let mut byte = [0];
+            // What the name leads to is not leased again: nothing of it is there any more.
+            wait_for("the end", || {
+                let file = reopened(&name).expect("its own");
+                rustix::io::pread(&file, &mut byte, 0).expect("readable");
+                byte[0] == 0
+            });
+            let Err(LeaseError::Refused(why)) = Lease::take(socket, 3 * PAGE) else {
+                panic!("more than a user may have")
+            };
+            assert!(why.contains("a user"), "{why}");
+        }
+        "shut-out" => {
+            become_other();
+            let Err(LeaseError::Unreachable { source, .. }) = Lease::take(socket, PAGE) else {
+                panic!("let in")
+            };
+            assert_eq!(source.kind(), std::io::ErrorKind::PermissionDenied);
+        }
+        "namespace" => {
+            become_other();
+            match Source::find(Pages::Tmpfs) {
+                Ok(source) => println!("ready: {}", source.name()),
+                Err(tried) => println!("ready: none, {tried:?}"),
+            }
+        }
+        "few-files" => {
+            let limit = rustix::process::Rlimit { current: Some(64), maximum: Some(64) };
+            let files = rustix::process::Resource::Nofile;
+            rustix::process::setrlimit(files, limit).expect("less than before");
+            let (_stop, told) = UnixStream::pair().expect("a pair");
+            let settings = settings(socket, 8 * PAGE);
+            let passed = systemd::Passed::default();
+            let ended = serve(settings, passed, told.as_fd(), &mut |_| {}).expect_err("refused");
+            assert!(ended.to_string().contains("LimitNOFILE"), "{ended}");
+        }
+        "random" => {
+            let mut random = fastrand::Rng::with_seed(words[2].parse().expect("a number"));
+            let mut held = Vec::new();
+            for _ in 0..random.u32(1..60) {
+                let bytes = PAGE * random.usize(1..3);
+                match Lease::take(socket, bytes) {
+                    Ok(lease) => held.push(Memory::of(lease)),
+                    Err(LeaseError::Refused(_)) => {
+                        held.clear();
+                        continue;
+                    }
+                    Err(other) => panic!("{other}"),
+                }
+                println!("taken");
+                if let Some(memory) = held.last_mut() {
+                    memory.map.fill(random.u8(1..));
+                }
+                if random.u8(..) < 8 {
+                    die();
+                }
+                while held.len() > random.usize(..3) {
+                    held.swap_remove(random.usize(..held.len()));
+                }
+            }
+            die();
+        }
+        other => panic!("{other}"),
+    }
+}
+
+#[test]
+fn a_lease_is_zero_and_comes_back_when_its_last_trace_is_gone() {
+    let server = server(8 * PAGE, |_| {});
+    let status = server.status();
+    assert_eq!((status.ready, status.leased), (8 * PAGE as u64, 0));
+    if pages() == Pages::Auto {
+        assert_eq!(status.small, 0, "{status:?}");
+    }
+    let mut first = server.take(PAGE);
+    let mut second = server.take(3 * PAGE - 5);
+    assert_eq!(second.map.len(), 3 * PAGE);
+    first.map.fill(1);
+    second.map.fill(2);
+    let status = server.status();
+    assert_eq!((status.leased, status.leases.len()), (4 * PAGE as u64, 2));
+    assert_eq!(status.leases[0].process, std::process::id() as i32);
+    // The descriptor alone, the mapping alone.
+    let Memory { file, map } = first;
+    drop(map);
+    drop(second.file);
+    std::thread::sleep(Duration::from_millis(50));
+    assert_eq!(server.status().leased, 4 * PAGE as u64);
+    drop((file, second.map));
+    let status = server.at_rest();
+    assert_eq!((status.given, status.made), (2, 1));
+    // A client that leaves without a word, and then nothing to do.
+    let silent = rustix::net::socket(AddressFamily::UNIX, SocketType::SEQPACKET, None);
+    let address = SocketAddrUnix::new(&server.socket).expect("a path");
+    rustix::net::connect(silent.as_ref().expect("a socket"), &address).expect("a server");
+    std::thread::sleep(Duration::from_millis(20));
+    drop(silent);
+    let turns = server.status().turns;
+    std::thread::sleep(Duration::from_millis(300));
+    // Its end, and the two questions.
+    assert!(server.status().turns - turns < 10, "it does not rest");
+}
+
+#[test]
+fn a_killed_client_gives_back_whatever_it_was_doing() {
+    let server = server(4 * PAGE, |_| {});
+    for step in 0..8 {
+        let ended = child("dies", &[&server.socket.to_string_lossy(), &step.to_string()]).output();
+        assert_eq!(ended.expect("it ran").status.signal(), Some(libc::SIGKILL), "step {step}");
+    }
+    wait_for("rest", || {
+        let status = server.status();
+        status.leased == 0 && status.zeroing == 0 && status.ready == status.size
+    });
+    assert!(server.take(4 * PAGE).is_zero());
+}
+
+#[test]
+fn a_mapping_in_a_forked_child_and_a_descriptor_in_a_message_are_leases() {
+    let server = server(4 * PAGE, |_| {});
+    for what in ["forks", "passes"] {
+        let mut client = child(what, &[&server.socket.to_string_lossy()]).spawn().expect("it runs");
+        ready(&mut client);
+        std::thread::sleep(Duration::from_millis(100));
+        assert_eq!(server.status().leased, PAGE as u64, "{what}");
+        // All others have none of it.
+        let others: Vec<_> = (0..3).map(|_| server.take(PAGE)).collect();
+        assert!(matches!(Lease::take(&server.socket, PAGE), Err(LeaseError::Refused(_))));
+        drop(others);
+        drop(client.stdin.take());
+        client.wait().expect("it ended");
+        server.at_rest();
+    }
+}
+
+/// A page that a pipe holds has no descriptor and no mapping: nobody can see it, and zeroing it in place
+/// would leave it where the next client writes.
+#[test]
+fn a_page_kept_in_a_pipe_shows_nothing_of_the_next_lease() {
+    let server = server(PAGE, |_| {});
+    let mut memory = server.take(PAGE);
+    memory.map.fill(0xA5);
+    let (reads, writes) = rustix::pipe::pipe().expect("a pipe");
+    let mut from = 0;
+    let flags = rustix::pipe::SpliceFlags::empty();
+    let kept = rustix::pipe::splice(&memory.file, Some(&mut from), &writes, None, 4096, flags);
+    assert_eq!(kept, Ok(4096));
+    drop(memory);
+    let mut next = server.take(PAGE);
+    next.map.fill(0x5A);
+    let mut page = [0; 4096];
+    rustix::io::read(&reads, &mut page).expect("a page");
+    assert!(!page.contains(&0x5A), "a byte of the next client");
+}
+
+#[test]
+fn holes_and_other_lengths_hurt_nobody_else() {
+    let server = server(4 * PAGE, |_| {});
+    let other = server.take(PAGE);
+    let memory = server.take(2 * PAGE);
+    let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+    rustix::fs::fallocate(&memory.file, flags, 0, PAGE as u64).expect("a hole");
+    let (file, map) = (memory.file, memory.map);
+    drop(map);
+    // More than it is: the file system is full, or a seal holds.
+    let longer = file.set_len(64 * PAGE as u64).and_then(|()| {
+        rustix::fs::fallocate(&file, FallocateFlags::empty(), 0, 64 * PAGE as u64)?;
+        Ok(())
+    });
+    assert!(longer.is_err());
+    let _ = file.set_len(4096);
+    drop(file);
+    let all: Vec<_> = (0..3).map(|_| server.take(PAGE)).collect();
+    assert!(all.iter().chain([&other]).all(Memory::is_zero));
+    drop((all, other));
+    server.at_rest();
+}
+
+#[test]
+fn half_requests_and_silent_clients_stop_nobody() {
+    let server = server(2 * PAGE, |_| {});
+    let connect = || {
+        let socket = rustix::net::socket(AddressFamily::UNIX, SocketType::SEQPACKET, None);
+        let socket = socket.expect("a socket");
+        let address = SocketAddrUnix::new(&server.socket).expect("a path");
+        rustix::net::connect(&socket, &address).map(|()| socket)
+    };
+    let answer = |request: &[u8]| {
+        let socket = connect().expect("a server");
+        rustix::net::send(&socket, request, SendFlags::NOSIGNAL).expect("sent");
+        let mut text = [0; 256];
+        let read = rustix::net::recv(&socket, &mut text, rustix::net::RecvFlags::empty());
+        String::from_utf8_lossy(&text[..read.expect("an answer").1]).into_owned()
+    };
+    let long = [b'9'; 4000];
+    for request in [
+        &b"lea"[..],
+        b"lease",
+        b"lease 0",
+        b"lease -1",
+        b"lease 1 x",
+        b"lease 1 path 2",
+        b"\xFF",
+        &long,
+    ] {
+        assert!(answer(request).starts_with("refused found another request"), "{request:?}");
+    }
+    let too_much = b"lease 18446744073709551615";
+    assert!(answer(too_much).starts_with("refused found"));
+    assert!(answer(b"lease 99999999999").contains("accepted at most"));
+    // As many as there may be, of which none says anything.
+    let silent: Vec<_> = (0..300).map_while(|_| connect().ok()).collect();
+    assert!(silent.len() >= 256);
+    wait_for("a turn", || Lease::take(&server.socket, PAGE).is_ok());
+    drop(silent);
+    let memory = server.take(2 * PAGE);
+    let Err(LeaseError::Refused(why)) = Lease::take(&server.socket, PAGE) else { panic!("given") };
+    assert!(why.contains("not leased are"), "{why}");
+    drop(memory);
+}
+
+#[test]
+fn another_user_has_no_second_way_in() {
+    if !is_root() {
+        eprintln!("left out: changing the user takes root");
+        return;
+    }
+    let mut limited = server(8 * PAGE, |settings| settings.user_most = 2 * PAGE as u64);
+    // The test's own program must be one that everybody can read.
+    let mut client = child("other", &[&limited.socket.to_string_lossy()]).spawn().expect("it runs");
+    ready(&mut client);
+    std::thread::sleep(Duration::from_millis(100));
+    let status = limited.status();
+    assert_eq!((status.leased, status.leases[0].user), (PAGE as u64, OTHER), "{status:?}");
+    drop(client.stdin.take());
+    assert!(client.wait().expect("it ended").success());
+    wait_for("rest", || limited.status().ready == 8 * PAGE as u64);
+    limited.stop().expect("no error");
+    let closed = server(PAGE, |settings| settings.mode = 0o600);
+    let ended = child("shut-out", &[&closed.socket.to_string_lossy()]).status();
+    assert!(ended.expect("it ran").success());
+}
+
+#[test]
+fn huge_pages_without_root_come_from_a_namespace_or_not_at_all() {
+    if !is_root() {
+        eprintln!("left out: changing the user takes root");
+        return;
+    }
+    let output = child("namespace", &["none"]).output().expect("it ran");
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(said.contains("tmpfs in a user namespace") || said.contains("ready: none, "), "{said}");
+}
+
+#[test]
+fn in_place_pages_stay_with_their_user() {
+    let server = server(2 * PAGE, |settings| settings.method = Method::Around);
+    for round in 0..4 {
+        let mut memory = server.take(PAGE);
+        memory.map.fill(round + 1);
+        let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+        rustix::fs::fallocate(&memory.file, flags, 0, 8192).expect("a hole");
+    }
+    let status = server.at_rest();
+    assert!(status.engine.contains("in place"), "{status:?}");
+    assert!(status.zeroed >= 3 * PAGE as u64, "{status:?}");
+}
+
+#[test]
+fn leases_outlive_the_server() {
+    let mut first = server(2 * PAGE, |_| {});
+    let mut memory = first.take(PAGE);
+    memory.map.fill(7);
+    first.stop().expect("no error");
+    assert!(!first.socket.exists());
+    memory.map[5] = 8;
+    let Err(LeaseError::Unreachable { .. }) = Lease::take(&first.socket, PAGE) else {
+        panic!("nobody is there")
+    };
+    let directory = std::mem::replace(&mut first.directory, tempfile::tempdir().expect("another"));
+    let second = started(settings(&first.socket, 2 * PAGE), directory);
+    let whole = second.take(2 * PAGE);
+    assert!(whole.is_zero() && memory.map[5] == 8 && memory.map[6] == 7);
+}
+
+#[test]
+fn what_cannot_work_is_said_in_one_line() {
+    let busy = server(PAGE, |_| {});
+    let missing = busy.directory.path().join("missing/socket");
+    let file = busy.directory.path().join("file");
+    std::fs::write(&file, "").expect("written");
+    let stale = busy.directory.path().join("stale");
+    let refused = |settings: Settings, part: &str| {
+        let (_stop, told) = UnixStream::pair().expect("a pair");
+        let ended = serve(settings, systemd::Passed::default(), told.as_fd(), &mut |_| {});
+        let said = ended.expect_err("refused").to_string();
+        assert!(said.contains(part) && !said.contains('\n'), "{said}");
+    };
+    refused(settings(&busy.socket, PAGE), "a server at work");
+    refused(settings(&missing, PAGE), "there is no directory");
+    refused(settings(&file, PAGE), "found another file");
+    refused(settings(&stale, 4096), "accepted 2 MiB and more");
+    refused(settings(&stale, 1 << 50), "the memory there is here");
+    let long = busy.directory.path().join("x".repeat(120));
+    refused(settings(&long, PAGE), "xxx");
+    let larger = Settings { segment: Some(2 * PAGE as u64), ..settings(&stale, PAGE) };
+    refused(larger, "--segment");
+    // A socket that a dead server left is no server.
+    let dead = rustix::net::socket(AddressFamily::UNIX, SocketType::SEQPACKET, None).expect("one");
+    rustix::net::bind(&dead, &SocketAddrUnix::new(&stale).expect("a path")).expect("bound");
+    drop(dead);
+    let directory = tempfile::tempdir().expect("a directory");
+    assert_eq!(started(settings(&stale, PAGE), directory).status().ready, PAGE as u64);
+    let few = busy.directory.path().join("few");
+    let ended = child("few-files", &[&few.to_string_lossy()]).status();
+    assert!(ended.expect("it ran").success());
+}
+
+/// Pages of `vm.nr_hugepages`, as many as there were when it is dropped.
+struct Reserved(String);
+
+impl Reserved {
+    const PATH: &str = "/proc/sys/vm/nr_hugepages";
+
+    fn new(more: u64) -> Option<Reserved> {
+        let before = std::fs::read_to_string(Reserved::PATH).ok()?;
+        let number: u64 = before.trim().parse().ok()?;
+        std::fs::write(Reserved::PATH, (number + more).to_string()).ok()?;
+        let reserved = Reserved(before);
+        let now = std::fs::read_to_string(Reserved::PATH).ok()?;
+        (now.trim().parse() == Ok(number + more)).then_some(reserved)
+    }
+}
+
+impl Drop for Reserved {
+    fn drop(&mut self) {
+        let _ = std::fs::write(Reserved::PATH, &self.0);
+    }
+}
+
+#[test]
+fn explicit_huge_pages_and_small_ones_are_leased_too() {
+    let kinds = [(Pages::Small, None), (Pages::Hugetlb, Reserved::new(8))];
+    for (pages, reserved) in kinds {
+        if pages == Pages::Hugetlb && reserved.is_none() {
+            eprintln!("left out: no huge pages can be reserved here");
+            continue;
+        }
+        let server = server(4 * PAGE, |settings| settings.pages = pages);
+        for _ in 0..3 {
+            let mut memory = server.take(2 * PAGE);
+            memory.map.fill(3);
+            // Sealed.
+            assert!(memory.file.set_len(PAGE as u64).is_err());
+            assert!(memory.file.set_len(8 * PAGE as u64).is_err());
+        }
+        let status = server.at_rest();
+        assert_eq!(status.small == 0, pages == Pages::Hugetlb, "{status:?}");
+    }
+}
+
+/// Clients that come, take, write and die as a seed says; all bytes of all leases are read.
+#[test]
+fn thousands_of_leases_by_clients_that_die() {
+    let thorough = std::env::var("CACHEWISE_TEST_EFFORT").is_ok_and(|effort| effort == "thorough");
+    let most = if thorough { 10_000 } else { 1_000 };
+    let server = server(64 * PAGE, |_| {});
+    let taken = std::sync::atomic::AtomicU32::new(0);
+    let seeds = std::sync::atomic::AtomicU32::new(0);
+    let order = std::sync::atomic::Ordering::Relaxed;
+    let socket = server.socket.to_string_lossy().into_owned();
+    std::thread::scope(|scope| {
+        for _ in 0..24 {
+            scope.spawn(|| {
+                while taken.load(order) < most {
+                    let seed = seeds.fetch_add(1, order).to_string();
+                    let ended = child("random", &[&socket, &seed]).output().expect("it ran");
+                    let said = String::from_utf8_lossy(&ended.stdout).into_owned();
+                    assert_eq!(ended.status.signal(), Some(libc::SIGKILL), "seed {seed}: {said}");
+                    taken.fetch_add(said.matches("taken").count() as u32, order);
+                }
+            });
+        }
+    });
+    let status = server.at_rest();
+    assert!(status.given >= u64::from(most), "{status:?}");
+}
+
+#[test]
+fn a_pool_takes_its_memory_from_a_lease_or_has_its_own() {
+    use cachewise_pages::{Note, Pool, PoolError};
+    let server = server(8 * PAGE, |_| {});
+    let pool = |socket: &Path| {
+        // What is dirty stays so until the test has it zeroed.
+        let scrub = cachewise_pages::Scrub { enabled: false, ..Default::default() };
+        let builder = Pool::builder().capacity(4 * PAGE).max_order(9).scrub(scrub);
+        builder.leased(socket).build().expect("a pool")
+    };
+    let leased = pool(&server.socket);
+    assert!(leased.notes().is_empty(), "{:?}", leased.notes());
+    assert_eq!(server.status().leased, 4 * PAGE as u64);
+    assert_eq!(leased.resident().expect("it can be asked"), 4 * PAGE);
+    let blocks: Vec<_> = (0..4).map(|_| leased.zalloc(9).expect("a block")).collect();
+    assert!(blocks.iter().all(|block| block[0] == 0 && block[1..] == block[..PAGE - 1]));
+    assert!(matches!(leased.zalloc(0), Err(PoolError::Exhausted { .. })));
+    for block in blocks {
+        block.into_dirty().fill(9);
+    }
+    assert_eq!(leased.trim().expect("nothing to do"), 0);
+    assert_eq!(leased.scrub_now(usize::MAX).expect("it zeroes"), 4 * PAGE);
+    assert!(leased.zalloc(9).expect("a block").iter().all(|byte| *byte == 0));
+    // SAFETY: the child asks the pool, which takes no lock that anybody has here, and ends.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        let closed = matches!(leased.alloc_raw(0), Err(PoolError::Closed));
+        // SAFETY: ends this process at once.
+        unsafe { libc::_exit(i32::from(!closed)) };
+    }
+    let mut status = 1;
+    // SAFETY: our child, and a place for its status.
+    assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
+    assert_eq!(status, 0, "the child's pool was not closed");
+    drop(leased);
+    server.at_rest();
+    let own = pool(&server.socket.with_extension("none"));
+    let notes = own.notes();
+    assert!(matches!(&notes[..], [Note::NoLease(why)] if why.contains("scrubd")), "{notes:?}");
+    assert!(own.zalloc(9).expect("a block").iter().all(|byte| *byte == 0));
+}

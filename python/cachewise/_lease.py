@@ -1,0 +1,92 @@
+"""Memory of ``cachewise scrubd``: resident and zero when it comes, kept by that server beyond this process."""
+
+import ctypes
+import mmap
+import os
+import socket
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from ._sizes import parse_size
+
+if TYPE_CHECKING:
+    import numpy
+
+__all__ = ["Lease", "LeaseError", "lease"]
+
+_MESSAGE = 16384
+
+
+class LeaseError(OSError):
+    """There was no lease: no server, or the server's reason."""
+
+
+class Memory(mmap.mmap):
+    """Memory with the buffer protocol; NumPy arrays and PyTorch tensors of it keep it."""
+
+    def numpy(self, dtype: Any = "uint8") -> "numpy.ndarray[Any, Any]":
+        """All of it as a NumPy array of one dimension."""
+        import numpy
+
+        return numpy.frombuffer(self, dtype=dtype)
+
+    def torch(self, dtype: Any = None) -> Any:
+        """All of it as a PyTorch tensor of one dimension, of bytes unless a type is named."""
+        import torch
+
+        return torch.frombuffer(self, dtype=dtype or torch.uint8)
+
+    def address(self) -> int:
+        """Where it begins."""
+        # Gone before this returns, so that it keeps nothing.
+        return ctypes.addressof(ctypes.c_char.from_buffer(self))
+
+
+class Lease(Memory):
+    """A lease as memory. It ends with the last use of it: when this object, every array of it and every
+    forked child that has it are gone, or with `close`."""
+
+
+def default_socket() -> str:
+    """The path in ``CACHEWISE_SCRUBD``, else ``cachewise/scrubd.sock`` in ``XDG_RUNTIME_DIR`` or ``/run``."""
+    if named := os.environ.get("CACHEWISE_SCRUBD"):
+        return named
+    if user := os.environ.get("XDG_RUNTIME_DIR"):
+        path = os.path.join(user, "cachewise/scrubd.sock")
+        if os.path.exists(path):
+            return path
+    return "/run/cachewise/scrubd.sock"
+
+
+def take(size: "int | str", path: "str | None", kind: Callable[[int, int], Memory]) -> Memory:
+    """A lease, as memory of that kind."""
+    place = path or default_socket()
+    try:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as connection:
+            connection.connect(place)
+            connection.send(f"lease {parse_size(size)}".encode())
+            answer, files, _, _ = socket.recv_fds(connection, _MESSAGE, 1)
+    except OSError as error:
+        raise LeaseError(
+            f"{place}: {error}; accepted: the socket of a running `cachewise scrubd`"
+        ) from error
+    text = answer.decode(errors="replace")
+    try:
+        if text.startswith("refused "):
+            raise LeaseError(f"scrubd refused: {text.removeprefix('refused ')}")
+        if not files or not text.startswith("lease "):
+            raise LeaseError(f"{place}: found {text!r}, accepted an answer of `cachewise scrubd`")
+        return kind(files[0], int(text.removeprefix("lease ")))
+    finally:
+        for file in files:
+            os.close(file)
+
+
+def lease(size: "int | str", *, path: "str | None" = None) -> Lease:
+    """Memory of that size, rounded up to whole huge pages, from the server at the socket `path`.
+
+    It is a buffer: ``memoryview(lease("8G"))``, ``lease("8G").numpy()``. `LeaseError` says why there is none.
+    """
+    memory = take(size, path, Lease)
+    assert isinstance(memory, Lease)
+    return memory

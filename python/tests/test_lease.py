@@ -1,0 +1,127 @@
+"""Leases and pinned memory: a server that runs for the test, and the test library in the driver's place."""
+
+import gc
+import json
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+import cachewise
+from cachewise import _command
+
+DRIVER = Path(__file__).parents[2] / "crates/pages/tests/cuda/driver.c"
+MIB = 1 << 20
+
+
+def _status(path):
+    return json.loads(_command.output("scrubd", "status", "--socket", str(path), "--json"))
+
+
+def _wait(ready):
+    end = time.monotonic() + 60
+    while not ready():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+@pytest.fixture
+def scrubd(tmp_path):
+    """The socket of a server with 16 MiB. Where there are no huge pages, of small ones."""
+    path = tmp_path / "socket"
+    for pages in "auto", "small":
+        server = subprocess.Popen(
+            [_command.path(), "scrubd", "--size", "16M", "--segment", "4M", "--socket", str(path),
+             "--pages", pages, "--load", "1000"]
+        )  # fmt: skip
+        while server.poll() is None and not path.exists():
+            time.sleep(0.01)
+        if server.poll() is None:
+            break
+    yield path
+    server.terminate()
+    assert server.wait(10) == 0
+
+
+def test_a_lease_is_zero_and_ends_with_its_last_array(scrubd):
+    memory = cachewise.lease("4M", path=str(scrubd))
+    assert isinstance(memory, cachewise.Lease) and len(memory) == 4 * MIB
+    array = memory.numpy("uint32")
+    assert array.shape == (MIB,) and not array.any()
+    array[:] = 7
+    assert _status(scrubd)["leased"] == 4 * MIB
+    del memory
+    gc.collect()
+    assert array.sum() == 7 * MIB and _status(scrubd)["leased"] == 4 * MIB
+    del array
+    _wait(lambda: _status(scrubd)["leased"] == 0)
+    with cachewise.lease("4M", path=str(scrubd)) as again:
+        assert not any(again[:])
+
+
+def test_why_there_is_no_lease(scrubd):
+    with pytest.raises(cachewise.LeaseError, match="accepted at most"):
+        cachewise.lease("1T", path=str(scrubd))
+    with pytest.raises(cachewise.LeaseError, match="running `cachewise scrubd`"):
+        cachewise.lease("1M", path=str(scrubd) + ".none")
+    with pytest.raises(ValueError, match="accepted bytes"):
+        cachewise.lease("much", path=str(scrubd))
+
+
+@pytest.fixture
+def driver(tmp_path, monkeypatch):
+    """The test library as libcuda.so.1, and its log."""
+    library, log = tmp_path / "libcuda.so.1", tmp_path / "log"
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", library, DRIVER], check=True)
+    monkeypatch.setenv("LD_LIBRARY_PATH", str(tmp_path))
+    monkeypatch.setenv("CACHEWISE_TEST_DRIVER_LOG", str(log))
+    return log
+
+
+def test_pinned_memory_is_registered_and_goes_in_the_right_order(scrubd, driver, in_new_process):
+    program = """
+        import gc, sys
+        import cachewise.cuda
+        leased = cachewise.cuda.pinned("4M", path=sys.argv[1])
+        own = cachewise.cuda.pinned("3M", path=sys.argv[1] + ".none")
+        assert leased.leased and not own.leased and "scrubd" in own.why_not
+        assert (len(leased), len(own)) == (4 << 20, 4 << 20)
+        arrays = [memory.numpy() for memory in (leased, own)]
+        assert not any(array.any() for array in arrays)
+        del leased
+        gc.collect()
+        arrays[0][:] = 1
+        try:
+            own.close()
+        except BufferError:
+            print("still used")
+        del arrays
+        gc.collect()
+        own.close()
+        kept = cachewise.cuda.pinned("2M", path=sys.argv[1]).numpy()
+        print("end")
+    """
+    assert in_new_process(program, str(scrubd)) == "still used\nend\n"
+    calls = [line.split() for line in driver.read_text().splitlines()]
+    names = [name for name, *_ in calls]
+    # The one that could not be closed is registered again; the last one goes with the interpreter.
+    assert names.count("register") == names.count("unregister") == 4, calls
+    assert "wrong" not in names and names[-1] == "unregister"
+    assert sum(int(size) for name, _, size in calls if name == "register") == 14 * MIB
+    _wait(lambda: _status(scrubd)["leased"] == 0)
+
+
+def test_without_a_driver_or_a_device_there_is_one_sentence(driver, in_new_process, monkeypatch):
+    program = """
+        import cachewise.cuda
+        try:
+            cachewise.cuda.pinned("2M")
+        except cachewise.cuda.CudaError as error:
+            print(error)
+    """
+    monkeypatch.setenv("CACHEWISE_TEST_DRIVER", "none")
+    assert in_new_process(program) == "cuInit: no CUDA-capable device is detected (error 100)\n"
+    (driver.parent / "libcuda.so.1").unlink()
+    if not any(Path(folder, "libcuda.so.1").exists() for folder in ("/usr/lib", "/usr/lib/x86_64-linux-gnu")):
+        assert in_new_process(program).startswith("no NVIDIA driver: ")
