@@ -91,7 +91,7 @@ mod tests {
     fn found_at(lie: Lie) -> Vec<u32> {
         const BYTES: usize = 16 << 10;
         let mut memory = std::vec![0u8; 2 * BYTES];
-        let found = |seed: u64| {
+        let mut found = |seed: u64| {
             let mut proof = Proof::new(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15));
             proof.read = WHOLE;
             (1..10_000).find(|_| {

@@ -18,7 +18,7 @@ use cachewise_experiments::LabError;
 use cachewise_kernels::{Operation, TABLE};
 use cachewise_measure::record::names::LIBC;
 use cachewise_measure::record::{CellKey, State};
-use cachewise_measure::{Header, PairedRatio, Residency, Row};
+use cachewise_measure::{Header, PairedRatio, Row};
 
 /// The experiment's name in rows, by purpose.
 const NAMES: [(Purpose, &str); 6] = [
