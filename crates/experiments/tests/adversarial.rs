@@ -7,10 +7,10 @@ use cachewise_experiments::{registry, said};
 use cachewise_measure::{Level, PairedRatio, Proof, ProofVerdict, Record, Row};
 use std::collections::BTreeSet;
 
-/// One record of each experiment that has sentences, with its name.
+/// The newest record of each experiment that has sentences, with its name.
 fn records() -> Vec<(String, Record)> {
     let mut found: Vec<(String, Record)> = Vec::new();
-    for (name, record) in stored::records() {
+    for (name, record) in stored::records().into_iter().rev() {
         let Some(experiment) = record.experiment().map(str::to_owned) else { continue };
         let is_new = found.iter().all(|(known, _)| *known != experiment);
         if name.ends_with("guest")
