@@ -348,7 +348,7 @@ fn no_crate_has_a_circle_of_files() {
             looked_at += 1;
         }
         let circle = circle(uses);
-        circles.extend((!circle.is_empty()).then(|| (folder, circle)));
+        circles.extend((!circle.is_empty()).then_some((folder, circle)));
     }
     assert_eq!(looked_at, certain.len());
     assert!(circles.keys().eq(CIRCLES), "{circles:#?}");

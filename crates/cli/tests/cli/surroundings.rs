@@ -132,21 +132,19 @@ fn a_program_is_ended_with_the_command() {
                 int main(void) { signal(SIGTERM, end); puts(\"ready\"); fflush(stdout);\n\
                 for (;;) pause(); }";
     let waits = compiled(text, &folder, "waits");
-    for verb in ["exec --stats"] {
-        let mut asked = asked_beside(&format!("{verb} -- {waits}"));
-        asked.env("XDG_DATA_HOME", folder.path("data"));
-        let mut child = asked.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect(verb);
-        let mut ready = String::new();
-        let mut out = BufReader::new(child.stdout.take().expect("piped"));
-        out.read_line(&mut ready).expect("a line");
-        assert_eq!(ready, "ready\n", "{verb}");
-        signal(&child, Signal::TERM);
-        // The program holds the pipe until it ends.
-        let mut told = String::new();
-        out.read_to_string(&mut told).expect("an end");
-        assert!(!told.contains("ready"), "{verb}: {told}");
-        assert_eq!(child.wait().expect("it ends").code(), Some(libc::SIGTERM), "{verb}");
-    }
+    let mut asked = asked_beside(&format!("exec --stats -- {waits}"));
+    asked.env("XDG_DATA_HOME", folder.path("data"));
+    let mut child = asked.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("exec");
+    let mut ready = String::new();
+    let mut out = BufReader::new(child.stdout.take().expect("piped"));
+    out.read_line(&mut ready).expect("a line");
+    assert_eq!(ready, "ready\n");
+    signal(&child, Signal::TERM);
+    // The program holds the pipe until it ends.
+    let mut told = String::new();
+    out.read_to_string(&mut told).expect("an end");
+    assert!(!told.contains("ready"), "{told}");
+    assert_eq!(child.wait().expect("it ends").code(), Some(libc::SIGTERM));
 }
 
 const NINE: &str = "int main(void) { return 9; }";
@@ -170,19 +168,17 @@ fn no_folder_for_temporary_files_is_needed() {
 fn programs_run_where_there_is_no_proc() {
     let folder = Folder::new();
     let nine = compiled(NINE, &folder, "nine");
-    for words in ["exec"] {
-        let mut command = Command::new("unshare");
-        let script = "mount -t tmpfs none /proc || exit 77; exec \"$@\"";
-        command.args(["-r", "-m", "sh", "-c", script, "sh", env!("CARGO_BIN_EXE_cachewise")]);
-        command.args(words.split(' ')).args(["--", &nine]);
-        command.env("CACHEWISE_LIBRARY", libraries()).env("HOME", folder.path(""));
-        let Ok(ended) = command.output() else { return };
-        let told = crate::support::text(&ended.stderr);
-        if ended.status.code() == Some(77) || told.starts_with("unshare: ") {
-            return;
-        }
-        assert_eq!((ended.status.code(), &*told), (Some(9), ""), "{words}");
+    let mut command = Command::new("unshare");
+    let script = "mount -t tmpfs none /proc || exit 77; exec \"$@\"";
+    command.args(["-r", "-m", "sh", "-c", script, "sh", env!("CARGO_BIN_EXE_cachewise")]);
+    command.args(["exec", "--", &nine]);
+    command.env("CACHEWISE_LIBRARY", libraries()).env("HOME", folder.path(""));
+    let Ok(ended) = command.output() else { return };
+    let told = crate::support::text(&ended.stderr);
+    if ended.status.code() == Some(77) || told.starts_with("unshare: ") {
+        return;
     }
+    assert_eq!((ended.status.code(), &*told), (Some(9), ""));
 }
 
 /// A folder that is full: the status stays the program's, and the cause is no invented one.
