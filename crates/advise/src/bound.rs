@@ -84,7 +84,6 @@ mod tests {
             processes: 1,
             calls: [(key, (100, 100 << 20))].into(),
             blocks,
-            ..Counts::default()
         }
     }
 
