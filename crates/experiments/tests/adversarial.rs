@@ -118,7 +118,8 @@ fn equal_times_favour_nobody() {
             ["no longer true", "Yes: ", "No: ", "does NOT", " longer", " slower than", " pays from"]
         {
             assert!(
-                others || said.iter().all(|text| !text.contains(shown)),
+                others
+                    || said.iter().all(|text| !text.replace("no slower than", "").contains(shown)),
                 "{experiment}: {said:?}"
             );
         }

@@ -171,14 +171,19 @@ fn a_file_may_hold_several_records() {
     let names: Vec<_> = all.iter().map(Record::experiment).collect();
     assert_eq!(names, [Some("one"), Some("other")]);
     let of = |name: &str| read(format!("{}#{name}", path.display()).as_ref());
-    assert_eq!(of("other").expect("the second"), all[1]);
+    for name in ["one", "other"] {
+        let found = of(name).expect("one of them");
+        assert_eq!((found.experiment(), found.rows.len()), (Some(name), 1));
+    }
     for refused in [of("third"), read(&path)] {
         let told = refused.expect_err("a refusal").to_string();
         assert!(told.contains("2 records (one, other); accepted: one of them, as "), "{told}");
     }
-    // What follows an end is a header, and the record before it is whole.
-    let cut = named("one").lines().rev().skip(1).collect::<Vec<_>>().join("\n");
-    assert!(read_text("r", &cut).is_err());
+    // The record before another one is whole, too.
+    let uncounted = named("one").replace("\"rows\":1", "\"rows\":2");
+    std::fs::write(&path, uncounted + &named("other")).expect("room");
+    let told = read_all(&path).expect_err("a refusal").to_string();
+    assert!(told.contains(":5: truncated: 1 rows where the end counts 2"), "{told}");
 }
 
 #[test]
