@@ -334,7 +334,6 @@ fn no_crate_has_a_circle_of_files() {
         ("crates/kernels", "table", "kernel"),
         ("crates/measure", "residency/proof", "level"),
         ("crates/report", "svg/bars", "svg/elements"),
-        ("crates/scrubd", "server", "store"),
         ("crates/cli", "", "verbs/run"),
         ("crates/scrubd", "server", "store"),
         ("xtask", "ci", "browser"),

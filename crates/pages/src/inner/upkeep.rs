@@ -22,15 +22,16 @@ impl Inner {
         if self.is_closed() {
             return Err(PoolError::Closed);
         }
-        if self.settings.leased {
-            return Ok(0);
-        }
         cache::flush(self);
         self.return_free(most)
     }
 
-    /// As [`trim`](Inner::trim), of what no cache holds.
+    /// As [`trim`](Inner::trim), of what no cache holds. Of a lease nothing: the pages of a file outlive what is
+    /// said of a mapping.
     pub(crate) fn return_free(&self, most: usize) -> Result<usize, PoolError> {
+        if self.settings.leased {
+            return Ok(0);
+        }
         let _working = Working::begin();
         let lowest = self.trim_order();
         let mut refused: Vec<(u32, u32)> = Vec::new();
@@ -104,6 +105,9 @@ impl Inner {
         min_idle: u32,
         portion: usize,
     ) -> Result<usize, Option<u32>> {
+        if self.settings.leased {
+            return Err(None);
+        }
         let lowest = self.whole_order();
         let mut guard = self.lock().map_err(|_| None)?;
         let counts = guard.buddy().core().counts();

@@ -131,7 +131,7 @@ impl Pool {
             ahead: builder.ahead,
             leased,
             small,
-            fault_on_touch: stands_in && trim_unit == page,
+            fault_on_touch: stands_in && trim_unit == page && !leased,
             huge_order: if huge {
                 (os::huge_page_size() / os::page_size()).max(1).ilog2()
             } else {
