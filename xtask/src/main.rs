@@ -67,7 +67,7 @@ enum Chore {
         /// The second profile, its record beside it.
         second: PathBuf,
     },
-    /// Where each item of the five source documents is answered, or why it is not.
+    /// Whether documents say what records say: claims, figures, the items of the source documents.
     Checklist,
     /// Whether every local link of the Markdown leads somewhere; the others are listed.
     Links,

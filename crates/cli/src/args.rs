@@ -247,6 +247,9 @@ pub struct Run {
     /// peers: also compare with this library: NAME=PATH:SYMBOL, or NAME=PATH:SYMBOL@OPERATION
     #[arg(long, value_name = "PEER")]
     pub peer: Vec<cachewise_experiments::libraries::Peer>,
+    /// peers: also compare with the C library in this folder, by its own loader
+    #[arg(long, value_name = "DIR")]
+    pub libc: Vec<PathBuf>,
     /// peers: the sizes and alignments to call with (Fleetbench's form); page-compare: first differences
     #[arg(long, value_name = "FILE")]
     pub distribution: Option<PathBuf>,
@@ -254,7 +257,7 @@ pub struct Run {
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
     /// Check the bytes of every candidate and time nothing: works on emulated CPUs too
-    #[arg(long, conflicts_with_all = ["residency", "quick", "classic", "rounds", "launches", "peer", "distribution", "json", "csv", "markdown", "html", "plot"])]
+    #[arg(long, conflicts_with_all = ["residency", "quick", "classic", "rounds", "launches", "peer", "libc", "distribution", "json", "csv", "markdown", "html", "plot"])]
     pub verify_only: bool,
     /// Write the rows as CSV; `-` is stdout, in place of the tables
     #[arg(long, value_name = "FILE")]

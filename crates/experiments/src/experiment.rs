@@ -9,6 +9,7 @@ use cachewise_report::Table;
 pub(crate) enum Flag {
     Op,
     Peer,
+    Libc,
     Distribution,
     Kernels,
     Size,
@@ -20,6 +21,7 @@ impl Flag {
         match self {
             Flag::Op => "--op",
             Flag::Peer => "--peer",
+            Flag::Libc => "--libc",
             Flag::Distribution => "--distribution",
             Flag::Kernels => "--kernels",
             Flag::Size => "--size",
@@ -29,9 +31,10 @@ impl Flag {
 }
 
 /// Options that few experiments take, and why the others do not.
-const FEW: [(Flag, &str); 3] = [
+const FEW: [(Flag, &str); 4] = [
     (Flag::Op, "it has operations of its own"),
     (Flag::Peer, "it compares kernels; use it with peers"),
+    (Flag::Libc, "it compares kernels; use it with peers"),
     (Flag::Distribution, "it has sizes of its own; use it with peers"),
 ];
 
@@ -122,6 +125,7 @@ impl Experiment {
         let given = [
             (Flag::Op, !options.operations.is_empty()),
             (Flag::Peer, !options.peers.is_empty()),
+            (Flag::Libc, !options.libcs.is_empty()),
             (Flag::Distribution, options.distribution.is_some()),
             (Flag::Kernels, options.kernels.is_some()),
             (Flag::Size, !options.sizes.is_empty()),

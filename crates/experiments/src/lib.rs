@@ -5,6 +5,7 @@
 //! | [`experiment`], [`registry`] | what an experiment is, and every one by name |
 //! | one folder each | what an experiment measures, what is said of it, its tables |
 //! | [`said`] | what a record amounts to |
+//! | [`claims`] | what the source documents claim, as data, and what answers it |
 //! | [`bench`] | candidates side by side in a cell |
 //! | [`recorder`], [`launches`] | rows on their way into a record; records of several launches as one |
 //! | [`routines`], [`libraries`], [`select`] | kernels, libc and other libraries as candidates |
@@ -19,6 +20,7 @@ mod aliasing;
 pub mod bench;
 mod cached_target;
 pub mod callee;
+pub mod claims;
 mod compare_latency;
 pub mod distributions;
 pub mod experiment;
@@ -31,6 +33,7 @@ pub mod libraries;
 #[cfg(test)]
 mod made_up;
 mod matrix;
+pub mod other_libc;
 mod page_clear;
 mod page_colour;
 mod page_compare;

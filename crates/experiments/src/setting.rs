@@ -33,6 +33,8 @@ pub struct Options {
     pub peers: Vec<crate::libraries::Peer>,
     /// Sizes and alignments to call with, or first differences, in place of those built in.
     pub distribution: Option<std::path::PathBuf>,
+    /// Other C libraries that `peers` calls in processes of the `helper`'s.
+    pub libcs: Vec<crate::other_libc::OtherLibc>,
     /// Tunables under which libc is a further peer, in a process of the `helper`'s; without them that row is
     /// left out.
     pub tunables: Option<String>,

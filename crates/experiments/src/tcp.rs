@@ -5,6 +5,7 @@
 //! for a sender that, on one core, has to take turns with the receiver.
 
 mod ring;
+pub(crate) mod stream;
 mod zero_copy;
 
 use super::prelude::*;
@@ -15,6 +16,9 @@ use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::os::fd::AsFd as _;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use zero_copy::{Mapping, PATIENCE, ZeroCopy};
+
+/// Nanoseconds that a byte has at 10 Gb/s.
+pub(super) const BYTE_NS_AT_10G: f64 = 0.8;
 
 /// Pages in a segment of a connection whose receiver wants whole ones: 7, since the kernel takes no
 /// largest segment of more than 32 KiB.

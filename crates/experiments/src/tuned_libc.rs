@@ -15,10 +15,8 @@ use crate::callee::Callee;
 use crate::helper::{Calls, Helper, Request};
 use crate::routines::{FILL_BYTE, libc_reference, library};
 use cachewise_kernels::{Function, Operation, PAGE_SIZE};
-use cachewise_measure::record::names::TUNED_LIBC;
 use cachewise_measure::{Arena, Candidate, Clock, PagePolicy, Place};
 use std::io;
-use std::path::Path;
 
 /// Places in the list that a sample's calls go through again.
 const PLACES: usize = 64;
@@ -112,7 +110,10 @@ impl Operands {
     }
 }
 
+/// A C library in a helper.
 pub struct TunedLibc {
+    /// As its rows call it.
+    name: String,
     pub(crate) helper: Helper,
     /// The next sample's, as far as they are known.
     calls: Calls,
@@ -121,16 +122,15 @@ pub struct TunedLibc {
 }
 
 impl TunedLibc {
-    /// Starts a helper of the program under `GLIBC_TUNABLES=tunables` and has it make one call.
+    /// Has a helper make one call: of the program under `GLIBC_TUNABLES=tunables`, or under another library.
     ///
     /// # Errors
-    /// When it cannot be started or does not answer.
-    pub fn start(program: &Path, tunables: &str, operation: Operation) -> io::Result<TunedLibc> {
-        let mut helper = Helper::start(program, Some(tunables))?;
+    /// When it does not answer.
+    pub fn start(name: &str, mut helper: Helper, operation: Operation) -> io::Result<TunedLibc> {
         let operation = operation.name().to_owned();
         let calls = Calls { operation, size: 1, dst: 0, src: 0, calls: 1, untimed: 0 };
         helper.ask::<(f64, f64)>(&Request::Libc(calls.clone()))?;
-        Ok(TunedLibc { helper, calls, library_over_it: Vec::new() })
+        Ok(TunedLibc { name: name.to_owned(), helper, calls, library_over_it: Vec::new() })
     }
 
     /// What this libc would take where the library takes `library_ns` in this process, round by round:
@@ -147,7 +147,7 @@ impl TunedLibc {
 
 impl Candidate for TunedLibc {
     fn name(&self) -> &str {
-        TUNED_LIBC
+        &self.name
     }
 
     fn call(&mut self, place: &Place) {

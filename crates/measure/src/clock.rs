@@ -92,6 +92,14 @@ impl Clock {
         }
     }
 
+    /// Nanoseconds that this takes, less what reading the clock costs.
+    pub fn took(&self, work: impl FnOnce()) -> f64 {
+        let from = self.now();
+        work();
+        let to = self.now();
+        self.elapsed_ns(from, to)
+    }
+
     /// Nanoseconds between two readings, less the cost of one reading, never below 0.
     #[inline]
     pub fn nanoseconds(&self, from: Ticks, to: Ticks) -> f64 {

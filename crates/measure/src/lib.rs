@@ -37,6 +37,7 @@ mod latency;
 mod level;
 mod machine;
 mod noise;
+pub mod one_sample;
 mod order;
 pub mod record;
 mod residency;

@@ -225,7 +225,16 @@ fn signed_ranks_outside(rounds: usize) -> usize {
         let deviation = (n * (n + 1.0) * (2.0 * n + 1.0) / 24.0).sqrt();
         return (n * (n + 1.0) / 4.0 - 1.96 * deviation - 1.0).max(0.0) as usize;
     }
-    // The probability of each sum: each rank is in it or not.
+    let mut below = 0.0;
+    let within = signed_rank_sums(rounds).position(|probability| {
+        below += probability;
+        below > 0.025
+    });
+    within.unwrap_or(0).saturating_sub(1)
+}
+
+/// The probability of each sum of positive ranks of so many rounds, from 0 on: each rank is in it or not.
+pub(crate) fn signed_rank_sums(rounds: usize) -> impl Iterator<Item = f64> {
     let mut of_sum = vec![0.0; rounds * (rounds + 1) / 2 + 1];
     of_sum[0] = 1.0;
     for rank in 1..=rounds {
@@ -234,12 +243,7 @@ fn signed_ranks_outside(rounds: usize) -> usize {
             of_sum[sum] = (of_sum[sum] + without) / 2.0;
         }
     }
-    let mut below = 0.0;
-    let within = of_sum.iter().position(|probability| {
-        below += probability;
-        below > 0.025
-    });
-    within.unwrap_or(0).saturating_sub(1)
+    of_sum.into_iter()
 }
 
 /// The 95 % percentile bootstrap interval of a statistic; NaN for no values.

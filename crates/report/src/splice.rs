@@ -38,6 +38,15 @@ pub enum What {
     Numbers(usize, String),
     /// A panel of a figure as an SVG file beside the Markdown.
     Figure(usize, String, String),
+    /// What a folder of records answers of the source documents: all claims, those of a document, or
+    /// those of the `short` answer.
+    Claims(String),
+    /// The same documents' items, with what answers them.
+    Items(String),
+    /// How many claims have which answer.
+    Counts,
+    /// The table of 2007 beside today's.
+    Period,
 }
 
 /// An opening marker.
@@ -71,7 +80,8 @@ pub struct SpliceError {
 }
 
 const ACCEPTED: &str = "verdict, verdicts, machine, command, decisions, crossovers, \
-     table CAPTION, plot N [PANEL], numbers N [PANEL], figure N FILE.svg [PANEL]";
+     table CAPTION, plot N [PANEL], numbers N [PANEL], figure N FILE.svg [PANEL]; of a folder of \
+     records: claims [DOCUMENT|short], items [DOCUMENT], counts, period";
 
 /// The first word and the rest.
 fn parted(text: &str) -> (&str, &str) {
@@ -110,9 +120,15 @@ fn wanted(inside: &str) -> Result<(String, What), String> {
                 "figure: found \"{file}\", accepted the name of an .svg file beside or below this one"
             )),
         },
-        ("verdict" | "verdicts" | "machine" | "command" | "decisions" | "crossovers", _) => {
-            Err(format!("{word}: found \"{argument}\", accepted nothing after it"))
-        }
+        ("claims", _) => Ok(What::Claims(argument.to_owned())),
+        ("items", _) => Ok(What::Items(argument.to_owned())),
+        ("counts", "") => Ok(What::Counts),
+        ("period", "") => Ok(What::Period),
+        (
+            "verdict" | "verdicts" | "machine" | "command" | "decisions" | "crossovers" | "counts"
+            | "period",
+            _,
+        ) => Err(format!("{word}: found \"{argument}\", accepted nothing after it")),
         _ => Err(format!("found \"{word}\", accepted {ACCEPTED}")),
     };
     Ok((record.to_owned(), what?))
@@ -225,6 +241,9 @@ pub fn make(what: &What, record: &Record, said: &Said) -> Result<Made, String> {
             let markdown = format!("![{}]({file})", alt.replace('[', "(").replace(']', ")"));
             let file = Some((file.clone(), svg::document(&plot, first)));
             return Ok(Made { markdown, file });
+        }
+        What::Claims(_) | What::Items(_) | What::Counts | What::Period => {
+            return Err("found one record, accepted a folder of them".to_owned());
         }
     };
     Ok(Made { markdown, file: None })

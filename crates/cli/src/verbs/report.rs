@@ -4,8 +4,9 @@ use crate::args::Report;
 use crate::verbs::redraw::{self, Loaded};
 use crate::{output, status};
 use anyhow::Context;
+use cachewise_experiments::claims::{Answers, period};
 use cachewise_measure::{Record, record};
-use cachewise_report::splice::{self, Marker};
+use cachewise_report::splice::{self, Marker, What};
 use cachewise_report::{Said, compare, html, matrix};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -72,12 +73,19 @@ fn warn_of_mixed_machines(all: &[Loaded]) {
     }
 }
 
+/// What parts are made from, read once.
+#[derive(Default)]
+struct Sources {
+    records: BTreeMap<PathBuf, (Record, Said)>,
+    folders: BTreeMap<PathBuf, Answers>,
+}
+
 /// Makes the parts of documents again. Nothing is written before everything could be made.
 fn splice_all(paths: &[PathBuf], check: bool) -> anyhow::Result<u8> {
-    let mut records = BTreeMap::new();
+    let mut sources = Sources::default();
     let mut stale = Vec::new();
     for path in paths {
-        stale.extend(spliced(path, &mut records)?);
+        stale.extend(spliced(path, &mut sources)?);
     }
     stale.retain(|(path, text)| std::fs::read_to_string(path).ok().as_ref() != Some(text));
     for (path, text) in &stale {
@@ -94,11 +102,23 @@ fn splice_all(paths: &[PathBuf], check: bool) -> anyhow::Result<u8> {
     Ok(if check && !stale.is_empty() { status::ERROR } else { status::OK })
 }
 
+/// What all records of a folder answer.
+fn of_folder(what: &What, folder: &Path, answers: &Answers) -> Result<String, String> {
+    match what {
+        What::Period => period::table(folder),
+        What::Claims(short) if short == "short" => Ok(answers.short()),
+        What::Claims(document) => Ok(answers.table(document)),
+        What::Items(document) => Ok(answers.items(document)),
+        What::Counts => Ok(answers.counts()),
+        _ => Err(
+            "found a folder, accepted of it: claims [DOCUMENT], items [DOCUMENT], counts, period"
+                .to_owned(),
+        ),
+    }
+}
+
 /// A document with its parts made again, and the pictures that it names.
-fn spliced(
-    path: &Path,
-    records: &mut BTreeMap<PathBuf, (Record, Said)>,
-) -> anyhow::Result<Vec<(PathBuf, String)>> {
+fn spliced(path: &Path, sources: &mut Sources) -> anyhow::Result<Vec<(PathBuf, String)>> {
     let old = record::bytes(path).and_then(|bytes| {
         String::from_utf8(bytes)
             .map_err(|_| std::io::Error::other("found something else, accepted UTF-8"))
@@ -107,6 +127,13 @@ fn spliced(
     let mut files = Vec::new();
     let new = splice::splice(&old, &mut |marker: &Marker| {
         let record_path = path.with_file_name(&marker.record);
+        if record_path.is_dir() {
+            if !sources.folders.contains_key(&record_path) {
+                sources.folders.insert(record_path.clone(), Answers::of(&record_path)?);
+            }
+            return of_folder(&marker.what, &record_path, &sources.folders[&record_path]);
+        }
+        let records = &mut sources.records;
         if !records.contains_key(&record_path) {
             let loaded = Loaded::read(&record_path).map_err(|error| format!("{error:#}"))?;
             let said = redraw::said(&loaded.record);

@@ -12,6 +12,7 @@ use cachewise_experiments::LabError;
 use cachewise_experiments::bench::Bench;
 use cachewise_experiments::experiment::{Experiment, Serves};
 use cachewise_experiments::launches::merge;
+use cachewise_experiments::other_libc::OtherLibc;
 use cachewise_experiments::recorder::{Progress as _, Recorder};
 use cachewise_experiments::registry;
 use cachewise_experiments::{Options, Setting, said};
@@ -90,6 +91,7 @@ pub fn run(args: &Run) -> anyhow::Result<u8> {
         rounds: args.rounds.map(|rounds| rounds as usize),
         operations: args.op.clone(),
         peers: args.peer.clone(),
+        libcs: args.libc.iter().map(|folder| OtherLibc::of(folder)).collect::<Result<_, _>>()?,
         distribution: args.distribution.clone(),
         helper: std::env::current_exe().ok(),
         shared,

@@ -66,7 +66,7 @@ fn distribution(pages: &[&Row]) -> Option<String> {
     let [a, b, c] = [a, b, c].map(|share| share * 100.0);
     Some(format!(
         "Pages that differ do so within 16, 32, 64 bytes in {a:.0}, {b:.0}, {c:.0} % of the cases here; \
-         the POWER8 document counted (004.6) 76, 83, 84 %"
+         a later kernel commit counted (004.6) 76, 83, 84 %"
     ))
 }
 

@@ -3,7 +3,7 @@
 //! by integers, then saving, vectors and restoring only where those are equal.
 //!
 //! Pairs of pages lie in memory, as ksmd meets most, and then in the L2; each with a first difference
-//! drawn from a distribution: the seed's (004.6), or that of `--distribution FILE`, one line of
+//! drawn from a distribution: that of KSM (004.6), or that of `--distribution FILE`, one line of
 //! `position:probability` with 4096 for equal pages. The C library and this library's own entry stand
 //! beside them as what a program would call.
 
@@ -12,7 +12,7 @@ use crate::pages::{self, PageSet};
 use crate::prelude::*;
 use cachewise_kernels::find;
 
-/// Seed 004.6: of the pages that differ, 76, 83 and 84 % do so within 16, 32 and 64 bytes; the rest
+/// KSM's (004.6, from a later commit on the documents' routine): of the pages that differ, 76, 83 and 84 % do so within 16, 32 and 64 bytes; the rest
 /// anywhere behind. It says nothing of equal pages.
 const SEED: [(usize, f64); 7] =
     [(4, 0.38), (12, 0.38), (24, 0.07), (48, 0.01), (320, 0.0533), (1024, 0.0533), (2560, 0.0534)];

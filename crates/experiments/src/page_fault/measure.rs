@@ -5,10 +5,13 @@
 //! inside the fault could give), populating ahead, `calloc`, and the page pool in three states:
 //! nothing zeroed (it zeroes at hand-out), all zeroed before, and drained ten times over while its
 //! scrubber works. All zeroing is billed to somebody: the scrubber's CPU stands in a column of its
-//! own and in the total. The scrubber's settings are varied beside a bystander (`settings`). What
+//! own and in the total. One fault is timed by the size of its page (`by_size`), and pages just used
+//! against pages zeroed long ago (`hot`). The scrubber's settings are varied beside a bystander (`settings`). What
 //! the page costs later, when all of it is read, is timed too.
 
 mod arms;
+mod by_size;
+mod hot;
 mod latency;
 mod ready;
 mod settings;
@@ -106,7 +109,7 @@ pub(super) fn run(setting: &mut Setting) -> Result {
         ))?;
     }
     drop(pools);
-    for rows in [latency::rows, settings::rows] {
+    for rows in [by_size::rows, hot::rows, latency::rows, settings::rows] {
         let rows = rows(setting)?;
         setting.out.rows(rows)?;
     }

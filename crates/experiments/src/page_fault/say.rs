@@ -8,6 +8,20 @@ const PAGE_LINES: usize = PAGE_SIZE / 64;
 /// One candidate's row of so many lines, threads and repetitions.
 type Find<'f, 'r> = &'f dyn Fn(&str, usize, usize, usize) -> Option<&'r Row>;
 
+/// What the largest page's fault takes that finds it zero.
+fn by_size(rows: &[Row]) -> Option<String> {
+    let of_state = || rows.iter().filter(|row| row.cell.state == FAULT_BY_SIZE);
+    let largest = of_state().map(|row| row.cell.size).max()?;
+    let of = |name: &str| of_state().find(|row| row.cell.size == largest && row.candidate == name);
+    let (ready, fresh, anonymous) = (of(SHARED_READY)?, of(SHARED_FRESH)?, of(ANONYMOUS)?);
+    Some(format!(
+        "A fault of {} that finds its page zero takes {} as one that zeroes it, {} as an anonymous one",
+        bytes(largest),
+        times(versus(ready, fresh)),
+        times(versus(ready, anonymous))
+    ))
+}
+
 /// The sentences, the headline first.
 pub fn verdicts(rows: &[Row]) -> Vec<String> {
     let find = |name: &str, lines: usize, threads: usize, reps: usize| {
@@ -36,6 +50,7 @@ pub fn verdicts(rows: &[Row]) -> Vec<String> {
              4 KiB fault{thp}{hot} (one thread)"
         ));
     }
+    texts.extend(by_size(rows));
     texts.extend(inside_the_fault(&find, many));
     texts.extend(break_even(rows));
     for (name, lines, reps) in

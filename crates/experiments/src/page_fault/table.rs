@@ -5,7 +5,7 @@ use crate::tables::*;
 
 /// One table per repetitions and threads, one of faults without zeroing, and one of latencies.
 pub fn tables(rows: &[Row]) -> Vec<Table> {
-    let faults = rows.iter().filter(|row| row.cell.axes.contains_key(LINES));
+    let faults = rows.iter().filter(|row| row.cell.state == FAULT);
     let cells = groups(faults, |row: &Row| (axis(row, REPS), axis(row, THREADS)));
     let mut tables: Vec<Table> = cells.into_iter().map(faulted).collect();
     tables.extend(without_zeroing(rows));
@@ -14,7 +14,33 @@ pub fn tables(rows: &[Row]) -> Vec<Table> {
         tables.push(Table::listing("Latency of a zeroed page at hand-out", &LATENCY, single));
     }
     tables.extend(settings(rows));
+    tables.extend(compared(rows, FAULT_BY_SIZE, "One fault, by the size of its page", |row| {
+        Some((row.cell.size as f64, bytes(row.cell.size)))
+    }));
+    tables.extend(compared(
+        rows,
+        HOT_PAGES,
+        "A page just used against one zeroed long ago",
+        |row| {
+            let lines = row.axis(LINES)?;
+            Some((lines, counted(lines as usize, "line")))
+        },
+    ));
     tables
+}
+
+/// The rows of a state: a line a candidate, its time and that over the first candidate's.
+fn compared(
+    rows: &[Row],
+    state: &str,
+    caption: &str,
+    column: impl Fn(&Row) -> Option<(f64, String)>,
+) -> Option<Table> {
+    let of_state: Vec<&Row> = rows.iter().filter(|row| row.cell.state == *state).collect();
+    let cell = |row: &Row| format!("{} ({})", time(row.median_ns()), ratio_or_none(row));
+    let name = |row: &Row| row.candidate.clone();
+    let many = !of_state.is_empty();
+    many.then(|| grid(caption.to_owned(), "candidate", &of_state, name, column, cell))
 }
 
 fn figure(row: &Row, name: &str) -> f64 {

@@ -9,6 +9,7 @@
 //! the peer that was best in the odd ones, and the other way round.
 
 use crate::distributions::Distribution;
+use crate::helper::Helper;
 use crate::prelude::*;
 use crate::tuned_libc::TunedLibc;
 
@@ -72,7 +73,7 @@ fn cells(operation: Operation, sizes: &[usize], misaligned: &[usize]) -> Vec<(us
         cells.extend(misaligned.iter().map(|&size| (size, Cell::above_power(size))));
     }
     if matches!(operation, Operation::Compare | Operation::Equal) {
-        // Most comparisons of a program find a difference early (seed 004.6: 84 % within 64 bytes).
+        // Most comparisons of a program find a difference early (84 % of KSM's within 64 bytes, 004.6).
         let early = sizes.iter().filter(|size| **size > EARLY).map(|&size| {
             let contents = Some(Contents::DiffersAt(EARLY));
             (size, Cell { label: "differs early".into(), contents, ..Cell::warm() })
@@ -118,27 +119,32 @@ pub(super) fn run(setting: &mut Setting) -> Result {
 
     for operation in operations {
         let routines = candidates(operation, &peers, setting.options.shared.as_deref())?;
-        let mut tuned = tuned_libc(operation, setting)?;
+        let mut others = other_libcs(operation, setting)?;
         for (size, cell) in fixed_cells(operation) {
             let text = format!("{operation} {} {}", bytes(size), cell.label);
             let plan = Plan { drop_ratio: 8.0, ..setting.plan(true) };
             let task = Task { operation, size, cell, plan };
-            // Below, it would be libc once more, and the loop of another process the difference.
-            let concerned = size >= crate::tunables::LEAST_REP;
-            let other = tuned.as_mut().filter(|_| concerned).map(|it| it as &mut dyn Candidate);
+            // Below, libc under tunables would be libc once more, and the loop of another process the
+            // difference.
+            let is_concerned =
+                |it: &&mut TunedLibc| it.name() != TUNED_LIBC || size >= crate::tunables::LEAST_REP;
             let mut calls = Call::of_all(&routines, true);
             let mut candidates = each(&mut calls);
-            candidates.extend(other);
+            let concerned = others.iter_mut().filter(is_concerned);
+            candidates.extend(concerned.map(|it| it as &mut dyn Candidate));
             let Some(found) = setting.measure(&task, &mut candidates)? else { continue };
             let mut rows = found.rows();
-            if let Some(error) = tuned.as_mut().and_then(|it| it.helper.take_failure()) {
-                rows.retain(|row| row.candidate != TUNED_LIBC);
-                setting.out.note(format!("{operation}: {TUNED_LIBC} left out: {error}"))?;
-                tuned = None;
+            let mut left = Vec::new();
+            for mut other in others {
+                if let Some(error) = other.helper.take_failure() {
+                    rows.retain(|row| row.candidate != other.name());
+                    setting.out.note(format!("{operation}: {} left out: {error}", other.name()))?;
+                } else {
+                    as_beside_the_library(&mut rows, &mut other, setting.bench.seed);
+                    left.push(other);
+                }
             }
-            if let Some(tuned) = &mut tuned {
-                as_beside_the_library(&mut rows, tuned, setting.bench.seed);
-            }
+            others = left;
             relate(&mut rows, setting.bench.seed);
             setting.out.rows(rows)?;
             setting.out.advance(&text, 1.0);
@@ -188,24 +194,30 @@ fn candidates(
     Ok(routines)
 }
 
-/// libc under the tunables of the options, where there are any. It has fixed sizes alone: scripts
-/// of a thousand sizes and places would have to be told to it first.
-fn tuned_libc(operation: Operation, setting: &mut Setting) -> Result<Option<TunedLibc>> {
+/// C libraries in other processes: this one under the tunables of the options, where there are any, and
+/// those of the options' folders. They have fixed sizes alone: scripts of a thousand sizes and places would
+/// have to be told to them first.
+fn other_libcs(operation: Operation, setting: &mut Setting) -> Result<Vec<TunedLibc>> {
     let options = setting.options;
-    let (Some(program), Some(tunables)) = (&options.helper, &options.tunables) else {
-        return Ok(None);
-    };
+    let Some(program) = &options.helper else { return Ok(Vec::new()) };
+    let mut helpers = Vec::new();
     // No tunable is about comparing.
-    if matches!(operation, Operation::Compare | Operation::Equal) {
-        return Ok(None);
+    let compares = matches!(operation, Operation::Compare | Operation::Equal);
+    if let Some(tunables) = options.tunables.as_ref().filter(|_| !compares) {
+        helpers.push((TUNED_LIBC, Helper::start(program, Some(tunables))));
     }
-    match TunedLibc::start(program, tunables, operation) {
-        Ok(started) => Ok(Some(started)),
-        Err(error) => {
-            setting.out.note(format!("{operation}: {TUNED_LIBC} left out: {error}"))?;
-            Ok(None)
+    let others = options.libcs.iter();
+    helpers.extend(
+        others.map(|libc| (libc.name.as_str(), Helper::start_by(&libc.loader, program, None))),
+    );
+    let mut started = Vec::new();
+    for (name, helper) in helpers {
+        match helper.and_then(|helper| TunedLibc::start(name, helper, operation)) {
+            Ok(other) => started.push(other),
+            Err(error) => setting.out.note(format!("{operation}: {name} left out: {error}"))?,
         }
     }
+    Ok(started)
 }
 
 /// Name of the extra figure of libc under tunables: the median of its times in its own process.
@@ -218,7 +230,7 @@ fn as_beside_the_library(rows: &mut [Row], tuned: &mut TunedLibc, seed: u64) {
         rows.iter().find(|row| row.candidate == name).map(|row| row.operation_ns.clone())
     };
     let (Some(library), Some(libc)) = (times(LIBRARY), times(LIBC)) else { return };
-    let Some(row) = rows.iter_mut().find(|row| row.candidate == TUNED_LIBC) else { return };
+    let Some(row) = rows.iter_mut().find(|row| row.candidate == tuned.name()) else { return };
     let rounds = row.operation_ns.len().min(library.len());
     row.extra.insert(IN_ITS_PROCESS.to_owned(), stats::median(&row.operation_ns));
     row.operation_ns = tuned.beside_the_library(&library[..rounds]);

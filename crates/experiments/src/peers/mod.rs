@@ -14,7 +14,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     about: "the library, libc and other libraries, by size and with the sizes programs use",
     seeds: &["002.16"],
     operations: measure::OPERATIONS,
-    takes: &[Flag::Op, Flag::Peer, Flag::Distribution],
+    takes: &[Flag::Op, Flag::Peer, Flag::Libc, Flag::Distribution],
     refuses: &[
         (Flag::Kernels, "it compares whole libraries"),
         (Flag::Residency, "its buffers are warm"),

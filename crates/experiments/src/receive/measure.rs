@@ -11,9 +11,6 @@ use crate::tcp;
 use cachewise_kernels::find;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Nanoseconds that a byte has at 10 Gb/s.
-const BYTE_NS_AT_10G: f64 = 0.8;
-
 /// From this many bytes on a policy stores non-temporally: between the smallest and the middle size here.
 const LARGE: usize = 64 << 10;
 
@@ -238,7 +235,7 @@ fn one_point(
         let copy = row.median_ns();
         // A receive waits for its sender; what counts is what it costs the receiver.
         let cost = if row.candidate == TCP { cpu.unwrap_or(copy) } else { copy };
-        let share = |nanoseconds: f64| nanoseconds / size / BYTE_NS_AT_10G;
+        let share = |nanoseconds: f64| nanoseconds / size / tcp::BYTE_NS_AT_10G;
         let both = both.filter(|_| row.candidate == TCP).map(|both| (BOTH_ENDS, share(both)));
         let shares = [(COPY_SHARE, share(cost)), (CPU_SHARE, share(whole - copy + cost))];
         let row = row.with(&[(GBIT, size * 8.0 / whole)]).with(&shares).with(both.as_slice());

@@ -5,7 +5,8 @@
 //! memory than the kernel's: it copies what `MSG_ZEROCOPY` spared, and says so in the completions, which
 //! are counted. What is mapped comes from a sender with `MSG_ZEROCOPY`, since others do not send whole
 //! pages; so mapping has a cell of its own, beside reading from that sender. A mapped message is not
-//! touched; `read` leaves it in the caller's buffer.
+//! touched; `read` leaves it in the caller's buffer. A stream, whose ends do not wait for each other's
+//! messages, has cells of its own, over virtual Ethernet devices too (`tcp::stream`).
 
 use crate::prelude::*;
 use crate::tcp::{self, Connection, Way};
@@ -27,6 +28,8 @@ pub(super) fn run(setting: &mut Setting) -> Result {
         for (state, ways) in CELLS {
             one_cell(setting, size, state, ways)?;
         }
+        let streams = tcp::stream::rows(setting, size)?;
+        setting.out.rows(streams)?;
         Ok(bytes(size))
     })
 }

@@ -124,6 +124,24 @@ pub const READY_FAULT: &str = "ready 4k";
 pub const READY_AROUND: &str = "ready 4k, fault-around";
 /// A page of the pool, zeroed before: no fault.
 pub const PREZEROED: &str = "pool prezeroed";
+/// The pool with nothing zeroed: at hand-out.
+pub const HOT_ZERO: &str = "pool hot-zero";
+/// The pool with everything zeroed at first, and the scrubber against the program.
+pub const DRAINING: &str = "pool draining";
+/// State: one fault of so many bytes.
+pub const FAULT_BY_SIZE: &str = "fault by size";
+/// A fault on anonymous memory, which zeroes.
+pub const ANONYMOUS: &str = "anonymous";
+/// A fault on shared memory that is not there yet, which zeroes.
+pub const SHARED_FRESH: &str = "shared, fresh";
+/// A fault on shared memory that is there and zero, which maps it.
+pub const SHARED_READY: &str = "shared, ready";
+/// State: pages that were just used against pages that were zeroed long ago.
+pub const HOT_PAGES: &str = "hot pages";
+/// A page that was just used, zeroed and touched.
+pub const HOT_ZEROED: &str = "used, zeroed at hand-out";
+/// A page that was zeroed before and is in memory, touched.
+pub const COLD_PREZEROED: &str = "prezeroed, in memory";
 /// State: a program beside the scrubber, whose settings are the candidates.
 pub const SCRUB_SETTINGS: &str = "scrubber's settings";
 /// State: the bystander's walk while the scrubber works by those settings.
@@ -199,6 +217,11 @@ pub const BOTH_ENDS: &str = "cpu_share_both_ends_10g";
 pub const TCP_MESSAGE: &str = "message, both ends";
 /// State: the same, its sender with `MSG_ZEROCOPY`.
 pub const TCP_PINNED_MESSAGE: &str = "MSG_ZEROCOPY message, both ends";
+/// State: a stream of messages, CPU time of both ends, which run at once.
+pub const STREAM: &str = "stream, both ends";
+/// Candidates: over the loopback device, over virtual Ethernet devices, and over those with non-temporal
+/// stores where a program's bytes are copied in.
+pub const STREAMS: [&str; 3] = [TCP, "veth", "veth, tx-nocache-copy"];
 /// Candidates: how it goes.
 pub const TCP_WAYS: [&str; 4] = [TCP, "MSG_ZEROCOPY", "TCP_ZEROCOPY_RECEIVE", "io_uring"];
 /// Figure: part of the zero-copy sends of which the kernel said that it copied them.

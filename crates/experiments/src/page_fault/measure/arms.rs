@@ -71,10 +71,10 @@ impl Arm {
         (Arm::Ready, READY_FAULT),
         (Arm::ReadyAround, READY_AROUND),
         (Arm::Calloc, "calloc"),
-        (Arm::HotZero, "pool hot-zero"),
+        (Arm::HotZero, HOT_ZERO),
         (Arm::Prezeroed, PREZEROED),
         (Arm::PrezeroedBase, "pool prezeroed 4k"),
-        (Arm::Draining, "pool draining"),
+        (Arm::Draining, DRAINING),
     ];
 
     pub(super) fn name(self) -> &'static str {

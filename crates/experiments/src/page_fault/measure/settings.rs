@@ -140,7 +140,9 @@ fn zeroing(engine: EngineChoice, pages: &mut Vec<NonNull<u8>>) -> Result<Duratio
 /// Two rows a setting: the program's and the bystander's.
 pub(super) fn rows(setting: &mut Setting) -> Result<Vec<Row>> {
     let (rounds, seed) = (setting.plan(false).rounds, setting.bench.seed);
-    let bystander = Bystander::new(setting.bench.bystander_bytes(POOL), seed)?;
+    // What another core has in its own L2 nothing here can evict.
+    let beyond = 4 * setting.bench.machine.caches.l2.bytes;
+    let bystander = Bystander::new(beyond.max(setting.bench.bystander_bytes(POOL)), seed)?;
     let made = candidates().into_iter().map(|(name, scrub, engine)| {
         let candidate = Candidate::new(name, scrub, engine)?;
         pause(&candidate.pool);

@@ -1,0 +1,105 @@
+use super::items::{ITEMS, Kind};
+use super::*;
+use std::path::{Path, PathBuf};
+
+/// Of all quotations, where the documents' text is not at hand: a quotation that was changed has to be
+/// looked up again.
+const QUOTED: u64 = 0x031f_264d_28dd_ac0c;
+
+/// Where the documents' text is: named by the environment, or beside the checkout.
+fn documents() -> Option<PathBuf> {
+    let named = std::env::var_os("SOURCE_DOCUMENTS").map(PathBuf::from);
+    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/seeds");
+    named.or(Some(beside)).filter(|folder| folder.is_dir())
+}
+
+/// Every document's text, a line break or a mark of quotation being one space.
+fn text(folder: &Path, document: &str) -> String {
+    let files =
+        std::fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("a file").path());
+    let is_it = |path: &PathBuf| {
+        path.file_name()
+            .and_then(|name| name.to_str())
+            .is_some_and(|name| name.starts_with(document))
+    };
+    let path = files.into_iter().find(is_it).unwrap_or_else(|| panic!("no text of {document}"));
+    let text = std::fs::read_to_string(path).expect("UTF-8");
+    text.split_whitespace()
+        .filter(|word| !matches!(*word, ">" | ">>" | "%" | "*"))
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+fn quotations() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let items = ITEMS.iter().filter(|item| item.kind == Kind::Quoted);
+    let claims = all().filter(|claim| !claim.quote.is_empty());
+    items.map(|item| (item.number, item.words)).chain(claims.map(|claim| (claim.item, claim.quote)))
+}
+
+#[test]
+fn every_quotation_stands_in_its_document() {
+    let mut digest = 0xcbf2_9ce4_8422_2325_u64;
+    for (number, words) in quotations() {
+        for byte in number.bytes().chain(words.bytes()) {
+            digest = (digest ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
+        }
+    }
+    if let Some(folder) = documents() {
+        let missing: Vec<_> = quotations()
+            .filter(|(number, words)| !text(&folder, &number[..3]).contains(words))
+            .collect();
+        assert!(missing.is_empty(), "not in the documents: {missing:#?}");
+    }
+    assert_eq!(digest, QUOTED, "a quotation changed: run this with the documents' text at hand");
+}
+
+#[test]
+fn every_item_is_answered_and_every_claim_is_of_an_item() {
+    let numbers: Vec<&str> = ITEMS.iter().map(|item| item.number).collect();
+    let mut once = numbers.clone();
+    once.sort_unstable();
+    once.dedup();
+    assert_eq!(once.len(), numbers.len(), "an item is there twice");
+    for claim in all() {
+        assert!(numbers.contains(&claim.item), "{} is no item", claim.item);
+    }
+    for item in ITEMS {
+        let claimed = all().any(|claim| claim.item == item.number);
+        assert!(claimed || !item.answer.is_empty(), "{} has neither claim nor answer", item.number);
+    }
+}
+
+#[test]
+fn every_claim_finds_rows() {
+    let records = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../record");
+    let answers = Answers::of(&records).expect("records");
+    assert!(answers.without_rows().is_empty(), "{:#?}", answers.without_rows());
+}
+
+#[test]
+fn a_word_needs_an_interval_on_one_side() {
+    let of = |ratios: &[f64]| Measured { ratios: ratios.to_vec() };
+    let near = |middle: f64| {
+        of(&(0..15).map(|at| middle + f64::from(at - 7) / 1000.0).collect::<Vec<_>>())
+    };
+    let told = |measured: &Measured, expect| {
+        let (word, p) = measured.side(expect);
+        if p < 0.001 { word } else { Word::CannotTell }
+    };
+    for (middle, expect, word) in [
+        (0.8, Expect::AtMost(0.95), Word::Confirmed),
+        (0.97, Expect::AtMost(0.95), Word::Weaker),
+        (1.2, Expect::AtMost(0.95), Word::Refuted),
+        (0.95, Expect::AtMost(0.95), Word::CannotTell),
+        (1.0, Expect::AtMost(0.95), Word::Refuted),
+        (1.5, Expect::AtLeast(1.25), Word::Confirmed),
+        (1.1, Expect::AtLeast(1.25), Word::Weaker),
+        (0.9, Expect::AtLeast(1.25), Word::Refuted),
+        (1.0, Expect::Within(0.95, 1.05), Word::Confirmed),
+        (1.05, Expect::Within(0.95, 1.05), Word::CannotTell),
+        (0.9, Expect::Within(0.95, 1.05), Word::Refuted),
+    ] {
+        assert_eq!(told(&near(middle), expect), word, "{middle} {expect:?}");
+    }
+    assert_eq!(told(&of(&[0.5, 2.0, 0.7, 1.4, 0.9, 1.1]), Expect::AtMost(0.95)), Word::CannotTell);
+}
