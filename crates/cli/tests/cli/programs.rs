@@ -5,7 +5,7 @@ use crate::support::{Folder, has, ok, profile, refused, said};
 
 /// Copies of 1 MiB and more go another way in `sh`.
 fn hinted(folder: &Folder) -> String {
-    let lines = "decide copy unknown 256 max copy.gpr64\ndecide copy never 256 max copy.gpr32\n\
+    let lines = "decide copy unknown 256 max copy.gpr64\ndecide copy never 256 max copy.rep.movsb\n\
                  program sh copy 1048576 max never\nprogram other zero 256 4095 soon";
     let text = profile(lines).replacen("profile 2", "profile 3", 1);
     folder.write("hinted.profile", crate::support::resealed(&text))
@@ -35,7 +35,7 @@ fn explain_shows_the_decision_under_a_programs_hint() {
     let explained = |size: &str, program: &str| {
         ok(&format!("explain --op copy --size {size} --profile {hinted} --program {program}"))
     };
-    has(&explained("2M", "sh"), &["copy of 2 MiB with reuse never: copy.gpr32"]);
+    has(&explained("2M", "sh"), &["copy of 2 MiB with reuse never: copy.rep.movsb"]);
     has(&explained("64K", "sh"), &["copy of 64 KiB with reuse unknown: copy.gpr64"]);
     has(&explained("2M", "other"), &["with reuse unknown: copy.gpr64"]);
     let unknown = format!("explain --op copy --size 2M --profile {hinted} --program third");

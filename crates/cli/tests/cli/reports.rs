@@ -96,7 +96,7 @@ fn a_record_is_redrawn_plain_or_compressed() {
     assert_eq!(several, "");
     assert!(folder.read("b.html").contains("id=\"r1\""), "two sections");
     let csv = ok(&format!("report {packed} --csv -"));
-    assert!(csv.starts_with("experiment,operation,bytes"), "{csv}");
+    assert!(csv.starts_with("experiment,operation,size"), "{csv}");
 }
 
 #[test]
@@ -212,7 +212,8 @@ fn two_builds_are_launched_in_turns() {
     );
     assert_eq!(told.err.matches("cachewise: turn 6 of 6: ").count(), 2, "{told:?}");
     refused(&format!("compare {this} {this} -- tune"), 2, &["found \"tune\"", "run EXPERIMENT"]);
-    refused(&format!("compare {this} /bin/false -- {run}"), 1, &["/bin/false", "two builds"]);
+    let told = cachewise(&format!("compare {this} /bin/false -- {run}")).with(1);
+    has(&told.err, &["/bin/false: exit status: 1", "two builds"]);
     refused(&format!("compare {this} {this} --launches 6"), 2, &["--launches", "COMMAND"]);
 }
 

@@ -107,7 +107,7 @@ mod tests {
             "cachewise-profile 2\ncpu AuthenticAMD 25 1 1 x\ncaches 32768 524288 33554432\nrecord - fnv1a64:0000000000000000\n\
              written x\n{lines}"
         );
-        let count = body.lines().count() + 1;
+        let count = body.lines().count();
         let sum = cachewise::profile::fnv1a64(body.as_bytes());
         Profile::parse(format!("{body}end {count} fnv1a64:{sum:016x}\n").as_bytes())
             .expect("a profile")
