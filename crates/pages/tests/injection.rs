@@ -200,7 +200,7 @@ fn an_engine_that_hangs_is_waited_for_until_its_deadline_and_its_blocks_wait_for
 #[test]
 fn after_its_strikes_the_engine_goes_and_the_cpu_does_all_its_work() {
     let _alone = alone();
-    let pool = pool_with(&[Outcome::Lie, Outcome::Hang], 2);
+    let pool = pool_with(&[Outcome::Error, Outcome::Hang], 2);
     pool.alloc(5).expect("a block").fill(0x77);
     until("two failures, then the CPU", || {
         if pool.stats().expect("figures").engine_faults < 2 {

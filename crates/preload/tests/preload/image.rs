@@ -56,7 +56,7 @@ fn it_runs_on_glibc_2_28_and_later() {
         version.split('.').map(|part| part.parse().expect("a number")).collect()
     };
     let versions: Vec<_> = versions.map(number).collect();
-    assert!(versions.len() > 3, "{told}");
+    assert!(told.contains(" U mmap"), "{told}");
     assert!(versions.iter().all(|version| version[..] <= [2, 28][..]), "{told}");
 }
 
@@ -85,7 +85,8 @@ fn needs_and_offers(library: &std::path::Path, may_import: &[&str]) {
         imported.iter().filter(|name| !may_import.contains(&name.as_str())).collect();
     assert!(foreign.is_empty(), "{foreign:?}");
     assert!(imported.is_disjoint(&exported), "undefined, and defined here");
-    assert_eq!(needed(&file), ["libc.so.6"]);
+    // The one that only preloads names none, so that a program of another C library has one of its own.
+    assert!(needed(&file).iter().all(|library| library == "libc.so.6"), "{:?}", needed(&file));
     // Static TLS is what `LD_AUDIT` and `dlopen` run out of.
     let local =
         file.sections().filter(|section| section.kind() == object::SectionKind::UninitializedTls);
