@@ -12,7 +12,9 @@
  *
  * "invariants", "selftests" and "cachewise" among its arguments choose of these parts. "count" prints
  * the time per fault only, also of a kernel without the series. With QEMU's -icount shift=0 a
- * nanosecond of the guest's clock is one instruction.
+ * nanosecond of the guest's clock is one instruction. "bench" prints what the kernel's own timing of
+ * its allocator says (/proc/zeroed_bench): User Mode Linux runs at the CPU's speed. "fork" prints how
+ * many pages a fork zeroes and copies.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -246,6 +248,81 @@ static void run_tmpfs(int times)
 	}
 }
 
+/* Pages of hugetlb's pool, filled while there are zeroed blocks: used, given back, and used again. */
+static void run_hugetlb(int pages)
+{
+	char text[16];
+	int turn;
+
+	snprintf(text, sizeof(text), "%d", pages);
+	for (turn = 0; turn < 2; turn++) {
+		set("nr_hugepages", text);
+		pages = number("/proc/meminfo", "HugePages_Total");
+		if (pages > 0) {
+			size_t size = pages * 2 * MIB;
+			int again;
+
+			for (again = 0; again < 2; again++) {
+				char *at = mmap(NULL, size, PROT_READ | PROT_WRITE,
+						MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB, -1, 0);
+
+				if (at == MAP_FAILED)
+					fail("mmap of hugetlb");
+				check_zero(at, size);
+				munmap(at, size);
+			}
+		}
+		set("nr_hugepages", "0");
+	}
+	printf("guest: hugetlb: %d pages\n", pages);
+}
+
+/* Huge pages of shared memory: holes that faults fill, one that a write fills in part. */
+static void run_shared_huge(size_t size)
+{
+	long huge = event("thp_file_alloc");
+	char *at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	if (at == MAP_FAILED)
+		fail("mmap of shared memory");
+	check_zero(at, size);
+	munmap(at, size);
+	printf("guest: shared memory: %ld huge pages\n", event("thp_file_alloc") - huge);
+}
+
+/* How many huge pages can be had, and how fragmented free memory is for them. */
+static void huge_pages_left(const char *when)
+{
+	long free_pages = 0, suitable = 0, count;
+	char line[512], *at;
+	FILE *file = fopen("/proc/buddyinfo", "r");
+	int order, had;
+
+	while (file && fgets(line, sizeof(line), file)) {
+		at = strstr(line, "zone");
+		at = at ? at + strcspn(at + 4, "0123456789") + 4 : line;
+		if (strstr(line, "DMA32"))
+			at = strstr(line, "DMA32") + 5;
+		else if (strstr(line, "DMA"))
+			at = strstr(line, "DMA") + 3;
+		for (order = 0; sscanf(at, "%ld", &count) == 1; order++) {
+			free_pages += count << order;
+			if (order >= 9)
+				suitable += count << order;
+			at += strspn(at, " ");
+			at += strcspn(at, " \n");
+		}
+	}
+	if (file)
+		fclose(file);
+	set("nr_hugepages", "400");
+	had = number("/proc/meminfo", "HugePages_Total");
+	set("nr_hugepages", "0");
+	printf("guest: %-22s %ld free pages, %ld %% of them in blocks of 2 MiB; %d huge pages had\n", when,
+	       free_pages, free_pages ? suitable * 100 / free_pages : 0, had);
+	fflush(stdout);
+}
+
 static void swap_on(const char *device)
 {
 	static char header[PAGE];
@@ -272,7 +349,8 @@ static void swap_on(const char *device)
 static void run_pressure(void)
 {
 	long available = number("/proc/meminfo", "MemAvailable"), swap = number("/proc/meminfo", "SwapFree");
-	size_t size = (available + swap / 2) * 1024 & ~(PAGE - 1), page;
+	/* What lies on per-CPU lists is not counted as available, and is. */
+	size_t size = (available + per_cpu_pages() * 4 + swap / 2) * 1024 & ~(PAGE - 1), page;
 	char *at = map(size, 0);
 	long before = event("pswpout");
 
@@ -432,6 +510,83 @@ static void counting(void)
 		count("on, missing");
 }
 
+/* Prints a file, each line with what it belongs to. */
+static void print_file(const char *path, const char *when)
+{
+	char line[256];
+	FILE *file = fopen(path, "r");
+
+	if (!file)
+		fail(path);
+	while (fgets(line, sizeof(line), file))
+		printf("guest: %-8s %s", when, line);
+	fclose(file);
+	fflush(stdout);
+}
+
+/* Nanoseconds for a block, by order: nothing zeroed ahead, all of it, and nothing left of it. */
+static void benching(void)
+{
+	int i;
+
+	for (i = 0; i < 3; i++)
+		print_file("/proc/zeroed_bench", "off");
+	if (!exists("/proc/sys/vm/scrub_start"))
+		return;
+	set("scrub_stop", "0");
+	set("scrub_start", "0");
+	for (i = 0; i < 3; i++) {
+		settle();
+		print_file("/proc/zeroed_bench", "hitting");
+	}
+	set("scrub_start", "99");
+	run_mmap(number("/proc/meminfo", "MemAvailable") * 1024UL * 9 / 10 & ~(2 * MIB - 1), 0, 1);
+	for (i = 0; i < 3; i++)
+		print_file("/proc/zeroed_bench", "missing");
+}
+
+/* Pages that a fork zeroes and copies, with a buffer that parent and child write afterwards. */
+static void fork_footprint(size_t pages, int times)
+{
+	char *at = map(2 * MIB, 0);
+	long cleared, copied;
+	size_t page;
+	int i;
+
+	for (page = 0; page < pages; page++)
+		at[page * PAGE] = 1;
+	cleared = event("pgcleared");
+	copied = event("pgcopied");
+	if (cleared < 0)
+		fail("the kernel does not count pages");
+	for (i = 0; i < times; i++) {
+		char byte = 0;
+		int ends[2];
+		pid_t pid;
+
+		if (pipe(ends))
+			fail("pipe");
+		pid = fork();
+		if (!pid) {
+			/* Until the parent has written: what nobody shares is not copied. */
+			if (read(ends[0], &byte, 1) != 1)
+				_exit(1);
+			_exit(0);
+		}
+		for (page = 0; page < pages; page++)
+			at[page * PAGE]++;
+		if (write(ends[1], &byte, 1) != 1)
+			fail("pipe");
+		close(ends[0]);
+		close(ends[1]);
+		join(pid);
+	}
+	printf("guest: a fork and a buffer of %zu pages: %.2f pages zeroed, %.2f copied\n", pages,
+	       (double)(event("pgcleared") - cleared) / times, (double)(event("pgcopied") - copied) / times);
+	fflush(stdout);
+	unmap(at, 2 * MIB);
+}
+
 /* Memory that was used is free again, and scrubd leaves it alone. */
 static void rests(const char *what)
 {
@@ -459,6 +614,10 @@ static void testing(void)
 	swap_on("/dev/ram0");
 	counters("off");
 	run_fork_exec(200);
+	if (exists("/sys/kernel/mm/hugepages")) {
+		run_mix(6, 12);
+		huge_pages_left("after a mix, lists off");
+	}
 	counters("off, fork and exec");
 	if (event("zero_scrubbed") || event("zero_hit"))
 		fail("off, and still counting");
@@ -486,6 +645,30 @@ static void testing(void)
 	}
 	settle();
 	conserved("huge pages");
+	if (exists("/sys/kernel/mm/hugepages")) {
+		long hits = event("zero_hit");
+
+		run_hugetlb(16);
+		if (event("zero_hit") == hits)
+			fail("hugetlb took nothing that was zero");
+	}
+	if (exists("/sys/kernel/mm/transparent_hugepage/shmem_enabled")) {
+		int file = open("/sys/kernel/mm/transparent_hugepage/shmem_enabled", O_WRONLY);
+		long hits = event("zero_hit");
+
+		if (write(file, "always", 6) < 0)
+			fail("shmem_enabled");
+		settle();
+		run_shared_huge(32 * MIB);
+		if (event("zero_hit") - hits < 512)
+			fail("shared memory took nothing that was zero");
+		if (write(file, "never", 5) < 0)
+			fail("shmem_enabled");
+		close(file);
+	}
+	settle();
+	counters("hugetlb, shared memory");
+	conserved("hugetlb, shared memory");
 	run_pressure();
 	counters("pressure and swap");
 	settle();
@@ -512,6 +695,8 @@ static void testing(void)
 		counters("hotplug, bad memory");
 		conserved("hotplug, bad memory");
 	}
+	if (exists("/sys/kernel/mm/hugepages"))
+		huge_pages_left("after a mix, lists on");
 	/* Compaction moves pages between lists while everything goes on. */
 	if (exists("/proc/sys/vm/compact_memory"))
 		set("compact_memory", "1");
@@ -708,12 +893,16 @@ static int named(int argc, char **argv, const char *word)
 	return 0;
 }
 
-/* All parts but "count" run unless some are named. */
-static int part(int argc, char **argv, const char *word)
+/* All parts but those that only print figures run unless some are named. */
+static int part(int argc, char **argv, const char *name)
 {
-	return named(argc, argv, word) ||
-	       (!named(argc, argv, "count") && !named(argc, argv, "invariants") &&
-		!named(argc, argv, "selftests") && !named(argc, argv, "cachewise"));
+	static const char *const words[] = { "count", "bench", "fork", "invariants", "selftests", "cachewise" };
+	unsigned int i;
+
+	for (i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (named(argc, argv, words[i]))
+			return named(argc, argv, name);
+	return strcmp(name, "count") && strcmp(name, "bench") && strcmp(name, "fork");
 }
 
 int main(int argc, char **argv)
@@ -730,8 +919,14 @@ int main(int argc, char **argv)
 	    mount("tmp", "/tmp", "tmpfs", 0, NULL))
 		fail("mount");
 	mount("dev", "/dev", "devtmpfs", 0, NULL);
-	if (named(argc, argv, "count"))
+	if (part(argc, argv, "count"))
 		counting();
+	if (part(argc, argv, "bench"))
+		benching();
+	if (part(argc, argv, "fork")) {
+		fork_footprint(0, 100);
+		fork_footprint(64, 100);
+	}
 	if (part(argc, argv, "invariants"))
 		testing();
 	if (part(argc, argv, "selftests") && exists("/selftests"))
