@@ -54,7 +54,7 @@ const READY: &[(&str, &str)] = &[(READY_FAULT, KERNEL_FAULT)];
 pub(super) const CLAIMS: &[Claim] = &[
     Claim::new(("003.14", "The result is a significant increase of the page fault performance", "2 MiB: ready shared over anonymous"), "page-fault", huge, &[(SHARED_READY, ANONYMOUS)])
         .expects(Expect::AtMost(0.5), "0.23")
-    .short("a 2 MiB fault that finds its page zero, over one that zeroes it"),
+    .short("a 2 MiB fault that finds its page zero (shared), over one that zeroes it (anonymous)"),
     Claim::new(("003.18", "The most expensive operation in the page fault handler", "a 2 MiB fault that finds its page zero, over one that zeroes it: shared memory"), "page-fault", huge, &[(SHARED_READY, SHARED_FRESH)])
         .expects(Expect::AtMost(0.5), "< 0.5"),
     Claim::new(("003.18", "", "a 4 KiB fault that finds its page zero, over an anonymous one that zeroes; one line"), "page-fault", sparse, READY)
@@ -81,7 +81,7 @@ pub(super) const CLAIMS: &[Claim] = &[
     Claim::new(("003.14", "The benefits of prezeroing are reduced to minimal quantities if all cachelines of a page are touched.", "in one pool, all lines"), "page-fault", full, IN_ONE_POOL)
         .whole()
         .expects(Expect::AtLeast(0.9), "1")
-    .short("the same, all lines touched"),
+    .short("a pool's page prezeroed, over zeroed at hand-out: all lines touched"),
     Claim::new(("003.14", "", "the same for the fault"), "page-fault", full, READY)
         .expects(Expect::AtLeast(0.9), "1"),
     Claim::new(("003.14", "", "the same in one pool, ten times over"), "page-fault", full_draining, DRAINED)
