@@ -10,7 +10,9 @@ use std::time::{Duration, Instant};
 
 /// `advise` with these options, on a line of the shell.
 fn shell(options: &[&str], line: &str) -> Said {
-    said(program().arg("advise").args(options).args(["--", "sh", "-c", line]))
+    let mut asked = program();
+    asked.env("CACHEWISE_LIBRARY", crate::exec::libraries());
+    said(asked.arg("advise").args(options).args(["--", "sh", "-c", line]))
 }
 
 #[test]

@@ -72,7 +72,7 @@ fn changes_below(
 ) -> bool {
     let below = |reuse| {
         let all = lines(profile, operation, reuse, 0).into_iter().filter(|(from, ..)| *from < to);
-        all.map(|(from, last, kernel)| (from, last.min(to), kernel)).collect::<Vec<_>>()
+        all.map(|(from, last, kernel)| (from, last.min(to - 1), kernel)).collect::<Vec<_>>()
     };
     let own = below(reuse);
     !own.is_empty() && own != below(Reuse::Unknown)
