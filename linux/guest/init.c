@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
+ * One file, since it is compiled alone, as the only program of the guest.
+ *
  * The first process of the guest: exercises the zero lists and checks what they promise.
  *
  * 1. Every page that a program gets is zero: read here, byte by byte, by every workload, and in the
