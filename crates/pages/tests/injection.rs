@@ -168,7 +168,6 @@ fn every_outcome_of_an_engine_ends_in_zero_or_in_quarantine() {
     let well = pool_with(&[Outcome::Good], 3);
     dirty_and_wait(&well, "good", is_clean);
     assert_eq!(well.stats().expect("figures").engine_faults, 0);
-    // An engine that lies goes at once: a test of its own.
     for outcome in [Outcome::Refuse, Outcome::Error, Outcome::Partial, Outcome::Slow] {
         let pool = pool_with(&[outcome], 3);
         let context = format!("{outcome:?}");
@@ -180,6 +179,12 @@ fn every_outcome_of_an_engine_ends_in_zero_or_in_quarantine() {
         assert!(stats.quarantined_ever > 0, "{context}: withdrawn");
         pool.check().expect("sound");
     }
+    // Of the first memory every byte is read; an engine that lies goes at once, and the CPU does the work.
+    let pool = pool_with(&[Outcome::Lie], 3);
+    dirty_and_wait(&pool, "Lie", |pool| {
+        pool.stats().expect("figures").verify_failed == 1 && is_clean(pool)
+    });
+    pool.check_zeros().expect("zero");
 }
 
 /// The forerunner's driver had no deadline: the daemon "hung once in a while".
