@@ -10,7 +10,7 @@ use std::path::{Component, Path, PathBuf};
 
 /// Checks what is local, and lists what is not.
 pub fn run() -> Result<()> {
-    let texts = texts("", "md")?;
+    let texts = texts()?;
     let found = check(&texts, &|path| root().join(path).exists());
     println!("{} links in {} files lead to what is there", found.local, texts.len());
     println!("not checked, outside the repository: {}", found.outside.len());
@@ -19,13 +19,12 @@ pub fn run() -> Result<()> {
     Ok(())
 }
 
-/// The files below a folder with that ending that Git tracks, or would if they were added.
-fn texts(folder: &str, ending: &str) -> Result<BTreeMap<PathBuf, String>> {
+/// The pages that Git tracks, or would if they were added.
+fn texts() -> Result<BTreeMap<PathBuf, String>> {
     let mut git = command("git ls-files -z --cached --others --exclude-standard");
     let names = printed(git.current_dir(root()))?;
-    let files = names.split('\0').map(Path::new).filter(|file| {
-        file.starts_with(folder) && file.extension().is_some_and(|end| end == ending)
-    });
+    let files = names.split('\0').map(Path::new);
+    let files = files.filter(|file| file.extension().is_some_and(|end| end == "md"));
     let files = files.filter(|file| root().join(file).is_file());
     files.map(|file| Ok((file.to_owned(), fs::read_to_string(root().join(file))?))).collect()
 }
@@ -125,7 +124,6 @@ fn anchors(text: &str) -> BTreeSet<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use regex_lite::Regex;
 
     #[test]
     fn every_local_link_leads_somewhere() {
@@ -158,21 +156,5 @@ mod tests {
     fn headings_of_one_name_are_numbered() {
         let names = anchors("# A b\n## A b\n```\n# no\n```\n#hash\n### 003: `x_y`, z\n");
         assert_eq!(names.iter().collect::<Vec<_>>(), ["003-x_y-z", "a-b", "a-b-1"]);
-    }
-
-    #[test]
-    fn every_test_that_a_decision_names_exists() {
-        // Four words and more, in small letters: nothing else between backticks looks so.
-        let test = Regex::new("`([a-z0-9][a-z0-9]*(?:_[a-z0-9]*){3,})`").expect("a pattern");
-        let code: String = texts("crates", "rs").expect("sources").into_values().collect();
-        let mut named = 0;
-        for (page, text) in texts("docs/decisions", "md").expect("decisions") {
-            for name in test.captures_iter(&text).map(|found| found[1].to_owned()) {
-                named += 1;
-                let there = code.contains(&format!("fn {name}("));
-                assert!(there, "{}: no test {name}", page.display());
-            }
-        }
-        assert!(named >= 25, "{named} tests are named");
     }
 }

@@ -15,7 +15,7 @@ use crate::rows::{OPERATIONS, hints, row};
 use crate::slots::{Slot, libc_slot, slot_of};
 use crate::small;
 use crate::system;
-use crate::table::{self, DIRECT, ROWS, leave, set};
+use crate::table::{DIRECT, ROWS, leave, set};
 #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
 use crate::table::{NARROW, PAGE};
 use cachewise_kernels::Operation;
@@ -169,7 +169,7 @@ fn follow_hints<'a>(lines: impl Iterator<Item = ProgramLine<'a>>) {
     let Some(name) = crate::os::variable(c"CACHEWISE_PROGRAM") else { return };
     for line in lines.filter(|line| line.program.as_bytes() == name.to_bytes()) {
         let ProgramLine { operation, from, to, reuse, .. } = line;
-        table::repeat(row(operation, Reuse::Unknown), row(operation, reuse), from, to);
+        crate::table::repeat(row(operation, Reuse::Unknown), row(operation, reuse), from, to);
     }
 }
 

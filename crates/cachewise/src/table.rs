@@ -36,6 +36,7 @@ impl Row {
     }
 
     /// The slot of a class.
+    #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
     pub(crate) fn at(&self, class: usize) -> usize {
         self.0.get(class).map_or(0, |entry| usize::from(entry.load(Ordering::Relaxed)))
     }
@@ -144,6 +145,7 @@ pub(crate) fn set(row: usize, from: u64, to: u64, slot: Slot) {
 }
 
 /// Lets a row do what another row of its operation does, for the same classes.
+#[cfg(all(feature = "os", target_os = "linux"))]
 pub(crate) fn repeat(row: usize, of: usize, from: u64, to: u64) {
     let (Some(Row(entries)), Some(Row(others))) = (ROWS.get(row), ROWS.get(of)) else { return };
     let classes = classes(from, to);

@@ -11,7 +11,6 @@
 #![cfg(loom)]
 
 use cachewise_pages::buddy::{Buddy, Core, Frame, State, Use, halve_cached, split_cached};
-use cachewise_pages::waiting::futex::Within;
 use cachewise_pages::waiting::{Bell, Word};
 use loom::cell::UnsafeCell;
 use loom::sync::atomic::{AtomicU32, Ordering};
@@ -370,13 +369,13 @@ fn no_scrubber_sleeps_through_what_it_waits_for() {
                 asked
             };
             while !asked() {
-                scrubber.bell.wait(Within::Process, None, true, asked);
+                scrubber.bell.wait(None, true, asked);
             }
         });
         waiting.lock.acquire(2, true);
         waiting.demand.store(1, Ordering::Relaxed);
         waiting.lock.release();
-        waiting.bell.ring(Within::Process, false);
+        waiting.bell.ring(false);
         scrubber.join().expect("no panic");
     });
 }
@@ -390,12 +389,12 @@ fn no_scrubber_sleeps_through_an_order() {
             thread::spawn(move || {
                 let ordered = || waiting.order.load(Ordering::SeqCst) != 0;
                 while !ordered() {
-                    waiting.bell.wait(Within::Process, None, listens, ordered);
+                    waiting.bell.wait(None, listens, ordered);
                 }
             })
         });
         waiting.order.store(1, Ordering::SeqCst);
-        waiting.bell.ring(Within::Process, true);
+        waiting.bell.ring(true);
         threads.into_iter().for_each(|thread| thread.join().expect("no panic"));
     });
 }
