@@ -46,7 +46,7 @@ const STAGES: &[Stage] = &[
         run_command(doc.env("RUSTDOCFLAGS", "-D warnings"))
     }),
     // Each parser, each operation, and calls of a pool.
-    ("fuzz", || crate::fuzz::run(&[], 20)),
+    ("fuzz", || crate::fuzz::run(&[], 8)),
     ("report-in-browser", || crate::browser::run(&crate::browser::newest_tuning()?)),
     ("powerpc64le-emulated", || emulate_arch::run(emulate_arch::find("powerpc64le")?, "small")),
     ("aarch64-emulated", || emulate_arch::run(emulate_arch::find("aarch64")?, "small")),

@@ -17,7 +17,7 @@ const COMPILED_FOR: &str = "x86_64-unknown-linux-gnu";
 const FLAGS: &str = "--cfg fuzzing -Zsanitizer=address -Cpasses=sancov-module \
     -Cllvm-args=-sanitizer-coverage-level=4 -Cllvm-args=-sanitizer-coverage-inline-8bit-counters \
     -Cllvm-args=-sanitizer-coverage-pc-table -Cllvm-args=-sanitizer-coverage-trace-compares \
-    -Ccodegen-units=1 -Cdebug-assertions=yes";
+    -Cdebug-assertions=yes";
 
 /// Runs the targets named, or all.
 pub fn run(names: &[String], seconds: u64) -> Result<()> {

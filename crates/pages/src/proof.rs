@@ -91,17 +91,22 @@ mod tests {
     fn found_at(lie: Lie) -> Vec<u32> {
         const BYTES: usize = 16 << 10;
         let mut memory = std::vec![0u8; 2 * BYTES];
-        let mut found = |seed: u64| {
+        let start = memory.as_mut_ptr();
+        let batch = [0, BYTES].map(|at| Range { start: start.wrapping_add(at), length: BYTES });
+        let parts = || {
+            // SAFETY: a half each of this test's own memory; what is made of them ends before the next.
+            batch
+                .each_ref()
+                .map(|half| unsafe { std::slice::from_raw_parts_mut(half.start, BYTES) })
+        };
+        let found = |seed: u64| {
             let mut proof = Proof::new(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15));
             proof.read = WHOLE;
             (1..10_000).find(|_| {
-                memory.fill(0x55);
-                let (one, other) = memory.split_at_mut(BYTES);
-                let batch = [&mut *one, &mut *other]
-                    .map(|part| Range { start: part.as_mut_ptr(), length: BYTES });
+                parts().into_iter().for_each(|part| part.fill(0x55));
                 // SAFETY: both parts are this test's own.
                 unsafe { proof.begin(&batch) };
-                let (one, other) = memory.split_at_mut(BYTES);
+                let [one, other] = parts();
                 lie(one, other);
                 // SAFETY: as above.
                 !unsafe { proof.holds(&batch) }

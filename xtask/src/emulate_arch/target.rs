@@ -57,6 +57,8 @@ pub(super) fn cargo(target: &Target, words: &str) -> Result<BTreeMap<String, Pat
         // What only debugging and timing need costs time to compile.
         .args(["--config", "profile.dev.debug=false", "--config", "profile.dev.incremental=false"])
         .args(["--config", "profile.dev.package.cachewise-measure.opt-level=1"])
+        .args(["--config", "profile.dev.package.cachewise-experiments.opt-level=0"])
+        .args(["--config", "profile.dev.package.cachewise-tune.opt-level=0"])
         .envs([("RUSTC", "/usr/bin/rustc"), ("RUSTC_BOOTSTRAP", "1")])
         .env(linker, target.tool("gcc"))
         .current_dir(root());
