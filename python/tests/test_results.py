@@ -77,7 +77,7 @@ def test_one_row_by_hand(tmp_path):
 
 def test_json_csv_and_records_agree(tmp_path):
     """By one name and with one meaning; read as a plain script would."""
-    file = max(RECORDS.glob("*-whole-cost-*.jsonl.gz"))
+    file = max(RECORDS.glob("*-copy-matrix-*.jsonl.gz"))
     command = [sys.executable, "-m", "cachewise", "report", str(file), "--csv", "-"]
     said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     of_csv = list(csv.DictReader(io.StringIO(said)))

@@ -102,8 +102,9 @@ impl Bell {
     /// Lets them look again: all, or if one listens. What there is to see was written before: with a
     /// [`SeqCst`](Ordering::SeqCst) store where all are woken, and under a lock otherwise.
     pub fn ring(&self, always: bool) {
-        let listens = || self.listening.load(Ordering::SeqCst) != 0;
-        if always || (listens() && self.listening.swap(0, Ordering::SeqCst) != 0) {
+        let listened = self.listening.load(Ordering::SeqCst) != 0
+            && self.listening.swap(0, Ordering::SeqCst) != 0;
+        if always || listened {
             self.rung.word.fetch_add(1, Ordering::SeqCst);
             self.rung.wake(u32::MAX >> 1);
         }
