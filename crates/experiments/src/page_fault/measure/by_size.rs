@@ -205,7 +205,7 @@ pub(super) fn rows(setting: &mut Setting) -> Result<Vec<Row>> {
     if !left_out.is_empty() {
         setting.out.note(format!(
             "faults of {} left out: the system gives no such pages, anonymous and shared; \
-             /sys/kernel/mm/transparent_hugepage/hugepages-*kB/enabled and shmem_enabled (advise) would",
+             /sys/kernel/mm/transparent_hugepage/hugepages-*kB/enabled (madvise) and shmem_enabled (advise) would",
             left_out.join(", ")
         ))?;
     }
