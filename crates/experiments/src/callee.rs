@@ -3,7 +3,7 @@
 //! A CPU predicts where an indirect call goes, and best where it always goes to one function, as calls of
 //! the C library do. A loop that all candidates share is no such place: there an empty function takes as
 //! long as a short `memset`, and the function that was called first takes least. So each function has loops
-//! of its own ([`SITES`]), of eight calls each, so that no single place's luck decides. Between one call and the
+//! of its own (`SITES`), of eight calls each, so that no single place's luck decides. Between one call and the
 //! next lie instructions that do nothing, as a program's lie there that do something: calls side by side in
 //! the same 64 bytes of code get in each other's way.
 

@@ -6,7 +6,7 @@
 //! | one folder each | what an experiment measures, what is said of it, its tables |
 //! | [`said`] | what a record amounts to |
 //! | [`claims`] | what the source documents claim, as data, and what answers it |
-//! | [`bench`] | candidates side by side in a cell |
+//! | [`mod@bench`] | candidates side by side in a cell |
 //! | [`recorder`], [`launches`] | rows on their way into a record; records of several launches as one |
 //! | [`routines`], [`libraries`], [`select`] | kernels, libc and other libraries as candidates |
 //! | [`script`], [`distributions`] | calls of many sizes, as programs make them |

@@ -21,7 +21,7 @@ pub struct Claim {
     /// The reference's cells, where they are others: of those the likest is taken.
     pub base: Option<fn(&CellKey) -> bool>,
     /// Candidates and references. A name with `|` is the first of them that was measured, one that
-    /// begins with [`FASTEST`] the fastest; a `*` at its end stands for anything.
+    /// begins with `FASTEST` the fastest; a `*` at its end stands for anything.
     pub pairs: &'static [(&'static str, &'static str)],
     /// What of a row counts.
     pub reads: Reads,
