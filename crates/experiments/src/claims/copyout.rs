@@ -79,6 +79,14 @@ pub(super) const CLAIMS: &[Claim] = &[
     )
     .expects(Expect::AtMost(1.10), "1.1"),
     Claim::new(
+        ("001.2", "", "the same width with the target's reader"),
+        "cached-target",
+        pre_read,
+        PERIOD,
+    )
+    .whole()
+    .expects(Expect::AtMost(1.10), "1.1"),
+    Claim::new(
         ("001.2", "", "the same over today's fastest temporal stores"),
         "cached-target",
         pre_read,
