@@ -49,9 +49,7 @@ pub unsafe fn of_copies(clock: &Clock, wide: Function, plain: Function) -> Paire
                 std::hint::black_box(unsafe { copy(dst.as_mut_ptr(), src.as_ptr(), BYTES) });
             }
         });
-        let begun = clock.now();
-        work();
-        clock.nanoseconds(begun, clock.now())
+        clock.time(work)
     };
     let rounds = (0..ROUNDS).map(|_| (took(wide), took(plain)));
     let (wide, plain): (Vec<f64>, Vec<f64>) = rounds.unzip();
@@ -78,7 +76,7 @@ mod tests {
     #[cfg(target_arch = "x86_64")]
     #[test]
     fn work_after_a_kernel_is_timed_in_turns() {
-        let clock = Clock::calibrate();
+        let clock = Clock::of_process();
         let kernel = cachewise_kernels::find("copy.gpr64").expect("it is there").function;
         // SAFETY: integers.
         let found = unsafe { of_copies(&clock, kernel, kernel) };

@@ -139,7 +139,7 @@ impl Bench {
             );
             return Err(LabError::unsuited("memory", found, &accepted));
         }
-        let clock = Clock::calibrate();
+        let clock = Clock::of_process();
         let latencies = Latencies::shared(&clock, &machine.caches)?;
         machine.caches.note_usable(&latencies);
         Ok(Bench {

@@ -38,7 +38,6 @@ impl Calls {
 /// The calls, in the process that makes them.
 #[derive(Default)]
 pub(crate) struct Elsewhere {
-    clock: Option<Clock>,
     operands: Option<Operands>,
     turn: usize,
 }
@@ -47,7 +46,7 @@ impl Elsewhere {
     /// Nanoseconds that the calls of libc took together, and those of the library.
     pub(crate) fn time(&mut self, calls: &Calls) -> Result<(f64, f64), LabError> {
         let operation = calls.checked()?;
-        let clock = *self.clock.get_or_insert_with(Clock::calibrate);
+        let clock = Clock::of_process();
         let functions = [libc_reference(operation).function, library(operation).function];
         // What is not served is given back before the new ones are taken.
         let is_kept = |kept: &Operands| kept.calls.operands() == calls.operands();
@@ -66,10 +65,7 @@ impl Elsewhere {
                 callee.run(&places[..calls % PLACES]);
             };
             times(calls.untimed.max(1));
-            let from = clock.now();
-            times(calls.calls);
-            let to = clock.now();
-            took[which] = clock.nanoseconds(from, to);
+            took[which] = clock.time(|| times(calls.calls));
         }
         self.operands = Some(operands);
         Ok((took[0], took[1]))

@@ -11,9 +11,19 @@ use std::sync::atomic::{Ordering, compiler_fence};
 
 /// A point in time, in the clock's own units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Ticks(u64);
+pub(crate) struct Ticks(u64);
 
-/// A calibrated clock. Copying it is cheap; calibrating takes about 25 ms.
+/// A calibrated clock. Copying it is cheap.
+///
+/// It is read in this crate alone: others hand over what is to be timed.
+///
+/// ```
+/// let clock = cachewise_measure::Clock::of_process();
+/// assert!(clock.time(|| clock.spin(1000.0)) > 900.0);
+/// ```
+/// ```compile_fail
+/// cachewise_measure::Clock::of_process().now();
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
     source: Source,
@@ -54,9 +64,15 @@ pub struct ClockFacts {
 const DEAREST_TSC_NS: f64 = 500.0;
 
 impl Clock {
+    /// This process's clock, calibrated when it is asked for first: 25 ms.
+    pub fn of_process() -> Clock {
+        static CLOCK: std::sync::OnceLock<Clock> = std::sync::OnceLock::new();
+        *CLOCK.get_or_init(Clock::calibrate)
+    }
+
     /// Chooses the source, measures its frequency against `CLOCK_MONOTONIC_RAW`, its cost and its
     /// resolution.
-    pub fn calibrate() -> Clock {
+    pub(crate) fn calibrate() -> Clock {
         #[cfg(target_arch = "x86_64")]
         if x86::tsc_is_invariant() {
             let clock = Clock::with_source(Source::Tsc, x86::nanoseconds_per_tick());
@@ -84,7 +100,7 @@ impl Clock {
 
     /// This moment. A compiler barrier as well: no memory access moves across it.
     #[inline]
-    pub fn now(&self) -> Ticks {
+    pub(crate) fn now(&self) -> Ticks {
         match self.source {
             #[cfg(target_arch = "x86_64")]
             Source::Tsc => Ticks(x86::ordered_tsc()),
@@ -102,22 +118,37 @@ impl Clock {
 
     /// Nanoseconds between two readings, less the cost of one reading, never below 0.
     #[inline]
-    pub fn nanoseconds(&self, from: Ticks, to: Ticks) -> f64 {
+    pub(crate) fn nanoseconds(&self, from: Ticks, to: Ticks) -> f64 {
         (self.elapsed_ns(from, to) - self.cost_ns).max(0.0)
     }
 
     /// Nanoseconds between two readings with nothing subtracted; 0 if they are out of order.
     #[inline]
-    pub fn elapsed_ns(&self, from: Ticks, to: Ticks) -> f64 {
+    pub(crate) fn elapsed_ns(&self, from: Ticks, to: Ticks) -> f64 {
         to.0.saturating_sub(from.0) as f64 * self.nanoseconds_per_tick
     }
 
     /// Nanoseconds that a call takes, less the cost of one reading.
     #[inline]
     pub fn time(&self, call: impl FnOnce()) -> f64 {
+        self.timed(call).1
+    }
+
+    /// What a call returns, and the nanoseconds that it takes, less the cost of one reading.
+    #[inline]
+    pub fn timed<T>(&self, call: impl FnOnce() -> T) -> (T, f64) {
         let from = self.now();
-        call();
-        self.nanoseconds(from, self.now())
+        let returned = call();
+        (returned, self.nanoseconds(from, self.now()))
+    }
+
+    /// What a call returns, and the nanoseconds that it takes with one reading's cost, for calls that are hardly
+    /// longer than that.
+    #[inline]
+    pub fn elapsed<T>(&self, call: impl FnOnce() -> T) -> (T, f64) {
+        let from = self.now();
+        let returned = call();
+        (returned, self.elapsed_ns(from, self.now()))
     }
 
     /// Median nanoseconds that one reading costs.

@@ -10,6 +10,8 @@
 //! | [`Bystander`] | what did the operation cost those who ran after it? |
 //! | [`calls`] | how are single calls distributed? |
 //! | [`sampler`] | which candidate spent how long, round by round? |
+//! | [`visit`] | how long did one candidate take, for a search that decides whom to visit next? |
+//! | [`lines`] | how does a buffer get other bytes, and out of the caches? |
 //! | [`verify`] | did it move the right bytes? |
 //! | [`costs`] | what do a page fault and a block cost here? |
 //! | [`turns`], [`children`] | which whole program runs when, and what CPU did it use? |
@@ -35,6 +37,7 @@ mod cpu;
 mod error;
 mod latency;
 mod level;
+pub mod lines;
 mod machine;
 mod noise;
 pub mod one_sample;
@@ -49,6 +52,7 @@ pub mod turns;
 pub mod units;
 pub mod unpaired;
 pub mod verify;
+pub mod visit;
 #[cfg(target_os = "linux")]
 pub mod whole;
 

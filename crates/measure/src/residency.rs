@@ -6,12 +6,11 @@
 //! is always the one touched longest ago and has left L1. An operand "in DRAM" covers so much
 //! memory that a slot has left every cache before its turn comes again.
 
-use crate::arena::non_zero_bytes;
 use crate::bystander::read_lines;
 use crate::latency::{Latencies, chase};
 use crate::level::Level;
 use crate::order::Order;
-use crate::{Arena, Clock, LINE, MeasureError};
+use crate::{Arena, Clock, LINE, MeasureError, lines};
 use std::sync::Arc;
 
 mod proof;
@@ -189,56 +188,17 @@ impl Operand {
     /// Drives the lines of every slot out of every cache.
     fn evict(&self) {
         for ahead in 0..self.slots.count {
-            let first = self.first_line(ahead);
-            for line in 0..self.slots.lines {
-                let line = first.wrapping_add(line * LINE);
-                // SAFETY: a mapped line, and no byte changes. Every x86-64 CPU has SSE2, Linux lets
-                // user space do this on Arm (SCTLR_EL1.UCI), and on POWER it is unprivileged.
-                unsafe {
-                    core::arch::asm!(
-                        "/* {0} */",
-                        #[cfg(target_arch = "x86_64")]
-                        "clflush [{0}]",
-                        #[cfg(target_arch = "aarch64")]
-                        "dc civac, {0}",
-                        #[cfg(target_arch = "powerpc64")]
-                        "dcbf 0, {0}",
-                        in(reg) line,
-                        options(nostack),
-                    );
-                }
-            }
-        }
-        // SAFETY: a barrier changes nothing. Whatever follows waits until the lines have left.
-        unsafe {
-            core::arch::asm!(
-                "",
-                #[cfg(target_arch = "x86_64")]
-                "mfence",
-                #[cfg(target_arch = "aarch64")]
-                "dsb ish",
-                #[cfg(target_arch = "powerpc64")]
-                "sync",
-                options(nostack),
-            );
+            let lines = self.slots.lines * LINE;
+            // SAFETY: a slot's lines, which are part of the arena.
+            unsafe { lines::evict(self.first_line(ahead), lines) };
         }
     }
 
     /// Writes new non-zero bytes over a slot by temporal stores.
     fn scribble(&mut self, ahead: usize) {
-        let slot = self.visit(ahead);
-        let mut word = self.next_scribble();
-        let whole = self.slots.size / 8;
-        for index in 0..whole {
-            word = word.wrapping_add(GOLDEN);
-            let place = slot.wrapping_add(index * 8).cast::<u64>();
-            // SAFETY: within the slot, which is part of the arena; no alignment is assumed.
-            unsafe { place.write_unaligned(non_zero_bytes(word)) };
-        }
-        for index in whole * 8..self.slots.size {
-            // SAFETY: within the slot.
-            unsafe { slot.wrapping_add(index).write(word as u8 | 1) };
-        }
+        let (slot, seed) = (self.visit(ahead), self.next_scribble());
+        // SAFETY: the slot, which is part of the arena.
+        unsafe { lines::overwrite(slot, self.slots.size, seed) };
     }
 
     fn next_scribble(&mut self) -> u64 {
@@ -248,20 +208,11 @@ impl Operand {
 
     #[cfg(target_arch = "x86_64")]
     fn overwrite_in_memory(&mut self, count: usize) {
-        use core::arch::x86_64::{_mm_sfence, _mm_stream_si64};
         for ahead in 0..count {
-            let mut word = self.next_scribble();
-            let first = self.first_line(ahead).cast::<i64>();
-            for index in 0..self.slots.lines * LINE / 8 {
-                word = word.wrapping_add(GOLDEN);
-                let place = first.wrapping_add(index);
-                // SAFETY: whole lines of a slot, aligned, within the arena and shared with no
-                // other slot; the fence below orders them before anyone reads.
-                unsafe { _mm_stream_si64(place, non_zero_bytes(word) as i64) };
-            }
+            let (first, seed) = (self.first_line(ahead), self.next_scribble());
+            // SAFETY: whole lines of a slot, within the arena and shared with no other slot.
+            unsafe { lines::overwrite_in_memory(first, self.slots.lines * LINE, seed) };
         }
-        // SAFETY: every x86-64 CPU has SSE.
-        unsafe { _mm_sfence() };
     }
 
     #[cfg(not(target_arch = "x86_64"))]

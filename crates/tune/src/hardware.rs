@@ -1,20 +1,18 @@
 //! The real machine behind the tuner's seam.
 //!
 //! A visit places operands anew, by its draw; restores their state before every sample; calls a kernel
-//! through the library's own entry, with a table that names this kernel alone; and leaves out samples
-//! during which the thread did not run. What the seam asks for is in `seam.rs`; this file keeps it.
+//! through the library's own entry, with a table that names this kernel alone. What the seam asks for is in
+//! `seam.rs`; how a sample is timed, and which are left out, is `cachewise_measure::visit`'s business.
 //!
 //! | file | what it has |
 //! |---|---|
 //! | `operands` | where operands lie, what they hold, and how a state is restored |
 //! | `calls` | calls as they are timed, and as their bytes are checked |
-//! | `sample` | what a sample is where the clock's steps are long, or an interrupt comes |
 //! | `calibrate` | what the machine is |
 
 mod calibrate;
 mod calls;
 mod operands;
-mod sample;
 
 use super::plan;
 use super::seam::{
@@ -31,10 +29,9 @@ use cachewise_experiments::routines::{libc_reference, library};
 use cachewise_experiments::script;
 use cachewise_experiments::select::candidates;
 use cachewise_kernels::{Features, Kernel, Operation, RegisterClass};
-use cachewise_measure::clock::thread_cpu_ns;
 use cachewise_measure::{
     Arena, Bystander, Clock, Header, LINE, Latencies, Machine, MemoryBudget, NoiseSnapshot,
-    PagePolicy, PairedRatio, Place, Warning, warnings,
+    PagePolicy, PairedRatio, Place, Warning, visit, warnings,
 };
 use calls::{Caller, call_all, check};
 use fastrand::Rng;
@@ -42,12 +39,6 @@ use operands::{Operands, differences, flush, overwrite, read, room};
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::time::Instant;
-
-/// A sample shorter than this is over before anybody else runs; the clocks of the thread cost more.
-const WATCHED_NS: f64 = 20_000.0;
-
-/// A sample is disturbed when the thread did not run for more than this part of it.
-const STOLEN: f64 = 0.05;
 
 /// How a tuning meets the machine.
 pub struct Setup<'h> {
@@ -111,7 +102,7 @@ impl<'h> Hardware<'h> {
         let limit = calibrate::limit_memory(setup.memory);
         let go_on = || if (setup.stop)() { Err(LabError::Interrupted) } else { Ok(()) };
         go_on()?;
-        let clock = Clock::calibrate();
+        let clock = Clock::of_process();
         go_on()?;
         // Needs memory of its own, which is given back before the operands' is taken.
         let latencies = Latencies::shared(&clock, &machine.caches).ok();
@@ -254,19 +245,6 @@ impl<'h> Hardware<'h> {
         }
     }
 
-    /// Times what `body` does; `None` where the thread did not run all the time.
-    fn timed(clock: &Clock, watched: bool, body: impl FnOnce() -> [f64; 2]) -> Option<[f64; 2]> {
-        if !watched {
-            return Some(body());
-        }
-        let (wall, own) = (clock.now(), thread_cpu_ns());
-        let parts = body();
-        let (own, wall) = (thread_cpu_ns() - own, clock.elapsed_ns(wall, clock.now()));
-        // The thread's clock counts in steps of its own, and stands still in a hypervisor's debt only
-        // where the kernel is told.
-        (wall - own <= STOLEN * wall + 2_000.0).then_some(parts)
-    }
-
     fn visit_operands(&mut self, ask: &Ask) -> Result<Visit, LabError> {
         let cell = ask.cell;
         let mut random = Rng::with_seed(ask.draw ^ hash(&cell));
@@ -320,11 +298,10 @@ impl<'h> Hardware<'h> {
             call_all(caller, &operands, &list);
         }
         let mut visit = Visit::default();
-        // What this sample would take at the least: the clocks of the thread are worth it above that.
-        let watched = !several && cell.size * operands.calls > (WATCHED_NS * 10.0) as usize;
-        let longest = sample::longest(self.setup.budget);
+        // A tenth of a nanosecond for a byte is what a sample takes at the least.
+        let at_least = (cell.size * operands.calls) as f64 / 10.0;
+        let timing = visit::Visit::new(&self.clock, at_least, several, self.setup.budget);
         for nth in 0..ask.samples {
-            let begun = Instant::now();
             let take = || {
                 if (self.setup.stop)() {
                     return Err(LabError::Interrupted);
@@ -336,31 +313,19 @@ impl<'h> Hardware<'h> {
                 }
                 let before = bystander.map(|bystander| {
                     bystander.walk();
-                    let from = self.clock.now();
-                    bystander.walk();
-                    self.clock.nanoseconds(from, self.clock.now())
+                    self.clock.time(|| bystander.walk())
                 });
-                let clock = &self.clock;
-                let parts = Self::timed(clock, watched, || {
-                    let begun = clock.now();
-                    call_all(caller, &operands, &list);
-                    let called = clock.now();
-                    match (cell.after, bystander) {
-                        (After::Nothing, _) => return [clock.nanoseconds(begun, called), 0.0],
-                        (_, Some(bystander)) => bystander.walk(),
-                        _ => {
-                            for call in 0..operands.calls {
-                                read(operands.at(call).0, operands.n);
-                            }
-                        }
+                let follows = (cell.after != After::Nothing).then_some(|| match bystander {
+                    Some(bystander) => bystander.walk(),
+                    None => {
+                        (0..operands.calls).for_each(|call| read(operands.at(call).0, operands.n))
                     }
-                    [clock.nanoseconds(begun, called), clock.nanoseconds(called, clock.now())]
                 });
+                let parts = timing.parts(|| call_all(caller, &operands, &list), follows);
                 operands.flip(&places);
                 Ok(parts.map(|[operation, after]| [operation, after - before.unwrap_or(0.0)]))
             };
-            let is_over = || begun.elapsed() > longest;
-            let found = sample::sample(self.clock.resolution_ns(), is_over, take)?;
+            let found = timing.sample(take)?;
             let Some([operation, after]) = found else {
                 visit.disturbed += 1;
                 continue;
@@ -385,6 +350,7 @@ impl<'h> Hardware<'h> {
         let src = dst.wrapping_add(self.arena.len() / 2);
         let unequal = cell.contents == Contents::Unequal;
         let mut visit = Visit::default();
+        let timing = visit::Visit::new(&self.clock, f64::INFINITY, false, self.setup.budget);
         for sample in 0..ask.samples {
             if (self.setup.stop)() {
                 return Err(LabError::Interrupted);
@@ -418,12 +384,7 @@ impl<'h> Hardware<'h> {
                 // Code that has not run for a while is not what is to be timed.
                 callee.run(&places[..1]);
             }
-            let clock = &self.clock;
-            let parts = Self::timed(clock, true, || {
-                let begun = clock.now();
-                callee.run(&places);
-                [clock.nanoseconds(begun, clock.now()), 0.0]
-            });
+            let parts = timing.parts(|| callee.run(&places), None::<fn()>);
             match parts {
                 Some([operation, _]) => visit.samples.push(Sample {
                     operation: operation / places.len() as f64,

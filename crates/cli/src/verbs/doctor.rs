@@ -20,7 +20,7 @@ pub fn run(json: bool) -> anyhow::Result<u8> {
     // An emulated CPU's clock and latencies are its emulator's: they are not even looked at.
     let mut measured = None;
     if machine.emulated.is_none() {
-        let clock = Clock::calibrate();
+        let clock = Clock::of_process();
         measured = Some((clock, Latencies::shared(&clock, &machine.caches)?));
     }
     // Long enough to see somebody else at work.

@@ -306,7 +306,7 @@ fn keep(
     setting: &str,
     rows: Vec<Row>,
 ) -> anyhow::Result<()> {
-    let clock = Clock::calibrate().facts();
+    let clock = Clock::of_process().facts();
     let tool = concat!("cachewise ", env!("CARGO_PKG_VERSION"));
     let mut header = Header::now(tool, machine, clock, 0);
     header.settings = BTreeMap::from([

@@ -469,22 +469,6 @@ fn sentences(text: &str) -> Vec<String> {
     prose.lines().filter(|line| !line.trim().is_empty()).map(str::to_owned).collect()
 }
 
-/// Where the clock is read though it is not `measure`.
-const CLOCKS: &[&str] = &[
-    "crates/cli/src/verbs/advise/recorded.rs",
-    "crates/cli/src/verbs/doctor.rs",
-    "crates/cli/src/verbs/export.rs",
-    "crates/experiments/src/after.rs",
-    "crates/experiments/src/bench.rs",
-    "crates/experiments/src/compare_latency/launch.rs",
-    "crates/experiments/src/helper/serving.rs",
-    "crates/experiments/src/page_fault/measure/latency.rs",
-    "crates/experiments/src/sticky/measure.rs",
-    "crates/experiments/src/tuned_libc.rs",
-    "crates/tune/src/hardware.rs",
-    "crates/tune/src/hardware/calibrate.rs",
-];
-
 #[test]
 fn nobody_but_measure_reads_a_clock() {
     let reads = ["Clock::calibrate", "clock.now", "rdtsc"];
@@ -498,5 +482,5 @@ fn nobody_but_measure_reads_a_clock() {
             found.insert(path.display().to_string());
         }
     }
-    assert_eq!(found, CLOCKS.iter().map(|path| (*path).to_owned()).collect());
+    assert_eq!(found, BTreeSet::new());
 }

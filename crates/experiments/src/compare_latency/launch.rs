@@ -54,7 +54,7 @@ pub fn run(order: &Order, stop: &dyn Fn() -> bool) -> Result<Outcome> {
     let mut set = PageSet::gather(&ROOTS, order.pages, order.seed)?;
     set.descend(order.comparisons, order.seed);
     let routines = order.kernels.iter().map(|name| routine(name)).collect::<Result<Vec<_>>>()?;
-    let clock = Clock::calibrate();
+    let clock = Clock::of_process();
     let untimed = |name: &String| Timed { name: name.clone(), ..Timed::default() };
     let mut kernels: Vec<Timed> = order.kernels.iter().map(untimed).collect();
     routines.iter().try_for_each(|routine| set.check(routine))?;

@@ -61,18 +61,18 @@ fn times(operation: &str, sizes: &[usize]) -> Result<Vec<f64>, LabError> {
 /// What a block of this process's allocator takes: taken, a byte of each page written, given back.
 fn blocks(sizes: &[usize]) -> Vec<f64> {
     const ROUNDS: usize = 31;
-    let clock = Clock::calibrate();
+    let clock = Clock::of_process();
     let time = |&size: &usize| {
         let round = |_| {
-            let from = clock.now();
-            let mut block = Vec::<u8>::with_capacity(size);
-            block
-                .spare_capacity_mut()
-                .iter_mut()
-                .step_by(PAGE_SIZE)
-                .for_each(|byte| _ = byte.write(1));
-            drop(std::hint::black_box(block));
-            clock.nanoseconds(from, clock.now())
+            clock.time(|| {
+                let mut block = Vec::<u8>::with_capacity(size);
+                block
+                    .spare_capacity_mut()
+                    .iter_mut()
+                    .step_by(PAGE_SIZE)
+                    .for_each(|byte| _ = byte.write(1));
+                drop(std::hint::black_box(block));
+            })
         };
         // What it keeps of the first is what the others meet.
         stats::median(&(0..ROUNDS).map(round).collect::<Vec<f64>>())

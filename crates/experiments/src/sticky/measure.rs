@@ -98,9 +98,7 @@ fn in_a_row(
             }
             let callee = Callee::new(routine.function);
             for call in &mut times[way] {
-                let begun = clock.now();
-                callee.run(&place);
-                call.push(clock.nanoseconds(begun, clock.now()));
+                call.push(clock.time(|| callee.run(&place)));
             }
         }
     }

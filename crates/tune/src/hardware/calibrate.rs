@@ -67,11 +67,7 @@ fn curve(clock: &Clock, arena: &Arena, least: usize, most: usize) -> Vec<(usize,
         let passes = (64 << 20) / bytes;
         read(arena.as_mut_ptr(), bytes);
         let times: Vec<f64> = (0..passes.clamp(3, 64))
-            .map(|_| {
-                let from = clock.now();
-                read(arena.as_mut_ptr(), bytes);
-                clock.nanoseconds(from, clock.now())
-            })
+            .map(|_| clock.time(|| read(arena.as_mut_ptr(), bytes)))
             .collect();
         found.push((bytes, bytes as f64 / median(&times)));
         bytes *= 2;
@@ -103,10 +99,10 @@ pub(super) fn copies_by_bytes(kernel: &Kernel, clock: &Clock, arena: &Arena) -> 
         let src = arena.as_mut_ptr();
         let dst = src.wrapping_add(2 * STRING_COPY + above);
         let each = (0..5).map(|_| {
-            let begun = clock.now();
-            // SAFETY: both lie in the arena and apart, and this CPU can run the kernel.
-            unsafe { copy(dst, src, STRING_COPY) };
-            clock.nanoseconds(begun, clock.now())
+            clock.time(|| {
+                // SAFETY: both lie in the arena and apart, and this CPU can run the kernel.
+                unsafe { copy(dst, src, STRING_COPY) };
+            })
         });
         each.fold(f64::INFINITY, f64::min)
     };

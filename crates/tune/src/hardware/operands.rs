@@ -3,7 +3,7 @@
 
 use super::super::seam::{Cell, Contents, Destination, Layout};
 use cachewise_kernels::Operation;
-use cachewise_measure::{Arena, LINE, Place, Reader};
+use cachewise_measure::{Arena, LINE, Place, Reader, lines};
 use fastrand::Rng;
 
 /// Bytes of a page, in which low address bits alias.
@@ -153,7 +153,10 @@ impl Operands {
                     read(dst, self.n);
                 }
                 (false, Destination::Evicted) => {
-                    overwrite_in_memory(dst, self.n, seed.wrapping_add(call as u64));
+                    // SAFETY: n bytes of the arena, which nobody else uses.
+                    unsafe {
+                        lines::overwrite_in_memory(dst, self.n, seed.wrapping_add(call as u64))
+                    };
                     flush(dst, self.n);
                 }
             }
@@ -187,45 +190,10 @@ fn log_uniform(low: usize, high: usize, random: &mut Rng) -> usize {
     ((low as f64 * ratio.powf(random.f64())) as usize).clamp(low, high - 1)
 }
 
-/// 2^64 divided by the golden ratio: the step of a Weyl sequence.
-const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
-
 /// Other bytes than any before, none of them zero, by temporal stores.
 pub(super) fn overwrite(dst: *mut u8, n: usize, seed: u64) {
-    let first = seed.wrapping_mul(GOLDEN);
-    for word in 0..n / 8 {
-        let value = first.wrapping_add((word as u64).wrapping_mul(GOLDEN)) | 0x0101_0101_0101_0101;
-        // SAFETY: within n bytes of the arena; no alignment is assumed.
-        unsafe { dst.wrapping_add(8 * word).cast::<u64>().write_unaligned(value) };
-    }
-    for byte in n / 8 * 8..n {
-        // SAFETY: as above.
-        unsafe { dst.wrapping_add(byte).write_volatile(first as u8 | 1) };
-    }
-}
-
-/// The same by non-temporal stores, where there are any; the ends of it by temporal ones.
-fn overwrite_in_memory(dst: *mut u8, n: usize, seed: u64) {
-    let head = dst.align_offset(8).min(n);
-    let words = (n - head) / 8;
-    overwrite(dst, head, seed);
-    #[cfg(target_arch = "x86_64")]
-    {
-        use core::arch::x86_64::{_mm_sfence, _mm_stream_si64};
-        let first = seed.wrapping_mul(GOLDEN) | 0x0101_0101_0101_0101;
-        let place = dst.wrapping_add(head).cast::<i64>();
-        for word in 0..words {
-            let value = (word as u64).wrapping_mul(GOLDEN) ^ first | 0x0101_0101_0101_0101;
-            // SAFETY: aligned, within n bytes of the arena, and fenced before anybody reads.
-            unsafe { _mm_stream_si64(place.wrapping_add(word), value as i64) };
-        }
-        // SAFETY: every x86-64 CPU has SSE.
-        unsafe { _mm_sfence() };
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    overwrite(dst.wrapping_add(head), 8 * words, seed);
-    let done = head + 8 * words;
-    overwrite(dst.wrapping_add(done), n - done, seed);
+    // SAFETY: callers pass n bytes of the arena, which nobody else uses.
+    unsafe { lines::overwrite(dst, n, seed) };
 }
 
 /// Makes `n` bytes the same, by no function that is being measured.
@@ -250,51 +218,10 @@ pub(super) fn read(start: *const u8, n: usize) {
     unsafe { Reader::touch(start, n, 1.0) };
 }
 
-/// Drives every line out of every cache (Intel SDM volume 2A and AMD APM volume 3, CLFLUSH and
-/// CLFLUSHOPT; Arm ARM, DC CIVAC; Power ISA, dcbf). Where there is no such instruction the lines stay.
+/// Drives every line out of every cache.
 pub(super) fn flush(start: *const u8, n: usize) {
-    let first = start as usize / LINE * LINE;
-    #[cfg(target_arch = "x86_64")]
-    let optimised = has_clflushopt();
-    for line in (first..start as usize + n).step_by(LINE) {
-        #[cfg(target_arch = "x86_64")]
-        if optimised {
-            // SAFETY: an address of the arena; the instruction changes no memory.
-            unsafe { core::arch::asm!("clflushopt [{}]", in(reg) line, options(nostack)) };
-        } else {
-            // SAFETY: as above; every x86-64 CPU has it.
-            unsafe { core::arch::asm!("clflush [{}]", in(reg) line, options(nostack)) };
-        }
-        #[cfg(target_arch = "aarch64")]
-        // SAFETY: an address of the arena; Linux allows it, the instruction changes no memory.
-        unsafe {
-            core::arch::asm!("dc civac, {}", in(reg) line, options(nostack))
-        };
-        #[cfg(target_arch = "powerpc64")]
-        // SAFETY: an address of the arena; the instruction changes no memory.
-        unsafe {
-            core::arch::asm!("dcbf 0, {}", in(reg_nonzero) line, options(nostack))
-        };
-        #[cfg(not(any(
-            target_arch = "x86_64",
-            target_arch = "aarch64",
-            target_arch = "powerpc64"
-        )))]
-        std::hint::black_box(line);
-    }
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: every x86-64 CPU has SSE2.
-    unsafe {
-        core::arch::x86_64::_mm_mfence()
-    };
-    std::sync::atomic::fence(std::sync::atomic::Ordering::SeqCst);
-}
-
-#[cfg(target_arch = "x86_64")]
-fn has_clflushopt() -> bool {
-    static FOUND: std::sync::OnceLock<bool> = std::sync::OnceLock::new();
-    // Intel SDM volume 2A, CPUID: leaf 7, EBX bit 23.
-    *FOUND.get_or_init(|| core::arch::x86_64::__cpuid_count(7, 0).ebx >> 23 & 1 == 1)
+    // SAFETY: callers pass n bytes of an arena.
+    unsafe { lines::evict(start, n) };
 }
 
 #[cfg(test)]

@@ -42,7 +42,7 @@ pub struct Found {
 pub fn record(found: &Found, args: &Advise, words: &[String], warnings: Vec<Warning>) -> Record {
     let tool = concat!("cachewise ", env!("CARGO_PKG_VERSION"));
     let mut header =
-        Header::now(tool, found.machine.clone(), Clock::calibrate().facts(), found.seed);
+        Header::now(tool, found.machine.clone(), Clock::of_process().facts(), found.seed);
     header.warnings = warnings;
     header.settings.insert("experiment".to_owned(), EXPERIMENT.into());
     header.settings.insert("program".to_owned(), words.into());

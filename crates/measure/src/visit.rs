@@ -1,8 +1,75 @@
-//! One sample of a visit: a time, or the mean of several where the clock's steps are long.
+//! One candidate visited alone: for a search that decides after each visit whom to visit next, as the tuner does,
+//! and so has no rounds of all.
+//!
+//! A sample is a time, or the mean of several where the clock's steps are long. Those during which the thread did
+//! not run are left out.
 
-use cachewise_experiments::LabError;
-use cachewise_measure::stats::median;
-use std::time::Duration;
+use crate::Clock;
+use crate::clock::thread_cpu_ns;
+use crate::stats::median;
+use std::time::{Duration, Instant};
+
+/// An operation and what follows it, in nanoseconds.
+pub type Parts = [f64; 2];
+
+/// A sample shorter than this is over before anybody else runs; the clocks of the thread cost more.
+const WATCHED_NS: f64 = 20_000.0;
+
+/// A sample is disturbed when the thread did not run for more than this part of it.
+const STOLEN: f64 = 0.05;
+
+/// How the samples of a visit are taken.
+#[derive(Clone, Copy, Debug)]
+pub struct Visit {
+    clock: Clock,
+    /// Whether it is asked how long the thread ran.
+    watched: bool,
+    longest: Duration,
+}
+
+impl Visit {
+    /// Samples that take so many nanoseconds at the least, on this thread alone or on `several`, in a search that
+    /// has a budget of so many seconds.
+    pub fn new(clock: &Clock, at_least_ns: f64, several: bool, budget: f64) -> Visit {
+        let watched = !several && at_least_ns > WATCHED_NS;
+        Visit { clock: *clock, watched, longest: longest(budget) }
+    }
+
+    /// Times an operation and what follows it, if anything does; `None` where the thread did not run all the time.
+    pub fn parts(&self, operation: impl FnOnce(), after: Option<impl FnOnce()>) -> Option<Parts> {
+        let clock = &self.clock;
+        let time = || {
+            let begun = clock.now();
+            operation();
+            let called = clock.now();
+            let Some(after) = after else { return [clock.nanoseconds(begun, called), 0.0] };
+            after();
+            [clock.nanoseconds(begun, called), clock.nanoseconds(called, clock.now())]
+        };
+        if !self.watched {
+            return Some(time());
+        }
+        let (wall, own) = (clock.now(), thread_cpu_ns());
+        let parts = time();
+        let (own, wall) = (thread_cpu_ns() - own, clock.elapsed_ns(wall, clock.now()));
+        // The thread's clock counts in steps of its own, and stands still in a hypervisor's debt only
+        // where the kernel is told.
+        (wall - own <= STOLEN * wall + 2_000.0).then_some(parts)
+    }
+
+    /// Takes times until the operation's mean is known in spite of the clock's steps, or it has been long
+    /// enough; one time at least. `None` where the first was disturbed.
+    ///
+    /// # Errors
+    /// Those of `take`.
+    pub fn sample<E>(
+        &self,
+        take: impl FnMut() -> Result<Option<Parts>, E>,
+    ) -> Result<Option<Parts>, E> {
+        let begun = Instant::now();
+        sample(self.clock.resolution_ns(), || begun.elapsed() > self.longest, take)
+    }
+}
 
 /// Part of itself to which a sample is known as far as the clock's steps go: a fifth of what one round
 /// of a small operation scatters.
@@ -14,18 +81,18 @@ const SAMPLES: f64 = 500_000.0;
 
 /// How long a sample may go on against the clock's steps: all samples of a tuning together take no more
 /// than its budget, so that a coarse clock makes intervals wider and no tuning longer.
-pub(super) fn longest(budget: f64) -> Duration {
+fn longest(budget: f64) -> Duration {
     Duration::from_secs_f64((budget / SAMPLES).clamp(0.0, 1.0))
 }
 
 /// Takes times (operation, what follows it) until the operation's mean is known in spite of the clock's
 /// `step` or `is_over` says that it has been long enough; one time at least. `None` where the first was
 /// disturbed.
-pub(super) fn sample(
+fn sample<E>(
     step: f64,
     is_over: impl Fn() -> bool,
-    mut take: impl FnMut() -> Result<Option<[f64; 2]>, LabError>,
-) -> Result<Option<[f64; 2]>, LabError> {
+    mut take: impl FnMut() -> Result<Option<Parts>, E>,
+) -> Result<Option<Parts>, E> {
     let mut times = Vec::new();
     while let Some(time) = take()? {
         times.push(time);
@@ -78,7 +145,7 @@ mod tests {
                     let extra = if random.usize(0..100) == 0 { interrupt } else { 0.0 };
                     now.set(begun + 33.0 + extra);
                     let read = |moment: f64| (moment / step).floor() * step;
-                    Ok(Some([read(now.get()) - read(begun), 0.0]))
+                    Ok::<_, ()>(Some([read(now.get()) - read(begun), 0.0]))
                 };
                 let found = sample(step, || now.get() - begun > longest, take).expect("no error");
                 most = most.max(now.get() - begun);
@@ -110,6 +177,22 @@ mod tests {
         assert!((found / 33.0 - 1.0).abs() < 0.1, "{found}");
     }
 
+    /// Both parts are there, whether or not the thread is watched.
+    #[test]
+    fn an_operation_and_what_follows_it_are_timed_apart() {
+        let clock = Clock::of_process();
+        for at_least in [0.0, 1e6] {
+            let visit = Visit::new(&clock, at_least, false, 60.0);
+            let spin = |nanoseconds| move || clock.spin(nanoseconds);
+            // Another thread may have had the CPU.
+            let parts = (0..100).find_map(|_| visit.parts(spin(3e4), Some(spin(1e4))));
+            let [operation, after] = parts.expect("one in a hundred runs through");
+            assert!(operation >= 2.9e4 && after >= 0.9e4, "{operation} {after}");
+            let alone = (0..100).find_map(|_| visit.parts(spin(1e4), None::<fn()>));
+            assert_eq!(alone.expect("one runs through")[1], 0.0);
+        }
+    }
+
     #[test]
     fn one_time_is_enough_where_it_is_many_steps() {
         let calls = Cell::new(0);
@@ -117,12 +200,12 @@ mod tests {
             calls.set(0);
             let count = || {
                 calls.set(calls.get() + 1);
-                Ok((calls.get() < 5).then_some([time, -9e3]))
+                Ok::<_, ()>((calls.get() < 5).then_some([time, -9e3]))
             };
             sample(10.0, || false, count).expect("no error")
         };
         assert_eq!((take(500.0), calls.get()), (Some([500.0, -9e3]), 1));
         assert_eq!((take(0.0), calls.get()), (Some([2.5, -9e3]), 5), "a disturbed one ends it");
-        assert_eq!(sample(10.0, || false, || Ok(None)).expect("no error"), None);
+        assert_eq!(sample(10.0, || false, || Ok::<_, ()>(None)).expect("no error"), None);
     }
 }
