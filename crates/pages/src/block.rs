@@ -139,3 +139,59 @@ impl<C: Contents> Drop for Block<'_, C> {
         let _ = unsafe { self.pool.free_run_raw(self.start, self.frames) };
     }
 }
+
+impl Pool {
+    /// A block of 2^order pages with any contents.
+    ///
+    /// # Errors
+    /// [`PoolError::Exhausted`], [`PoolError::NoMemory`], [`PoolError::Order`],
+    /// [`PoolError::Closed`], [`PoolError::Reentered`].
+    pub fn alloc(&self, order: u32) -> Result<Block<'_, Dirty>, PoolError> {
+        let start = self.alloc_raw(order)?;
+        Ok(Block::new(self, start, 1 << order))
+    }
+
+    /// A block of 2^order pages, every byte zero.
+    ///
+    /// # Errors
+    /// As [`alloc`](Pool::alloc), and [`PoolError::NotZero`] if verification found a byte that is
+    /// not zero.
+    pub fn zalloc(&self, order: u32) -> Result<Block<'_, Zeroed>, PoolError> {
+        let start = self.zalloc_raw(order)?;
+        Ok(Block::new(self, start, 1 << order))
+    }
+
+    /// A run of whole pages of at least that many bytes, with any contents. It takes exactly these
+    /// pages, anywhere in the pool where enough free pages are adjacent: it starts at any page, and a
+    /// run of 2^n pages at a multiple of its size.
+    ///
+    /// # Errors
+    /// As [`alloc`](Pool::alloc).
+    pub fn alloc_bytes(&self, bytes: usize) -> Result<Block<'_, Dirty>, PoolError> {
+        let frames = self.frames_for(bytes)?;
+        let start = self.alloc_run_raw(frames)?;
+        Ok(Block::new(self, start, frames))
+    }
+
+    /// As [`alloc_bytes`](Pool::alloc_bytes), every byte zero.
+    ///
+    /// # Errors
+    /// As [`zalloc`](Pool::zalloc).
+    pub fn zalloc_bytes(&self, bytes: usize) -> Result<Block<'_, Zeroed>, PoolError> {
+        let frames = self.frames_for(bytes)?;
+        let start = self.zalloc_run_raw(frames)?;
+        Ok(Block::new(self, start, frames))
+    }
+
+    /// [`zalloc`](Pool::zalloc) for a caller that will write or read the whole block at once. It
+    /// zeroes a block that this thread freed recently, which is still in the CPU's cache; a prezeroed
+    /// block is not, and would be fetched from memory. Without such a block it is the same as
+    /// `zalloc`.
+    ///
+    /// # Errors
+    /// As [`zalloc`](Pool::zalloc).
+    pub fn zalloc_to_fill(&self, order: u32) -> Result<Block<'_, Zeroed>, PoolError> {
+        let start = self.zalloc_to_fill_raw(order)?;
+        Ok(Block::new(self, start, 1 << order))
+    }
+}

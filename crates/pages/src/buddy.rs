@@ -45,7 +45,7 @@ pub use error::{FreeError, Inconsistent};
 pub use run::{Run, Wanted};
 pub use tag::{Frame, State, Tag, Use, halve_cached, split_cached};
 
-use tag::{TAIL, cached};
+use tag::{STATES, TAIL, cached};
 
 #[cfg(not(loom))]
 use core::sync::atomic::Ordering;
@@ -60,7 +60,6 @@ pub const ORDERS: usize = MAX_ORDER as usize + 1;
 const NONE: u32 = u32::MAX;
 /// Blocks of one list that are looked at for a group, so that no lock is held for long.
 const LOOKS: usize = 32;
-const STATES: usize = 3;
 
 /// The free blocks of one order and state, newest first.
 #[derive(Clone, Copy, Debug)]

@@ -9,7 +9,7 @@
 //! under the lock (`docs/decisions/pool-caches.md`).
 //!
 //! What caches may hold together is a part of the pool, shared by the threads that have one
-//! ([`Shares`]). A thread reads its share where it would take the lock anyway.
+//! (`magazine.rs`). A thread reads its share where it would take the lock anyway.
 //!
 //! A cache goes back to its pool when its thread ends. In a forked child all caches are empty: the
 //! child's pool takes cached blocks back by itself.
@@ -18,13 +18,13 @@
 //! so goes past the cache.
 
 use crate::buddy::{Frame, ORDERS, State, halve_cached, split_cached};
-use crate::fork;
-use crate::inner::{CACHE_BLOCKS, CACHED_ORDERS, Inner, PIECES, now};
-use crate::os::{self, Mapping};
-use crate::stats::Stats;
+use crate::inner::{Inner, now};
+use crate::magazine::{
+    CACHE_BLOCKS, CACHED_ORDERS, DIRTY, Magazine, Own, PIECES, ZERO, first_place, share,
+};
+use crate::slots;
 use crate::thread::{self, Entry, Thread};
-use std::cell::UnsafeCell;
-use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering, compiler_fence};
+use std::sync::atomic::{AtomicU64, Ordering, compiler_fence};
 
 /// Blocks fetched together at first.
 const FIRST_BATCH: u32 = 8;
@@ -32,112 +32,8 @@ const FIRST_BATCH: u32 = 8;
 const CUT: usize = 32;
 /// What is known of so many frames lies in one cache line.
 const FRAMES_PER_LINE: usize = 64 / size_of::<Frame>();
-/// How often a piece can be halved at most: until the largest is a block of one frame.
-const HALVINGS: usize = CACHE_BLOCKS.ilog2() as usize;
 /// Dirty blocks that are zeroed at hand-out before the pool is asked for zeroed ones again.
 const PATIENCE: u32 = 64;
-
-/// Of the pool's capacity, caches hold this part together at most.
-const PART: usize = 4;
-/// What a cache holds of each order at most, in stacks: one of zeroed blocks, one of dirty blocks, and a
-/// reserve of these.
-const STACKS: usize = 3;
-
-/// Which stack: contents unknown, or zero.
-const DIRTY: usize = 0;
-const ZERO: usize = 1;
-
-/// How many blocks of an order a cache of so many single pages holds: of larger ones a quarter of
-/// the bytes.
-const fn share(pages: usize, order: usize) -> usize {
-    if order == 0 { pages } else { (pages / 4) >> order }
-}
-
-/// Where the places of an order begin: behind those of all lower ones.
-const fn first_place(order: usize) -> usize {
-    if order == 0 {
-        return 0;
-    }
-    CACHE_BLOCKS + CACHE_BLOCKS / 4 - 2 * share(CACHE_BLOCKS, order)
-}
-
-/// What a cache holds, told to whoever asks for figures; written by its thread alone.
-#[derive(Debug)]
-struct Shown {
-    lengths: [[AtomicU32; CACHED_ORDERS]; 2],
-    /// Frames in the reserves.
-    reserved: AtomicU32,
-    hits: [AtomicU64; CACHED_ORDERS],
-    misses: [AtomicU64; CACHED_ORDERS],
-    hot_zeroed: AtomicU64,
-    dirty: AtomicU64,
-    frees: AtomicU64,
-}
-
-/// A thread's cache of one pool. Zero is an empty one.
-#[repr(C, align(128))]
-pub(crate) struct Magazine {
-    busy: AtomicU32,
-    /// Whether a thread has it. Only under the pool's lock.
-    used: AtomicU32,
-    shown: Shown,
-    _own_line: [Line; 0],
-    own: UnsafeCell<Own>,
-    /// The pool's next one. Only under its lock.
-    next: AtomicPtr<Magazine>,
-}
-
-#[repr(align(128))]
-struct Line;
-
-struct Own {
-    blocks: [[u32; first_place(CACHED_ORDERS)]; 2],
-    /// Memory not yet cut into blocks.
-    reserves: [[Reserve; CACHED_ORDERS]; 2],
-    /// Hand-outs before the pool is asked for zeroed blocks again.
-    patience: u32,
-}
-
-/// How much each thread's cache may hold. Written under the pool's lock.
-#[derive(Debug, Default)]
-pub(crate) struct Shares {
-    /// Pages of all orders together.
-    pages: AtomicU32,
-    /// Blocks of an order in a stack at most; 0 of orders that nobody has asked for yet.
-    rooms: [AtomicU32; CACHED_ORDERS],
-    /// The orders that somebody asked for, as bits.
-    orders: AtomicU32,
-}
-
-impl Shares {
-    /// Of a thread's share, so many pages of all orders, the single pages in each stack; of each larger order
-    /// it has a quarter of that. Each cache was told to hold `most` of them. A power of two, which the pool
-    /// cuts off as one piece.
-    fn in_a_stack(pages: usize, orders: u32, most: usize) -> usize {
-        let quarters = 4 * (orders & 1) + (orders >> 1).count_ones();
-        let parts = STACKS * quarters as usize;
-        (4 * pages / parts.max(1)).checked_ilog2().map_or(0, |log| most.min(1 << log))
-    }
-
-    fn has(&self, order: usize) -> bool {
-        self.orders.load(Ordering::Relaxed) & 1 << order != 0
-    }
-
-    /// Blocks of an order in a cache at most.
-    #[inline(always)]
-    fn room(&self, order: usize) -> usize {
-        self.rooms.get(order).map_or(0, |room| room.load(Ordering::Relaxed) as usize)
-    }
-}
-
-/// Pieces of memory, each at least as large as the blocks that are cut from it.
-#[derive(Clone, Copy)]
-struct Reserve {
-    pieces: [u32; PIECES + HALVINGS],
-    length: usize,
-    /// How many blocks to fetch together the next time, less [`FIRST_BATCH`].
-    batch: u32,
-}
 
 fn bump(counter: &AtomicU64, by: u64) {
     counter.store(counter.load(Ordering::Relaxed).wrapping_add(by), Ordering::Relaxed);
@@ -335,124 +231,16 @@ impl Busy<'_> {
     }
 }
 
-impl Magazine {
+impl Busy<'_> {
+    /// Unless a signal handler finds it being changed.
     #[inline(always)]
-    fn change(&self) -> Option<Busy<'_>> {
-        if self.busy.load(Ordering::Relaxed) != 0 {
+    fn of(magazine: &Magazine) -> Option<Busy<'_>> {
+        if magazine.busy.load(Ordering::Relaxed) != 0 {
             return None;
         }
-        self.busy.store(1, Ordering::Relaxed);
+        magazine.busy.store(1, Ordering::Relaxed);
         compiler_fence(Ordering::SeqCst);
-        Some(Busy(self))
-    }
-
-    /// Pages it holds.
-    fn pages(&self) -> u64 {
-        let lengths = self.shown.lengths.iter().flat_map(|lengths| lengths.iter().enumerate());
-        let stacks =
-            lengths.map(|(order, length)| u64::from(length.load(Ordering::Relaxed)) << order);
-        stacks.sum::<u64>() + u64::from(self.shown.reserved.load(Ordering::Relaxed))
-    }
-
-    /// Adds what it did and holds.
-    pub(crate) fn add_to(&self, stats: &mut Stats, frame_shift: u32) {
-        let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        let shown = &self.shown;
-        for order in 0..CACHED_ORDERS {
-            stats.orders[order].zero_hits += get(&shown.hits[order]);
-            stats.orders[order].zero_misses += get(&shown.misses[order]);
-        }
-        stats.cached += self.pages() << frame_shift;
-        stats.hot_zeroed += get(&shown.hot_zeroed);
-        stats.dirty_allocations += get(&shown.dirty);
-        stats.frees += get(&shown.frees);
-    }
-
-    /// Makes a new one.
-    fn map() -> Option<&'static Magazine> {
-        let mapping = Mapping::private(size_of::<Magazine>(), os::page_size()).ok()?;
-        let place = mapping.start().cast::<Magazine>();
-        std::mem::forget(mapping);
-        // SAFETY: mapped, long enough, aligned to a page, and zero, which is an empty cache.
-        Some(unsafe { &*place })
-    }
-}
-
-/// A pool's caches, one for each thread that used it; those of threads that ended wait for the
-/// next.
-#[derive(Debug, Default)]
-pub(crate) struct Magazines(AtomicPtr<Magazine>);
-
-impl Magazines {
-    /// All of them. Only under the pool's lock, or when nobody else has the pool.
-    pub(crate) fn all(&self) -> impl Iterator<Item = &Magazine> {
-        let mut next = &self.0;
-        std::iter::from_fn(move || {
-            // SAFETY: null, or a cache, which stays mapped as long as this list.
-            let magazine = unsafe { next.load(Ordering::Acquire).as_ref() }?;
-            next = &magazine.next;
-            Some(magazine)
-        })
-    }
-
-    /// One that nobody has. Only under the pool's lock.
-    fn enter(&self) -> Option<&Magazine> {
-        let free = self.all().find(|magazine| magazine.used.load(Ordering::Relaxed) == 0);
-        let magazine = match free {
-            Some(free) => free,
-            None => {
-                let new = Magazine::map()?;
-                new.next.store(self.0.load(Ordering::Relaxed), Ordering::Relaxed);
-                self.0.store(std::ptr::from_ref(new).cast_mut(), Ordering::Release);
-                new
-            }
-        };
-        magazine.used.store(1, Ordering::Relaxed);
-        Some(magazine)
-    }
-
-    /// Shares out what caches may hold. Only under the pool's lock.
-    pub(crate) fn share_out(&self, inner: &Inner) {
-        let threads =
-            self.all().filter(|magazine| magazine.used.load(Ordering::Relaxed) != 0).count();
-        let shares = &inner.shares;
-        let pages = inner.capacity as usize / (PART * threads.max(1));
-        let orders = shares.orders.load(Ordering::Relaxed);
-        let stack = Shares::in_a_stack(pages, orders, inner.settings().cache_blocks);
-        shares.pages.store(pages as u32, Ordering::Relaxed);
-        for (order, room) in shares.rooms.iter().enumerate() {
-            let blocks = if shares.has(order) { share(stack, order) } else { 0 };
-            room.store(blocks as u32, Ordering::Relaxed);
-        }
-    }
-
-    /// In a forked child: forgets what all of them hold. Only under the pool's lock.
-    pub(crate) fn forget(&self, mine: Option<*mut Magazine>) {
-        for magazine in self.all() {
-            magazine.shown.lengths.iter().flatten().for_each(|length| {
-                length.store(0, Ordering::Relaxed);
-            });
-            magazine.shown.reserved.store(0, Ordering::Relaxed);
-            magazine.busy.store(0, Ordering::Relaxed);
-            let kept = mine.is_some_and(|mine| std::ptr::eq(mine, magazine));
-            magazine.used.store(u32::from(kept), Ordering::Relaxed);
-            // SAFETY: its thread is not in this process, or is this one, and not at work there.
-            let own = unsafe { &mut *magazine.own.get() };
-            own.reserves.iter_mut().flatten().for_each(|reserve| reserve.length = 0);
-        }
-    }
-}
-
-impl Drop for Magazines {
-    fn drop(&mut self) {
-        let mut next = self.0.load(Ordering::Acquire);
-        while !next.is_null() {
-            // SAFETY: mapped by `map`; the pool is going, so nobody uses it.
-            let following = unsafe { (*next).next.load(Ordering::Relaxed) };
-            // SAFETY: as above; its length and alignment are those that `map` had.
-            unsafe { Mapping::unmap(next.cast(), size_of::<Magazine>()) };
-            next = following;
-        }
+        Some(Busy(magazine))
     }
 }
 
@@ -473,7 +261,7 @@ fn mine_with_room(inner: &Inner, order: u32) -> Option<(Busy<'_>, usize)> {
     if !inner.shares.has(order as usize) {
         let _guard = inner.lock().ok()?;
         inner.shares.orders.fetch_or(1 << order, Ordering::Relaxed);
-        inner.magazines.share_out(inner);
+        inner.share_out();
     }
     let mut mine = mine(inner)?;
     mine.keep_to_share(inner);
@@ -484,27 +272,9 @@ fn mine_with_room(inner: &Inner, order: u32) -> Option<(Busy<'_>, usize)> {
 /// This thread's cache of a pool, if it has one and is not at work there.
 #[inline(always)]
 fn mine(inner: &Inner) -> Option<Busy<'_>> {
-    let entry = thread::current().entry(inner.id);
-    if entry.pool.load(Ordering::Relaxed) != inner.id {
-        return None;
-    }
     // SAFETY: a cache of that pool, which is there.
-    let magazine = unsafe { &*entry.magazine.load(Ordering::Relaxed) };
-    magazine.change()
-}
-
-/// Whether a signal handler interrupted this thread in its cache of that pool.
-pub(crate) fn interrupted(inner: &Inner) -> bool {
-    let entry = thread::current().entry(inner.id);
-    entry.pool.load(Ordering::Relaxed) == inner.id
-        // SAFETY: a cache of that pool, which is there.
-        && unsafe { &*entry.magazine.load(Ordering::Relaxed) }.busy.load(Ordering::Relaxed) != 0
-}
-
-/// This thread's cache of a pool, for a fork.
-pub(crate) fn place(inner: &Inner) -> Option<*mut Magazine> {
-    let entry = thread::current().entry(inner.id);
-    (entry.pool.load(Ordering::Relaxed) == inner.id).then(|| entry.magazine.load(Ordering::Relaxed))
+    let magazine = unsafe { &*Magazine::of_this_thread(inner.id)? };
+    Busy::of(magazine)
 }
 
 /// A block of that kind, from the stack alone. Counted as a request served.
@@ -644,10 +414,10 @@ fn ensure(inner: &Inner) {
     if let Ok(_guard) = inner.lock()
         && let Some(magazine) = inner.magazines.enter()
     {
-        entry.magazine.store(std::ptr::from_ref(magazine).cast_mut(), Ordering::Relaxed);
+        entry.magazine.store(std::ptr::from_ref(magazine).cast_mut().cast(), Ordering::Relaxed);
         compiler_fence(Ordering::SeqCst);
         entry.pool.store(inner.id, Ordering::Relaxed);
-        inner.magazines.share_out(inner);
+        inner.share_out();
     }
     if thread.known.swap(1, Ordering::Relaxed) == 0 {
         ending::tell();
@@ -661,17 +431,17 @@ fn retire(entry: &Entry) {
     if number == 0 {
         return;
     }
-    if let Some(inner) = fork::pool(number) {
+    if let Some(inner) = slots::pool(number) {
         inner.settle();
         // SAFETY: its pool is there, and so it is.
-        let magazine = unsafe { &*entry.magazine.load(Ordering::Relaxed) };
-        let Some(mut mine) = magazine.change() else { return };
+        let magazine = unsafe { &*entry.magazine.load(Ordering::Relaxed).cast::<Magazine>() };
+        let Some(mut mine) = Busy::of(magazine) else { return };
         mine.flush(&inner);
         drop(mine);
         entry.pool.store(0, Ordering::Relaxed);
         if let Ok(_guard) = inner.lock() {
             magazine.used.store(0, Ordering::Relaxed);
-            inner.magazines.share_out(&inner);
+            inner.share_out();
         }
     }
     entry.pool.store(0, Ordering::Relaxed);
@@ -681,7 +451,7 @@ fn retire(entry: &Entry) {
 pub(crate) fn forked(thread: &Thread) {
     for entry in &thread.entries {
         let number = entry.pool.load(Ordering::Relaxed);
-        if number != 0 && !fork::is_there(number) {
+        if number != 0 && !slots::is_there(number) {
             entry.pool.store(0, Ordering::Relaxed);
         }
     }
@@ -702,7 +472,7 @@ pub(crate) mod ending {
         thread.ended.store(1, Ordering::Relaxed);
         thread.entries.iter().for_each(retire);
         if crate::os::thread_ends() {
-            crate::fork::wake_scrubbers();
+            crate::slots::wake_scrubbers();
         }
     }
 

@@ -3,9 +3,8 @@
 use crate::buddy::MAX_ORDER;
 use crate::engine::Engine;
 use crate::error::PoolError;
-use crate::inner;
+use crate::magazine::CACHE_BLOCKS;
 use crate::os;
-use crate::pool::Pool;
 use std::boxed::Box;
 use std::format;
 use std::string::ToString;
@@ -150,7 +149,7 @@ impl Default for Builder {
             pages: PageSize::default(),
             numa_node: None,
             prefault_threads: 1,
-            cache_blocks: inner::CACHE_BLOCKS,
+            cache_blocks: CACHE_BLOCKS,
             verify: Verify::Off,
             scrub: Scrub::default(),
             engine: EngineChoice::default(),
@@ -256,7 +255,7 @@ impl Builder {
     }
 
     /// Lets idle memory go back to the system by itself. By default it stays until
-    /// [`trim`](Pool::trim).
+    /// [`trim`](crate::Pool::trim).
     pub fn give_back(mut self, when: GiveBack) -> Builder {
         self.give_back = Some(when);
         self
@@ -292,16 +291,6 @@ impl Builder {
         self
     }
 
-    /// Makes the pool.
-    ///
-    /// # Errors
-    /// [`PoolError::Setting`], [`PoolError::OverMemory`], [`PoolError::System`]. If the pool works
-    /// without something that the system refused, that is a [`Note`](crate::Note), not an error.
-    pub fn build(self) -> Result<Pool, PoolError> {
-        self.check()?;
-        Pool::make(self)
-    }
-
     pub(crate) fn check(&self) -> Result<(), PoolError> {
         let memory = os::memory();
         let whole = |setting, found: &dyn ToString, ok: bool, accepted: &str| {
@@ -324,8 +313,8 @@ impl Builder {
         let threads = self.prefault_threads;
         whole("prefault_threads", &threads, (1..=256).contains(&threads), "1 to 256")?;
         let blocks = self.cache_blocks;
-        let most = format!("0 to {}", inner::CACHE_BLOCKS);
-        whole("cache_blocks", &blocks, blocks <= inner::CACHE_BLOCKS, &most)?;
+        let most = format!("0 to {}", CACHE_BLOCKS);
+        whole("cache_blocks", &blocks, blocks <= CACHE_BLOCKS, &most)?;
         if let Some(node) = self.numa_node {
             whole("numa_node", &node, node < 1024, "0 to 1023")?;
         }

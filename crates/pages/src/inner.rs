@@ -1,20 +1,20 @@
-//! What all handles, caches and threads of a pool share: its memory, its lock, its paths past the
-//! caches: `serve` hands out and takes back, `ahead` and `upkeep` are what the scrubber and
-//! trimming need.
+//! What all handles, caches and threads of a pool share: its memory, its lock, its gate. What is done with
+//! it, each on top of those before: `growth` takes memory into use, `cache.rs` has the threads' caches,
+//! `serve` hands out and takes back, `upkeep` zeroes, returns and counts free memory.
 //!
 //! Bookkeeping lies in memory of its own ([`Control`] and the frames after it), mapped and not
 //! allocated: a pool can be what an allocator is made of.
 
-mod ahead;
+mod growth;
 mod serve;
 mod upkeep;
 
 use crate::buddy::{Buddy, Core, Frame, FreeError, State, Tag, Use};
-use crate::cache::{self, Magazines, Shares};
 use crate::config::Verify;
 use crate::engine::Method;
 use crate::error::{Note, PoolError};
-use crate::fork::{self, Slot};
+use crate::lock::{self, Slot};
+use crate::magazine::{Magazine, Magazines, Shares};
 use crate::os::{self, Mapping};
 use crate::stats::{Events, ScrubberState, get};
 use crate::thread;
@@ -26,12 +26,6 @@ use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 use std::vec::Vec;
 
-/// Single pages in a per-thread cache at most.
-pub(crate) const CACHE_BLOCKS: usize = 256;
-/// Pieces of zeroed memory in a per-thread cache, not yet cut into blocks, for each order.
-pub(crate) const PIECES: usize = 32;
-/// Orders that per-thread caches hold: up to 128 KiB of 4 KiB pages.
-pub(crate) const CACHED_ORDERS: usize = 6;
 /// The owner of everything in a pool.
 const SOLE_OWNER: u16 = 1;
 /// How long an allocation waits for blocks in flight before it says that there are none. A chunk
@@ -48,7 +42,7 @@ const HOLD_OFF: u32 = 30;
 #[repr(align(128))]
 struct Apart;
 
-/// The pool's bookkeeping, except for the frames and the lock, which is in the pool's slot (`fork.rs`).
+/// The pool's bookkeeping, except for the frames and the lock, which is in the pool's slot (`lock.rs`).
 #[repr(C)]
 pub(crate) struct Control {
     /// Bytes of zeroed requests that came past the caches: the scrubber's work is being used. Only
@@ -88,7 +82,7 @@ pub(crate) struct Inner {
     pub(crate) shares: Shares,
     generation: AtomicU32,
     control: *const Control,
-    slot: &'static Slot,
+    slot: &'static Slot<Inner>,
     settings: Settings,
     pub(crate) magazines: Magazines,
     notes: AtomicPtr<Noted>,
@@ -229,9 +223,13 @@ pub(crate) unsafe fn init_control(place: *mut Control, max_order: u32) {
 }
 
 impl Inner {
-    pub(crate) fn new(places: Places, settings: Settings, notes: Vec<Note>) -> Arc<Inner> {
+    pub(crate) fn new(
+        places: Places,
+        settings: Settings,
+        notes: Vec<Note>,
+        slot: &'static Slot<Inner>,
+    ) -> Arc<Inner> {
         static IDS: AtomicU64 = AtomicU64::new(1);
-        cache::ending::prepare();
         let inner = Arc::new(Inner {
             gate: AtomicU32::new(if settings.verify == Verify::Off { 0 } else { VERIFIED }),
             id: IDS.fetch_add(1, Ordering::Relaxed),
@@ -240,9 +238,9 @@ impl Inner {
             frame_shift: os::page_size().trailing_zeros(),
             capacity: places.capacity,
             shares: Shares::default(),
-            generation: AtomicU32::new(fork::generation()),
+            generation: AtomicU32::new(lock::generation()),
             control: places.control,
-            slot: fork::slot(),
+            slot,
             settings,
             magazines: Magazines::default(),
             notes: AtomicPtr::default(),
@@ -253,7 +251,7 @@ impl Inner {
             behind: AtomicU32::new(0),
             _mappings: places.mappings,
         });
-        fork::enter(inner.slot, &inner);
+        slot.enter(inner.id, &inner);
         notes.into_iter().for_each(|note| inner.note(note));
         inner
     }
@@ -370,7 +368,7 @@ impl Inner {
 
     /// Whether this process is the one that last locked the pool, and not a fork of it.
     pub(crate) fn is_current(&self) -> bool {
-        self.generation.load(Ordering::Relaxed) == fork::generation()
+        self.generation.load(Ordering::Relaxed) == lock::generation()
     }
 
     pub(crate) fn lock(&self) -> Result<Guard<'_>, PoolError> {
@@ -393,7 +391,7 @@ impl Inner {
         if !self.is_current() {
             // In a signal handler that interrupted the pool, which goes on after it.
             let under_way = thread::current().working.load(Ordering::Relaxed) != 0;
-            if under_way || cache::interrupted(self) {
+            if under_way || Magazine::is_interrupted(self.id) {
                 return Err(PoolError::Reentered);
             }
             self.after_fork(&mut guard);
@@ -430,23 +428,19 @@ impl Inner {
     /// First use in a forked child: what belonged to threads that do not exist here comes back as
     /// dirty.
     fn after_fork(&self, guard: &mut Guard<'_>) {
-        self.magazines.forget(cache::place(self));
-        self.magazines.share_out(self);
+        self.magazines.forget(Magazine::of_this_thread(self.id));
+        self.share_out();
         let mut buddy = guard.buddy();
         buddy.rebuild(now());
         let gone = |tag: Tag| tag.used() != Some(Use::Allocated);
         buddy.reclaim(gone, State::Dirty, now());
         self.scrubber_state.store(ScrubberState::Off as u8, Ordering::Relaxed);
-        self.generation.store(fork::generation(), Ordering::Relaxed);
+        self.generation.store(lock::generation(), Ordering::Relaxed);
     }
 
-    /// In a forked child: drops free memory. It is the parent's too, and is copied where either
-    /// writes to it.
-    pub(crate) fn drop_inherited(&self) {
-        self.settle();
-        if self.is_current() && !self.is_closed() {
-            let _ = self.return_free(usize::MAX);
-        }
+    /// Shares out what caches may hold. Only under the lock.
+    pub(crate) fn share_out(&self) {
+        self.magazines.share_out(&self.shares, self.capacity, self.settings.cache_blocks);
     }
 
     /// Has scrubbers take nothing for a moment.
@@ -492,7 +486,7 @@ impl Inner {
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        fork::leave(self.slot, self.id);
+        self.slot.leave(self.id);
         let mut next = *self.notes.get_mut();
         while !next.is_null() {
             // SAFETY: made by `note`, and in the list once.

@@ -44,71 +44,54 @@ macro_rules! point {
 #[forbid(unsafe_code)]
 pub mod buddy;
 
-#[cfg(all(feature = "allocator-api2", target_os = "linux", not(loom)))]
-pub mod allocator;
-#[cfg(all(feature = "std", target_os = "linux", not(loom)))]
-mod block;
-#[cfg(all(feature = "std", target_os = "linux", not(loom)))]
-mod cache;
-#[cfg(all(feature = "std", target_os = "linux", not(loom)))]
-mod config;
-#[cfg(all(feature = "std", target_os = "linux", not(loom)))]
-pub mod engine;
-#[cfg(all(feature = "std", target_os = "linux", not(loom)))]
-mod error;
-#[cfg(all(feature = "std", target_os = "linux", not(loom)))]
-mod fork;
-#[cfg(all(feature = "std", target_os = "linux", not(loom)))]
-pub mod global;
-#[cfg(all(feature = "std", target_os = "linux", not(loom)))]
-pub mod heap;
-#[cfg(all(feature = "std", target_os = "linux", not(loom)))]
-mod inner;
-#[cfg(all(feature = "std", target_os = "linux", not(loom)))]
-pub mod lease;
-#[cfg(all(feature = "std", target_os = "linux", not(loom)))]
-mod os;
-#[cfg(all(feature = "std", target_os = "linux", not(loom)))]
-mod pace;
-#[cfg(all(feature = "std", target_os = "linux", not(loom)))]
-mod pool;
-#[cfg(all(feature = "std", target_os = "linux", not(loom)))]
-mod proof;
-#[cfg(all(feature = "testing", debug_assertions, target_os = "linux", not(loom)))]
-pub mod schedule;
-#[cfg(all(feature = "std", target_os = "linux", not(loom)))]
-mod scrubber;
-#[cfg(all(feature = "std", target_os = "linux", not(loom)))]
-mod shards;
-#[cfg(all(feature = "testing", target_os = "linux", not(loom)))]
-pub mod soak;
-#[cfg(all(feature = "std", target_os = "linux", not(loom)))]
-mod stats;
-#[cfg(all(feature = "std", target_os = "linux", not(loom)))]
-mod thread;
-
 #[cfg(loom)]
 #[doc(hidden)]
 pub mod waiting;
-#[cfg(all(feature = "std", target_os = "linux", not(loom)))]
-mod waiting;
 
+/// What needs an operating system. Its files lie beside this one.
 #[cfg(all(feature = "std", target_os = "linux", not(loom)))]
-pub use block::{Block, Contents, Dirty, Zeroed};
+#[path = "."]
+mod system {
+    #[cfg(feature = "allocator-api2")]
+    pub mod allocator;
+    pub(crate) mod block;
+    pub(crate) mod cache;
+    pub(crate) mod config;
+    pub mod engine;
+    pub(crate) mod error;
+    pub(crate) mod fork;
+    pub mod global;
+    pub mod heap;
+    pub(crate) mod inner;
+    pub mod lease;
+    pub(crate) mod lock;
+    pub(crate) mod magazine;
+    pub(crate) mod os;
+    pub(crate) mod pace;
+    pub(crate) mod pool;
+    pub(crate) mod proof;
+    #[cfg(all(feature = "testing", debug_assertions))]
+    pub mod schedule;
+    pub(crate) mod scrubber;
+    pub(crate) mod shards;
+    pub(crate) mod slots;
+    #[cfg(feature = "testing")]
+    pub mod soak;
+    pub(crate) mod stats;
+    pub(crate) mod thread;
+    pub(crate) mod waiting;
+
+    pub use block::{Block, Contents, Dirty, Zeroed};
+    pub use config::{Builder, EngineChoice, GiveBack, PageSize, Scrub, Verify};
+    pub use error::{Note, PoolError};
+    #[cfg(feature = "testing")]
+    pub use os::inject;
+    #[doc(hidden)]
+    pub use os::{cpus, huge_page_size, hugetlb_size, memory, thread_cpu_time};
+    pub use pace::{Pace, Rest};
+    pub use pool::Pool;
+    pub use shards::{MOST_SHARDS, Shards};
+    pub use stats::{FIGURES, OrderStats, ScrubberState, Stats, Unit};
+}
 #[cfg(all(feature = "std", target_os = "linux", not(loom)))]
-pub use config::{Builder, EngineChoice, GiveBack, PageSize, Scrub, Verify};
-#[cfg(all(feature = "std", target_os = "linux", not(loom)))]
-pub use error::{Note, PoolError};
-#[cfg(all(feature = "testing", target_os = "linux", not(loom)))]
-pub use os::inject;
-#[cfg(all(feature = "std", target_os = "linux", not(loom)))]
-#[doc(hidden)]
-pub use os::{cpus, huge_page_size, hugetlb_size, memory, thread_cpu_time};
-#[cfg(all(feature = "std", target_os = "linux", not(loom)))]
-pub use pace::{Pace, Rest};
-#[cfg(all(feature = "std", target_os = "linux", not(loom)))]
-pub use pool::Pool;
-#[cfg(all(feature = "std", target_os = "linux", not(loom)))]
-pub use shards::{MOST_SHARDS, Shards};
-#[cfg(all(feature = "std", target_os = "linux", not(loom)))]
-pub use stats::{FIGURES, OrderStats, ScrubberState, Stats, Unit};
+pub use system::*;

@@ -2,14 +2,13 @@
 
 mod make;
 
-use crate::block::{Block, Dirty, Zeroed};
 use crate::buddy::{Frame, FreeError, Inconsistent, State, order_for};
 use crate::cache;
 use crate::config::{Builder, EngineChoice};
 use crate::engine::Method;
 use crate::error::{Note, PoolError};
-use crate::fork::{self, Turn};
 use crate::inner::Inner;
+use crate::lock::{self, Turn};
 use crate::os;
 use crate::scrubber::Scrubber;
 use crate::stats::Stats;
@@ -64,7 +63,7 @@ impl Handle {
 
     /// Starts the scrubber; one that is a forked parent's is forgotten. Only in turn.
     fn start(&self, engine: EngineChoice, deadline: Duration, strikes: u32) {
-        self.started.store(fork::generation().wrapping_add(1), Ordering::Relaxed);
+        self.started.store(lock::generation().wrapping_add(1), Ordering::Relaxed);
         let what = (self.scrub.clone(), self.give_back.clone());
         match Scrubber::start(&self.inner, what, engine, deadline, strikes) {
             Ok(scrubber) => {
@@ -86,7 +85,7 @@ impl Handle {
 
     /// After something was given back: starts the scrubber where that was put off until now.
     fn given_back(&self) {
-        let here = fork::generation().wrapping_add(1);
+        let here = lock::generation().wrapping_add(1);
         if self.scrub_later && self.started.load(Ordering::Relaxed) != here && os::may_spawn() {
             let _turn = self.turn.take();
             if self.started.load(Ordering::Relaxed) != here {
@@ -119,48 +118,6 @@ impl Pool {
     /// The settings of a new pool, all at their defaults.
     pub fn builder() -> Builder {
         Builder::default()
-    }
-
-    /// A block of 2^order pages with any contents.
-    ///
-    /// # Errors
-    /// [`PoolError::Exhausted`], [`PoolError::NoMemory`], [`PoolError::Order`],
-    /// [`PoolError::Closed`], [`PoolError::Reentered`].
-    pub fn alloc(&self, order: u32) -> Result<Block<'_, Dirty>, PoolError> {
-        let start = self.alloc_raw(order)?;
-        Ok(Block::new(self, start, 1 << order))
-    }
-
-    /// A block of 2^order pages, every byte zero.
-    ///
-    /// # Errors
-    /// As [`alloc`](Pool::alloc), and [`PoolError::NotZero`] if verification found a byte that is
-    /// not zero.
-    pub fn zalloc(&self, order: u32) -> Result<Block<'_, Zeroed>, PoolError> {
-        let start = self.zalloc_raw(order)?;
-        Ok(Block::new(self, start, 1 << order))
-    }
-
-    /// A run of whole pages of at least that many bytes, with any contents. It takes exactly these
-    /// pages, anywhere in the pool where enough free pages are adjacent: it starts at any page, and a
-    /// run of 2^n pages at a multiple of its size.
-    ///
-    /// # Errors
-    /// As [`alloc`](Pool::alloc).
-    pub fn alloc_bytes(&self, bytes: usize) -> Result<Block<'_, Dirty>, PoolError> {
-        let frames = self.frames_for(bytes)?;
-        let start = self.alloc_run_raw(frames)?;
-        Ok(Block::new(self, start, frames))
-    }
-
-    /// As [`alloc_bytes`](Pool::alloc_bytes), every byte zero.
-    ///
-    /// # Errors
-    /// As [`zalloc`](Pool::zalloc).
-    pub fn zalloc_bytes(&self, bytes: usize) -> Result<Block<'_, Zeroed>, PoolError> {
-        let frames = self.frames_for(bytes)?;
-        let start = self.zalloc_run_raw(frames)?;
-        Ok(Block::new(self, start, frames))
     }
 
     /// Pages that hold that many bytes; at least one.
@@ -203,18 +160,6 @@ impl Pool {
             return Ok(self.at(index));
         }
         self.block(order, true)
-    }
-
-    /// [`zalloc`](Pool::zalloc) for a caller that will write or read the whole block at once. It
-    /// zeroes a block that this thread freed recently, which is still in the CPU's cache; a prezeroed
-    /// block is not, and would be fetched from memory. Without such a block it is the same as
-    /// `zalloc`.
-    ///
-    /// # Errors
-    /// As [`zalloc`](Pool::zalloc).
-    pub fn zalloc_to_fill(&self, order: u32) -> Result<Block<'_, Zeroed>, PoolError> {
-        let start = self.zalloc_to_fill_raw(order)?;
-        Ok(Block::new(self, start, 1 << order))
     }
 
     /// [`zalloc_to_fill`](Pool::zalloc_to_fill) for callers that keep addresses.
@@ -497,7 +442,14 @@ impl Pool {
         }
     }
 
-    #[cfg(any(test, all(feature = "testing", debug_assertions)))]
+    /// Makes one portion of free memory resident, as the scrubber's thread does. Whether there was to be more.
+    #[cfg(all(feature = "testing", debug_assertions))]
+    #[doc(hidden)]
+    pub fn grow_ahead(&self) -> bool {
+        self.inner.grow_ahead()
+    }
+
+    #[cfg(test)]
     pub(crate) fn inner(&self) -> &Inner {
         &self.inner
     }

@@ -27,7 +27,7 @@ struct State {
     trace: Vec<u8>,
 }
 
-pub(crate) struct Schedule {
+struct Schedule {
     state: Mutex<State>,
     /// One for each thread.
     turns: Vec<Condvar>,
@@ -50,7 +50,7 @@ impl Schedule {
         self.wait(self.state(), me);
         let thread = thread::current();
         thread.number.store(me as u32, Ordering::Relaxed);
-        thread.schedule.store(std::ptr::from_ref(self).cast_mut(), Ordering::Relaxed);
+        thread.schedule.store(std::ptr::from_ref(self).cast_mut().cast(), Ordering::Relaxed);
         let ended = catch_unwind(AssertUnwindSafe(body));
         leave();
         let mut state = self.state();
@@ -122,7 +122,7 @@ pub fn leave() {
 fn mine<'a>() -> Option<(&'a Schedule, usize)> {
     let thread = thread::current();
     // SAFETY: null, or set by `Schedule::body`, which outlives what this thread does in between.
-    let schedule = unsafe { thread.schedule.load(Ordering::Relaxed).as_ref() }?;
+    let schedule = unsafe { thread.schedule.load(Ordering::Relaxed).cast::<Schedule>().as_ref() }?;
     Some((schedule, thread.number.load(Ordering::Relaxed) as usize))
 }
 
@@ -140,14 +140,4 @@ pub fn point() -> bool {
 /// Milliseconds by the schedule's clock, where this thread is in one.
 pub(crate) fn clock() -> Option<u32> {
     mine().map(|(schedule, _)| schedule.clock.load(Ordering::Relaxed))
-}
-
-/// One portion of free memory made resident, as the scrubber's thread does it. Whether there was to be more.
-pub fn grow_ahead(pool: &crate::Pool) -> bool {
-    pool.inner().grow_ahead()
-}
-
-/// Whether free memory is known to be too little, and the scrubber's thread has been told.
-pub fn is_behind(pool: &crate::Pool) -> bool {
-    pool.inner().is_behind()
 }

@@ -11,8 +11,8 @@
 use crate::buddy::State;
 use crate::config::{EngineChoice, GiveBack, Scrub};
 use crate::engine::{Cancelled, CpuEngine, Engine, Method, Progress, Range, Token};
-use crate::fork;
 use crate::inner::{Inner, now};
+use crate::lock;
 use crate::os;
 use crate::pace::{LOAD_REST, Pace, Rest};
 use crate::proof::Proof;
@@ -105,12 +105,12 @@ impl Scrubber {
             pace,
         };
         let thread = os::spawn(move || worker.run())?;
-        Ok(Scrubber { orders, thread, generation: fork::generation() })
+        Ok(Scrubber { orders, thread, generation: lock::generation() })
     }
 
     /// Whether the threads are this process's, and not the parent's.
     pub(crate) fn is_here(&self) -> bool {
-        self.generation == fork::generation()
+        self.generation == lock::generation()
     }
 
     pub(crate) fn pause(&self, inner: &Inner) -> bool {

@@ -21,7 +21,8 @@ const HELD: usize = 4;
 pub(crate) struct Entry {
     /// The pool's number; 0 where there is none. Numbers are not used twice.
     pub(crate) pool: AtomicU64,
-    pub(crate) magazine: AtomicPtr<crate::cache::Magazine>,
+    /// Its cache (`magazine.rs`).
+    pub(crate) magazine: AtomicPtr<()>,
 }
 
 /// What is kept of a thread.
@@ -47,7 +48,7 @@ pub(crate) struct Thread {
     mark: AtomicU32,
     /// The schedule that it runs in, if any, and which of its threads it is.
     #[cfg(all(feature = "testing", debug_assertions))]
-    pub(crate) schedule: AtomicPtr<crate::schedule::Schedule>,
+    pub(crate) schedule: AtomicPtr<()>,
     #[cfg(feature = "testing")]
     pub(crate) number: AtomicU32,
 }

@@ -156,7 +156,7 @@ fn background(pool: &Pool, seed: u64) {
             3 => drop(pool.trim_at_most(random.usize(1..32) * pool.page_size())),
             4 => fail(Call::Discard, random.u32(0..2), libc::ENOMEM),
             5 => fail(Call::Populate, random.u32(0..2), libc::ENOMEM),
-            _ => while schedule::grow_ahead(pool) {},
+            _ => while pool.grow_ahead() {},
         }
         schedule::point();
     }

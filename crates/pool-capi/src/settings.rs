@@ -1,6 +1,6 @@
 //! `struct cw_pool_config`: its layout, its versions, and what it means to the pool.
 
-use crate::Code;
+use crate::code::{Code, Refused};
 use cachewise_pages::{Builder, EngineChoice, PageSize, Pool, Scrub, Verify};
 use core::ffi::{CStr, c_char, c_int, c_uint};
 use std::ffi::OsStr;
@@ -47,9 +47,6 @@ const SHARDS: c_uint = 0x1F00_0000;
 const FIRST: usize = size_of::<Config>();
 /// Bytes that it may grow by before its size is taken for a mistake.
 const GROWTH: usize = 4096;
-
-/// A code, and what is wrong in words.
-pub(crate) type Refused = (Code, String);
 
 impl Default for Config {
     fn default() -> Config {

@@ -1,7 +1,6 @@
 //! `struct cw_pool_stats`: its layout and its versions.
 
-use crate::Code;
-use crate::settings::Refused;
+use crate::code::{Code, Refused};
 use cachewise_pages::{FIGURES, Stats};
 use std::ptr;
 

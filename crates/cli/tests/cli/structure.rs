@@ -322,9 +322,6 @@ fn crates() -> Vec<(String, BTreeMap<Names, String>)> {
     folders.map(read).collect()
 }
 
-/// Crates that still have a circle.
-const CIRCLES: &[&str] = &["crates/pages", "crates/pool-capi"];
-
 #[test]
 fn no_crate_has_a_circle_of_files() {
     // What is certainly used, so that nothing is found because nothing is looked at.
@@ -335,6 +332,8 @@ fn no_crate_has_a_circle_of_files() {
         ("crates/measure", "residency/proof", "level"),
         ("crates/report", "svg/bars", "svg/elements"),
         ("crates/cli", "", "verbs/run"),
+        ("crates/pages", "cache", "inner"),
+        ("crates/pages", "fork", "slots"),
         ("crates/scrubd", "server", "store"),
         ("xtask", "ci", "browser"),
     ];
@@ -350,7 +349,7 @@ fn no_crate_has_a_circle_of_files() {
         circles.extend((!circle.is_empty()).then_some((folder, circle)));
     }
     assert_eq!(looked_at, certain.len());
-    assert!(circles.keys().eq(CIRCLES), "{circles:#?}");
+    assert!(circles.is_empty(), "{circles:#?}");
 }
 
 #[test]

@@ -1,11 +1,13 @@
 //! What is known of one frame: its tag, which is the truth, and its links; and what a per-thread
 //! cache may do to the tags of its own blocks without the lock.
 
-use super::STATES;
 #[cfg(not(loom))]
 use core::sync::atomic::{AtomicU32, Ordering};
 #[cfg(loom)]
 use loom::sync::atomic::{AtomicU32, Ordering};
+
+/// How many states there are.
+pub(super) const STATES: usize = 3;
 
 /// What is known of a free block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -3,6 +3,8 @@
 use super::*;
 use crate::error::PoolError;
 use crate::fork::tests::well_in_a_child;
+use crate::magazine::Shares;
+use crate::os;
 use crate::{PageSize, Pool, Scrub};
 use std::vec::Vec;
 
@@ -13,6 +15,11 @@ fn pool_of(cache_blocks: usize) -> Pool {
     let capacity = os::page_size() << 14;
     let builder = builder.cache_blocks(cache_blocks).capacity(capacity).initial(capacity);
     builder.build().expect("a pool")
+}
+
+/// This thread's cache.
+fn place(pool: &Pool) -> Option<*const Magazine> {
+    Magazine::of_this_thread(pool.inner().id)
 }
 
 fn demand(inner: &Inner) -> u64 {
@@ -45,7 +52,7 @@ fn who_asks_for_an_order_gets_room_for_that_one_alone() {
 fn a_pool_without_caches_makes_none() {
     let pool = pool_of(0);
     drop(pool.zalloc(0).expect("a page"));
-    assert!(place(pool.inner()).is_none());
+    assert!(place(&pool).is_none());
 }
 
 #[test]
@@ -56,7 +63,7 @@ fn who_ends_or_is_getting_a_cache_gets_none() {
         thread.ended.store(ended, Ordering::Relaxed);
         thread.entering.store(entering, Ordering::Relaxed);
         ensure(pool.inner());
-        place(pool.inner()).is_some()
+        place(&pool).is_some()
     };
     for (ended, entering) in [(0, 1), (1, 0), (0, 0)] {
         let got = std::thread::scope(|scope| scope.spawn(|| got(ended, entering)).join());
@@ -158,13 +165,13 @@ fn what_a_cache_brings_back_wakes_the_scrubber_if_it_is_large() {
 fn in_a_child_the_cache_of_who_forked_is_nobody_elses() {
     let pool = pool_of(CACHE_BLOCKS);
     drop(pool.alloc(0).expect("a page"));
-    let mine = place(pool.inner()).expect("a cache") as usize;
+    let mine = place(&pool).expect("a cache") as usize;
     let well = well_in_a_child(|| {
-        assert_eq!(place(pool.inner()).expect("still its own") as usize, mine);
+        assert_eq!(place(&pool).expect("still its own") as usize, mine);
         drop(pool.alloc(0).expect("a page"));
         let another = || {
             drop(pool.alloc(0).expect("a page"));
-            place(pool.inner()).expect("a cache") as usize
+            place(&pool).expect("a cache") as usize
         };
         let its = std::thread::scope(|scope| scope.spawn(another).join());
         its.is_ok_and(|its| its != mine)
@@ -192,11 +199,11 @@ fn caches_go_with_their_pool() {
     let well = well_in_a_child(|| {
         let pool = pool_of(CACHE_BLOCKS);
         drop(pool.alloc(0).expect("a page"));
-        let place = place(pool.inner()).expect("a cache");
+        let place = place(&pool).expect("a cache");
         let mapped = || {
             let mut there = 0;
             // SAFETY: it writes a byte for the page that it is asked about, and reads nothing there.
-            unsafe { libc::mincore(place.cast(), 1, &raw mut there) == 0 }
+            unsafe { libc::mincore(place.cast_mut().cast(), 1, &raw mut there) == 0 }
         };
         let before = mapped();
         drop(pool);

@@ -78,6 +78,15 @@ impl Inner {
         }
     }
 
+    /// In a forked child: drops free memory. It is the parent's too, and is copied where either
+    /// writes to it.
+    pub(crate) fn drop_inherited(&self) {
+        self.settle();
+        if self.is_current() && !self.is_closed() {
+            let _ = self.return_free(usize::MAX);
+        }
+    }
+
     /// Counts a huge page that was whole until this block of it went back to the system.
     fn count_broken(&self, guard: &mut Guard<'_>, index: u32, order: u32) {
         let huge = self.settings.huge_order;

@@ -5,10 +5,12 @@ use crate::buddy::{Frame, State};
 use crate::config::{Builder, EngineChoice, PageSize};
 use crate::engine::Method;
 use crate::error::{Note, PoolError};
-use crate::fork::Turn;
+use crate::fork;
 use crate::inner::{self, Control, Inner, Places, Settings, now};
 use crate::lease::Lease;
+use crate::lock::Turn;
 use crate::os::{self, Mapping};
+use crate::slots;
 use std::string::ToString;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, AtomicU32};
@@ -18,8 +20,21 @@ use std::vec::Vec;
 /// where one more huge page would be more than a quarter of what is there.
 const SMALL: usize = 4;
 
+impl Builder {
+    /// Makes the pool.
+    ///
+    /// # Errors
+    /// [`PoolError::Setting`], [`PoolError::OverMemory`], [`PoolError::System`]. If the pool works
+    /// without something that the system refused, that is a [`Note`], not an error.
+    pub fn build(self) -> Result<Pool, PoolError> {
+        self.check()?;
+        Pool::make(self)
+    }
+}
+
 impl Pool {
-    pub(crate) fn make(mut builder: Builder) -> Result<Pool, PoolError> {
+    fn make(mut builder: Builder) -> Result<Pool, PoolError> {
+        fork::register();
         let page = os::page_size();
         let mut notes = Vec::new();
         let mut capacity = builder.capacity.next_multiple_of(page);
@@ -138,7 +153,7 @@ impl Pool {
                 0
             },
         };
-        let inner = Inner::new(places, settings, notes);
+        let inner = Inner::new(places, settings, notes, slots::slot());
         Pool::prefault(&inner, builder.initial, builder.prefault_threads)?;
         let pool = Pool {
             inner: Arc::clone(&inner),

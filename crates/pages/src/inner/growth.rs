@@ -1,12 +1,50 @@
-//! Growth ahead of need: free memory is made resident in the background, before it is asked for.
+//! How a pool grows: into its address space, and ahead of need, where free memory is made resident in the
+//! background, before it is asked for.
 
 use super::{Guard, Inner, Working, now};
-use crate::buddy::{Counts, State};
+use crate::buddy::{Buddy, Counts, State};
 use crate::os;
 use crate::stats::add;
 use std::sync::atomic::Ordering;
 
 impl Inner {
+    /// The order in which absent memory is faulted in for a block of `order`: with huge pages the
+    /// system brings a whole one anyway, and a few small ones cost little more than one.
+    pub(super) fn around(&self, order: u32) -> u32 {
+        let unit = (self.settings.fault_around >> self.frame_shift).max(1).ilog2();
+        order.max(unit.min(self.settings.max_order))
+    }
+
+    /// Takes more frames into use, so that a block of that order is among them. Returns how many.
+    pub(super) fn grow(&self, buddy: &mut Buddy<'_>, order: u32) -> u32 {
+        let managed = buddy.core().managed();
+        let size = 1u64 << order;
+        let fitting = u64::from(managed).next_multiple_of(size) + size;
+        let step = (self.settings.growth >> self.frame_shift) as u64;
+        let end = fitting.max(u64::from(managed) + step).min(u64::from(self.capacity));
+        // What the system refuses is not there.
+        if self.open(u32::try_from(end).unwrap_or(0)).is_err() {
+            return 0;
+        }
+        let count = u32::try_from(end - u64::from(managed)).unwrap_or(0);
+        buddy.extend(count, State::ZeroAbsent, now())
+    }
+
+    /// Makes memory of the address space before that frame, in whole huge pages. Only under the lock, or
+    /// when nobody else has the pool.
+    pub(crate) fn open(&self, end: u32) -> rustix::io::Result<()> {
+        let opened = self.opened.load(Ordering::Relaxed);
+        if end <= opened {
+            return Ok(());
+        }
+        let end = end.next_multiple_of(1 << self.settings.huge_order).min(self.capacity);
+        let length = ((end - opened) as usize) << self.frame_shift;
+        // SAFETY: whole pages of this mapping; what is opened changes here alone.
+        unsafe { os::open(self.address(opened), length) }?;
+        self.opened.store(end, Ordering::Relaxed);
+        Ok(())
+    }
+
     /// How much free resident memory there is to be, by what is in use.
     fn mark(&self, counts: &Counts) -> u64 {
         let most = (self.settings.ahead >> self.frame_shift) as u64;
