@@ -64,6 +64,38 @@ pub enum Residency {
     Repeated,
 }
 
+/// What is restored before each sample of a [reused](crate::Slots::reused) operand. A destination is
+/// sticky: string instructions leave its lines where they find them, vector stores bring them into the
+/// cache, non-temporal stores drive them out. So a candidate's time depends on who ran before it, unless
+/// the state is restored.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Destination {
+    /// Written and read just before, the source read, both as far as they fit into the caches: the
+    /// reader of the last call has been there.
+    Cached,
+    /// Flushed from every level, the source read just before. Of comparisons: both flushed.
+    Evicted,
+    /// Nothing: it stays where the last call left it, as benchmarks and loops do.
+    #[default]
+    Repeated,
+}
+
+impl Destination {
+    /// All of them.
+    pub const ALL: [Destination; 3] =
+        [Destination::Cached, Destination::Evicted, Destination::Repeated];
+}
+
+impl From<Destination> for Residency {
+    fn from(destination: Destination) -> Residency {
+        match destination {
+            Destination::Cached => Residency::Cached,
+            Destination::Evicted => Residency::Evicted,
+            Destination::Repeated => Residency::Repeated,
+        }
+    }
+}
+
 impl Residency {
     /// A level's name, or `cached`, `evicted`, `repeated`.
     pub const fn name(self) -> &'static str {

@@ -64,14 +64,14 @@ pub use clock::{Clock, ClockFacts};
 pub use cpu::Cpu;
 pub use error::MeasureError;
 pub use latency::Latencies;
-pub use level::{Level, Residency};
+pub use level::{Destination, Level, Residency};
 pub use machine::{Libc, Machine};
 pub use noise::{NoiseSnapshot, Warning, warnings};
 pub use record::{
     CellKey, Decision, Decisions, End, Figure, FigureKind, Header, Histogram, Note, Record,
     RecordError, Row, SCHEMA_VERSION, State, ThreadDecision, Writer, is_special, write_file,
 };
-pub use residency::{Operand, Proof, ProofVerdict, Restore, Slots};
+pub use residency::{Operand, Proof, ProofVerdict, Slots};
 pub use sampler::{Candidate, Cell, CellResult, Contents, Delay, Place, Plan, ReaderSpec, Samples};
 pub use stats::{DriftVerdict, MARGIN, PairedRatio, Verdict};
 pub use verify::WrongBytes;

@@ -8,7 +8,7 @@
 
 use crate::bystander::read_lines;
 use crate::latency::{Latencies, chase};
-use crate::level::Level;
+use crate::level::{Destination, Level};
 use crate::order::Order;
 use crate::{Arena, Clock, LINE, MeasureError, lines};
 use std::sync::Arc;
@@ -29,21 +29,6 @@ pub(crate) enum Access {
     Write,
 }
 
-/// What is restored before each sample of a [reused](Slots::reused) operand. A destination is
-/// sticky: string instructions leave its lines where they find them, vector stores bring them into the
-/// cache, non-temporal stores drive them out. So a candidate's time depends on who ran before it, unless
-/// the state is restored.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Restore {
-    /// Nothing: it stays where the last call left it.
-    #[default]
-    Left,
-    /// It is brought into the cache before each sample, as far as the cache holds it.
-    Cached,
-    /// It is driven out of every cache before each call.
-    Evicted,
-}
-
 /// One operand of an operation: equal buffers inside an arena, its slots, that are visited in turn.
 #[derive(Clone, Debug)]
 pub struct Operand {
@@ -55,7 +40,7 @@ pub struct Operand {
     order: Order,
     visits: u64,
     scribbles: u64,
-    pub(crate) restore: Restore,
+    pub(crate) restore: Destination,
 }
 
 impl Operand {
@@ -87,13 +72,13 @@ impl Operand {
             seed,
             visits: 0,
             scribbles: seed,
-            restore: Restore::Left,
+            restore: Destination::Repeated,
         })
     }
 
     /// A reused operand that is restored before each sample.
     #[must_use]
-    pub fn restored(self, restore: Restore) -> Operand {
+    pub fn restored(self, restore: Destination) -> Operand {
         Operand { restore, ..self }
     }
 
@@ -155,10 +140,10 @@ impl Operand {
     pub(crate) fn prepare(&mut self, count: usize, access: Access) {
         let level = self.slots.level;
         if self.slots.is_reused {
-            if self.restore != Restore::Left {
+            if self.restore != Destination::Repeated {
                 self.walk(access);
             }
-            if self.restore == Restore::Evicted {
+            if self.restore == Destination::Evicted {
                 self.evict();
             }
             return;

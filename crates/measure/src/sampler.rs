@@ -5,7 +5,7 @@
 //! fastest candidate's operation takes at least a thousand times what one reading of the clock
 //! costs. Before each sample the operands are put back in their state, so
 //! that each candidate meets the same one whatever the one before it left. Operands that are
-//! [reused](crate::Slots::reused) are restored as they [say](crate::Restore); there each short sample
+//! [reused](crate::Slots::reused) are restored as they [say](crate::Destination); there each short sample
 //! begins with untimed calls of the candidate itself: one, or where the operands are larger than the
 //! L2 keeps, as many as process the size of the last level (64 MiB at most): a shared last level takes
 //! dozens of calls of one candidate until it holds what that candidate leaves there.

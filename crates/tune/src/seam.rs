@@ -7,7 +7,8 @@
 //! # What a machine owes
 //! 1. **The state is restored before every sample**, inside [`Machine::visit`] and outside what is
 //!    timed. Nothing that ran before, neither another arm nor the same one, may be visible in a
-//!    sample, but where that is the state: [`Destination::Repeated`].
+//!    sample, but where that is the state: [`Destination::Repeated`]. Its operands are brought into the
+//!    caches once, before the visit's first call, which is not timed.
 //! 2. **What runs is what is timed**: a kernel is called through the library's own entry, with a
 //!    table that names this kernel alone; so is libc where it is what is decided for
 //!    ([`Arm::HandedOver`]). Directly called it is the reference alone.
@@ -23,7 +24,7 @@
 use cachewise::profile::{Decision, OPERATIONS, Parallel, Supply};
 use cachewise_experiments::LabError;
 use cachewise_kernels::{Kernel, Operation};
-use cachewise_measure::Residency;
+pub use cachewise_measure::Destination;
 
 /// Where the tuner learns everything from.
 pub trait Machine {
@@ -228,36 +229,6 @@ impl Cell {
             threads: Threads::ONE,
             contents: Contents::Equal,
             script: None,
-        }
-    }
-}
-
-/// Where the destination is when the call begins, restored before every sample.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Destination {
-    /// Written and read just before, the source read, both as far as they fit into the caches: the
-    /// reader of the last call has been there.
-    Cached,
-    /// Flushed from every level, the source read just before. Of `compare` and `equal`: both flushed.
-    Evicted,
-    /// Where the same arm's calls just before left it: one call after the other on the same operands,
-    /// as benchmarks and loops do. Brought into the caches once, before the visit's first call, which
-    /// is not timed.
-    Repeated,
-}
-
-impl Destination {
-    /// All of them.
-    pub const ALL: [Destination; 3] =
-        [Destination::Cached, Destination::Evicted, Destination::Repeated];
-}
-
-impl From<Destination> for Residency {
-    fn from(destination: Destination) -> Residency {
-        match destination {
-            Destination::Cached => Residency::Cached,
-            Destination::Evicted => Residency::Evicted,
-            Destination::Repeated => Residency::Repeated,
         }
     }
 }

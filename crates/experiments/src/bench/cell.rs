@@ -1,7 +1,7 @@
 //! A cell: where the operands are when the operation starts, what is restored before each sample,
 //! and who comes after it.
 
-use cachewise_measure::{Contents, Delay, Level, PagePolicy, ReaderSpec, Restore, State};
+use cachewise_measure::{Contents, Delay, Destination, Level, PagePolicy, ReaderSpec, State};
 
 /// Where one operand is.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -34,7 +34,7 @@ pub struct Cell {
     /// Where the destination is.
     pub destination: Placement,
     /// What is restored of a reused destination.
-    pub restore: Restore,
+    pub restore: Destination,
     /// How many bytes the destination lies above the source at least; a multiple of a page.
     pub apart: usize,
     /// On which pages.
@@ -58,7 +58,7 @@ impl Cell {
             label: label.into(),
             source: Placement::reused(512),
             destination: Placement::reused(0),
-            restore: Restore::Left,
+            restore: Destination::Repeated,
             apart: 0,
             pages: PagePolicy::Huge,
             contents: None,
@@ -72,7 +72,7 @@ impl Cell {
         Cell {
             destination: Placement::reused(destination),
             source: Placement::reused(source),
-            restore: Restore::Cached,
+            restore: Destination::Cached,
             ..Cell::reused(state)
         }
     }

@@ -9,7 +9,9 @@ use cachewise_experiments::registry;
 use cachewise_experiments::routines::libc_reference;
 use cachewise_experiments::{Options, Setting, said};
 use cachewise_kernels::Operation;
-use cachewise_measure::{Contents, Figure, FigureKind, Level, Plan, ProofVerdict, Restore, Row};
+use cachewise_measure::{
+    Contents, Destination, Figure, FigureKind, Level, Plan, ProofVerdict, Row,
+};
 use std::sync::{LazyLock, Mutex, PoisonError};
 
 mod page_fault;
@@ -182,10 +184,14 @@ fn every_experiment_describes_itself() {
 fn a_cell_names_its_destination_and_restores_it() {
     let mut bench = BENCH.lock().unwrap_or_else(PoisonError::into_inner);
     for (cell, label, restore) in [
-        (Cell::warm(), "warm", Restore::Cached),
-        (Cell::misaligned(), "misaligned", Restore::Cached),
-        (Cell::above_power(4096), "above 2^n", Restore::Cached),
-        (Cell { contents: Some(Contents::Overwritten), ..Cell::read() }, "read", Restore::Cached),
+        (Cell::warm(), "warm", Destination::Cached),
+        (Cell::misaligned(), "misaligned", Destination::Cached),
+        (Cell::above_power(4096), "above 2^n", Destination::Cached),
+        (
+            Cell { contents: Some(Contents::Overwritten), ..Cell::read() },
+            "read",
+            Destination::Cached,
+        ),
     ] {
         assert_eq!(cell.restore, restore, "{label}");
         let (operation, plan) = (Operation::Move, Plan { calls: Some(3), ..Plan::default() });

@@ -2,7 +2,8 @@
 
 use super::setup::{check_bytes, check_request, equalise};
 use super::*;
-use crate::residency::{Access, Restore};
+use crate::level::Destination;
+use crate::residency::Access;
 use crate::stats::median;
 use crate::{Arena, Clock, LINE, Level, MeasureError, PagePolicy, ProofVerdict, Reader};
 
@@ -148,7 +149,7 @@ impl Table<'_, '_> {
 
     /// Whether an operand's state holds for one call only.
     fn restores_each_call(&self) -> bool {
-        self.operands().any(|operand| operand.restore == Restore::Evicted)
+        self.operands().any(|operand| operand.restore == Destination::Evicted)
     }
 
     fn operands(&self) -> impl Iterator<Item = &Operand> {

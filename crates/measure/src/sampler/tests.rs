@@ -249,7 +249,7 @@ fn being_stopped_is_an_error() {
 fn who_ran_before_does_not_change_a_figure_where_the_destination_is_restored() {
     const EVICTED: u8 = 0;
     let clock = Clock::calibrate();
-    let least_of = |restore: Restore| {
+    let least_of = |restore: Destination| {
         let mut cell = cell(reused(1 << 16, 0, 64, &caches()).restored(restore));
         let string = Spy::new("string", |place: &Place| {
             // SAFETY: places hold at least one byte.
@@ -267,9 +267,9 @@ fn who_ran_before_does_not_change_a_figure_where_the_destination_is_restored() {
         result.candidates[0].operation_ns.iter().copied().fold(f64::INFINITY, f64::min)
     };
     // Restored, no call of it finds the other's mark; left alone, every one does.
-    assert!(least_of(Restore::Cached) < 80_000.0);
-    assert!(least_of(Restore::Evicted) < 80_000.0);
-    assert!(least_of(Restore::Left) >= 90_000.0);
+    assert!(least_of(Destination::Cached) < 80_000.0);
+    assert!(least_of(Destination::Evicted) < 80_000.0);
+    assert!(least_of(Destination::Repeated) >= 90_000.0);
 }
 
 #[test]
