@@ -108,25 +108,6 @@ impl Heap {
         block.inspect(|block| self.taken(*block, frames))
     }
 
-    /// [`take`](Heap::take) of a block at a multiple of `align`; `None` where
-    /// [`Pool::aligned_run_raw`] has none.
-    ///
-    /// # Errors
-    /// As [`Pool::alloc_run_raw`].
-    pub fn take_aligned(
-        &self,
-        size: usize,
-        align: usize,
-        zeroed: bool,
-    ) -> Option<Result<NonNull<u8>, PoolError>> {
-        let frames = match self.pool.frames_for(size) {
-            Ok(frames) => frames,
-            Err(error) => return Some(Err(error)),
-        };
-        let block = self.pool.aligned_run_raw(frames, align, zeroed)?;
-        Some(block.inspect(|block| self.taken(*block, frames)))
-    }
-
     fn taken(&self, block: NonNull<u8>, frames: u32) {
         if let Some(length) = self.length(block.as_ptr()) {
             length.store(frames, Ordering::Release);
@@ -281,15 +262,14 @@ mod tests {
         for align in [1, 64, page, 4 * page, 64 * page] {
             let between = patient(|| heap.take(3 * page, false)).expect("room");
             let small = "a small power of two";
-            let block = patient(|| heap.take_aligned(5 * page, align, true).expect(small));
+            let block = patient(|| heap.pool().aligned_run_raw(5, align, true).expect(small));
             let block = block.expect("room");
             assert!(block.addr().get().is_multiple_of(align.max(page)), "{align}");
-            assert_eq!(heap.bytes(block.as_ptr()), Ok(5 * page));
             // SAFETY: nobody uses it.
             assert_eq!(unsafe { heap.give_back(between) }, Ok(()));
         }
         for none in [0, 3, 1 << 40] {
-            assert!(heap.take_aligned(page, none, false).is_none(), "{none}");
+            assert!(heap.pool().aligned_run_raw(1, none, false).is_none(), "{none}");
         }
     }
 

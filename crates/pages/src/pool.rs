@@ -2,7 +2,7 @@
 
 mod make;
 
-use crate::buddy::{Frame, FreeError, Inconsistent, State, order_for};
+use crate::buddy::{FreeError, Inconsistent, State, order_for};
 use crate::cache;
 use crate::config::{Builder, EngineChoice};
 use crate::engine::Method;
@@ -491,12 +491,6 @@ impl Pool {
     #[must_use]
     pub fn max_order(&self) -> u32 {
         self.inner.settings().max_order
-    }
-
-    /// Bytes of bookkeeping per page of the pool.
-    #[must_use]
-    pub const fn metadata_per_page() -> usize {
-        size_of::<Frame>()
     }
 
     /// What the system refused.

@@ -1,9 +1,12 @@
 //! Forks, and signals that interrupt.
 
+mod eager;
+
 use cachewise_pages::engine::faulty::{Faulty, Outcome, Script};
 use cachewise_pages::{
     Builder, EngineChoice, PageSize, Pool, PoolError, Scrub, ScrubberState, Verify,
 };
+use eager::{eager, is_clean, until};
 use std::process::Command;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
@@ -12,16 +15,6 @@ use std::time::{Duration, Instant};
 fn quiet() -> Builder {
     let scrub = Scrub { enabled: false, ..Scrub::default() };
     Pool::builder().capacity(16 << 20).page_size(PageSize::Base).scrub(scrub)
-}
-
-fn eager() -> Scrub {
-    Scrub {
-        start: 0,
-        load: f64::INFINITY,
-        cpu_share: 1.0,
-        min_idle: Duration::ZERO,
-        ..Scrub::default()
-    }
 }
 
 /// Runs `child` in a forked process; it succeeds by returning true.
@@ -50,20 +43,6 @@ fn wait(pid: i32) -> i32 {
 
 fn zero(bytes: &[u8]) -> bool {
     bytes.iter().all(|byte| *byte == 0)
-}
-
-fn until(what: &str, done: impl Fn() -> bool) {
-    let begun = Instant::now();
-    while !done() {
-        assert!(begun.elapsed() < Duration::from_secs(60), "never came: {what}");
-        std::thread::sleep(Duration::from_millis(2));
-    }
-}
-
-/// Whether nothing is left to zero, nor being zeroed: a block in flight is no longer dirty.
-fn is_clean(pool: &Pool) -> bool {
-    let stats = pool.stats().expect("figures");
-    stats.dirty + stats.in_flight == 0
 }
 
 /// The engine keeps what it was given until it is called back, so every fork is in the middle.

@@ -1,13 +1,16 @@
 //! System calls that fail, and engines that fail, each in each way. One at a time: failures are
 //! injected into the whole process.
 
+mod eager;
+
 use cachewise_pages::engine::faulty::{Faulty, Outcome, Script};
 use cachewise_pages::inject::{Call, fail, keep_pages, load};
 use cachewise_pages::{
     Builder, EngineChoice, PageSize, Pool, PoolError, Scrub, ScrubberState, Verify,
 };
+use eager::{eager, is_clean, until};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 static ALONE: Mutex<()> = Mutex::new(());
 
@@ -18,32 +21,6 @@ fn alone() -> MutexGuard<'static, ()> {
 fn quiet() -> Builder {
     let scrub = Scrub { enabled: false, ..Scrub::default() };
     Pool::builder().capacity(8 << 20).cache_blocks(0).page_size(PageSize::Base).scrub(scrub)
-}
-
-/// A scrubber that begins at once and has no limits.
-fn eager() -> Scrub {
-    Scrub {
-        start: 0,
-        load: f64::INFINITY,
-        cpu_share: 1.0,
-        min_idle: Duration::ZERO,
-        ..Scrub::default()
-    }
-}
-
-/// Waits for something that another thread will do, for as long as a busy machine may need.
-fn until(what: &str, done: impl Fn() -> bool) {
-    let begun = Instant::now();
-    while !done() {
-        assert!(begun.elapsed() < Duration::from_secs(60), "never came: {what}");
-        std::thread::sleep(Duration::from_millis(2));
-    }
-}
-
-/// Whether nothing is left to zero, nor being zeroed: a block in flight is no longer dirty.
-fn is_clean(pool: &Pool) -> bool {
-    let stats = pool.stats().expect("figures");
-    stats.dirty + stats.in_flight == 0
 }
 
 #[test]

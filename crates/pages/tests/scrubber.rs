@@ -1,29 +1,14 @@
 //! The scrubber: when it works, when it rests, what it costs. Nothing here depends on how fast it
 //! is.
 
-use cachewise_pages::{Builder, EngineChoice, PageSize, Pool, Scrub, ScrubberState};
-use std::time::{Duration, Instant};
+mod eager;
 
-fn eager() -> Scrub {
-    Scrub {
-        start: 0,
-        load: f64::INFINITY,
-        cpu_share: 1.0,
-        min_idle: Duration::ZERO,
-        ..Scrub::default()
-    }
-}
+use cachewise_pages::{Builder, EngineChoice, PageSize, Pool, Scrub, ScrubberState};
+use eager::{eager, is_clean, until};
+use std::time::{Duration, Instant};
 
 fn builder(scrub: Scrub) -> Builder {
     Pool::builder().capacity(32 << 20).cache_blocks(0).page_size(PageSize::Base).scrub(scrub)
-}
-
-fn until(what: &str, done: impl Fn() -> bool) {
-    let begun = Instant::now();
-    while !done() {
-        assert!(begun.elapsed() < Duration::from_secs(60), "never came: {what}");
-        std::thread::sleep(Duration::from_millis(2));
-    }
 }
 
 fn state(pool: &Pool) -> ScrubberState {
@@ -32,12 +17,6 @@ fn state(pool: &Pool) -> ScrubberState {
 
 fn dirty(pool: &Pool) -> u64 {
     pool.stats().expect("figures").dirty
-}
-
-/// Whether nothing is left to zero, nor being zeroed: a block in flight is no longer dirty.
-fn is_clean(pool: &Pool) -> bool {
-    let stats = pool.stats().expect("figures");
-    stats.dirty + stats.in_flight == 0
 }
 
 #[test]

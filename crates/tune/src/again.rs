@@ -20,16 +20,6 @@ use cachewise_measure::record::names::LIBC;
 use cachewise_measure::record::{CellKey, State};
 use cachewise_measure::{Header, PairedRatio, Row};
 
-/// The experiment's name in rows, by purpose.
-const NAMES: [(Purpose, &str); 6] = [
-    (Purpose::Race, "tune"),
-    (Purpose::Hints, "tune-hints"),
-    (Purpose::Threads, "tune-parallel"),
-    (Purpose::Entries, "tune-entries"),
-    (Purpose::Referee, "tune-referee"),
-    (Purpose::Never, "tune-referee-never"),
-];
-
 /// Settings of a record: [`Facts::below_libc`] and [`Facts::entries`] by operation, and the decisions that were in
 /// force.
 const BELOW_LIBC: &str = "below_libc";
@@ -74,12 +64,11 @@ pub fn previous(header: &Header) -> Vec<Decision> {
 }
 
 /// An axis of a cell's key.
-const UNEQUAL: &str = "unequal";
+pub(super) const UNEQUAL: &str = "unequal";
 
 fn key(purpose: Purpose, cell: &Cell) -> CellKey {
     let state = match (purpose, cell.script) {
-        (_, Some(script)) if script.hot => "script-hot",
-        (_, Some(_)) => "script-cold",
+        (_, Some(script)) => script.name(),
         (Purpose::Threads, None) => cell.threads.supply.name(),
         _ => cell.layout.name(),
     };
@@ -111,13 +100,12 @@ fn cell(purpose: Purpose, key: &CellKey) -> Option<Cell> {
         (_, Some(bytes)) => After::Bystander(usize::try_from(bytes).ok()?),
         _ => After::Nothing,
     };
-    match &*key.state {
-        "script-hot" => cell.script = Some(Script { hot: true }),
-        "script-cold" => cell.script = Some(Script { hot: false }),
-        supply if purpose == Purpose::Threads => {
-            cell.threads = Threads { count: 1, supply: Supply::from_name(supply)? };
-        }
-        name => cell.layout = Layout::ALL.into_iter().find(|layout| layout.name() == name)?,
+    let state = &*key.state;
+    cell.script = Script::ALL.into_iter().find(|script| script.name() == state);
+    if purpose == Purpose::Threads {
+        cell.threads = Threads { count: 1, supply: Supply::from_name(state)? };
+    } else if cell.script.is_none() {
+        cell.layout = Layout::ALL.into_iter().find(|layout| layout.name() == state)?;
     }
     Some(cell)
 }
@@ -127,17 +115,18 @@ impl Evidence {
     #[must_use]
     pub fn rows(&self) -> Vec<Row> {
         let mut rows = Vec::new();
-        let cells = NAMES.iter().flat_map(|(purpose, name)| {
-            self.of(*purpose).map(move |(cell, log)| (*purpose, *name, cell, log))
-        });
-        for (purpose, name, cell, log) in cells {
+        let cells = Purpose::ALL
+            .into_iter()
+            .flat_map(|purpose| self.of(purpose).map(move |(cell, log)| (purpose, cell, log)));
+        for (purpose, cell, log) in cells {
             let reference = if purpose == Purpose::Threads { "1" } else { LIBC };
             let times = |samples: &[Option<Sample>], of: fn(&Sample) -> f64| -> Vec<f64> {
                 samples.iter().map(|sample| sample.as_ref().map_or(f64::NAN, of)).collect()
             };
             let row = |candidate: &str, samples: &[Option<Sample>]| {
                 let operation = times(samples, |sample| sample.operation);
-                let mut row = Row::new(name, key(purpose, cell), candidate, reference, operation);
+                let mut row =
+                    Row::new(purpose.name(), key(purpose, cell), candidate, reference, operation);
                 match cell.after {
                     After::Nothing => {}
                     After::Reader => row.reader_ns = times(samples, |sample| sample.reader),
@@ -174,10 +163,10 @@ impl Evidence {
     pub fn of_rows(rows: &[Row]) -> Evidence {
         let mut evidence = Evidence::default();
         for row in rows.iter().filter(|row| !row.dropped) {
-            let named = NAMES.iter().find(|(_, name)| *name == row.experiment);
-            let Some((purpose, _)) = named else { continue };
-            if let Some(cell) = cell(*purpose, &row.cell) {
-                add(evidence.logs.entry(*purpose).or_default().entry(cell).or_default(), row);
+            let purpose = Purpose::ALL.into_iter().find(|purpose| purpose.name() == row.experiment);
+            let Some(purpose) = purpose else { continue };
+            if let Some(cell) = cell(purpose, &row.cell) {
+                add(evidence.logs.entry(purpose).or_default().entry(cell).or_default(), row);
             }
         }
         for logs in evidence.logs.values_mut() {

@@ -1,7 +1,7 @@
 //! What a tuning adds to its record besides rows: the decisions with their reasons, and how it is drawn.
 
 use super::ranges::MOST_RANGES;
-use super::seam::After;
+use super::seam::{After, Layout};
 use super::tuning::{Ruling, Tuning};
 use cachewise::Reuse;
 use cachewise::profile::{LIBC, MAX_SIZE};
@@ -94,5 +94,5 @@ fn left_out(sizes: &str, over: &[&(Operation, usize, String)]) -> String {
 #[must_use]
 pub fn figures() -> Vec<Figure> {
     let title = "Operation and reader over libc's, operands on lines";
-    vec![Figure::curve(title, "size", "total_ratio").of("aligned")]
+    vec![Figure::curve(title, "size", "total_ratio").of(Layout::Aligned.name())]
 }

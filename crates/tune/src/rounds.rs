@@ -22,6 +22,31 @@ pub enum Purpose {
     Never,
 }
 
+impl Purpose {
+    /// All of them, in a record's order.
+    pub const ALL: [Purpose; 6] = [
+        Purpose::Race,
+        Purpose::Hints,
+        Purpose::Threads,
+        Purpose::Entries,
+        Purpose::Referee,
+        Purpose::Never,
+    ];
+
+    /// The experiment's name in rows.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Purpose::Race => "tune",
+            Purpose::Hints => "tune-hints",
+            Purpose::Threads => "tune-parallel",
+            Purpose::Entries => "tune-entries",
+            Purpose::Referee => "tune-referee",
+            Purpose::Never => "tune-referee-never",
+        }
+    }
+}
+
 /// Everything seen.
 #[derive(Clone, Debug, Default)]
 pub struct Evidence {

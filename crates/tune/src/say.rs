@@ -1,6 +1,9 @@
 //! What `tune` and `explain` say: the decisions with what was seen of each, the last three lines, and the
 //! figures behind one decision. Everything comes from a record's rows and its decisions.
 
+use super::again::UNEQUAL;
+use super::rounds::Purpose;
+use super::seam::{Layout, Script};
 use cachewise_measure::record::{Decision, Decisions};
 use cachewise_measure::stats::{LEAST_ROUNDS as INTERVAL_ROUNDS, geometric_mean, median};
 use cachewise_measure::units::{bytes, counted, gain};
@@ -9,17 +12,10 @@ use cachewise_report::closing::{Answer, Closing, Trust};
 use cachewise_report::rows::{experiment_of, or_dash, sorted};
 use cachewise_report::{Said, Table};
 
-/// The experiment of the rows in which the library followed its decisions.
-const REFEREE: &str = "tune-referee";
-/// The experiment of the rows that decisions are made from.
-const RACE: &str = "tune";
-const ENTRIES: &str = "tune-entries";
 /// A cell in which the library takes more than this of libc's time is a loss.
 const LOSS: f64 = 1.0 / 0.97;
 /// A cell of fewer rounds says nothing.
 const LEAST_ROUNDS: usize = 3;
-/// What is said of every other round, whose operands lie anywhere.
-const ANYWHERE: &str = " misaligned";
 
 /// A tuning's outcome.
 #[derive(Clone, Copy, Debug)]
@@ -74,7 +70,7 @@ impl<'t> Tuned<'t> {
 
     /// The same for whoever draws it; none where nothing was tuned.
     pub fn said(&self, record: &Record) -> Option<Said> {
-        let decided = experiment_of(record) == RACE && self.is_decided();
+        let decided = experiment_of(record) == Purpose::Race.name() && self.is_decided();
         decided.then(|| Said {
             verdicts: vec![self.closing().because],
             decisions: Some(self.table()),
@@ -93,7 +89,8 @@ impl<'t> Tuned<'t> {
                     && covers(decision, &row.cell.operation, row.cell.size)
             })
         };
-        let referee: Vec<&Row> = self.rows.iter().filter(|row| row.experiment == REFEREE).collect();
+        let referee: Vec<&Row> =
+            self.rows.iter().filter(|row| row.experiment == Purpose::Referee.name()).collect();
         let libc = |row: &Row| {
             referee.iter().find(|other| other.candidate == row.reference && other.cell == row.cell)
         };
@@ -106,7 +103,7 @@ impl<'t> Tuned<'t> {
                 other.cell.size == row.cell.size
                     && other.cell.operation == row.cell.operation
                     && other.candidate == row.candidate
-                    && state(other).replace(ANYWHERE, "") == state(row).replace(ANYWHERE, "")
+                    && state_anywhere(other) == state_anywhere(row)
             };
             match cells.iter_mut().find(|(other, _)| same(other)) {
                 Some((_, known)) => known.extend(ratios),
@@ -182,7 +179,7 @@ impl<'t> Tuned<'t> {
 
     /// How often libc was timed in most cells of the race, in words, where that shows nothing.
     fn too_few_rounds(&self) -> Option<String> {
-        let libc = self.rows.iter().filter(|row| row.experiment == RACE);
+        let libc = self.rows.iter().filter(|row| row.experiment == Purpose::Race.name());
         let libc = libc.filter(|row| row.candidate == row.reference);
         let rounds: Vec<f64> = libc.map(|row| row.operation_ns.len() as f64).collect();
         let most = if rounds.is_empty() { 0 } else { median(&rounds) as usize };
@@ -272,15 +269,16 @@ impl<'t> Tuned<'t> {
     }
 
     /// An experiment's rows of one operation that are compared with another.
-    fn race(&self, experiment: &str, operation: &str) -> Vec<&'t Row> {
-        let of_it = |row: &&Row| row.experiment == experiment && row.cell.operation == operation;
+    fn race(&self, purpose: Purpose, operation: &str) -> Vec<&'t Row> {
+        let of_it =
+            |row: &&Row| row.experiment == purpose.name() && row.cell.operation == operation;
         self.rows.iter().filter(of_it).filter(|row| row.candidate != row.reference).collect()
     }
 
     /// Who was shown to be what for one operation at the measured sizes around one, and what the referee
     /// saw there.
     pub fn evidence(&self, operation: &str, size: u64, chosen: &str) -> Vec<Table> {
-        let race = self.race(RACE, operation);
+        let race = self.race(Purpose::Race, operation);
         let sizes = sorted(race.iter().map(|row| row.cell.size));
         let below = sizes.iter().copied().rfind(|at| *at <= size);
         let above = sizes.iter().copied().find(|at| *at > size);
@@ -296,13 +294,13 @@ impl<'t> Tuned<'t> {
     /// Who won an operation's race of entries: small calls as programs make them, in a hot and in a cold
     /// span. `None` where the record has none.
     pub fn entries(&self, operation: &str) -> Option<Table> {
-        let race = self.race(ENTRIES, operation);
+        let race = self.race(Purpose::Entries, operation);
         let ratio = |name: &str, state: &str| {
             let mut here =
                 race.iter().filter(|row| row.candidate == name && row.cell.state.as_str() == state);
             here.next().and_then(|row| row.ratio)
         };
-        let states = ["script-hot", "script-cold"];
+        let states = Script::ALL.map(Script::name);
         let title = format!("Entries with calls as programs make them, time over {}'s", self.libc);
         let mut table = Table::new(title, &["entry", ">hot", ">cold"]);
         for (name, ratios) in by_mean(race.iter(), &states, ratio) {
@@ -324,7 +322,7 @@ impl<'t> Tuned<'t> {
         for Cell { row, ratio } in &seen {
             table.push(vec![
                 bytes(row.cell.size),
-                state(row).replace(ANYWHERE, ""),
+                state_anywhere(row),
                 format!("{:.3}", ratio.median),
                 format!("{:.3} .. {:.3}", ratio.low, ratio.high),
                 ratio.rounds.to_string(),
@@ -336,12 +334,23 @@ impl<'t> Tuned<'t> {
 
 /// Where the destination is and how the operands lie, in the words of the legend.
 fn state(row: &Row) -> String {
+    described(row, &[Layout::Aligned])
+}
+
+/// The same, where operands on lines and anywhere are one state.
+fn state_anywhere(row: &Row) -> String {
+    described(row, &[Layout::Aligned, Layout::Misaligned])
+}
+
+/// A state in words, without those of the layouts that are not named.
+fn described(row: &Row, unnamed: &[Layout]) -> String {
     let destination = row.cell.destination.map_or("", Residency::name);
-    let unequal = if row.cell.axis("unequal").is_some() { " unequal" } else { "" };
-    match row.cell.state.as_str() {
-        "aligned" => format!("{destination}{unequal}"),
-        lying => format!("{destination} {lying}{unequal}"),
+    let unequal = if row.cell.axis(UNEQUAL).is_some() { " unequal" } else { "" };
+    let layout = row.cell.state.as_str();
+    if unnamed.iter().any(|unnamed| unnamed.name() == layout) {
+        return format!("{destination}{unequal}");
     }
+    format!("{destination} {layout}{unequal}")
 }
 
 /// The candidates of some rows by their mean over the states, the fastest first, with their ratios.

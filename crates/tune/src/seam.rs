@@ -315,6 +315,17 @@ pub struct Script {
     pub hot: bool,
 }
 
+impl Script {
+    /// Both.
+    pub const ALL: [Script; 2] = [Script { hot: true }, Script { hot: false }];
+
+    /// The word in records.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        if self.hot { "script-hot" } else { "script-cold" }
+    }
+}
+
 /// What a visit brought. Times are ns per call.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Visit {

@@ -289,15 +289,6 @@ impl ReadError {
     pub fn path(&self) -> &Path {
         &self.path
     }
-
-    /// What is wrong with its content; `None` where it could not be read at all.
-    #[must_use]
-    pub fn profile_error(&self) -> Option<&ProfileError> {
-        match &self.cause {
-            ReadCause::Io(_) => None,
-            ReadCause::Profile(error) => Some(error),
-        }
-    }
 }
 
 impl fmt::Display for ReadError {
