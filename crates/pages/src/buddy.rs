@@ -313,6 +313,13 @@ impl<'a> Buddy<'a> {
         })
     }
 
+    /// The free block that a frame is in: its first frame, state and order.
+    #[must_use]
+    pub fn free_block_at(&self, index: u32) -> Option<(u32, State, u32)> {
+        let (first, tag) = self.block_at(index)?;
+        Some((first, tag.free_state()?, tag.order()))
+    }
+
     fn is(&self, index: u32, order: u32, used: Use) -> Result<(), FreeError> {
         if index >= self.core.managed {
             return Err(FreeError::Foreign);

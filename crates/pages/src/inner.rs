@@ -5,6 +5,7 @@
 //! Bookkeeping lies in memory of its own ([`Control`] and the frames after it), mapped and not
 //! allocated: a pool can be what an allocator is made of.
 
+mod closing;
 mod growth;
 mod serve;
 mod upkeep;
@@ -89,8 +90,7 @@ pub(crate) struct Inner {
     verify_turn: AtomicU32,
     pub(crate) scrubber_state: AtomicU8,
     pub(crate) load_rests: AtomicU64,
-    /// The first frame whose pages are still address space alone. Only under the lock.
-    opened: AtomicU32,
+    closed: closing::Closed,
     /// Not 0 while free resident memory is to be brought up to its mark, by the scrubber's thread.
     behind: AtomicU32,
     /// Nothing reads these; they unmap.
@@ -125,6 +125,10 @@ pub(crate) struct Settings {
     pub(crate) small: u32,
     /// Free bytes at most that are made resident ahead of need.
     pub(crate) ahead: usize,
+    /// Whether free absent memory becomes address space alone again.
+    pub(crate) closes: bool,
+    /// The node that all pages are wanted on.
+    pub(crate) numa_node: Option<u32>,
     /// Whether the memory is a lease: nothing of it is returned, and a forked child has none of it.
     pub(crate) leased: bool,
     /// Whether absent memory is handed out as it is, and faulted in where it is touched. For allocators, whose
@@ -138,7 +142,6 @@ pub(crate) struct Places {
     pub(crate) frames: *const Frame,
     pub(crate) base: *mut u8,
     pub(crate) capacity: u32,
-    pub(crate) opened: u32,
     pub(crate) mappings: Vec<Mapping>,
 }
 
@@ -230,12 +233,15 @@ impl Inner {
         slot: &'static Slot<Inner>,
     ) -> Arc<Inner> {
         static IDS: AtomicU64 = AtomicU64::new(1);
+        let shift = os::page_size().trailing_zeros();
+        let huge = os::huge_page_size().ilog2().saturating_sub(shift);
+        let closed = closing::Closed::new(places.capacity, huge, &settings);
         let inner = Arc::new(Inner {
             gate: AtomicU32::new(if settings.verify == Verify::Off { 0 } else { VERIFIED }),
             id: IDS.fetch_add(1, Ordering::Relaxed),
             base: places.base,
             frames: places.frames,
-            frame_shift: os::page_size().trailing_zeros(),
+            frame_shift: shift,
             capacity: places.capacity,
             shares: Shares::default(),
             generation: AtomicU32::new(lock::generation()),
@@ -247,7 +253,7 @@ impl Inner {
             verify_turn: AtomicU32::new(0),
             scrubber_state: AtomicU8::new(0),
             load_rests: AtomicU64::new(0),
-            opened: AtomicU32::new(places.opened),
+            closed,
             behind: AtomicU32::new(0),
             _mappings: places.mappings,
         });

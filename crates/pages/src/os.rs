@@ -406,16 +406,17 @@ unsafe impl Sync for Mapping {}
 impl Mapping {
     /// Private memory, zero, none of it there yet, its start aligned.
     pub(crate) fn private(length: usize, align: usize) -> Result<Mapping> {
-        Mapping::with(ProtFlags::READ | ProtFlags::WRITE, length, align)
+        let access = ProtFlags::READ | ProtFlags::WRITE;
+        Mapping::with(access, MapFlags::NORESERVE, length, align)
     }
 
     /// Address space alone, its start aligned: it counts for nothing and is in no core dump before it is
     /// [opened](open).
     pub(crate) fn reserved(length: usize, align: usize) -> Result<Mapping> {
-        Mapping::with(ProtFlags::empty(), length, align)
+        Mapping::with(ProtFlags::empty(), MapFlags::empty(), length, align)
     }
 
-    fn with(protection: ProtFlags, length: usize, align: usize) -> Result<Mapping> {
+    fn with(access: ProtFlags, more: MapFlags, length: usize, align: usize) -> Result<Mapping> {
         may_fail!(Map);
         let whole_length = length.checked_add(align).ok_or(Errno::NOMEM)?;
         // SAFETY: a new mapping at an address of the kernel's choice overlaps nothing.
@@ -423,8 +424,8 @@ impl Mapping {
             rustix::mm::mmap_anonymous(
                 ptr::null_mut(),
                 whole_length,
-                protection,
-                MapFlags::PRIVATE | MapFlags::NORESERVE,
+                access,
+                MapFlags::PRIVATE | more,
             )
         }?;
         let start = whole.cast::<u8>();
@@ -487,42 +488,20 @@ impl Mapping {
 
     /// Asks for huge pages, or for none.
     pub(crate) fn advise_huge(&self, huge: bool) -> Result<()> {
-        may_fail!(Huge);
-        let advice = if huge { Advice::LinuxHugepage } else { Advice::LinuxNoHugepage };
-        // SAFETY: the range is this mapping's own, and this advice does not change its contents.
-        unsafe { rustix::mm::madvise(self.start.cast(), self.length, advice) }
+        // SAFETY: the range is this mapping's own.
+        unsafe { advise_huge(self.start, self.length, huge) }
     }
 
     /// Asks for no huge pages in the first so many bytes.
     pub(crate) fn advise_small(&self, bytes: usize) -> Result<()> {
-        may_fail!(Huge);
-        let length = bytes.min(self.length);
-        // SAFETY: the range is this mapping's own, and this advice does not change its contents.
-        unsafe { rustix::mm::madvise(self.start.cast(), length, Advice::LinuxNoHugepage) }
+        // SAFETY: the range is this mapping's own.
+        unsafe { advise_huge(self.start, bytes.min(self.length), false) }
     }
 
     /// Wants all pages, present and future, on one node.
     pub(crate) fn bind(&self, node: u32) -> Result<()> {
-        may_fail!(Bind);
-        const MPOL_BIND: libc::c_int = 2;
-        let bits = usize::BITS;
-        let mut mask = std::vec![0usize; (node / bits) as usize + 1];
-        mask[(node / bits) as usize] |= 1 << (node % bits);
-        let length = libc::c_ulong::try_from(mask.len() * bits as usize + 1).unwrap_or(0);
-        // SAFETY: the range is this mapping's own, the mask has the bits that `length` (which the
-        // kernel takes less one) says; placement does not change contents.
-        let refused = unsafe {
-            libc::syscall(
-                libc::SYS_mbind,
-                self.start,
-                self.length,
-                MPOL_BIND,
-                mask.as_ptr(),
-                length,
-                0,
-            )
-        };
-        if refused == 0 { Ok(()) } else { Err(last_error()) }
+        // SAFETY: the range is this mapping's own.
+        unsafe { bind(self.start, self.length, node) }
     }
 }
 
@@ -546,6 +525,48 @@ pub(crate) unsafe fn open(start: *mut u8, length: usize) -> Result<()> {
     let protection = MprotectFlags::READ | MprotectFlags::WRITE;
     // SAFETY: the caller's promise.
     unsafe { rustix::mm::mprotect(start.cast(), length, protection) }
+}
+
+/// Makes address space alone of memory that nobody uses.
+///
+/// # Safety
+/// As for [`open`], and nobody uses the range.
+pub(crate) unsafe fn close(start: *mut u8, length: usize) -> Result<()> {
+    may_fail!(Close);
+    let flags = MapFlags::PRIVATE | MapFlags::FIXED;
+    // SAFETY: the caller's promise.
+    unsafe { rustix::mm::mmap_anonymous(start.cast(), length, ProtFlags::empty(), flags) }?;
+    Ok(())
+}
+
+/// Asks for huge pages, or for none.
+///
+/// # Safety
+/// The range is whole pages of a mapping of the caller's.
+pub(crate) unsafe fn advise_huge(start: *mut u8, length: usize, huge: bool) -> Result<()> {
+    may_fail!(Huge);
+    let advice = if huge { Advice::LinuxHugepage } else { Advice::LinuxNoHugepage };
+    // SAFETY: the caller's promise; this advice does not change contents.
+    unsafe { rustix::mm::madvise(start.cast(), length, advice) }
+}
+
+/// Wants all pages, present and future, on one node.
+///
+/// # Safety
+/// As for [`advise_huge`].
+pub(crate) unsafe fn bind(start: *mut u8, length: usize, node: u32) -> Result<()> {
+    may_fail!(Bind);
+    const MPOL_BIND: libc::c_int = 2;
+    let bits = usize::BITS;
+    let mut mask = std::vec![0usize; (node / bits) as usize + 1];
+    mask[(node / bits) as usize] |= 1 << (node % bits);
+    let bits = libc::c_ulong::try_from(mask.len() * bits as usize + 1).unwrap_or(0);
+    let mask = mask.as_ptr();
+    // SAFETY: the caller's promise; the mask has the bits that are said (the kernel takes them less
+    // one), and placement does not change contents.
+    let refused =
+        unsafe { libc::syscall(libc::SYS_mbind, start, length, MPOL_BIND, mask, bits, 0) };
+    if refused == 0 { Ok(()) } else { Err(last_error()) }
 }
 
 /// Gives pages back to the system; they read as zero afterwards and fault when touched. After an

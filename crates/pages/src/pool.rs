@@ -417,9 +417,13 @@ impl Pool {
                 tag.used(),
                 Some(Use::Free(State::ZeroResident | State::ZeroAbsent) | Use::CachedZero)
             );
-            let bytes = inner.bytes(tag.order());
-            if zero && let Some((address, byte)) = inner.not_zero(index, bytes) {
-                return Err(PoolError::NotZero { address, byte, bytes });
+            let readable = inner.readable(index, index + (1 << tag.order()));
+            let parts = readable.filter(|_| zero);
+            let not_zero = |(first, end): (u32, u32)| {
+                inner.not_zero(first, ((end - first) as usize) << inner.frame_shift)
+            };
+            if let Some((address, byte)) = parts.filter_map(not_zero).next() {
+                return Err(PoolError::NotZero { address, byte, bytes: inner.bytes(tag.order()) });
             }
         }
         Ok(())

@@ -430,6 +430,7 @@ impl Worker {
         {
             for Taken { index, order } in absent {
                 let landed = guard.buddy().land(index, order, State::ZeroAbsent, now());
+                inner.close_absent(&guard.buddy(), index);
                 debug_assert!(landed.is_ok(), "block in flight {index}: {landed:?}");
             }
         }

@@ -335,10 +335,30 @@ fn a_system_that_only_says_that_it_dropped_pages_is_not_believed() {
 #[test]
 fn memory_that_the_system_refuses_to_open_is_an_error_value_and_passes() {
     let _alone = alone();
-    let pool = quiet().build().expect("a pool");
+    let pool = quiet().capacity(64 << 20).build().expect("a pool");
     fail(Call::Open, 4, libc::ENOMEM);
-    assert!(matches!(pool.alloc(0), Err(PoolError::Exhausted { .. })));
+    assert!(matches!(pool.alloc(0), Err(PoolError::NoMemory { .. })));
     fail(Call::Open, 0, 0);
     assert!(pool.zalloc(0).expect("the next time").iter().all(|byte| *byte == 0));
     pool.check().expect("sound");
+    // What was returned, to a new run and to one that becomes longer; what cannot be closed stays open.
+    for refused in [Call::Open, Call::Close] {
+        pool.alloc_bytes(32 << 20).expect("room").fill(0xA5);
+        fail(refused, 1, libc::ENOMEM);
+        pool.trim().expect("returned");
+        let run = pool.alloc_run_raw(3).expect("room");
+        fail(Call::Open, 1, libc::ENOMEM);
+        // SAFETY: nothing is cut off.
+        let longer = unsafe { pool.resize_run_raw(run, 3, 4096) }.expect("an answer");
+        fail(Call::Open, 1, libc::ENOMEM);
+        let _ = pool.zalloc_bytes(32 << 20);
+        fail(Call::Open, 0, 0);
+        fail(Call::Close, 0, 0);
+        let frames = if longer { 4096 } else { 3 };
+        // SAFETY: taken above, and used by nobody.
+        unsafe { pool.free_run_raw(run, frames) }.expect("ours");
+        assert!(pool.zalloc_bytes(32 << 20).expect("room").iter().all(|byte| *byte == 0));
+        pool.check_zeros().expect("zero");
+        pool.check().expect("sound");
+    }
 }

@@ -156,8 +156,18 @@ impl Buddy<'_> {
     /// The caller faults in what is absent. Where the system then brings [`Wanted::around`] frames at a
     /// time, what comes with the run and lies beside it is zero and resident from now on.
     pub fn take_run(&mut self, wanted: &Wanted, owner: u16) -> Option<Run> {
+        self.take_run_if(wanted, owner, |_| true)
+    }
+
+    /// [`take_run`](Buddy::take_run), if `may` says of the run that is found that it may be taken.
+    pub fn take_run_if(
+        &mut self,
+        wanted: &Wanted,
+        owner: u16,
+        may: impl FnOnce(&Run) -> bool,
+    ) -> Option<Run> {
         let wanted = wanted.aligned();
-        let run = self.find_run(&wanted)?;
+        let run = self.find_run(&wanted).filter(may)?;
         self.take_found(&run, &wanted, owner);
         Some(run)
     }
@@ -173,8 +183,18 @@ impl Buddy<'_> {
     /// [`take_run`](Buddy::take_run) whatever part of it is absent, and however many blocks have to be
     /// looked at: if there is a place for it, it is found.
     pub fn take_any_run(&mut self, wanted: &Wanted, owner: u16) -> Option<Run> {
+        self.take_any_run_if(wanted, owner, |_| true)
+    }
+
+    /// [`take_any_run`](Buddy::take_any_run), if `may` says of the run that is found that it may be taken.
+    pub fn take_any_run_if(
+        &mut self,
+        wanted: &Wanted,
+        owner: u16,
+        may: impl FnOnce(&Run) -> bool,
+    ) -> Option<Run> {
         let wanted = wanted.aligned();
-        let run = self.find_any_run(&wanted)?;
+        let run = self.find_any_run(&wanted).filter(may)?;
         self.take_found(&run, &wanted, owner);
         Some(run)
     }

@@ -22,10 +22,6 @@ impl Inner {
         let fitting = u64::from(managed).next_multiple_of(size) + size;
         let step = (self.settings.growth >> self.frame_shift) as u64;
         let end = fitting.max(u64::from(managed) + step).min(u64::from(self.capacity));
-        // What the system refuses is not there.
-        if self.open(u32::try_from(end).unwrap_or(0)).is_err() {
-            return 0;
-        }
         let count = u32::try_from(end - u64::from(managed)).unwrap_or(0);
         buddy.extend(count, State::ZeroAbsent, now())
     }
@@ -126,6 +122,12 @@ impl Inner {
             buddy.take_absent(order, owner)
         });
         let Some((index, order)) = taken else { return Err(Some(guard)) };
+        // What is in flight is open: a forked child finds it so.
+        if self.open(index, index + (1 << order)).is_err() {
+            let landed = guard.buddy().land(index, order, State::ZeroAbsent, now());
+            debug_assert!(landed.is_ok(), "block in flight {index}: {landed:?}");
+            return Err(Some(guard));
+        }
         drop(guard);
         let length = self.bytes(order);
         // SAFETY: in flight, so nobody else uses it, and whole pages of this mapping.

@@ -147,6 +147,8 @@ impl Inner {
         // Absent memory is handed out as a block, to be cut down when it is there (`populate`).
         let order = order.max(wanted.alignment.ilog2());
         let states = State::resident(wanted.zeroed);
+        // Before it is taken: what the system brings with a run counts as there from then on.
+        let opens = |run: &Run| self.open(run.absent.0, run.absent.1).is_ok();
         let held = |buddy: &mut Buddy<'_>| {
             let block = block.then(|| {
                 states
@@ -156,13 +158,13 @@ impl Inner {
             let absent = State::ZeroAbsent;
             block
                 .flatten()
-                .or_else(|| Some(Found::Run(buddy.take_run(wanted, owner)?)))
+                .or_else(|| Some(Found::Run(buddy.take_run_if(wanted, owner, opens)?)))
                 // In portions, and in smaller ones where there are no larger ones.
                 .or_else(|| {
                     Some(Found::Whole(buddy.take(self.around(order), absent, owner)?, absent))
                 })
                 .or_else(|| Some(Found::Whole(buddy.take(order, absent, owner)?, absent)))
-                .or_else(|| Some(Found::Run(buddy.take_any_run(wanted, owner)?)))
+                .or_else(|| Some(Found::Run(buddy.take_any_run_if(wanted, owner, opens)?)))
         };
         if let Some(found) = held(&mut buddy) {
             return Some(found);
@@ -221,8 +223,8 @@ impl Inner {
         self.release_after_hand_out(guard);
         if absent.0 < absent.1 && self.fault_in(absent.0, absent.1 - absent.0).is_err() {
             let mut guard = self.lock()?;
-            let parts = (wanted, frames);
-            let undone = guard.buddy().shorten(index, parts, State::Dirty, owner, now());
+            let (parts, state) = ((wanted, frames), self.vacate(index + frames, end, State::Dirty));
+            let undone = guard.buddy().shorten(index, parts, state, owner, now());
             drop(guard);
             undone.map_err(wrong)?;
             return Ok(false);
@@ -269,9 +271,10 @@ impl Inner {
         let (from, end) = run.absent;
         let populated = if from == end { Ok(()) } else { self.fault_in(from, end - from) };
         if populated.is_err() {
+            let state = self.vacate(run.first, run.first + frames, run.state);
             let mut guard = self.lock()?;
             let owner = self.owner();
-            let freed = guard.buddy().free_run(run.first, frames, run.state, owner, now());
+            let freed = guard.buddy().free_run(run.first, frames, state, owner, now());
             drop(guard);
             freed.map_err(|why| self.free_error(run.first, order_for(frames), why))?;
         }
@@ -280,13 +283,15 @@ impl Inner {
 
     /// Makes frames just taken resident, but for those where that is left to the touch.
     fn fault_in(&self, index: u32, frames: u32) -> Result<(), PoolError> {
+        let bytes = (frames as usize) << self.frame_shift;
+        let refused =
+            |errno: rustix::io::Errno| PoolError::NoMemory { bytes, source: errno.into() };
+        self.open(index, index + frames).map_err(refused)?;
         if self.settings.fault_on_touch {
             return Ok(());
         }
-        let bytes = (frames as usize) << self.frame_shift;
         // SAFETY: just taken: mapped, and nobody else's.
-        let populated = unsafe { os::populate(self.address(index), bytes) };
-        populated.map_err(|errno| PoolError::NoMemory { bytes, source: errno.into() })?;
+        unsafe { os::populate(self.address(index), bytes) }.map_err(refused)?;
         add(&self.control().events.populated, bytes as u64);
         Ok(())
     }

@@ -59,6 +59,7 @@ impl Inner {
             let mut guard = self.lock_to_land()?;
             self.count_broken(&mut guard, index, order);
             let landed = guard.buddy().land(index, order, State::ZeroAbsent, now());
+            self.close_absent(&guard.buddy(), index);
             add(&self.control().events.trimmed, length as u64);
             drop(guard);
             landed.map_err(|why| self.free_error(index, order, why))?;
@@ -139,6 +140,7 @@ impl Inner {
             add(&self.control().events.trimmed, length as u64);
         }
         let landed = guard.buddy().land(index, order, state, now());
+        self.close_absent(&guard.buddy(), index);
         drop(guard);
         debug_assert!(landed.is_ok(), "block in flight {index}: {landed:?}");
         if discarded.is_ok() { Ok(length) } else { Err(None) }

@@ -10,6 +10,8 @@ pub enum Call {
     Map,
     /// Making memory of address space.
     Open,
+    /// Making address space of memory.
+    Close,
     /// Giving pages back.
     Discard,
     /// Populating pages.
@@ -26,7 +28,7 @@ pub enum Call {
     Land,
 }
 
-const CALLS: usize = 9;
+const CALLS: usize = 10;
 static LEFT: [AtomicU32; CALLS] = [const { AtomicU32::new(0) }; CALLS];
 static ANSWER: [AtomicI32; CALLS] = [const { AtomicI32::new(0) }; CALLS];
 

@@ -101,17 +101,16 @@ impl Pool {
             frames: metadata.start().wrapping_add(inner::control_bytes()).cast::<Frame>(),
             base: data.start(),
             capacity: u32::try_from(frames).map_err(|_| too_many())?,
-            opened: if explicit { u32::MAX } else { 0 },
             mappings: std::vec![data, metadata],
         };
-        Pool::finish(builder, places, (huge, trim_unit), leased, notes)
+        Pool::finish(builder, places, (huge, trim_unit), (explicit, leased), notes)
     }
 
     fn finish(
         builder: Builder,
         places: Places,
         (huge, trim_unit): (bool, usize),
-        leased: bool,
+        (explicit, leased): (bool, bool),
         notes: Vec<Note>,
     ) -> Result<Pool, PoolError> {
         let method = match &builder.engine {
@@ -145,6 +144,8 @@ impl Pool {
             waits: builder.waits,
             ahead: builder.ahead,
             leased,
+            closes: !explicit,
+            numa_node: builder.numa_node,
             small,
             fault_on_touch: stands_in && trim_unit == page && !leased,
             huge_order: if huge {
@@ -181,7 +182,7 @@ impl Pool {
         }
         let frames = (bytes.div_ceil(1 << inner.frame_shift)).min(inner.capacity as usize);
         let share = frames.div_ceil(threads);
-        let opened = inner.open(frames as u32);
+        let opened = inner.open(0, frames as u32);
         opened.map_err(PoolError::system("making the pool's first memory"))?;
         let populate = |thread: usize| {
             let first = (thread * share).min(frames);
