@@ -312,11 +312,12 @@ impl Pool {
     /// # Errors
     /// As [`alloc`](Pool::alloc).
     pub(crate) fn roomy_run_raw(&self, wanted: u32) -> Result<NonNull<u8>, PoolError> {
-        let roomy = wanted.saturating_add(wanted / 4);
-        if let Ok(run) = self.alloc_run_raw(roomy) {
-            let index = self.index(run, order_for(roomy))?;
-            self.inner.resize(index, roomy, wanted)?;
-            return Ok(run);
+        for roomy in [wanted, wanted / 4].map(|more| wanted.saturating_add(more)) {
+            if let Ok(run) = self.alloc_run_raw(roomy) {
+                let index = self.index(run, order_for(roomy))?;
+                self.inner.resize(index, roomy, wanted)?;
+                return Ok(run);
+            }
         }
         self.alloc_run_raw(wanted)
     }
