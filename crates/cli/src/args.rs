@@ -368,7 +368,7 @@ pub struct Compare {
     /// The one in question
     pub new: PathBuf,
     /// How often each of the two builds is launched
-    #[arg(long, value_name = "N", default_value_t = 30, requires = "command", value_parser = clap::value_parser!(u32).range(cachewise_experiments::launches::LEAST as i64..=1000))]
+    #[arg(long, value_name = "N", default_value_t = 40, requires = "command", value_parser = clap::value_parser!(u32).range(cachewise_experiments::launches::LEAST as i64..=1000))]
     pub launches: u32,
     /// Differences up to this many per cent are of no interest
     #[arg(long, value_name = "PERCENT", value_parser = percent, allow_negative_numbers = true, default_value = "2")]

@@ -118,8 +118,7 @@ fn equal_times_favour_nobody() {
             ["no longer true", "Yes: ", "No: ", "does NOT", " longer", " slower than", " pays from"]
         {
             assert!(
-                others
-                    || said.iter().all(|text| !text.replace("no slower than", "").contains(shown)),
+                others || said.iter().all(|text| !text.contains(shown)),
                 "{experiment}: {said:?}"
             );
         }

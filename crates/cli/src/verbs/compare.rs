@@ -118,7 +118,7 @@ fn closing(found: &Comparison, old: &Record, new: &Record) -> Closing {
         Outcome::CannotTell => (
             Answer::CannotTell,
             "`cachewise compare OLD-PROGRAM NEW-PROGRAM -- run EXPERIMENT` launches two builds in \
-             turns; `cachewise run EXPERIMENT --launches 30` makes a record that can be compared",
+             turns; `cachewise run EXPERIMENT --launches 40` makes a record that can be compared",
         ),
     };
     let mut trust = Trust::default();

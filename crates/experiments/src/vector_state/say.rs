@@ -54,7 +54,7 @@ fn after(rows: &[Row]) -> Vec<String> {
         } else if ratio.high > CLOCK {
             format!("cannot be told from that after {reference}")
         } else {
-            format!("is no slower than after {reference}")
+            format!("is as fast as after {reference}")
         };
         let (low, high) = (ratio.low, ratio.high);
         Some(format!("Integer work after {} {says} ({low:.3} .. {high:.3})", row.candidate))
