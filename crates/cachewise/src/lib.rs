@@ -91,7 +91,7 @@ pub use ops::{
 };
 #[cfg(all(feature = "os", target_os = "linux"))]
 #[doc(hidden)]
-pub use os::{uncancelled, write as write_quietly};
+pub use os::{Place, next_definitions, overflow, place, uncancelled, write as write_quietly};
 pub use reuse::Reuse;
 pub use shipped::{ShippedProfile, Unfit, shipped_profile};
 #[cfg(feature = "std")]

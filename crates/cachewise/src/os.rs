@@ -6,11 +6,39 @@
 
 mod symbols;
 
-pub(crate) use symbols::next_definitions;
+pub use symbols::{Place, next_definitions, place};
 
 use core::ffi::{CStr, c_char, c_int, c_long};
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use core::{fmt, ptr, slice};
+
+/// Ends the program, with glibc's word for an overflow where the C library is glibc: programs of others load
+/// libraries of this one, too.
+#[cfg(target_arch = "x86_64")]
+#[unsafe(naked)]
+pub extern "C" fn overflow() -> ! {
+    core::arch::naked_asm!(
+        ".weak __chk_fail",
+        "mov rax, qword ptr [rip + __chk_fail@GOTPCREL]",
+        "test rax, rax",
+        "jz 2f",
+        "jmp rax",
+        "2:",
+        "ud2",
+    )
+}
+
+/// Ends the program.
+#[cfg(not(target_arch = "x86_64"))]
+pub extern "C" fn overflow() -> ! {
+    #[link(name = "c")]
+    unsafe extern "C" {
+        /// glibc's `*** buffer overflow detected ***: terminated`.
+        fn __chk_fail() -> !;
+    }
+    // SAFETY: always callable; does not return.
+    unsafe { __chk_fail() }
+}
 
 /// An `errno` value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -23,8 +23,9 @@ impl Next {
         if !known.is_null() {
             return known;
         }
-        // SAFETY: the name ends in NUL. glibc's `dlsym` takes memory only where there is no such name.
-        let found = unsafe { libc::dlsym(libc::RTLD_NEXT, self.1.as_ptr()) };
+        // Not by `dlsym`, which glibc moved from one library to another.
+        let found = cachewise::next_definitions([self.1], ptr::from_ref(self).addr());
+        let found = found.map_or(ptr::null_mut(), |[next]| next.cast());
         self.0.store(found, Relaxed);
         found
     }

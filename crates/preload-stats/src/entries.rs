@@ -7,12 +7,6 @@
 use crate::statistics::{self, LARGE, Operation, Site};
 use cachewise::raw;
 
-#[link(name = "c")]
-unsafe extern "C" {
-    /// glibc's `*** buffer overflow detected ***: terminated`.
-    fn __chk_fail() -> !;
-}
-
 fn count(operation: Operation, n: usize, site: Site) {
     statistics::count(operation, n);
     if n >= LARGE {
@@ -92,8 +86,7 @@ macro_rules! checked {
         /// As the unchecked form.
         unsafe extern "C" fn $name($($argument: $type,)* room: usize, site: Site) -> *mut u8 {
             if room < $n {
-                // SAFETY: always callable; does not return.
-                unsafe { __chk_fail() };
+                cachewise::overflow();
             }
             // SAFETY: the caller's promise.
             unsafe { $target($($argument,)* site) }

@@ -1,7 +1,7 @@
 //! What statistics ask of Linux, by system call: nothing here allocates or takes a
 //! lock.
 
-use core::ffi::{CStr, c_char, c_int, c_long, c_void};
+use core::ffi::{CStr, c_int, c_long};
 use core::{fmt, ptr, slice};
 
 /// Ends the program; what a panic does, where no standard library has a say in it.
@@ -136,6 +136,44 @@ pub(crate) fn duplicate(file: c_int, least: c_int) -> Result<c_int, Failed> {
     checked(made).map(|file| file as c_int)
 }
 
+/// Runs `body`, in which a limit on the size of files is an error and no signal: what is not counted must
+/// not end the program.
+pub(crate) fn without_size_signal<T>(body: impl FnOnce() -> T) -> T {
+    let signal = 1u64 << (libc::SIGXFSZ - 1);
+    let (bytes, mut before) = (size_of::<u64>(), 0u64);
+    // SAFETY: two sets of signals of the size that is said, the second writable.
+    unsafe {
+        libc::syscall(
+            libc::SYS_rt_sigprocmask,
+            libc::SIG_BLOCK,
+            &raw const signal,
+            &raw mut before,
+            bytes,
+        )
+    };
+    let result = body();
+    if before & signal == 0 {
+        let now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+        let nothing = ptr::null_mut::<libc::siginfo_t>();
+        // SAFETY: a set as above, no place for what is told, and a time.
+        unsafe {
+            libc::syscall(
+                libc::SYS_rt_sigtimedwait,
+                &raw const signal,
+                nothing,
+                &raw const now,
+                bytes,
+            )
+        };
+    }
+    let none = ptr::null_mut::<u64>();
+    // SAFETY: as the first.
+    unsafe {
+        libc::syscall(libc::SYS_rt_sigprocmask, libc::SIG_SETMASK, &raw const before, none, bytes)
+    };
+    result
+}
+
 /// Writes all of it, in one call if the system takes it so.
 pub(crate) fn write_all(file: c_int, mut text: &[u8]) -> Result<(), Failed> {
     while !text.is_empty() {
@@ -157,7 +195,7 @@ pub(crate) fn close(file: c_int) {
 pub(crate) fn identity(file: c_int) -> u64 {
     let mut status = core::mem::MaybeUninit::<libc::stat>::zeroed();
     // SAFETY: `status` is writable for a stat.
-    if unsafe { libc::fstat(file, status.as_mut_ptr()) } != 0 {
+    if unsafe { libc::syscall(libc::SYS_fstat, file, status.as_mut_ptr()) } != 0 {
         return 0;
     }
     // SAFETY: all zero is a stat, and fstat succeeded.
@@ -187,59 +225,4 @@ pub(crate) fn pages_of_each_process(length: usize) -> Option<*mut u8> {
 pub(crate) fn buffer(length: usize) -> Option<&'static mut [u8]> {
     // SAFETY: `pages` gave that many zeroed bytes, and nobody else has them.
     pages(length).map(|start| unsafe { slice::from_raw_parts_mut(start, length) })
-}
-
-/// What the dynamic linker knows about an address.
-pub(crate) struct Place {
-    /// The module's file; none is the program's own.
-    pub(crate) module: Option<&'static CStr>,
-    /// The address as the file counts, which is what `addr2line` takes.
-    pub(crate) offset: usize,
-    pub(crate) symbol: Option<(&'static CStr, usize)>,
-}
-
-/// The public beginning of `struct link_map`.
-#[repr(C)]
-struct LinkMap {
-    address: usize,
-    name: *const c_char,
-}
-
-/// The module and symbol that an address lies in. Takes the dynamic linker's lock: at exit
-/// only.
-pub(crate) fn place(address: usize) -> Option<Place> {
-    let text = |name: *const c_char| {
-        // SAFETY: dladdr's promise: a string that ends in NUL and lives as long as the module.
-        (!name.is_null()).then(|| unsafe { CStr::from_ptr(name) })
-    };
-    let mut found = core::mem::MaybeUninit::<libc::Dl_info>::zeroed();
-    let mut map: *mut c_void = ptr::null_mut();
-    // SAFETY: `found` is writable for a Dl_info and `map` for a pointer; any address may be asked
-    // about.
-    let known =
-        unsafe { dladdr1(address as *const c_void, found.as_mut_ptr(), &mut map, RTLD_DL_LINKMAP) };
-    // SAFETY: null, or the dynamic linker's for a module that is loaded.
-    let map = unsafe { map.cast::<LinkMap>().as_ref() };
-    let map = map.filter(|_| known != 0)?;
-    // SAFETY: all zero is a Dl_info, and dladdr1 succeeded.
-    let found = unsafe { found.assume_init() };
-    Some(Place {
-        // What it has of the program itself is how it was called, and a server may have changed
-        // that.
-        module: text(map.name).filter(|name| !name.is_empty()),
-        offset: address.wrapping_sub(map.address),
-        symbol: text(found.dli_sname)
-            .map(|name| (name, address.wrapping_sub(found.dli_saddr as usize))),
-    })
-}
-
-const RTLD_DL_LINKMAP: c_int = 2;
-
-unsafe extern "C" {
-    fn dladdr1(
-        address: *const c_void,
-        found: *mut libc::Dl_info,
-        extra: *mut *mut c_void,
-        flags: c_int,
-    ) -> c_int;
 }

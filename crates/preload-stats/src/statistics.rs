@@ -214,13 +214,13 @@ pub(crate) fn finish() {
     let is_stderr = |file: &i32| was != 0 && os::identity(*file) == was;
     if file.is_null() {
         if let Some(file) = [libc::STDERR_FILENO, KEPT.load(Relaxed)].into_iter().find(is_stderr) {
-            let _ = os::write_all(file, text.written());
+            let _ = os::without_size_signal(|| os::write_all(file, text.written()));
         }
     } else {
         // SAFETY: `prepare` stored a path that ends in NUL, in pages that are never given back.
         let path = unsafe { CStr::from_ptr(file.cast()) };
         let written = os::open_to_append(path).and_then(|file| {
-            let written = os::write_all(file, text.written());
+            let written = os::without_size_signal(|| os::write_all(file, text.written()));
             os::close(file);
             written
         });
@@ -371,7 +371,7 @@ struct At(usize);
 
 impl fmt::Display for At {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Some(place) = os::place(self.0) else { return write!(f, "{:#x}", self.0) };
+        let Some(place) = cachewise::place(self.0) else { return write!(f, "{:#x}", self.0) };
         match place.module {
             Some(module) => Shown(module).fmt(f)?,
             None => {

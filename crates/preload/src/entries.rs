@@ -13,13 +13,6 @@
 /// Up to here the library loads everything before it stores anything, whatever the operation.
 const SMALL: usize = 128;
 
-#[cfg(not(target_arch = "x86_64"))]
-#[link(name = "c")]
-unsafe extern "C" {
-    /// glibc's `*** buffer overflow detected ***: terminated`.
-    fn __chk_fail() -> !;
-}
-
 /// What the functions do, for entries that are not a jump into `cachewise::raw`.
 pub(crate) mod plain {
     use super::SMALL;
@@ -64,29 +57,6 @@ pub(crate) mod plain {
             unsafe { raw::fill(dst, byte, n) }
         }
     }
-
-    /// Ends the program, with glibc's word where the C library is glibc: programs of others load this
-    /// library too.
-    #[cfg(target_arch = "x86_64")]
-    #[unsafe(naked)]
-    pub(crate) extern "C" fn overflow() -> ! {
-        core::arch::naked_asm!(
-            ".weak __chk_fail",
-            "mov rax, qword ptr [rip + __chk_fail@GOTPCREL]",
-            "test rax, rax",
-            "jz 2f",
-            "jmp rax",
-            "2:",
-            "ud2",
-        )
-    }
-
-    /// Ends the program.
-    #[cfg(not(target_arch = "x86_64"))]
-    pub(crate) extern "C" fn overflow() -> ! {
-        // SAFETY: always callable; does not return.
-        unsafe { super::__chk_fail() }
-    }
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -114,7 +84,7 @@ mod exported {
                 "jmp {overflow}",
                 ".p2align 4", // the section's alignment, and so the first instruction's
                 target = sym $target,
-                overflow = sym plain::overflow,
+                overflow = sym cachewise::overflow,
             )
         };
     }
@@ -352,7 +322,7 @@ mod exported {
             #[unsafe(no_mangle)]
             pub unsafe extern "C" fn $name($($argument: $type,)* room: usize) $(-> $result)? {
                 if room < $n {
-                    plain::overflow();
+                    cachewise::overflow();
                 }
                 // SAFETY: the caller's promise is the callee's.
                 let _result = unsafe { $target($($argument),*) };

@@ -14,10 +14,8 @@ use libc::{Elf64_Phdr as Header, Elf64_Sym as Symbol};
 
 /// The addresses of these functions' next definitions behind the object that `own` lies in; from
 /// the first object on where there is none behind. All or nothing.
-pub(crate) fn next_definitions<const N: usize>(
-    names: [&CStr; N],
-    own: usize,
-) -> Option<[*mut (); N]> {
+#[must_use]
+pub fn next_definitions<const N: usize>(names: [&CStr; N], own: usize) -> Option<[*mut (); N]> {
     let mut search =
         Search { names, own, passed: false, before: [null_mut(); N], after: [null_mut(); N] };
     // SAFETY: `visit` is called with the same pointer while this call lasts, and nobody else has it.
@@ -29,6 +27,52 @@ pub(crate) fn next_definitions<const N: usize>(
         }
     }
     (search.passed && found.iter().all(|address| !address.is_null())).then_some(found)
+}
+
+/// What an address lies in.
+#[derive(Debug)]
+pub struct Place {
+    /// The module's file, as long as it is loaded; none is the program's own.
+    pub module: Option<&'static CStr>,
+    /// The address as the file counts, which is what `addr2line` takes.
+    pub offset: usize,
+    /// The function, as long as its module is loaded, and how far behind its start the address is.
+    pub symbol: Option<(&'static CStr, usize)>,
+}
+
+/// The module and the function that an address lies in, as `dladdr1` has them, which glibc moved from one library to
+/// another.
+#[must_use]
+pub fn place(address: usize) -> Option<Place> {
+    let mut search = (address, None);
+    // SAFETY: `visit_place` is called with the same pointer while this call lasts, and nobody else has it.
+    unsafe { libc::dl_iterate_phdr(Some(visit_place), (&raw mut search).cast()) };
+    search.1
+}
+
+unsafe extern "C" fn visit_place(
+    info: *mut libc::dl_phdr_info,
+    _: usize,
+    search: *mut c_void,
+) -> c_int {
+    // SAFETY: `place` passed its own, and waits.
+    let (address, found) = unsafe { &mut *search.cast::<(usize, Option<Place>)>() };
+    // SAFETY: the dynamic linker's promise for the duration of this call.
+    let info = unsafe { &*info };
+    let object = Object::new(info);
+    if !object.holds(*address, 1) {
+        return 0;
+    }
+    let module = (!info.dlpi_name.is_null()).then(|| {
+        // SAFETY: the dynamic linker's: ends in NUL, and lives as long as the module.
+        unsafe { CStr::from_ptr(info.dlpi_name) }
+    });
+    *found = Some(Place {
+        module: module.filter(|name| !name.is_empty()),
+        offset: address.wrapping_sub(object.base),
+        symbol: object.symbols().and_then(|symbols| symbols.around(*address)),
+    });
+    1
 }
 
 struct Search<'n, const N: usize> {
@@ -173,6 +217,34 @@ impl Symbols<'_> {
             }
             symbol += 1;
         }
+    }
+
+    /// The defined symbol that holds an address, and how far behind its start that is.
+    fn around(&self, address: usize) -> Option<(&'static CStr, usize)> {
+        let [buckets, first, bloom_words, _] = self.object.read::<[u32; 4]>(self.hash)?;
+        let bucket = self.hash + size_of::<[u32; 4]>() + bloom_words as usize * size_of::<usize>();
+        let chain = bucket + buckets as usize * size_of::<u32>();
+        let word =
+            |start: usize, at: u32| self.object.read::<u32>(start + at as usize * size_of::<u32>());
+        // Symbols are in the order of their buckets, and the last chain ends with the table.
+        let starts = (0..buckets).filter_map(|at| word(bucket, at));
+        let mut end = starts.max().filter(|last| *last >= first)?;
+        while word(chain, end - first)? & 1 == 0 {
+            end += 1;
+        }
+        let symbols = (first..=end).filter_map(|at| {
+            let symbol =
+                self.object.read::<Symbol>(self.table + at as usize * size_of::<Symbol>())?;
+            let start = self.object.base.wrapping_add(symbol.st_value as usize);
+            let behind = address.checked_sub(start)?;
+            let is_inside = behind < symbol.st_size as usize;
+            (symbol.st_shndx != 0 && is_inside).then_some((behind, symbol.st_name))
+        });
+        let (behind, name) = symbols.min_by_key(|(behind, _)| *behind)?;
+        let name = self.strings + name as usize;
+        self.object.read::<u8>(name)?;
+        // SAFETY: in the module's string table, which ends in NUL and lives as long as the module.
+        Some((unsafe { CStr::from_ptr(name as *const _) }, behind))
     }
 
     fn function(&self, at: u32, name: &CStr) -> Option<*mut ()> {

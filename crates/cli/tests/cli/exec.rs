@@ -138,7 +138,7 @@ fn statistics_leave_no_file_and_change_no_status() {
     killed.arg("kill -9 $PPID").env("TMPDIR", &temporary);
     assert_eq!(said(&mut killed).status, None, "it was killed");
     let mut limited = asked_beside("exec --stats -- sh -c");
-    limited.arg("exit 3").env("TMPDIR", &temporary);
+    limited.arg("ls / >/dev/null && exit 3").env("TMPDIR", &temporary);
     let limit = || {
         let none = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
         // SAFETY: `none` is readable.
