@@ -9,6 +9,7 @@ use std::io::ErrorKind;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::{Mutex, PoisonError};
 
 /// Where things go.
 #[derive(Debug, clap::Args)]
@@ -22,7 +23,29 @@ pub struct Install {
     /// Put the tree under this directory instead, as packagers do; no file names it
     #[arg(long, value_name = "DIR")]
     pub(crate) destdir: Option<PathBuf>,
+    /// Remove what was installed there
+    #[arg(long)]
+    pub(crate) uninstall: bool,
 }
+
+impl Install {
+    /// Where a file of the tree is put.
+    fn staged(&self, path: &Path) -> PathBuf {
+        match &self.destdir {
+            // An absolute path joined would replace the directory.
+            Some(root) => root.join(path.strip_prefix("/").unwrap_or(path)),
+            None => path.to_path_buf(),
+        }
+    }
+
+    /// The list of what was installed.
+    fn list(&self) -> PathBuf {
+        self.staged(&self.prefix.join("share/cachewise/installed"))
+    }
+}
+
+/// What was put where it belongs.
+static PLACED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
 /// What is exported, for the static library, which has no list of its own.
 const EXPORTED: &str = "cw_*";
@@ -32,10 +55,36 @@ pub fn run(args: &Install) -> Result<()> {
     let prefix = &args.prefix;
     let found = prefix.display();
     ensure!(prefix.is_absolute(), "--prefix: found {found}, accepted an absolute path");
+    if args.uninstall {
+        return removed(args);
+    }
     for package in PACKAGES {
         built(package)?;
     }
-    placed(args, &release()?)
+    placed(args, &release()?)?;
+    let list = args.list();
+    fs::create_dir_all(list.parent().context("a folder")?)?;
+    let placed = PLACED.lock().unwrap_or_else(PoisonError::into_inner);
+    let lines: String = placed.iter().map(|path| format!("{}\n", path.display())).collect();
+    put(&list, |new| fs::write(new, lines.as_bytes()))
+}
+
+/// Removes what the list names, then the list.
+fn removed(args: &Install) -> Result<()> {
+    let list = args.list();
+    let named = fs::read_to_string(&list).context("nothing is known to be installed there")?;
+    for file in named.lines().map(Path::new).chain([list.as_path()]) {
+        match fs::remove_file(file) {
+            Ok(()) => println!("{}", file.display()),
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(error) => return Err(error.into()),
+        }
+        // Where nothing else is: the folders of this library alone.
+        if let Some(own) = file.parent().filter(|folder| folder.ends_with("cachewise")) {
+            let _ = fs::remove_dir(own);
+        }
+    }
+    Ok(())
 }
 
 /// What is installed comes from these. Each is built by itself, so that none has another's features.
@@ -51,11 +100,7 @@ pub(crate) const PACKAGES: [&str; 5] = [
 pub(crate) fn placed(args: &Install, release: &Path) -> Result<()> {
     let prefix = &args.prefix;
     let libdir = prefix.join(&args.libdir);
-    let staged = |path: &Path| match &args.destdir {
-        // An absolute path joined would replace the directory.
-        Some(root) => root.join(path.strip_prefix("/").unwrap_or(path)),
-        None => path.to_path_buf(),
-    };
+    let staged = |path: &Path| args.staged(path);
     let (libraries, headers) = (staged(&libdir), staged(&prefix.join("include")));
     let (programs, manual) = (staged(&prefix.join("bin")), staged(&prefix.join("share/man/man1")));
     let (pkgconfig, cmake) = (libraries.join("pkgconfig"), libraries.join("cmake/cachewise"));
@@ -225,12 +270,30 @@ fn put(to: &Path, make: impl FnOnce(&Path) -> std::io::Result<()>) -> Result<()>
     make(Path::new(&new))?;
     fs::rename(&new, to)?;
     println!("{}", to.display());
+    PLACED.lock().unwrap_or_else(PoisonError::into_inner).push(to.to_path_buf());
     Ok(())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_was_installed_is_removed_and_nothing_else() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let prefix = folder.path().to_path_buf();
+        let args = Install { prefix, libdir: "lib".into(), destdir: None, uninstall: true };
+        assert!(run(&args).is_err(), "nothing was installed");
+        let [ours, gone, theirs] =
+            ["bin/ours", "bin/gone", "bin/theirs"].map(|file| folder.path().join(file));
+        for file in [&ours, &theirs, &args.list()] {
+            fs::create_dir_all(file.parent().expect("a folder")).expect("made");
+            fs::write(file, format!("{}\n{}\n", ours.display(), gone.display())).expect("written");
+        }
+        run(&args).expect("removed");
+        assert!(!ours.exists() && theirs.exists());
+        assert!(!args.list().exists() && !folder.path().join("share/cachewise").exists());
+    }
 
     #[test]
     fn what_a_header_declares_is_kept_in_the_static_library() {

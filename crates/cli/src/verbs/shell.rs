@@ -3,9 +3,12 @@
 use crate::args::{Cli, Shell};
 use crate::{output, status};
 use anyhow::Context;
+use cachewise::Reuse;
 use cachewise_experiments::registry::ALL as EXPERIMENTS;
+use cachewise_kernels::Operation;
+use cachewise_measure::Level;
 use clap::builder::PossibleValuesParser;
-use clap::{Command, CommandFactory as _};
+use clap::{Arg, Command, CommandFactory as _};
 use std::path::Path;
 
 pub fn completions(shell: Shell) -> anyhow::Result<u8> {
@@ -15,12 +18,7 @@ pub fn completions(shell: Shell) -> anyhow::Result<u8> {
         Shell::Fish => clap_complete::Shell::Fish,
     };
     let mut bytes = Vec::new();
-    let names = EXPERIMENTS.iter().map(|experiment| experiment.name);
-    let experiments = PossibleValuesParser::new(names.collect::<Vec<_>>());
-    let mut command = shown(&Cli::command()).mut_subcommand("run", |run| {
-        run.mut_arg("experiment", |name| name.value_parser(experiments))
-    });
-    clap_complete::generate(shell, &mut command, "cachewise", &mut bytes);
+    clap_complete::generate(shell, &mut shown(&Cli::command()), "cachewise", &mut bytes);
     output::print(&String::from_utf8_lossy(&bytes))?;
     Ok(status::OK)
 }
@@ -33,7 +31,19 @@ fn shown(command: &Command) -> Command {
     let name: &'static str = command.get_name().to_owned().leak();
     let shown = Command::new(name).version(env!("CARGO_PKG_VERSION"));
     let shown = shown.about(command.get_about().cloned().unwrap_or_default());
-    shown.args(arguments.cloned()).subcommands(verbs.map(self::shown))
+    shown.args(arguments.cloned().map(valued)).subcommands(verbs.map(self::shown))
+}
+
+/// An argument whose values are names, with these.
+fn valued(argument: Arg) -> Arg {
+    let names: Vec<&'static str> = match argument.get_id().as_str() {
+        "experiment" => EXPERIMENTS.iter().map(|experiment| experiment.name).collect(),
+        "op" => Operation::ALL.iter().map(|operation| operation.name()).collect(),
+        "residency" => Level::ALL.iter().map(|level| level.name()).collect(),
+        "reuse" => Reuse::ALL.iter().map(|reuse| reuse.name()).collect(),
+        _ => return argument,
+    };
+    argument.value_parser(PossibleValuesParser::new(names))
 }
 
 /// Prints the manual page, or writes one per verb.

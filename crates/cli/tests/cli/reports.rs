@@ -345,12 +345,19 @@ fn shells_and_man_know_every_verb() {
     }
     let pages = folder.names();
     assert!(!pages.contains(&"cachewise-helper.1".to_owned()), "hidden verbs have no page");
-    // Bash takes its completions, and completes a flag.
-    let script = format!(
-        "source <({} completions bash); COMP_WORDS=(cachewise compare --marg); COMP_CWORD=2; \
-         _cachewise cachewise --marg compare; echo \"${{COMPREPLY[@]}}\"",
-        env!("CARGO_BIN_EXE_cachewise")
-    );
-    let completed = said(Command::new("bash").args(["-c", &script]));
-    assert_eq!(completed.out.trim(), "--margin", "{completed:?}");
+    // Bash takes its completions, and completes a flag and a value.
+    for (words, at, word, before, completed) in [
+        ("compare --marg", 2, "--marg", "compare", "--margin"),
+        ("explain --op mo", 3, "mo", "--op", "move"),
+        ("run --residency DR", 3, "DR", "--residency", "DRAM"),
+        ("explain --reuse ne", 3, "ne", "--reuse", "never"),
+    ] {
+        let script = format!(
+            "source <({} completions bash); COMP_WORDS=(cachewise {words}); COMP_CWORD={at}; \
+             _cachewise cachewise {word} {before}; echo \"${{COMPREPLY[@]}}\"",
+            env!("CARGO_BIN_EXE_cachewise")
+        );
+        let told = said(Command::new("bash").args(["-c", &script]));
+        assert_eq!(told.out.trim(), completed, "{told:?}");
+    }
 }
