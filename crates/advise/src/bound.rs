@@ -80,7 +80,7 @@ mod tests {
 
     fn counts(blocks: Option<u64>) -> Counts {
         let key = ("copy".to_owned(), 1 << 20);
-        Counts { processes: 1, calls: [(key, (100, 100 << 20))].into(), blocks }
+        Counts { processes: 1, calls: [(key, (100, 100 << 20))].into(), blocks, left: 0 }
     }
 
     fn bound(seen: Seen, counts: Option<&Counts>) -> Bound {

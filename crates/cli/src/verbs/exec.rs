@@ -7,7 +7,6 @@ use crate::inherited;
 use crate::progress::is_ignored;
 use crate::{output, status};
 use anyhow::{Context as _, bail};
-use cachewise_advise::counts::Counts;
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
@@ -148,7 +147,8 @@ fn with_statistics(mut command: Command, program: &Path) -> anyhow::Result<u8> {
             output::tell("cachewise: no statistics: the program ended without saying any");
         }
         Ok(told) => {
-            output::tell_all(&(told.clone() + &Counts::read(&told).summary().unwrap_or_default()))
+            let sums = cachewise_advise::counts::Counts::read(&told);
+            output::tell_all(&(told + &sums.summary().unwrap_or_default()));
         }
     }
     Ok(pass_on(ended))
