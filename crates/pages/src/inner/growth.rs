@@ -26,21 +26,6 @@ impl Inner {
         buddy.extend(count, State::ZeroAbsent, now())
     }
 
-    /// Makes memory of the address space before that frame, in whole huge pages. Only under the lock, or
-    /// when nobody else has the pool.
-    pub(crate) fn open(&self, end: u32) -> rustix::io::Result<()> {
-        let opened = self.opened.load(Ordering::Relaxed);
-        if end <= opened {
-            return Ok(());
-        }
-        let end = end.next_multiple_of(1 << self.settings.huge_order).min(self.capacity);
-        let length = ((end - opened) as usize) << self.frame_shift;
-        // SAFETY: whole pages of this mapping; what is opened changes here alone.
-        unsafe { os::open(self.address(opened), length) }?;
-        self.opened.store(end, Ordering::Relaxed);
-        Ok(())
-    }
-
     /// How much free resident memory there is to be, by what is in use.
     fn mark(&self, counts: &Counts) -> u64 {
         let most = (self.settings.ahead >> self.frame_shift) as u64;
