@@ -509,6 +509,8 @@ pub enum Engine {
     Around,
     /// The CPU, in place, through the cache: for clients that trust each other
     Through,
+    /// A GPU, in place: for clients that trust each other; without one, the CPU
+    Cuda,
 }
 
 /// Run a program with memory leased from scrubd

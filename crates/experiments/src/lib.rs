@@ -70,6 +70,7 @@ pub mod verify;
 mod words;
 #[cfg(target_arch = "x86_64")]
 mod xstate;
+pub mod zeroing_engines;
 
 pub use setting::{Options, Setting};
 

@@ -5,7 +5,7 @@ use crate::experiment::Experiment;
 use crate::{
     aliasing, cached_target, compare_latency, extent, hints, matrix, page_clear, page_colour,
     page_compare, page_copy, page_fault, parallel, peers, prefault, read_batch, receive, reuse_map,
-    roofline, sticky, tcp_copies, twins, values, vector_state,
+    roofline, sticky, tcp_copies, twins, values, vector_state, zeroing_engines,
 };
 
 /// All of them, in the order `list experiments` prints them.
@@ -36,6 +36,7 @@ pub const ALL: &[Experiment] = &[
     extent::EXPERIMENT,
     page_fault::EXPERIMENT,
     prefault::EXPERIMENT,
+    zeroing_engines::EXPERIMENT,
 ];
 
 /// The experiment of that name.

@@ -47,6 +47,11 @@ pub enum EngineChoice {
     CpuThrough,
     /// The system: pages are dropped and populated anew.
     System,
+    /// A GPU's copy engine (feature `cuda`). All of the pool's capacity is made resident at once and registered
+    /// with the driver, which is loaded at run time; nothing of it goes back before the pool does, and in a
+    /// forked child the pool is closed. It has to prove what it does, as your own has to. The load does not
+    /// hold it back, since it uses no CPU. Without a device: the CPU, and a [`Note`](crate::Note).
+    Cuda,
     /// Your own engine, which has to prove what it does ([`Engine`]).
     Custom(Box<dyn Engine>),
 }

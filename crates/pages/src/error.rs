@@ -121,6 +121,8 @@ pub enum Note {
         /// Bytes that are there.
         got: usize,
     },
+    /// There is no device that could zero: the CPU does it.
+    NoDevice(std::string::String),
     /// There was no lease: the memory is the pool's own.
     NoLease(std::string::String),
     /// The scrubber's thread could not be started.
@@ -136,6 +138,7 @@ impl core::fmt::Display for Note {
             Note::NoHugeAdvice(why) => write!(f, "advice on huge pages refused: {why}"),
             Note::NoNuma { node, why } => write!(f, "not bound to NUMA node {node}: {why}"),
             Note::Prefault { asked, got } => write!(f, "prefaulted {got} of {asked} bytes"),
+            Note::NoDevice(why) => write!(f, "no device to zero with ({why}): the CPU instead"),
             Note::NoLease(why) => write!(f, "no lease ({why}): memory of its own instead"),
             Note::NoScrubber(why) => write!(f, "no scrubber thread: {why}"),
         }

@@ -129,7 +129,7 @@ pub(crate) struct Settings {
     pub(crate) closes: bool,
     /// The node that all pages are wanted on.
     pub(crate) numa_node: Option<u32>,
-    /// Whether the memory is a lease: nothing of it is returned, and a forked child has none of it.
+    /// Whether the memory is a lease, or a device's: nothing of it is returned, and a forked child has none of it.
     pub(crate) leased: bool,
     /// Whether absent memory is handed out as it is, and faulted in where it is touched. For allocators, whose
     /// callers ask for more than they use.

@@ -40,14 +40,14 @@ impl Pace {
         Pace { scrub, next: now, look: now, crowd_rest: CROWD_REST }
     }
 
-    /// What the next chunk has to wait for; `None` if it may begin.
+    /// What the next chunk has to wait for, if a CPU does it; `None` if it may begin.
     #[must_use]
-    pub fn rest(&mut self) -> Option<Rest> {
-        if os::load() > self.scrub.load {
+    pub fn rest(&mut self, uses_cpu: bool) -> Option<Rest> {
+        if uses_cpu && os::load() > self.scrub.load {
             return Some(Rest::Load(LOAD_REST));
         }
         let now = Instant::now();
-        if now >= self.look {
+        if uses_cpu && now >= self.look {
             self.look = now + CROWD_LOOK;
             // This thread is among them.
             if os::runnable().is_some_and(|running| running > self.scrub.load) {

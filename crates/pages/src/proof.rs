@@ -5,7 +5,9 @@
 //! So an engine that does nothing, or works in the wrong place, is found at once; one that leaves a hole
 //! elsewhere, at one batch in 64 (`docs/page-pool.md`).
 
-use crate::engine::Range;
+use crate::engine::{Cancelled, Engine, EngineError, Progress, Range};
+use std::boxed::Box;
+use std::time::Duration;
 
 /// Bytes that are read whole at first.
 pub(crate) const WHOLE: u64 = 64 << 20;
@@ -63,6 +65,63 @@ impl Proof {
             // SAFETY: inside the range; the caller's promise.
             is_zero(unsafe { std::slice::from_raw_parts(start, length) })
         })
+    }
+}
+
+/// An engine that is believed as far as a pool believes one, for whoever zeroes without a pool.
+#[derive(Debug)]
+pub struct Proved {
+    engine: Option<Box<dyn Engine>>,
+    proof: Proof,
+    deadline: Duration,
+}
+
+impl Proved {
+    /// Nothing proved yet. A batch may take that long.
+    #[must_use]
+    pub fn new(engine: Box<dyn Engine>, deadline: Duration) -> Proved {
+        let seed = std::ptr::from_ref(&*engine).addr() as u64;
+        Proved { engine: Some(engine), proof: Proof::new(seed), deadline }
+    }
+
+    /// Zeroes memory, and waits for it.
+    ///
+    /// # Safety
+    /// The range is resident, has a line at least, stays as it is, and nobody else uses it. After
+    /// [`EngineError::Hung`] nobody ever does.
+    ///
+    /// # Errors
+    /// The engine failed, and is no more. After [`EngineError::Lied`] nothing that it zeroed is to be believed.
+    pub unsafe fn zero(&mut self, range: Range) -> Result<(), EngineError> {
+        let engine = self.engine.as_mut().ok_or(EngineError::Unknown)?;
+        // SAFETY: the caller's promise; it is disowned below, or forgotten.
+        let told = unsafe { engine.adopt(range) };
+        // SAFETY: the caller's promise.
+        unsafe { self.proof.begin(&[range]) };
+        let ended = told.and_then(|()| {
+            // SAFETY: the caller's promise.
+            let batch = unsafe { engine.submit(&[range]) }?;
+            match engine.wait(batch, self.deadline) {
+                Progress::Done => Ok(()),
+                Progress::Fault(error) => Err(error),
+                Progress::Partial(_) | Progress::Pending => Err(EngineError::Late),
+            }
+        });
+        // SAFETY: the caller's promise, and begun with.
+        let zero = ended.and_then(|()| match unsafe { self.proof.holds(&[range]) } {
+            true => engine.disown(),
+            false => Err(EngineError::Lied),
+        });
+        if let Err(error) = zero
+            && let Some(mut engine) = self.engine.take()
+        {
+            if engine.stop(self.deadline) == Cancelled::StillRunning {
+                std::mem::forget(engine);
+                return Err(EngineError::Hung);
+            }
+            return Err(error);
+        }
+        zero
     }
 }
 

@@ -339,7 +339,8 @@ impl Worker {
 
     /// Whether load and limits allow a chunk now.
     fn may_zero(&mut self) -> Result<(), (ScrubberState, Option<Duration>)> {
-        match self.pace.rest() {
+        let uses_cpu = self.custom.as_ref().is_none_or(|engine| engine.uses_cpu());
+        match self.pace.rest(uses_cpu) {
             None => Ok(()),
             Some(Rest::Load(time)) => Err((ScrubberState::Load, Some(time))),
             Some(Rest::Limits(time)) => Err((ScrubberState::Working, Some(time))),
@@ -554,11 +555,16 @@ impl Worker {
         }
     }
 
-    /// Drops a custom engine, after which it writes nowhere, and ends all quarantines.
+    /// Drops a custom engine, after which it writes nowhere, and ends all quarantines. One that cannot be
+    /// stopped is forgotten, and they last.
     fn retire_engine(&mut self) {
-        if self.custom.take().is_some() {
-            self.release(|_| true);
+        let Some(mut engine) = self.custom.take() else { return };
+        if engine.stop(self.deadline) == Cancelled::StillRunning {
+            std::mem::forget(engine);
+            return self.withdrawn.clear();
         }
+        drop(engine);
+        self.release(|_| true);
     }
 
     /// Ends the quarantine of blocks whose batch has ended since.

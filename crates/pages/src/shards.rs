@@ -41,7 +41,7 @@ impl Builder {
     /// given back.
     ///
     /// # Errors
-    /// As [`build`](Builder::build); and 1 to [`MOST_SHARDS`] shards, with a built-in engine.
+    /// As [`build`](Builder::build); and 1 to [`MOST_SHARDS`] shards, with the CPU's engine or the system's.
     pub fn build_sharded(self, shards: usize) -> Result<Shards, PoolError> {
         let refuse = |setting, found: std::string::String, accepted: std::string::String| {
             Err(PoolError::Setting { setting, found, accepted })
@@ -57,11 +57,12 @@ impl Builder {
                 EngineChoice::CpuAround => EngineChoice::CpuAround,
                 EngineChoice::CpuThrough => EngineChoice::CpuThrough,
                 EngineChoice::System => EngineChoice::System,
-                EngineChoice::Custom(_) => {
+                other => {
+                    let custom = matches!(other, EngineChoice::Custom(_));
                     return refuse(
                         "engine of a pool in shards",
-                        "custom".into(),
-                        "a built-in one".into(),
+                        if custom { "custom" } else { "cuda" }.into(),
+                        "the CPU's or the system's".into(),
                     );
                 }
             };

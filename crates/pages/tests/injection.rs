@@ -1,6 +1,8 @@
 //! System calls that fail, and engines that fail, each in each way. One at a time: failures are
 //! injected into the whole process.
 
+#[path = "cuda/device.rs"]
+mod device;
 mod eager;
 
 use cachewise_pages::engine::faulty::{Faulty, Outcome, Script};

@@ -66,6 +66,9 @@ enum cw_error {
 #define CW_POOL_OVER_MEMORY 32u   /* accept a capacity above the memory there is */
 #define CW_POOL_ENGINE_THROUGH 64u /* the scrubber uses temporal stores, not non-temporal ones */
 #define CW_POOL_ENGINE_SYSTEM 128u /* the scrubber drops pages and has the system populate them */
+/* A GPU zeroes, whose driver is loaded at run time. The whole capacity is made resident and registered. Not with
+ * shards. Without a device the CPU zeroes, and cw_pool_message() says why. */
+#define CW_POOL_ENGINE_CUDA 256u
 /* n shards (1 to 16), each with its own lock and its part of the capacity: for many threads that
  * allocate and free small blocks all the time. No block is larger than a shard. */
 #define CW_POOL_SHARDS(n) ((unsigned)(n) << 24)

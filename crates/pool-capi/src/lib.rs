@@ -144,7 +144,9 @@ pub unsafe extern "C" fn cw_pool_create(config: *const Config, out: *mut *mut Ha
     match built {
         Ok(pool) => {
             let mut notes = pool.pools().iter().flat_map(Pool::notes);
-            if let Some(note) = notes.find(|note| matches!(note, Note::NoLease(_))) {
+            if let Some(note) =
+                notes.find(|note| matches!(note, Note::NoLease(_) | Note::NoDevice(_)))
+            {
                 told(Code::Ok, &note.to_string());
             }
             // SAFETY: as above.

@@ -39,7 +39,8 @@ const VERIFY_ABORT: c_uint = 16;
 const OVER_MEMORY: c_uint = 32;
 const ENGINE_THROUGH: c_uint = 64;
 const ENGINE_SYSTEM: c_uint = 128;
-const KNOWN: c_uint = 255 | SHARDS;
+const ENGINE_CUDA: c_uint = 256;
+const KNOWN: c_uint = 511 | SHARDS;
 /// How many shards, in five bits of the flags: the structure keeps its length.
 const SHARDS: c_uint = 0x1F00_0000;
 
@@ -117,6 +118,8 @@ impl Config {
         for (one, other, names) in [
             (BASE_PAGES, HUGETLB, "CW_POOL_BASE_PAGES and CW_POOL_HUGETLB"),
             (ENGINE_THROUGH, ENGINE_SYSTEM, "CW_POOL_ENGINE_THROUGH and CW_POOL_ENGINE_SYSTEM"),
+            (ENGINE_THROUGH, ENGINE_CUDA, "CW_POOL_ENGINE_THROUGH and CW_POOL_ENGINE_CUDA"),
+            (ENGINE_SYSTEM, ENGINE_CUDA, "CW_POOL_ENGINE_SYSTEM and CW_POOL_ENGINE_CUDA"),
         ] {
             if has(one) && has(other) {
                 return refuse(&format!("flags: found {names}, accepted one of them"));
@@ -130,6 +133,7 @@ impl Config {
         let engine = match () {
             () if has(ENGINE_THROUGH) => EngineChoice::CpuThrough,
             () if has(ENGINE_SYSTEM) => EngineChoice::System,
+            () if has(ENGINE_CUDA) => EngineChoice::Cuda,
             () => EngineChoice::CpuAround,
         };
         let verify = match (self.verify_every, has(VERIFY_ABORT)) {

@@ -207,6 +207,13 @@ impl Store {
         }
     }
 
+    /// That one is not believed to be zero. Its size, and whether a request waits for it.
+    pub fn doubt(&mut self, id: u64) -> Option<(u64, bool)> {
+        let entry = self.entries.get_mut(&id)?;
+        (entry.state, entry.user) = (State::Zeroing, None);
+        Some((entry.bytes, entry.promised.is_some()))
+    }
+
     /// Nobody waits for that one any more.
     pub fn forget_promise(&mut self, id: u64) {
         if let Some(entry) = self.entries.get_mut(&id) {

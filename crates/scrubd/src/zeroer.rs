@@ -2,12 +2,12 @@
 //! or at once with several threads where a client waits.
 
 use crate::memory::{Mapping, empty};
-use cachewise_pages::engine::{CpuEngine, EngineError, Range};
+use cachewise_pages::engine::{CpuEngine, EngineError, Proved, Range};
 use cachewise_pages::{Pace, Rest, Scrub, thread_cpu_time};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::collections::{BTreeSet, VecDeque};
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -25,13 +25,15 @@ pub enum Method {
     Around,
     /// The CPU, in place, with the kernel that the profile has for data that is read soon.
     Through,
+    /// A GPU, in place; the CPU once it has failed.
+    Cuda,
 }
 
 impl Method {
     /// Its engine; new pages are always the system's.
     fn engine(self, in_place: bool) -> CpuEngine {
         match self {
-            Method::Around if in_place => CpuEngine::around(),
+            Method::Around | Method::Cuda if in_place => CpuEngine::around(),
             Method::Through if in_place => CpuEngine::through(),
             _ => CpuEngine::populating(),
         }
@@ -110,6 +112,9 @@ struct Shared {
     zeroed: AtomicU64,
     cpu_ns: AtomicU64,
     threads: AtomicUsize,
+    /// Whether there is a device that zeroes; whether it was caught in a lie that nobody has heard of.
+    device: AtomicBool,
+    lied: AtomicBool,
 }
 
 impl Shared {
@@ -126,11 +131,16 @@ pub struct Zeroer {
 }
 
 impl Zeroer {
-    /// Starts it; `threads` zero at once where a client waits.
+    /// Starts it; `threads` zero at once where a client waits, unless there is a device.
     ///
     /// # Errors
     /// The system's.
-    pub fn start(method: Method, scrub: Scrub, threads: usize) -> std::io::Result<Zeroer> {
+    pub fn start(
+        method: Method,
+        scrub: Scrub,
+        threads: usize,
+        device: Option<Proved>,
+    ) -> std::io::Result<Zeroer> {
         let shared = Arc::new(Shared {
             queue: Mutex::default(),
             changed: Condvar::new(),
@@ -138,10 +148,13 @@ impl Zeroer {
             zeroed: AtomicU64::new(0),
             cpu_ns: AtomicU64::new(0),
             threads: AtomicUsize::new(threads),
+            device: AtomicBool::new(device.is_some()),
+            lied: AtomicBool::new(false),
         });
         let worker = Worker {
             shared: Arc::clone(&shared),
             method,
+            device,
             chunk: scrub.chunk,
             pace: Pace::new(scrub),
         };
@@ -189,6 +202,18 @@ impl Zeroer {
         self.shared.bell.as_fd()
     }
 
+    /// Whether a device zeroes still.
+    #[must_use]
+    pub fn has_device(&self) -> bool {
+        self.shared.device.load(Ordering::SeqCst)
+    }
+
+    /// Whether the device was caught in a lie since this was asked last.
+    #[must_use]
+    pub fn take_lie(&self) -> bool {
+        self.shared.lied.swap(false, Ordering::SeqCst)
+    }
+
     /// Bytes zeroed, and the CPU time of that.
     #[must_use]
     pub fn work(&self) -> (u64, Duration) {
@@ -220,6 +245,7 @@ enum Stopped {
 struct Worker {
     shared: Arc<Shared>,
     method: Method,
+    device: Option<Proved>,
     chunk: usize,
     pace: Pace,
 }
@@ -274,7 +300,9 @@ impl Worker {
             if queue.stop {
                 return Stopped::ForGood;
             }
-            if queue.is_urgent(job.id) {
+            let by_device = job.in_place && self.device.is_some();
+            let urgent = queue.is_urgent(job.id);
+            if urgent && !by_device {
                 drop(queue);
                 let threads = self.shared.threads.load(Ordering::Relaxed);
                 let engine = self.method.engine(job.in_place);
@@ -283,10 +311,11 @@ impl Worker {
                 self.count(bytes, cpu);
                 return Stopped::Ended(ended);
             }
-            if queue.others_wait() {
+            if !urgent && queue.others_wait() {
                 return Stopped::ForAnother;
             }
-            if let Some(Rest::Load(time) | Rest::Limits(time)) = self.pace.rest() {
+            let rest = if urgent { None } else { self.pace.rest(!by_device) };
+            if let Some(Rest::Load(time) | Rest::Limits(time)) = rest {
                 drop(self.shared.changed.wait_timeout(queue, time));
                 continue;
             }
@@ -294,6 +323,8 @@ impl Worker {
             let range = mapping.part(*done, self.chunk);
             match self.chunk(range, job.in_place) {
                 Ok(()) => *done += range.length,
+                // What it zeroed of this one before is not believed either.
+                Err(EngineError::Lied) => *done = 0,
                 Err(error) => return Stopped::Ended(Err(error)),
             }
         }
@@ -303,11 +334,30 @@ impl Worker {
     /// Zeroes a chunk, and says when the next one may begin.
     fn chunk(&mut self, range: Range, in_place: bool) -> Result<(), EngineError> {
         let (begun, own) = (Instant::now(), thread_cpu_time());
-        zero(range, &self.method.engine(in_place))?;
+        if !in_place || !self.by_device(range)? {
+            zero(range, &self.method.engine(in_place))?;
+        }
         let used = thread_cpu_time().saturating_sub(own);
         self.pace.spent(begun, used, range.length);
         self.count(range.length, used);
         Ok(())
+    }
+
+    /// Whether the device has zeroed a chunk. One that fails is no more.
+    fn by_device(&mut self, range: Range) -> Result<bool, EngineError> {
+        let Some(device) = &mut self.device else { return Ok(false) };
+        // SAFETY: whole pages of a mapping of this server's (`Mapping::part`), which nobody else has.
+        unsafe { CpuEngine::populating().zero_at_once(range) }?;
+        // SAFETY: as above; the memory of a job that ends by `Hung` is given to nobody.
+        let ended = unsafe { device.zero(range) };
+        let Err(error) = ended else { return Ok(true) };
+        self.device = None;
+        self.shared.lied.store(error == EngineError::Lied, Ordering::SeqCst);
+        self.shared.device.store(false, Ordering::SeqCst);
+        match error {
+            EngineError::Lied | EngineError::Hung => Err(error),
+            _ => Ok(false),
+        }
     }
 
     fn count(&self, bytes: usize, cpu: Duration) {

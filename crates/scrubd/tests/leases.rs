@@ -314,11 +314,31 @@ fn as_a_client() {
             let ended = serve(settings, passed, told.as_fd(), &mut |_| {}).expect_err("refused");
             assert!(ended.to_string().contains("LimitNOFILE"), "{ended}");
         }
+        "short-of-memory" => {
+            let (_stop, told) = UnixStream::pair().expect("a pair");
+            let settings = Settings { pages: Pages::Small, ..settings(socket, 4 * PAGE) };
+            let body =
+                move || serve(settings, systemd::Passed::default(), told.as_fd(), &mut |_| {});
+            let _server = std::thread::spawn(body);
+            wait_for("the socket", || lease::status(socket).is_ok());
+            let memory = rustix::process::Resource::As;
+            let before = rustix::process::getrlimit(memory);
+            let pages = std::fs::read_to_string("/proc/self/statm").expect("figures");
+            let pages: u64 = pages.split(' ').next().expect("the first").parse().expect("a number");
+            let limit = rustix::process::Rlimit {
+                current: Some(pages * rustix::param::page_size() as u64 + MIB as u64),
+                ..before
+            };
+            rustix::process::setrlimit(memory, limit).expect("less than before");
+            say_ready_and_wait();
+            rustix::process::setrlimit(memory, before).expect("as before");
+            say_ready_and_wait();
+        }
         "random" => {
             let mut random = fastrand::Rng::with_seed(words[2].parse().expect("a number"));
             let mut held = Vec::new();
-            for _ in 0..random.u32(1..60) {
-                let bytes = PAGE * random.usize(1..3);
+            for _ in 0..random.u32(1..400) {
+                let bytes = PAGE * if random.u8(..) < 32 { 2 } else { 1 };
                 match Lease::take(socket, bytes) {
                     Ok(lease) => held.push(Memory::of(lease)),
                     Err(LeaseError::Refused(_)) => {
@@ -329,9 +349,11 @@ fn as_a_client() {
                 }
                 println!("taken");
                 if let Some(memory) = held.last_mut() {
-                    memory.map.fill(random.u8(1..));
+                    // A byte in each page would show as well as all of them.
+                    let byte = random.u8(1..);
+                    memory.map.iter_mut().step_by(4096).for_each(|first| *first = byte);
                 }
-                if random.u8(..) < 8 {
+                if random.u8(..) < 2 {
                     die();
                 }
                 while held.len() > random.usize(..3) {
@@ -522,6 +544,53 @@ fn another_user_has_no_second_way_in() {
 }
 
 #[test]
+fn a_server_without_memory_refuses_and_goes_on() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let socket = directory.path().join("socket");
+    let mut server =
+        child("short-of-memory", &[&socket.to_string_lossy()]).spawn().expect("it runs");
+    ready(&mut server);
+    let Err(LeaseError::Refused(why)) = Lease::take(&socket, 3 * PAGE) else {
+        panic!("there was no memory for it")
+    };
+    assert!(why.contains("no memory was to be had") && !why.contains('\n'), "{why}");
+    // What is there already is leased all the same.
+    drop(Memory::of(Lease::take(&socket, PAGE).expect("it is there")));
+    server.stdin.as_mut().expect("a pipe").write_all(b"x").expect("it reads");
+    ready(&mut server);
+    drop(Memory::of(Lease::take(&socket, 3 * PAGE).expect("there is memory again")));
+    drop(server.stdin.take());
+    assert!(server.wait().expect("it ended").success());
+}
+
+/// A file system in which nothing more can be made, mounted nowhere.
+fn full() -> rustix::io::Result<OwnedFd> {
+    use rustix::mount::{
+        FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsconfig_set_string, fsmount,
+        fsopen,
+    };
+    let system = fsopen(c"tmpfs", FsOpenFlags::empty())?;
+    // Its own folder is the only one.
+    fsconfig_set_string(&system, c"nr_inodes", c"1")?;
+    fsconfig_create(&system)?;
+    fsmount(&system, FsMountFlags::empty(), MountAttrFlags::empty())
+}
+
+#[test]
+fn a_full_file_system_is_said_in_one_line() {
+    let Ok(full) = full() else {
+        eprintln!("left out: a file system of its own takes CAP_SYS_ADMIN");
+        return;
+    };
+    let socket = PathBuf::from(format!("/proc/self/fd/{}/socket", full.as_raw_fd()));
+    let (_stop, told) = UnixStream::pair().expect("a pair");
+    let passed = systemd::Passed::default();
+    let ended = serve(settings(&socket, PAGE), passed, told.as_fd(), &mut |_| {});
+    let said = ended.expect_err("no room for a socket").to_string();
+    assert!(said.contains("No space left") && !said.contains('\n'), "{said}");
+}
+
+#[test]
 fn huge_pages_without_root_come_from_a_namespace_or_not_at_all() {
     if !is_root() {
         eprintln!("left out: changing the user takes root");
@@ -641,9 +710,8 @@ fn explicit_huge_pages_and_small_ones_are_leased_too() {
 
 /// Clients that come, take, write and die as a seed says; all bytes of all leases are read.
 #[test]
-fn thousands_of_leases_by_clients_that_die() {
-    let thorough = std::env::var("CACHEWISE_TEST_EFFORT").is_ok_and(|effort| effort == "thorough");
-    let most = if thorough { 10_000 } else { 1_000 };
+fn ten_thousand_leases_by_clients_that_die() {
+    let most = 10_000;
     let server = server(64 * PAGE, |_| {});
     let taken = std::sync::atomic::AtomicU32::new(0);
     let seeds = std::sync::atomic::AtomicU32::new(0);

@@ -23,6 +23,10 @@ pub fn run(json: bool) -> anyhow::Result<u8> {
         let clock = Clock::of_process();
         measured = Some((clock, Latencies::shared(&clock, &machine.caches)?));
     }
+    let zeroing = measured.as_ref().map(|(clock, _)| {
+        let said = cachewise_experiments::zeroing_engines::least_cost(clock);
+        said.unwrap_or_else(|error| error.to_string())
+    });
     // Long enough to see somebody else at work.
     std::thread::sleep(std::time::Duration::from_millis(500));
     let warnings = cachewise_measure::warnings(&before, &NoiseSnapshot::take(), &machine);
@@ -41,13 +45,14 @@ pub fn run(json: bool) -> anyhow::Result<u8> {
             "latencies_ns": measured.as_ref().map(|(_, latencies)| latencies),
             "warnings": warnings,
             "profile": profile(&source),
+            "zeroing": zeroing,
             "advice": advice.to_string(),
         });
         output::print(&format!("{line}\n"))?;
         return Ok(status);
     }
     output::print(&format!("{advice}\n"))?;
-    output::print(&text(&machine, measured.as_ref(), &warnings, &profile(&source)))?;
+    output::print(&text(&machine, measured.as_ref(), &warnings, &profile(&source), zeroing))?;
     Ok(status)
 }
 
@@ -121,6 +126,7 @@ fn text(
     measured: Option<&(Clock, Latencies)>,
     warnings: &[Warning],
     profile: &str,
+    zeroing: Option<String>,
 ) -> String {
     let verdict = match warnings.len() {
         _ if machine.emulated.is_some() => {
@@ -138,6 +144,7 @@ fn text(
     let tunables = machine.libc.tunables.iter();
     facts.extend(tunables.map(|(name, value)| ("tunable", format!("{name} = {value}"))));
     facts.push(("profile", profile.to_owned()));
+    facts.extend(zeroing.map(|said| ("zeroing", said)));
     let mut table = Table::new("", &["", ""]);
     facts.into_iter().for_each(|(name, value)| table.push(vec![name.to_owned(), value]));
     let drawn = table.terminal(output::width());

@@ -48,6 +48,7 @@ pub fn run(args: &Scrubd) -> anyhow::Result<u8> {
             Engine::System => Method::System,
             Engine::Around => Method::Around,
             Engine::Through => Method::Through,
+            Engine::Cuda => Method::Cuda,
         },
         scrub,
     };

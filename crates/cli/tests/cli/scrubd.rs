@@ -2,6 +2,7 @@
 //! manager: this test in systemd's place.
 
 use crate::support::{Folder, asked, piped, program, said, signal};
+use cachewise_pages::lease::Lease;
 use cachewise_scrubd::memory::{Pages, Source};
 use rustix::fd::{AsRawFd as _, OwnedFd};
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags};
@@ -9,6 +10,7 @@ use rustix::process::Signal;
 use std::collections::BTreeMap;
 use std::io::IoSliceMut;
 use std::mem::MaybeUninit;
+use std::os::unix::fs::FileExt as _;
 use std::os::unix::net::UnixDatagram;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
@@ -179,4 +181,93 @@ fn files_that_a_service_manager_keeps_are_taken_back() {
     wait_for("rest", || status(&socket)["ready"] == 8 << 20);
     signal(&server, Signal::TERM);
     assert_eq!(server.wait().expect("it ended").code(), Some(0));
+}
+
+/// The test library in the driver's place: it zeroes well, leaves a hole, or has no device.
+#[test]
+fn a_gpu_zeroes_and_is_not_believed() {
+    let folder = Folder::new();
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../pages/tests/cuda/driver.c");
+    let mut compiler = Command::new("cc");
+    compiler.args(["-shared", "-fPIC", "-o", &folder.path("libcuda.so.1")]).arg(source);
+    assert!(compiler.status().expect("a C compiler").success());
+    for (mode, engine) in [
+        ("good", "a GPU in place"),
+        ("hole", "the CPU in place, since the GPU failed"),
+        ("never", "the CPU in place, since the GPU failed"),
+        ("none", "the CPU in place, around the cache"),
+    ] {
+        let [socket, log] =
+            [mode, &format!("{mode}.log")].map(|name| PathBuf::from(folder.path(name)));
+        let mut command = asked(&format!("{} --engine cuda", arguments(&socket)));
+        command.env("LD_LIBRARY_PATH", folder.path("")).env("CACHEWISE_TEST_DRIVER", mode);
+        let server = piped({
+            command.env("CACHEWISE_TEST_DRIVER_LOG", &log);
+            command
+        });
+        wait_for("the socket", || socket.exists());
+        for round in 1..4 {
+            let lease = Lease::take(&socket, 4 << 20).expect("a lease");
+            let file = std::fs::File::from(lease.into_file());
+            let mut bytes = vec![0; 4 << 20];
+            file.read_exact_at(&mut bytes, 0).expect("all of it");
+            assert!(bytes.iter().all(|byte| *byte == 0), "{mode}: a stale byte");
+            file.write_all_at(&vec![round; 4 << 20], 0).expect("all of it");
+            drop(file);
+            wait_for("rest", || status(&socket)["ready"] == 8 << 20);
+        }
+        assert_eq!(status(&socket)["engine"], engine, "{mode}");
+        signal(&server, Signal::TERM);
+        let output = server.wait_with_output().expect("it ended");
+        assert_eq!(output.status.code(), Some(0), "{mode}: {output:?}");
+        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(told.contains("no device to zero with (cuInit: "), mode == "none", "{told}");
+        let log = std::fs::read_to_string(&log).unwrap_or_default();
+        let count = |call: &str| log.lines().filter(|line| line.starts_with(call)).count();
+        let registered = match mode {
+            "good" => (3, 3),
+            "hole" => (1, 1),
+            "never" => (1, 0),
+            _ => (0, 0),
+        };
+        assert_eq!((count("register"), count("unregister")), registered, "{mode}: {log}");
+        assert!(!log.contains("wrong"), "{mode}: {told}");
+    }
+}
+
+/// What a service manager is told: `systemd-analyze` finds nothing where there is one, and the program takes
+/// the unit's own words.
+#[test]
+fn units_are_what_systemd_and_the_program_accept() {
+    let folder = Folder::new();
+    let units = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging");
+    let program = program().get_program().to_string_lossy().into_owned();
+    let names = ["cachewise-scrubd.service", "cachewise-scrubd.socket"];
+    let [service, socket] = names.map(|name| {
+        let text = std::fs::read_to_string(units.join(name)).expect("a unit");
+        let own = text.replace("/usr/local/bin/cachewise", &program);
+        std::fs::write(folder.path(name), own).expect("written");
+        text
+    });
+    let value = |text: &str, key: &str| {
+        let line = text.lines().find_map(|line| line.strip_prefix(&format!("{key}=")));
+        line.unwrap_or_else(|| panic!("no {key}")).to_owned()
+    };
+    let command = value(&service, "ExecStart");
+    let listens = value(&socket, "ListenSequentialPacket");
+    assert!(command.ends_with(&format!("--socket {listens}")), "{command}");
+    let size = value(&service, "Environment=CACHEWISE_SCRUBD_SIZE");
+    let words = command.replace("${CACHEWISE_SCRUBD_SIZE}", &size);
+    let words = words.replace(&listens, &folder.path("none/socket"));
+    let told = said(asked(words.split_once(' ').expect("words").1).env_remove("NOTIFY_SOCKET"));
+    assert!(told.with(2).err.contains("there is no directory"));
+    let paths = names.map(|name| folder.path(name));
+    match Command::new("systemd-analyze").arg("verify").args(paths).output() {
+        Ok(output) => {
+            let told = String::from_utf8_lossy(&output.stderr).into_owned();
+            let ours: Vec<_> = told.lines().filter(|line| line.contains("cachewise")).collect();
+            assert!(ours.is_empty(), "{told}");
+        }
+        Err(error) => eprintln!("left out: systemd-analyze: {error}"),
+    }
 }

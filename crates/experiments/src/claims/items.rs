@@ -245,7 +245,7 @@ pub const ITEMS: &[Item] = &[
     quoted(
         "003.4",
         "Implements a driver to shift the zeroing off the cpu into hardware.",
-        "an interface for engines; no hardware at hand",
+        "the pool's CUDA engine, tested with a test library in the driver's place; no device recorded",
     ),
     quoted(
         "003.5",
@@ -312,7 +312,7 @@ pub const ITEMS: &[Item] = &[
     quoted(
         "003.19",
         "With hardware support there will be minimal impact of zeroing on the performance of the system.",
-        "not tested: no hardware",
+        "`zeroing-engines`: the CPU's engines alone, no device recorded",
     ),
     quoted("003.20", "The scrub daemon is hardly noticable", ""),
     quoted(

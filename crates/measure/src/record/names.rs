@@ -144,6 +144,33 @@ pub const HOT_ZEROED: &str = "used, zeroed at hand-out";
 pub const COLD_PREZEROED: &str = "prezeroed, in memory";
 /// State: a program beside the scrubber, whose settings are the candidates.
 pub const SCRUB_SETTINGS: &str = "scrubber's settings";
+/// State: engines of a pool that zero memory in batches; the engines, the first being what the others are
+/// compared with.
+pub const ENGINE: &str = "zeroing engine";
+/// The CPU, with the kernel that the profile has for data not read again.
+pub const ENGINE_AROUND: &str = "cpu-around";
+/// The CPU, with the kernel for data read soon.
+pub const ENGINE_THROUGH: &str = "cpu-through";
+/// The system: pages are dropped and populated anew.
+pub const ENGINE_SYSTEM: &str = "system";
+/// A GPU's copy engine.
+pub const ENGINE_CUDA: &str = "cuda";
+/// Figure: gigabytes a second that an engine zeroes.
+pub const ENGINE_GBPS: &str = "engine_gbps";
+/// Figure: CPU seconds for a gigabyte.
+pub const CPU_PER_GB: &str = "cpu_s_per_gb";
+/// Figure: milliseconds that a bystander on another CPU loses for a gigabyte.
+pub const BYSTANDER_PER_GB: &str = "bystander_ms_per_gb";
+/// State: a service that keeps all CPUs busy, beside the engine of its pool.
+pub const SERVICE: &str = "busy service";
+/// Its memory is zeroed when it is handed out.
+pub const SERVICE_HOT: &str = "zeroed at hand-out";
+/// Its memory is never zeroed: the bound.
+pub const SERVICE_NEVER: &str = "never zeroed";
+/// Axis: a request's own work, in microseconds.
+pub const WORK_US: &str = "work_us";
+/// Figure: requests a second of all threads together.
+pub const REQUESTS_PER_S: &str = "requests_per_s";
 /// State: the bystander's walk while the scrubber works by those settings.
 pub const BYSTANDER_WALK: &str = "bystander beside the scrubber";
 /// What the other settings are compared with: from order 4 on, down to single pages, by non-temporal

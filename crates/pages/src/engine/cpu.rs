@@ -71,6 +71,12 @@ impl CpuEngine {
         CpuEngine::new(Method::Through)
     }
 
+    /// Has the system drop pages and populate them anew.
+    #[must_use]
+    pub fn system() -> CpuEngine {
+        CpuEngine::new(Method::System)
+    }
+
     /// Has the system populate pages that were never there: new memory is zero. The other engines ask for
     /// pages that are there.
     #[must_use]

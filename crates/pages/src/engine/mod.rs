@@ -1,14 +1,19 @@
 //! What zeroes blocks in the background, behind one trait: a batch is submitted, asked about, and
 //! called back when it takes too long.
 //!
-//! The built-in engines work in the thread that submits (`cpu.rs`).
+//! The built-in engines work in the thread that submits (`cpu.rs`), or have a GPU do it (`cuda.rs`).
 
 mod cpu;
+#[cfg(feature = "cuda")]
+mod cuda;
 #[cfg(feature = "testing")]
 pub mod faulty;
 
+pub use crate::proof::Proved;
 pub use cpu::CpuEngine;
 pub(crate) use cpu::Method;
+#[cfg(feature = "cuda")]
+pub use cuda::{CudaEngine, CudaError};
 
 use std::time::{Duration, Instant};
 
@@ -66,11 +71,20 @@ pub enum EngineError {
     /// It knows no such batch.
     #[error("no such batch")]
     Unknown,
+    /// It did not end in time, and was stopped.
+    #[error("the engine was late")]
+    Late,
+    /// It did not end in time, and cannot be stopped.
+    #[error("the engine was late and could not be stopped")]
+    Hung,
+    /// It said that memory was zero which is not.
+    #[error("the engine said that memory was zero which is not")]
+    Lied,
 }
 
 /// Something that zeroes memory.
 ///
-/// The pool trusts its built-in engines. Of any other it reads the first 64 MiB, then one line of each
+/// The pool trusts the CPU. Of any other engine it reads the first 64 MiB, then one line of each
 /// range and one batch in 64. It withdraws the blocks of a batch that was late or failed, and has the
 /// work done by the CPU; after some failures it drops the engine. One that was caught in a lie it drops at
 /// once, and what is zero and unused is dirty again.
@@ -84,6 +98,31 @@ pub enum EngineError {
 pub unsafe trait Engine: Send + core::fmt::Debug {
     /// Its name, for reports.
     fn name(&self) -> &'static str;
+
+    /// Whether a CPU does its work. One of which that is not so goes on however many threads want to run.
+    fn uses_cpu(&self) -> bool {
+        true
+    }
+
+    /// Is told of the memory that all batches will be part of, resident and to stay so, before the first
+    /// one: for devices that have to be told. A pool tells the built-in engine for a GPU.
+    ///
+    /// # Safety
+    /// The memory stays mapped, and its pages stay the same, until the engine has been dropped.
+    ///
+    /// # Errors
+    /// The device cannot have it.
+    unsafe fn adopt(&mut self, _memory: Range) -> Result<(), EngineError> {
+        Ok(())
+    }
+
+    /// Ends what [`adopt`](Engine::adopt) began. The engine is at rest.
+    ///
+    /// # Errors
+    /// The device's.
+    fn disown(&mut self) -> Result<(), EngineError> {
+        Ok(())
+    }
 
     /// Starts on a batch.
     ///
@@ -100,6 +139,12 @@ pub unsafe trait Engine: Send + core::fmt::Debug {
 
     /// Calls a batch back, waiting at most until the deadline for the engine to let go of it.
     fn cancel(&mut self, batch: Token, deadline: Duration) -> Cancelled;
+
+    /// Ends all its work before it is dropped, waiting at most that long. One that is still running then is
+    /// not dropped but forgotten, and what it may write to is nobody's for good.
+    fn stop(&mut self, _deadline: Duration) -> Cancelled {
+        Cancelled::Stopped
+    }
 
     /// CPU time it has used so far, on any CPU.
     fn cpu_time(&self) -> Duration {

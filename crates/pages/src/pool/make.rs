@@ -3,7 +3,7 @@
 use super::{FAULT_AROUND, Handle, Pool};
 use crate::buddy::{Frame, State};
 use crate::config::{Builder, EngineChoice, PageSize};
-use crate::engine::Method;
+use crate::engine::{Engine, Method, Range};
 use crate::error::{Note, PoolError};
 use crate::fork;
 use crate::inner::{self, Control, Inner, Places, Settings, now};
@@ -11,7 +11,8 @@ use crate::lease::Lease;
 use crate::lock::Turn;
 use crate::os::{self, Mapping};
 use crate::slots;
-use std::string::ToString;
+use std::boxed::Box;
+use std::string::{String, ToString};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, AtomicU32};
 use std::vec::Vec;
@@ -29,6 +30,40 @@ impl Builder {
     pub fn build(self) -> Result<Pool, PoolError> {
         self.check()?;
         Pool::make(self)
+    }
+}
+
+/// Bytes from which on a device zeroes at its full rate, with one wait.
+const LEAST_BATCH: usize = 16 << 20;
+
+/// The device's engine, or why there is none.
+fn device() -> Result<Box<dyn Engine>, String> {
+    #[cfg(feature = "cuda")]
+    let made = match crate::engine::CudaEngine::new() {
+        Ok(engine) => Ok(Box::new(engine) as Box<dyn Engine>),
+        Err(error) => Err(error.to_string()),
+    };
+    #[cfg(not(feature = "cuda"))]
+    let made = Err("built without the feature `cuda`".to_string());
+    made
+}
+
+/// The device's engine, told of the pool's memory; the CPU if there is none.
+fn adopted(inner: &Inner, made: Result<Box<dyn Engine>, String>) -> EngineChoice {
+    let length = (inner.capacity as usize) << inner.frame_shift;
+    let memory = Range { start: inner.base(), length };
+    let told = made.and_then(|mut engine| {
+        // SAFETY: nothing of it is returned (`Settings::leased`), and the scrubber, which has the engine, ends
+        // before the memory goes. Of an engine that is forgotten the driver holds the pages.
+        let adopted = unsafe { engine.adopt(memory) };
+        adopted.map(|()| engine).map_err(|error| error.to_string())
+    });
+    match told {
+        Ok(engine) => EngineChoice::Custom(engine),
+        Err(why) => {
+            inner.note(Note::NoDevice(why));
+            EngineChoice::CpuAround
+        }
     }
 }
 
@@ -107,14 +142,24 @@ impl Pool {
     }
 
     fn finish(
-        builder: Builder,
+        mut builder: Builder,
         places: Places,
         (huge, trim_unit): (bool, usize),
         (explicit, leased): (bool, bool),
         notes: Vec<Note>,
     ) -> Result<Pool, PoolError> {
+        // Without a scrubber nobody asks it for anything.
+        let wanted = builder.scrub.enabled && matches!(builder.engine, EngineChoice::Cuda);
+        let device = wanted.then(device);
+        let leased = leased || matches!(device, Some(Ok(_)));
+        if let Some(Ok(_)) = device {
+            builder.initial = places.capacity as usize * os::page_size();
+            builder.scrub.chunk = builder.scrub.chunk.max(LEAST_BATCH);
+        }
         let method = match &builder.engine {
-            EngineChoice::CpuAround | EngineChoice::Custom(_) => Method::Around,
+            EngineChoice::CpuAround | EngineChoice::Custom(_) | EngineChoice::Cuda => {
+                Method::Around
+            }
             EngineChoice::CpuThrough => Method::Through,
             // Pages of a file are not dropped by a mapping.
             EngineChoice::System if leased => Method::Around,
@@ -144,7 +189,7 @@ impl Pool {
             waits: builder.waits,
             ahead: builder.ahead,
             leased,
-            closes: !explicit,
+            closes: !explicit && !leased,
             numa_node: builder.numa_node,
             small,
             fault_on_touch: stands_in && trim_unit == page && !leased,
@@ -156,6 +201,9 @@ impl Pool {
         };
         let inner = Inner::new(places, settings, notes, slots::slot());
         Pool::prefault(&inner, builder.initial, builder.prefault_threads)?;
+        if let Some(made) = device {
+            builder.engine = adopted(&inner, made);
+        }
         let pool = Pool {
             inner: Arc::clone(&inner),
             handle: Arc::new(Handle {

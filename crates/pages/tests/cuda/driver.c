@@ -7,7 +7,7 @@
  *
  *   good       (or unset) at once
  *   late       a batch is done 20 ms after it was submitted, or when it is waited for
- *   never      no batch ends until the stream is destroyed
+ *   never      no batch ends, and the device writes at each query
  *   partial    the second half of each batch stays as it is, and the next query says that this failed
  *   hole       a page in the middle of each range stays as it is; all is well, it says
  *   last       the last line of each range stays as it is
@@ -16,6 +16,7 @@
  *   fails      every submission is refused
  *   lost       from the third submission on every call says that the device is lost
  *   none       there is no device
+ *   MODE@N     good for the first N ranges, then as said
  *
  * What it is told about registrations it checks: pieces of less than 512 GiB, none twice, none
  * unregistered that is not there, none left when the context goes. A line on stderr and the error
@@ -36,12 +37,20 @@ static const char *mode(void)
     return named && *named ? named : "good";
 }
 
-static int is(const char *name) { return strcmp(mode(), name) == 0; }
-
 static int retained, submissions, failed, pushed;
+
+static int is(const char *name)
+{
+    const char *from = strchr(mode(), '@');
+    size_t length = from ? (size_t)(from - mode()) : strlen(mode());
+    return strlen(name) == length && strncmp(mode(), name, length) == 0 && (!from || submissions > atoi(from + 1));
+}
+
 static struct { uintptr_t start; size_t size; } pieces[4096];
 static size_t piece_count;
 static double last;
+static uint64_t before;
+static size_t before_size;
 
 static double now(void)
 {
@@ -84,12 +93,6 @@ int cuDeviceGetName(char *name, int length, int device)
     return SUCCESS;
 }
 
-int cuDevicePrimaryCtxSetFlags_v2(int device, unsigned flags)
-{
-    /* CU_CTX_SCHED_BLOCKING_SYNC. */
-    return device == 0 && flags == 4 ? SUCCESS : wrong("context flags");
-}
-
 int cuDevicePrimaryCtxRetain(void **context, int device)
 {
     retained++;
@@ -100,7 +103,7 @@ int cuDevicePrimaryCtxRetain(void **context, int device)
 int cuDevicePrimaryCtxRelease_v2(int device)
 {
     (void)device;
-    if (--retained == 0 && piece_count != 0) {
+    if (--retained == 0 && piece_count != 0 && !is_lost()) {
         return wrong("a context released with memory registered");
     }
     return SUCCESS;
@@ -194,8 +197,6 @@ static int is_registered(uintptr_t start, size_t size)
 
 int cuMemsetD32Async(uint64_t start, unsigned value, size_t count, void *stream)
 {
-    static uint64_t before;
-    static size_t before_size;
     char *bytes = (char *)(uintptr_t)start;
     size_t size = count * 4;
     (void)stream;
@@ -241,7 +242,18 @@ int cuStreamQuery(void *stream)
         failed = 0;
         return LAUNCH_FAILED;
     }
+    if (is("never")) {
+        memset((char *)(uintptr_t)before, 0xDD, 64);
+    }
     return is("never") || (is("late") && now() < last + 0.02) ? NOT_READY : SUCCESS;
+}
+
+int cuStreamSynchronize(void *stream)
+{
+    (void)stream;
+    while (is("late") && now() < last + 0.02) {
+    }
+    return is_lost() ? LOST : is("never") ? wrong("this wait has no end") : SUCCESS;
 }
 
 int cuGetErrorString(int code, const char **text)

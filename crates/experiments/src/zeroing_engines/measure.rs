@@ -1,0 +1,193 @@
+//! `zeroing-engines`: what it costs to zero memory by each engine of a pool, in batches (seed 003.4, .19).
+//!
+//! A row's time is the CPU's: what an engine takes from whoever else would run. Beside it stand what a reader of
+//! the last batch pays, and what a bystander on another CPU loses while the engine works; all three are the whole
+//! cost. How fast the engine is, is a figure. A service that keeps all CPUs busy is `service.rs`.
+
+use super::engines::{self, Arm};
+use super::service;
+use crate::prelude::*;
+use cachewise_measure::{Bystander, turns};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+/// Bytes that each engine zeroes in a sample.
+const MEMORY: usize = 64 << 20;
+/// Bytes of a batch: what a pool's scrubber submits, a huge page, what a device needs for its full rate.
+const BATCHES: [usize; 3] = [512 << 10, HUGE_PAGE, 32 << 20];
+/// Walks of the bystander in a sample.
+const WALKS: usize = 4;
+
+pub(super) fn figures() -> Vec<Figure> {
+    let bars = |title, value| Figure::bars(title, value).by(&["size"]).of(ENGINE);
+    vec![
+        bars("Whole cost of zeroing by engine", "cost"),
+        bars("Time that a bystander loses for a GB", BYSTANDER_PER_GB),
+    ]
+}
+
+/// What a batch took, by round.
+#[derive(Default)]
+struct Found {
+    cpu: Vec<f64>,
+    wall: Vec<f64>,
+    reader: Vec<f64>,
+    bystander: Vec<f64>,
+}
+
+pub(super) fn run(setting: &mut Setting) -> Result {
+    setting.whole("huge pages", HUGE_PAGE)?;
+    let own = if setting.options.quick { &BATCHES[1..] } else { &BATCHES[..] };
+    let batches = setting.sizes_or(own.iter().copied());
+    let largest = batches.iter().copied().max().unwrap_or(HUGE_PAGE);
+    let size = MEMORY.max(largest);
+    let most = MemoryBudget::process().limit() / 4;
+    if size > most {
+        return nothing(format!(
+            "{size} bytes for each engine do not fit a quarter of the memory budget"
+        ));
+    }
+    let (mut arms, why_not) = engines::all(size)?;
+    if let Some(why) = &why_not {
+        setting.out.note(format!("left out {ENGINE_CUDA}: {why}"))?;
+    }
+    let beyond = 4 * setting.bench.machine.caches.l2.bytes;
+    let bystander = if std::thread::available_parallelism().map_or(1, usize::from) > 1 {
+        Some(Bystander::new(beyond, setting.bench.seed)?)
+    } else {
+        setting.out.note("left out the bystander: there is no other CPU")?;
+        None
+    };
+    let rounds = setting.plan(false).rounds;
+    setting.begin(batches.len() as f64 + 1.0);
+    for batch in batches {
+        let mut found: Vec<Found> = arms.iter().map(|_| Found::default()).collect();
+        for order in turns::orders(arms.len(), rounds, setting.bench.seed ^ batch as u64) {
+            for at in order {
+                setting.go_on()?;
+                let clock = setting.bench.clock;
+                sample(&mut arms[at], batch, &clock, bystander.as_ref(), &mut found[at])?;
+            }
+        }
+        let rows = rows(setting, batch, &arms, &found);
+        setting.out.rows(rows)?;
+        setting.out.advance(&bytes_in_words(batch), 1.0);
+    }
+    let has_device = why_not.is_none();
+    drop(arms);
+    let rows = service::rows(setting, has_device)?;
+    setting.out.rows(rows)?;
+    setting.out.advance("service", 1.0);
+    Ok(())
+}
+
+fn bytes_in_words(bytes: usize) -> String {
+    cachewise_measure::units::bytes(bytes as u64)
+}
+
+fn sample(
+    arm: &mut Arm,
+    batch: usize,
+    clock: &Clock,
+    bystander: Option<&Bystander>,
+    found: &mut Found,
+) -> Result {
+    arm.write();
+    let zeroed = arm.zero(clock, batch)?;
+    found.reader.push(arm.read_last(clock, batch));
+    let batches = (MEMORY.max(batch) / batch) as f64;
+    found.cpu.push(zeroed.cpu / batches);
+    found.wall.push(zeroed.wall / batches);
+    if let Some(bystander) = bystander {
+        found.bystander.push(lost(arm, batch, clock, bystander)?);
+    }
+    Ok(())
+}
+
+/// Nanoseconds that the bystander loses for a batch which an engine zeroes meanwhile on another CPU.
+fn lost(arm: &mut Arm, batch: usize, clock: &Clock, bystander: &Bystander) -> Result<f64> {
+    let walks = || clock.time(|| (0..WALKS).for_each(|_| bystander.walk()));
+    bystander.walk();
+    let alone = walks();
+    let (passes, stop) = (AtomicU64::new(0), AtomicBool::new(false));
+    let (beside, ended) = std::thread::scope(|scope| {
+        let zeroing = scope.spawn(|| {
+            while !stop.load(Ordering::Relaxed) {
+                arm.pass(batch)?;
+                passes.fetch_add(1, Ordering::Relaxed);
+            }
+            Ok(())
+        });
+        while passes.load(Ordering::Relaxed) == 0 && !zeroing.is_finished() {
+            std::thread::yield_now();
+        }
+        let (mut beside, before) = (0.0, passes.load(Ordering::Relaxed));
+        let mut walked = 0.0;
+        // As long as it takes to have seen whole passes.
+        while passes.load(Ordering::Relaxed) < before + 2 && !zeroing.is_finished() {
+            beside += walks();
+            walked += 1.0;
+        }
+        let done = passes.load(Ordering::Relaxed) - before;
+        stop.store(true, Ordering::Relaxed);
+        let ended = zeroing.join().unwrap_or_else(|_| nothing("the thread that zeroes panicked"));
+        let batches = done as f64 * (MEMORY.max(batch) / batch) as f64;
+        ((beside - walked * alone) / batches.max(1.0), ended)
+    });
+    ended.map(|()| beside)
+}
+
+fn rows(setting: &Setting, batch: usize, arms: &[Arm], found: &[Found]) -> Vec<Row> {
+    let cell = CellKey::new("zero", batch, ENGINE);
+    let per_gb = |times: &[f64], unit: f64| stats::median(times) * 1e9 / batch as f64 / unit;
+    let whole = |found: &Found| {
+        let parts = found.reader.iter().enumerate();
+        let bystander = |round: usize| found.bystander.get(round).copied().unwrap_or(0.0);
+        parts
+            .map(|(round, reader)| found.cpu[round] + reader + bystander(round))
+            .collect::<Vec<_>>()
+    };
+    let first = &found[0];
+    let row = |(arm, own): (&Arm, &Found)| {
+        let (ours, theirs) = ((arm.name, &own.cpu[..]), (ENGINE_AROUND, &first.cpu[..]));
+        let mut row = setting.compared(cell.clone(), ours, theirs).with(&[
+            (ENGINE_GBPS, batch as f64 / stats::median(&own.wall)),
+            (CPU_PER_GB, per_gb(&own.cpu, 1e9)),
+        ]);
+        if !own.bystander.is_empty() {
+            row = row.with(&[(BYSTANDER_PER_GB, per_gb(&own.bystander, 1e6))]);
+        }
+        row.reader_ns = own.reader.clone();
+        row.bystander_ns = own.bystander.clone();
+        row.total_ratio = Some(PairedRatio::new(&whole(own), &whole(first), setting.bench.seed));
+        row.verdict = row.said();
+        row
+    };
+    arms.iter().zip(found).map(row).collect()
+}
+
+/// Which engine costs least here, in a sentence: CPU time and what a reader pays afterwards, for a GB in batches
+/// of a huge page, in a tenth of a second. Nobody else is looked at.
+///
+/// # Errors
+/// Refused memory; an engine that fails.
+pub fn least_cost(clock: &Clock) -> Result<String, LabError> {
+    const ROUNDS: usize = 5;
+    let size = 4 * HUGE_PAGE;
+    let (mut arms, why_not) = engines::all(size)?;
+    let mut costs: Vec<(f64, &'static str)> = Vec::new();
+    for arm in &mut arms {
+        let mut rounds = Vec::new();
+        for _ in 0..ROUNDS {
+            arm.write();
+            let zeroed = arm.zero(clock, HUGE_PAGE)?;
+            let reader = arm.read_last(clock, HUGE_PAGE);
+            rounds.push(zeroed.cpu / size as f64 + reader / HUGE_PAGE as f64);
+        }
+        costs.push((stats::median(&rounds), arm.name));
+    }
+    costs.sort_by(|one, other| one.0.total_cmp(&other.0));
+    let told: Vec<_> = costs.iter().map(|(cost, name)| format!("{name} {cost:.2} s")).collect();
+    let why_not = why_not.map_or(String::new(), |why| format!("; {why}"));
+    let least = costs.first().map_or("none", |(_, name)| name);
+    Ok(format!("{least} costs least (CPU and reader, a GB: {}{why_not})", told.join(", ")))
+}
