@@ -3,87 +3,31 @@
 mod clients;
 mod files;
 mod listener;
+mod state;
 
-use crate::memory::{Mapping, Pages, Source};
+use crate::memory::{Mapping, Source};
 use crate::status::{Files, Leased, Status};
 use crate::store::{Entry, Holder, State, Store};
 use crate::systemd::{Manager, Passed};
 use crate::zeroer::{Done, Method, Threads, Zeroer, at_once};
 use cachewise_measure::units::{bytes as size, counted};
 use cachewise_pages::engine::{CpuEngine, CudaEngine, EngineError, Proved};
-use cachewise_pages::{Scrub, cpus, memory};
-use clients::{CLIENTS, Client, Wants};
-use files::File;
+use cachewise_pages::{cpus, memory};
+use clients::CLIENTS;
 use listener::Listener;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{BorrowedFd, OwnedFd};
 use rustix::fs::inotify;
 use rustix::io::Errno;
+pub use state::{ServeError, Settings};
+use state::{Server, Wants, refused};
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// Bytes populated at the start between two looks at how many threads pay.
 const PROBE: usize = 256 << 20;
 /// Descriptors that are not files of memory: sockets, and those that clients wait with.
 const DESCRIPTORS: u64 = CLIENTS as u64 + 32;
-
-/// What the server is told.
-#[derive(Clone, Debug)]
-pub struct Settings {
-    /// The path of its socket.
-    pub socket: PathBuf,
-    /// Bytes at most.
-    pub size: u64,
-    /// Bytes of the files that are there from the start; `None` is a quarter of all, at most 1 GiB.
-    pub segment: Option<u64>,
-    /// Bytes leased to one user at most.
-    pub user_most: u64,
-    /// Permissions of the socket.
-    pub mode: u32,
-    /// The group of the socket.
-    pub group: Option<u32>,
-    /// Which pages.
-    pub pages: Pages,
-    /// What zeroes.
-    pub method: Method,
-    /// When it zeroes in the background.
-    pub scrub: Scrub,
-}
-
-/// Why the server did not start, or ended.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum ServeError {
-    /// A setting is outside what is accepted.
-    #[error("{0}")]
-    Setting(String),
-    /// No source of huge pages.
-    #[error(
-        "no huge pages here ({tried}), and leases of small pages gain nothing; run it as root, or reserve \
-         pages (sysctl vm.nr_hugepages={reserve}), or allow them for shared memory (echo advise > \
-         /sys/kernel/mm/transparent_hugepage/shmem_enabled); --pages small insists"
-    )]
-    NoHugePages {
-        /// What was tried, and what came of it.
-        tried: String,
-        /// Pages to reserve.
-        reserve: u64,
-    },
-    /// The system refused.
-    #[error("{what}: {source}")]
-    System {
-        /// What was asked of it.
-        what: String,
-        /// Its answer.
-        source: std::io::Error,
-    },
-}
-
-fn refused(what: impl Into<String>) -> impl FnOnce(Errno) -> ServeError {
-    let what = what.into();
-    move |errno| ServeError::System { what, source: errno.into() }
-}
 
 /// Serves until `stop` can be read. `tell` gets a line of what goes on.
 ///
@@ -197,27 +141,6 @@ fn check(settings: &Settings, segment: u64, unit: u64) -> Result<(), ServeError>
         ));
     }
     Ok(())
-}
-struct Server {
-    settings: Settings,
-    source: Source,
-    store: Store,
-    files: BTreeMap<u64, File>,
-    /// Files by their watches.
-    watches: BTreeMap<i32, u64>,
-    inotify: OwnedFd,
-    zeroer: Option<Zeroer>,
-    manager: Manager,
-    clients: Vec<Client>,
-    /// Leases that may have ended: when it is looked next, and for how long it was waited.
-    looks: BTreeMap<u64, (Instant, Duration)>,
-    /// Bytes in small pages of what is ready.
-    small: BTreeMap<u64, u64>,
-    figures: Status,
-    started: Instant,
-    fill_from: Instant,
-    segment: u64,
-    threads: usize,
 }
 
 impl Server {

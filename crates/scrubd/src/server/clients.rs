@@ -1,7 +1,7 @@
 //! Clients: what they ask for, and what they get.
 
-use super::Server;
 use super::files::SOON;
+use super::state::{Client, Server, Wants};
 use crate::memory::open_again;
 use crate::store::{Answer, Holder};
 use cachewise_pages::lease;
@@ -18,22 +18,6 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// Clients that wait at most, and of one user at most.
 pub(super) const CLIENTS: usize = 1024;
 const OF_ONE: usize = 256;
-
-/// What a client is waited for.
-pub(super) enum Wants {
-    /// Its request, until then.
-    Unknown(Instant),
-    /// Memory.
-    Memory { bytes: u64, by_path: bool, promise: Option<u64>, since: Instant },
-    /// To read the rest, until then.
-    Rest(Vec<u8>, Instant),
-}
-
-pub(super) struct Client {
-    pub(super) socket: OwnedFd,
-    pub(super) holder: Holder,
-    pub(super) wants: Wants,
-}
 
 impl Server {
     /// What clients say, and which have gone.

@@ -1,6 +1,6 @@
 //! Files of memory: which there are, when a lease ends, and what becomes of it then.
 
-use super::Server;
+use super::state::{File, Server};
 use crate::memory::{empty, is_alone};
 use crate::store::{Entry, State};
 use crate::systemd::Name;
@@ -18,18 +18,6 @@ pub(super) const SOON: Duration = Duration::from_micros(200);
 const LATEST: Duration = Duration::from_secs(1);
 /// After memory was refused, how long none is asked for in the background.
 const HOLD_OFF: Duration = Duration::from_secs(10);
-
-/// A file of memory, as the server has it.
-pub(super) struct File {
-    pub(super) file: Arc<OwnedFd>,
-    pub(super) watch: i32,
-    /// Since when it is leased.
-    pub(super) since: Instant,
-    /// Whether its client may open it again: its pages are not used again.
-    pub(super) by_path: bool,
-    /// As what the manager keeps it.
-    pub(super) kept: Option<Name>,
-}
 
 impl Server {
     /// Takes over what an earlier server left with the manager: what is leased, and what is proved to be zero

@@ -1,6 +1,6 @@
 //! The socket that clients connect to.
 
-use super::{ServeError, Settings, refused};
+use super::state::{ServeError, Settings, refused};
 use rustix::fd::OwnedFd;
 use rustix::fs::OFlags;
 use rustix::io::Errno;

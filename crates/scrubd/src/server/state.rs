@@ -1,0 +1,121 @@
+//! What the server is told, what it has, and why it ends.
+
+use crate::memory::{Pages, Source};
+use crate::status::Status;
+use crate::store::{Holder, Store};
+use crate::systemd::{Manager, Name};
+use crate::zeroer::{Method, Zeroer};
+use cachewise_pages::Scrub;
+use rustix::fd::OwnedFd;
+use rustix::io::Errno;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// What the server is told.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The path of its socket.
+    pub socket: PathBuf,
+    /// Bytes at most.
+    pub size: u64,
+    /// Bytes of the files that are there from the start; `None` is a quarter of all, at most 1 GiB.
+    pub segment: Option<u64>,
+    /// Bytes leased to one user at most.
+    pub user_most: u64,
+    /// Permissions of the socket.
+    pub mode: u32,
+    /// The group of the socket.
+    pub group: Option<u32>,
+    /// Which pages.
+    pub pages: Pages,
+    /// What zeroes.
+    pub method: Method,
+    /// When it zeroes in the background.
+    pub scrub: Scrub,
+}
+
+/// Why the server did not start, or ended.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ServeError {
+    /// A setting is outside what is accepted.
+    #[error("{0}")]
+    Setting(String),
+    /// No source of huge pages.
+    #[error(
+        "no huge pages here ({tried}), and leases of small pages gain nothing; run it as root, or reserve \
+         pages (sysctl vm.nr_hugepages={reserve}), or allow them for shared memory (echo advise > \
+         /sys/kernel/mm/transparent_hugepage/shmem_enabled); --pages small insists"
+    )]
+    NoHugePages {
+        /// What was tried, and what came of it.
+        tried: String,
+        /// Pages to reserve.
+        reserve: u64,
+    },
+    /// The system refused.
+    #[error("{what}: {source}")]
+    System {
+        /// What was asked of it.
+        what: String,
+        /// Its answer.
+        source: std::io::Error,
+    },
+}
+
+pub(super) fn refused(what: impl Into<String>) -> impl FnOnce(Errno) -> ServeError {
+    let what = what.into();
+    move |errno| ServeError::System { what, source: errno.into() }
+}
+
+pub(super) struct Server {
+    pub(super) settings: Settings,
+    pub(super) source: Source,
+    pub(super) store: Store,
+    pub(super) files: BTreeMap<u64, File>,
+    /// Files by their watches.
+    pub(super) watches: BTreeMap<i32, u64>,
+    pub(super) inotify: OwnedFd,
+    pub(super) zeroer: Option<Zeroer>,
+    pub(super) manager: Manager,
+    pub(super) clients: Vec<Client>,
+    /// Leases that may have ended: when it is looked next, and for how long it was waited.
+    pub(super) looks: BTreeMap<u64, (Instant, Duration)>,
+    /// Bytes in small pages of what is ready.
+    pub(super) small: BTreeMap<u64, u64>,
+    pub(super) figures: Status,
+    pub(super) started: Instant,
+    pub(super) fill_from: Instant,
+    pub(super) segment: u64,
+    pub(super) threads: usize,
+}
+
+/// A file of memory, as the server has it.
+pub(super) struct File {
+    pub(super) file: Arc<OwnedFd>,
+    pub(super) watch: i32,
+    /// Since when it is leased.
+    pub(super) since: Instant,
+    /// Whether its client may open it again: its pages are not used again.
+    pub(super) by_path: bool,
+    /// As what the manager keeps it.
+    pub(super) kept: Option<Name>,
+}
+
+/// What a client is waited for.
+pub(super) enum Wants {
+    /// Its request, until then.
+    Unknown(Instant),
+    /// Memory.
+    Memory { bytes: u64, by_path: bool, promise: Option<u64>, since: Instant },
+    /// To read the rest, until then.
+    Rest(Vec<u8>, Instant),
+}
+
+pub(super) struct Client {
+    pub(super) socket: OwnedFd,
+    pub(super) holder: Holder,
+    pub(super) wants: Wants,
+}
