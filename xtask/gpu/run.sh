@@ -11,9 +11,9 @@ program=$1 folder=$2 size=${3:-8G} python=${4:-}
 here=$(dirname "$0")
 mkdir -p "$folder" || exit 1
 cpu=$(uname -m)
-"$program" doctor >"$folder/doctor.txt" 2>&1
-if grep -q 'no GPU: ' "$folder/doctor.txt"; then
-    grep -o 'no GPU: [^)]*)*' "$folder/doctor.txt" >&2
+"$program" doctor --json >"$folder/doctor.json"
+if grep -q 'no GPU: ' "$folder/doctor.json"; then
+    grep -o 'no GPU: [^)]*)*' "$folder/doctor.json" >&2
     exit 1
 fi
 { nvidia-smi; lscpu; uname -r; grep . /sys/kernel/mm/transparent_hugepage/*enabled; } >"$folder/host.txt" 2>&1

@@ -19,8 +19,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{BorrowedFd, OwnedFd};
 use rustix::fs::inotify;
 use rustix::io::Errno;
+use state::{Client, Server, Wants, refused};
 pub use state::{ServeError, Settings};
-use state::{Server, Wants, refused};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 

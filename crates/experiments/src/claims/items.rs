@@ -312,7 +312,7 @@ pub const ITEMS: &[Item] = &[
     quoted(
         "003.19",
         "With hardware support there will be minimal impact of zeroing on the performance of the system.",
-        "`zeroing-engines`: the CPU's engines alone, no device recorded",
+        "the CPU's engines alone: no device recorded",
     ),
     quoted("003.20", "The scrub daemon is hardly noticable", ""),
     quoted(

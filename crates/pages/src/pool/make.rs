@@ -189,7 +189,7 @@ impl Pool {
             waits: builder.waits,
             ahead: builder.ahead,
             leased,
-            closes: !explicit && !leased,
+            closes: !explicit,
             numa_node: builder.numa_node,
             small,
             fault_on_touch: stands_in && trim_unit == page && !leased,
