@@ -18,12 +18,14 @@ const INTERPRETED: &str = "powerpc64le-unknown-linux-gnu";
 /// out. `cfg!(miri)` makes the amount of work smaller where a test has much of it.
 const PURE: [(&str, &[&str]); 2] = [
     // The parser of profiles; its other tests ask the CPU what it is.
-    ("-p cachewise --test corpus", &[]),
-    ("-p cachewise-pages --no-default-features --lib --test buddy", LONG),
+    ("-p cachewise --test all corpus", &[]),
+    ("-p cachewise-pages --no-default-features --lib --test pure", LONG),
 ];
 
 /// Thousands of steps, of frames, or megabytes: minutes each, interpreted.
 const LONG: &[&str] = &[
+    "fragmentation::",
+    "runs::",
     "a_model_of_a_pool_that_fills_and_drains",
     "a_run_is_made_of_blocks",
     "bookkeeping_is_16_bytes_per_page_and_orders_go_to_18",
@@ -38,7 +40,7 @@ const LONG: &[&str] = &[
 ];
 
 /// Tests whose threads meet. ThreadSanitizer sees what Rust compiles, and not the kernels' assembly.
-const THREADED: &str = "-p cachewise-pages --lib --test pool --test scrubber --test shards";
+const THREADED: &str = "-p cachewise-pages --lib --test all";
 
 pub(crate) fn miri() -> Result<()> {
     installed(&["miri", "rust-src"])?;

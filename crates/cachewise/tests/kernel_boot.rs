@@ -1,13 +1,12 @@
 //! The example of a kernel's author: registers are put back, the break-even is respected, the
 //! compiled-in profile is one.
-#![cfg(target_arch = "x86_64")]
 
 #[path = "../examples/kernel_boot.rs"]
-mod kernel_boot;
+mod example;
 
 use cachewise::profile::ProfileText;
 use core::arch::asm;
-use kernel_boot::boot::{AVX, AVX512, Area, Boot, LARGEST_TRIED, PROFILES, SSE, with_vector_state};
+use example::boot::{AVX, AVX512, Area, Boot, LARGEST_TRIED, PROFILES, SSE, with_vector_state};
 
 /// Loses the low half of xmm0 in `body`; what it holds afterwards. One block on either side of the
 /// call would leave the register to the compiler, so the whole is in this order on purpose: the

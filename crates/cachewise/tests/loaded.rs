@@ -9,6 +9,9 @@ use cachewise_kernels::Features;
 /// A program that makes small calls only never reads a profile. Its entry is the CPU's all the same.
 #[test]
 fn small_calls_take_the_cpus_entry_from_the_first_on() {
+    if !crate::alone("loaded::small_calls_take_the_cpus_entry_from_the_first_on") {
+        return;
+    }
     for operation in OPERATIONS {
         let rule = ["avx512vl", "avx2", "sse2"];
         let runs = |name: &&str| {

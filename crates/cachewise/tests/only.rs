@@ -8,6 +8,9 @@ use cachewise_kernels::{Features, TABLE};
 /// be set, any other is refused, and the library copies all the same.
 #[test]
 fn each_kernel_of_the_library_may_be_the_only_one() {
+    if !crate::alone("only::each_kernel_of_the_library_may_be_the_only_one") {
+        return;
+    }
     let features = Features::detect();
     let mut set = 0;
     for kernel in TABLE.iter().filter(|kernel| kernel.runs_on(features)) {

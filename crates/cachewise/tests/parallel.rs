@@ -9,7 +9,6 @@ use cachewise::parallel::{
 };
 use cachewise::profile::{Parallel, Profile, Supply};
 use cachewise_kernels::Operation;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Threads of the standard library, as somebody's pool.
@@ -123,12 +122,12 @@ fn safe_functions_check_lengths_and_do_the_work() {
     assert!(shorter.is_err(), "lengths differ");
 }
 
-/// The profile is the process's: who installs one waits for the other.
-static PROFILE: Mutex<()> = Mutex::new(());
-
+/// The profile is the process's.
 #[test]
 fn no_more_threads_are_used_than_the_profile_says_pay() {
-    let _held = PROFILE.lock();
+    if !crate::alone("parallel::no_more_threads_are_used_than_the_profile_says_pay") {
+        return;
+    }
     let line =
         |supply, threads, from| Parallel { operation: Operation::Copy, supply, threads, from };
     let install = |parallel| {

@@ -10,11 +10,7 @@ use cachewise::profile::OPERATIONS;
 use cachewise::{entry, raw};
 use cachewise_kernels::{Features, Kernel, Operation, TABLE};
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::thread;
-
-/// The entry in use is the process's.
-static CHOICE: Mutex<()> = Mutex::new(());
 
 /// The entries that this CPU can run.
 fn entries() -> Vec<u8> {
@@ -25,7 +21,6 @@ fn entries() -> Vec<u8> {
 
 /// Does this with the entry that the CPU has by the rule, then with each one that it can run.
 fn with_each_entry(mut done: impl FnMut()) {
-    let _alone = CHOICE.lock().unwrap_or_else(PoisonError::into_inner);
     cachewise::init();
     done();
     for number in entries() {
@@ -107,6 +102,9 @@ fn wrong(ordered: bool, a: *mut u8, b: *mut u8, start: usize, n: usize) -> Optio
 
 #[test]
 fn a_writer_beside_them_leads_no_comparison_outside() {
+    if !crate::alone("racing::a_writer_beside_them_leads_no_comparison_outside") {
+        return;
+    }
     let (a, b) = (fenced(), fenced());
     with_each_entry(|| {
         for (ordered, n) in LENGTHS.into_iter().flat_map(|n| [(true, n), (false, n)]) {
@@ -130,7 +128,9 @@ fn a_writer_beside_them_leads_no_comparison_outside() {
 #[cfg(target_arch = "x86_64")]
 #[test]
 fn calls_are_right_while_the_entry_and_the_kernels_change() {
-    let _alone = CHOICE.lock().unwrap_or_else(PoisonError::into_inner);
+    if !crate::alone("racing::calls_are_right_while_the_entry_and_the_kernels_change") {
+        return;
+    }
     cachewise::init();
     let (entries, done, here) = (entries(), AtomicBool::new(false), Features::detect());
     let usable = |kernel: &&Kernel| {

@@ -5,6 +5,7 @@
 //! in an ordinary run.
 #![cfg(all(feature = "std", target_os = "linux"))]
 
+use crate::is_child;
 use cachewise::cpu::{Caches, Cpu, Signature};
 use cachewise::profile::{Decision, MAX_SIZE, Profile, ProgramHint, machine_path, user_path};
 use cachewise::{Reuse, Source, decision, entry, profile_source, raw};
@@ -21,17 +22,9 @@ use std::time::Duration;
 
 const SIZE: usize = 100_000;
 
-/// This binary, to run one child test. No profile but those that the case names.
+/// One of this module's tests in a process of its own.
 fn child(test: &str) -> Command {
-    let mut command = Command::new(std::env::current_exe().expect("this binary"));
-    command.args(["--exact", test, "--nocapture", "--test-threads=1"]);
-    command.env("CACHEWISE_TEST_CHILD", "1").env("XDG_CONFIG_HOME", "/nonexistent");
-    command.env_remove("CACHEWISE_PROFILE").env_remove("CACHEWISE_QUIET");
-    command
-}
-
-fn is_child() -> bool {
-    std::env::var_os("CACHEWISE_TEST_CHILD").is_some()
+    crate::child(&format!("sources::{test}"))
 }
 
 /// Runs a child that must succeed, and returns what it printed and its lines on stderr.

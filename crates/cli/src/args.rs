@@ -250,7 +250,7 @@ pub struct Run {
     /// peers: also compare with the C library in this folder, by its own loader
     #[arg(long, value_name = "DIR")]
     pub libc: Vec<PathBuf>,
-    /// peers: the sizes and alignments to call with (Fleetbench's form); page-compare: first differences
+    /// peers: the sizes and alignments to call with (Fleetbench's form); compare-latency: first differences
     #[arg(long, value_name = "FILE")]
     pub distribution: Option<PathBuf>,
     /// Write the record as JSON lines; `-` is stdout, in place of the tables

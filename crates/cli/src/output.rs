@@ -102,12 +102,6 @@ pub fn width() -> Option<u16> {
     terminal_size::terminal_size().map(|(width, _)| width.0)
 }
 
-/// Whether escape codes for colour are welcome on stdout: it is a terminal and neither `NO_COLOR`
-/// nor `TERM=dumb` says otherwise.
-pub fn colour() -> bool {
-    anstream::AutoStream::choice(&std::io::stdout()) != anstream::ColorChoice::Never
-}
-
 /// Writes to a file that appears whole, or to stdout for `-`.
 pub fn write(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
     if is_stdout(path) {

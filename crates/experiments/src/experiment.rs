@@ -71,7 +71,36 @@ pub struct Experiment {
     pub today: &'static [&'static str],
     /// Who gains by it.
     pub serves: Serves,
+    /// A further part of the question.
+    pub(crate) second: Option<Part>,
     pub(crate) run: fn(&mut Setting) -> Result,
+}
+
+/// What most experiments have in common: each says how it differs.
+pub(crate) const PLAIN: Experiment = Experiment {
+    name: "",
+    about: "",
+    seeds: &[],
+    operations: &[],
+    takes: &[],
+    refuses: &[],
+    classic: "",
+    say: None,
+    tables: None,
+    figures: Vec::new,
+    today: &[LIBC],
+    serves: Serves::Tuner,
+    second: None,
+    run: |_| Ok(()),
+};
+
+/// A part that is measured behind the rest, and had a name of its own: older records have it, and it is told
+/// under it what it leaves out.
+#[derive(Clone, Copy)]
+pub(crate) struct Part {
+    pub(crate) experiment: &'static Experiment,
+    /// The states of its rows.
+    pub(crate) states: &'static [&'static str],
 }
 
 /// Who gains by what an experiment finds.
@@ -88,12 +117,35 @@ pub enum Serves {
 impl Experiment {
     /// How its rows are drawn: what goes into the record's header.
     pub fn figures(&self) -> Vec<Figure> {
-        (self.figures)()
+        self.parts().flat_map(|part| (part.figures)()).collect()
+    }
+
+    /// Itself without its further part, then that.
+    fn parts(&self) -> impl Iterator<Item = &Experiment> {
+        [self].into_iter().chain(self.second.map(|part| part.experiment))
+    }
+
+    /// Whether it has that name, or a part of it had.
+    pub fn answers_to(&self, name: &str) -> bool {
+        self.parts().any(|part| part.name == name)
+    }
+
+    /// Its parts of which there are rows, with these.
+    pub(crate) fn rows_by_part(&self, rows: &[Row]) -> Vec<(&Experiment, Vec<Row>)> {
+        let states = self.second.map_or(&[][..], |part| part.states);
+        let is_second = |row: &Row| states.iter().any(|state| row.cell.state == *state);
+        let (second, first): (Vec<Row>, Vec<Row>) = rows.iter().cloned().partition(is_second);
+        let all = self.parts().zip([first, second]);
+        let mut all: Vec<_> = all.filter(|(_, rows)| !rows.is_empty()).collect();
+        if all.is_empty() {
+            all.push((self, Vec::new()));
+        }
+        all
     }
 
     /// Whether it has sentences of its own.
     pub fn has_sentences(&self) -> bool {
-        self.say.is_some()
+        self.parts().any(|part| part.say.is_some())
     }
 
     /// Whether it compares the library with others.
@@ -109,19 +161,35 @@ impl Experiment {
     /// are with the recorder.
     pub fn run(&self, setting: &mut Setting) -> Result {
         setting.check_sizes()?;
-        if setting.options.classic && self.classic.is_empty() {
+        setting.bench.experiment = self.name;
+        let refused: Vec<_> =
+            self.parts().map(|part| part.check_options(setting.options).err()).collect();
+        let is_all_refused = refused.iter().all(Option::is_some);
+        for (part, refused) in self.parts().zip(refused) {
+            let why = match refused {
+                Some(error) if is_all_refused => return Err(error),
+                Some(error) => error,
+                None => match (part.run)(setting) {
+                    Err(why @ LabError::Nothing(_)) if !setting.out.rows.is_empty() => why,
+                    ended => {
+                        ended?;
+                        continue;
+                    }
+                },
+            };
+            setting.out.note(format!("left out {}: {why}", part.name))?;
+        }
+        Ok(())
+    }
+
+    /// An option that this experiment would not follow is refused rather than ignored.
+    fn check_options(&self, options: &Options) -> Result {
+        if options.classic && self.classic.is_empty() {
             return Err(LabError::Usage(format!(
                 "--classic: {} has no parameters of a source document; accepted without it",
                 self.name
             )));
         }
-        self.check_options(setting.options)?;
-        setting.bench.experiment = self.name;
-        (self.run)(setting)
-    }
-
-    /// An option that this experiment would not follow is refused rather than ignored.
-    fn check_options(&self, options: &Options) -> Result {
         let given = [
             (Flag::Op, !options.operations.is_empty()),
             (Flag::Peer, !options.peers.is_empty()),

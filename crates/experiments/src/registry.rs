@@ -3,9 +3,9 @@
 use crate::LabError;
 use crate::experiment::Experiment;
 use crate::{
-    aliasing, cached_target, compare_latency, extent, hints, matrix, page_clear, page_colour,
-    page_compare, page_copy, page_fault, parallel, peers, prefault, read_batch, receive, reuse_map,
-    roofline, sticky, tcp_copies, twins, values, vector_state, zeroing_engines,
+    aliasing, cached_target, compare_latency, extent, matrix, page_clear, page_colour, page_copy,
+    page_fault, peers, prefault, read_batch, receive, reuse_map, roofline, sticky, twins, values,
+    vector_state, zeroing_engines,
 };
 
 /// All of them, in the order `list experiments` prints them.
@@ -15,15 +15,12 @@ pub const ALL: &[Experiment] = &[
     matrix::COMPARE_MATRIX,
     matrix::WHOLE_COST,
     roofline::EXPERIMENT,
-    hints::EXPERIMENT,
     peers::EXPERIMENT,
-    parallel::EXPERIMENT,
     page_clear::EXPERIMENT,
     page_copy::EXPERIMENT,
     reuse_map::EXPERIMENT,
     cached_target::EXPERIMENT,
     receive::EXPERIMENT,
-    tcp_copies::EXPERIMENT,
     read_batch::EXPERIMENT,
     aliasing::EXPERIMENT,
     page_colour::EXPERIMENT,
@@ -32,7 +29,6 @@ pub const ALL: &[Experiment] = &[
     sticky::EXPERIMENT,
     vector_state::EXPERIMENT,
     compare_latency::EXPERIMENT,
-    page_compare::EXPERIMENT,
     extent::EXPERIMENT,
     page_fault::EXPERIMENT,
     prefault::EXPERIMENT,
@@ -45,12 +41,22 @@ pub const ALL: &[Experiment] = &[
 /// [`LabError::Usage`] with the names there are.
 pub fn find(name: &str) -> Result<&'static Experiment, LabError> {
     ALL.iter().find(|experiment| experiment.name == name).ok_or_else(|| {
+        if let Some(Experiment { name: now, .. }) = of(name) {
+            let text =
+                format!("experiment: found \"{name}\", accepted {now}, which measures it too");
+            return LabError::Usage(text);
+        }
         let nearest = crate::select::nearest(name, ALL.iter().map(|experiment| experiment.name));
         LabError::Usage(format!(
             "experiment: found \"{name}\", accepted one that `cachewise list experiments` \
              names{nearest}"
         ))
     })
+}
+
+/// The experiment that measures what a record's rows call so.
+pub fn of(name: &str) -> Option<&'static Experiment> {
+    ALL.iter().find(|experiment| experiment.answers_to(name))
 }
 
 #[cfg(test)]
@@ -62,5 +68,8 @@ mod tests {
         assert_eq!(find("copy-matrix").map(|e| e.name).ok(), Some("copy-matrix"));
         let error = find("copy-matrices").err().expect("unknown").to_string();
         assert!(error.ends_with("names; nearest: copy-matrix"), "{error}");
+        let error = find("hints").err().expect("a part").to_string();
+        assert!(error.ends_with("accepted reuse-map, which measures it too"), "{error}");
+        assert_eq!(of("hints").map(|found| found.name), Some("reuse-map"));
     }
 }

@@ -24,20 +24,31 @@ pub fn said(record: &Record) -> Said {
 /// What rows of the experiment of that name say; the first verdict is the headline. One without sentences
 /// tells what is withheld.
 pub fn of(experiment: &str, rows: &[Row], decisions: &[Decision]) -> Said {
-    let found = registry::ALL.iter().find(|known| known.name == experiment);
-    let own = found.and_then(|experiment| experiment.tables);
+    let Some(found) = registry::of(experiment) else {
+        return Said { tables: matrix::tables(rows), is_matrix: true, ..Said::default() };
+    };
+    let parts = found.rows_by_part(rows);
+    let tables =
+        |(part, rows): &(&Experiment, Vec<Row>)| part.tables.unwrap_or(matrix::tables)(rows);
     Said {
-        verdicts: found.map_or_else(Vec::new, |experiment| verdicts(experiment, rows, decisions)),
+        verdicts: verdicts(found, rows, decisions),
         decisions: None,
-        tables: own.unwrap_or(matrix::tables)(rows),
-        is_matrix: own.is_none(),
+        tables: parts.iter().flat_map(tables).collect(),
+        is_matrix: parts.iter().all(|(part, _)| part.tables.is_none()),
     }
+}
+
+/// What the parts of an experiment say of rows that can be relied on.
+fn told(experiment: &Experiment, rows: &[Row], decisions: &[Decision]) -> Option<Vec<String>> {
+    let parts = experiment.rows_by_part(rows);
+    let says = parts.iter().filter_map(|(part, rows)| Some(part.say?(rows, decisions)));
+    let said: Vec<_> = says.collect();
+    (!said.is_empty()).then(|| said.concat())
 }
 
 fn verdicts(experiment: &Experiment, rows: &[Row], decisions: &[Decision]) -> Vec<String> {
     let (sound, withheld) = sound(rows);
-    let Some(say) = experiment.say else { return withheld };
-    let mut said = say(&sound, decisions);
+    let Some(mut said) = told(experiment, &sound, decisions) else { return withheld };
     if said.is_empty() {
         let left = if sound.is_empty() {
             "nothing was measured that can be relied on"
@@ -96,14 +107,11 @@ mod tests {
     /// `aliasing` are of a part of it.
     #[test]
     fn each_outcome_has_its_sentences() {
-        for Experiment { name, say, .. } in ALL {
+        for experiment @ Experiment { name, .. } in ALL {
             // Its kernels are those of x86-64.
             let elsewhere = *name == "cached-target" && !cfg!(target_arch = "x86_64");
-            if let Some(say) = say
-                && !["aliasing", "receive"].contains(name)
-                && !elsewhere
-            {
-                keeps(name, |case| say(&case.rows, &case.decisions));
+            if experiment.has_sentences() && !["aliasing", "receive"].contains(name) && !elsewhere {
+                keeps(name, |case| told(experiment, &case.rows, &case.decisions).expect("words"));
             }
         }
     }

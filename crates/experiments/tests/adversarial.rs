@@ -1,8 +1,6 @@
 //! Sentences about records that something happened to: cells withheld, candidates missing, times that are
 //! equal, negative, huge or absent. None of them may print what is no number, or say what no row shows.
 
-mod stored;
-
 use cachewise_experiments::{registry, said};
 use cachewise_measure::{Level, PairedRatio, Proof, ProofVerdict, Record, Row};
 use std::collections::BTreeSet;
@@ -10,11 +8,11 @@ use std::collections::BTreeSet;
 /// The newest record of each experiment that has sentences, with its name.
 fn records() -> Vec<(String, Record)> {
     let mut found: Vec<(String, Record)> = Vec::new();
-    for (name, record) in stored::records().into_iter().rev() {
+    for (name, record) in crate::stored::records().into_iter().rev() {
         let Some(experiment) = record.experiment().map(str::to_owned) else { continue };
         let is_new = found.iter().all(|(known, _)| *known != experiment);
         if name.ends_with("guest")
-            && registry::find(&experiment).is_ok_and(|known| known.has_sentences())
+            && registry::of(&experiment).is_some_and(|known| known.has_sentences())
             && is_new
         {
             found.push((experiment, record));

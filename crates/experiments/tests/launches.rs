@@ -1,8 +1,6 @@
 //! `compare` on launches as they were measured: a build against itself, and against one with a slow kernel.
 //! Each launch is one of a stored record's, all its rows together, with half the spread of each row's ratio added.
 
-mod stored;
-
 use cachewise_measure::{Record, Row};
 use cachewise_report::compare::{Outcome, compare};
 
@@ -57,7 +55,7 @@ fn some_kernel(record: &Record, random: &mut fastrand::Rng) -> String {
 
 #[test]
 fn a_build_does_not_differ_from_itself_and_a_slow_kernel_shows() {
-    let stored = stored::records();
+    let stored = crate::stored::records();
     let mut random = fastrand::Rng::with_seed(1);
     let (mut alarms, mut found) = (0, 0);
     for experiment in EXPERIMENTS {

@@ -1,7 +1,5 @@
 //! Every record that is kept is read and drawn.
 
-mod stored;
-
 use cachewise_experiments::{registry, said};
 use cachewise_measure::{Figure, ProofVerdict, Record};
 use cachewise_report::rows::experiment_of;
@@ -10,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 #[test]
 fn every_record_is_read_and_drawn() {
-    let all = stored::records();
+    let all = crate::stored::records();
     assert!(all.len() >= 18, "{} records", all.len());
     let mut withheld = 0;
     for (name, record) in all {
@@ -20,7 +18,7 @@ fn every_record_is_read_and_drawn() {
         let failed = record.rows.iter().flat_map(|row| &row.proofs);
         let failed = failed.filter(|proof| proof.verdict == ProofVerdict::Failed).count();
         let judged =
-            registry::find(experiment_of(&record)).is_ok_and(|known| known.has_sentences());
+            registry::of(experiment_of(&record)).is_some_and(|known| known.has_sentences());
         for old in ["around the cache", "ordinary stores", "eed 00", "pays not up"] {
             assert!(!judged || !said.contains(old), "{name}: {old}: {said}");
         }
@@ -31,9 +29,7 @@ fn every_record_is_read_and_drawn() {
         // A quick run, and one with a document's parameters, lacks states that some figures are of; all
         // others are drawn.
         let figures = plot::figures(&record);
-        let is_of = |figure: &&Figure| {
-            record.rows.iter().any(|row| row.cell.state.starts_with(&figure.states))
-        };
+        let is_of = |figure: &&Figure| record.rows.iter().any(|row| figure.shows(&row.cell.state));
         let mut measured = figures.iter().filter(is_of).peekable();
         assert!(measured.peek().is_some() || figures.is_empty(), "{name}");
         for figure in measured {
@@ -52,7 +48,7 @@ fn every_record_is_read_and_drawn() {
 fn tables_fit_terminals_of_all_widths() {
     let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<BTreeSet<_>>();
     // The newest record of each experiment has all its columns.
-    let newest: BTreeMap<String, (String, Record)> = stored::records()
+    let newest: BTreeMap<String, (String, Record)> = crate::stored::records()
         .into_iter()
         .map(|(name, record)| (experiment_of(&record).to_owned(), (name, record)))
         .collect();
@@ -83,7 +79,7 @@ const KEPT: &str = "aliasing-zen3 cached-target-zen3 compare-latency-zen3 copy-m
 #[cfg(target_arch = "x86_64")]
 #[test]
 fn sentences_and_tables_of_each_experiment_are_as_they_were() {
-    let all = stored::records();
+    let all = crate::stored::records();
     for kept in KEPT.split_whitespace() {
         let end = format!("-{kept}-guest");
         let of_it = |(name, _): &&(String, Record)| name.get("2026-11-22".len()..) == Some(&end);

@@ -1,7 +1,6 @@
-//! Whole programs that hang, or that somebody wants to stop. In a process of its own: whoever runs whole
-//! programs waits for every child there is.
-#![cfg(target_os = "linux")]
+//! Whole programs that hang, or that somebody wants to stop.
 
+use crate::CHILDREN;
 use cachewise_measure::whole::{Ended, run};
 use std::fs;
 use std::path::Path;
@@ -28,6 +27,7 @@ fn is_alive(number: &str) -> bool {
 
 #[test]
 fn what_hangs_or_is_stopped_is_killed_with_all_that_it_started() {
+    let _alone = CHILDREN.lock();
     let place = tempfile::tempdir().expect("a directory");
     let (place, long, go) = (place.path(), Duration::from_secs(600), AtomicBool::new(false));
     let ended = run(&mut shell("echo out; echo err >&2; exit 3", place), place, long, &go);

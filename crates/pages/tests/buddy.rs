@@ -1,15 +1,13 @@
 //! The page allocator by itself: against a model, exhaustively for small ones, and after a death at
 //! any moment.
 
-mod support;
-
+use crate::support::{Model, replay};
 use cachewise_pages::buddy::{
     Buddy, Core, Frame, FreeError, MAX_ORDER, State, Use, Wanted, halve_cached, run_parts,
     split_cached,
 };
 use proptest::prelude::*;
 use std::path::Path;
-use support::{Model, replay};
 
 fn frames(count: usize) -> Vec<Frame> {
     (0..count).map(|_| Frame::new()).collect()

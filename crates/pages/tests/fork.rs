@@ -1,12 +1,11 @@
 //! Forks, and signals that interrupt.
 
-mod eager;
-
+use crate::eager::{eager, is_clean, until};
+use crate::{alone, rerun};
 use cachewise_pages::engine::faulty::{Faulty, Outcome, Script};
 use cachewise_pages::{
     Builder, EngineChoice, PageSize, Pool, PoolError, Scrub, ScrubberState, Verify,
 };
-use eager::{eager, is_clean, until};
 use std::process::Command;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
@@ -48,6 +47,7 @@ fn zero(bytes: &[u8]) -> bool {
 /// The engine keeps what it was given until it is called back, so every fork is in the middle.
 #[test]
 fn a_child_forked_in_the_middle_of_scrubbing_has_a_sound_copy() {
+    let _alone = alone();
     let script = Script::new(Mutex::new([Outcome::Slow; 64].into()));
     let pool = quiet()
         .scrub(Scrub { chunk: 64 << 10, ..eager() })
@@ -90,6 +90,7 @@ fn a_child_forked_in_the_middle_of_scrubbing_has_a_sound_copy() {
 /// The thread that grows the pool is the parent's. The child has none until it asks for one.
 #[test]
 fn in_a_child_nothing_grows_ahead_until_it_has_a_thread_of_its_own() {
+    let _alone = alone();
     let pool = quiet().capacity(64 << 20).scrub(Scrub { start: 18, ..eager() });
     let pool = pool.grow_ahead(8 << 20).build().expect("a pool");
     let held: Vec<_> = (0..4).map(|_| pool.zalloc_bytes(1 << 20).expect("1 MiB")).collect();
@@ -112,6 +113,7 @@ fn in_a_child_nothing_grows_ahead_until_it_has_a_thread_of_its_own() {
 
 #[test]
 fn a_child_takes_back_what_other_threads_had_cached_and_can_scrub_on_its_own() {
+    let _alone = alone();
     let pool = quiet().scrub(eager()).initial(4 << 20).build().expect("a pool");
     let (filled, wait_here) = (std::sync::Barrier::new(2), std::sync::Barrier::new(2));
     std::thread::scope(|scope| {
@@ -144,6 +146,7 @@ fn a_child_takes_back_what_other_threads_had_cached_and_can_scrub_on_its_own() {
 /// Calls that have blocks in flight are over when they return, in the thread that forks.
 #[test]
 fn a_child_of_who_trimmed_and_zeroed_uses_its_copy() {
+    let _alone = alone();
     let pool = quiet().initial(4 << 20).build().expect("a pool");
     // More than a cache keeps.
     drop(pool.alloc(7).expect("a block"));
@@ -156,6 +159,7 @@ fn a_child_of_who_trimmed_and_zeroed_uses_its_copy() {
 
 #[test]
 fn a_child_may_drop_its_copy() {
+    let _alone = alone();
     let pool = quiet().scrub(eager()).build().expect("a pool");
     pool.alloc(7).expect("a block").fill(1);
     let mut slot = Some(pool);
@@ -192,9 +196,13 @@ extern "C" fn on_signal(_: i32) {
 
 #[test]
 fn signals_that_interrupt_the_pool_get_a_block_or_an_error_and_never_hang() {
+    let _alone = alone();
     if std::env::var_os("SIGNALS").is_none() {
         // In a process of its own: the timer is the process's.
-        rerun("signals_that_interrupt_the_pool_get_a_block_or_an_error_and_never_hang", "SIGNALS");
+        rerun(
+            "fork::signals_that_interrupt_the_pool_get_a_block_or_an_error_and_never_hang",
+            "SIGNALS",
+        );
         return;
     }
     // For good: a handler may still be under way in another thread when this test returns.
@@ -231,20 +239,12 @@ fn signals_that_interrupt_the_pool_get_a_block_or_an_error_and_never_hang() {
     pool.check_zeros().expect("zero");
 }
 
-fn rerun(test: &str, variable: &str) {
-    let status = Command::new(std::env::current_exe().expect("this test"))
-        .args(["--exact", test, "--test-threads=1", "--nocapture"])
-        .env(variable, "1")
-        .status()
-        .expect("it runs");
-    assert!(status.success(), "{status}");
-}
-
 #[test]
 fn verify_in_production_aborts_with_a_clear_message() {
+    let _alone = alone();
     if std::env::var_os("ABORTS").is_none() {
         let output = Command::new(std::env::current_exe().expect("this test"))
-            .args(["--exact", "verify_in_production_aborts_with_a_clear_message"])
+            .args(["--exact", "fork::verify_in_production_aborts_with_a_clear_message"])
             .args(["--test-threads=1", "--nocapture"])
             .env("ABORTS", "1")
             .output()
@@ -282,6 +282,7 @@ fn threads_named(name: &str) -> usize {
 /// child has none of it, whether it uses the pool or not, and what is in use it has.
 #[test]
 fn a_child_drops_the_free_memory_that_it_inherits() {
+    let _alone = alone();
     for scrub in [Scrub { enabled: false, ..Scrub::default() }, eager()] {
         let pool = Pool::builder().capacity(64 << 20).scrub(scrub).build().expect("a pool");
         let mut kept = pool.alloc_bytes(3 << 20).expect("room");
@@ -313,6 +314,7 @@ fn a_child_drops_the_free_memory_that_it_inherits() {
 /// the thread that made the pool.
 #[test]
 fn a_pools_thread_has_the_processs_cpus_and_the_ordinary_policy() {
+    let _alone = alone();
     let all = rustix::thread::sched_getaffinity(None).expect("CPUs");
     let mut one = rustix::thread::CpuSet::new();
     one.set((0..rustix::thread::CpuSet::MAX_CPU).find(|cpu| all.is_set(*cpu)).expect("a CPU"));
@@ -348,6 +350,7 @@ fn a_pools_thread_has_the_processs_cpus_and_the_ordinary_policy() {
 
 #[test]
 fn two_who_resume_at_once_in_a_child_get_one_scrubber_and_nobody_hangs() {
+    let _alone = alone();
     let pool = quiet().scrub(eager()).build().expect("a pool");
     let done = std::sync::atomic::AtomicBool::new(false);
     std::thread::scope(|scope| {
@@ -411,9 +414,10 @@ extern "C" fn fork_in_a_handler(_: i32) {
 /// child both go on from there.
 #[test]
 fn a_fork_in_a_signal_handler_leaves_the_lock_to_its_holder() {
+    let _alone = alone();
     let name = "a_fork_in_a_signal_handler_leaves_the_lock_to_its_holder";
     if std::env::var_os("FORKS_IN_HANDLER").is_none() {
-        rerun(name, "FORKS_IN_HANDLER");
+        rerun(&format!("fork::{name}"), "FORKS_IN_HANDLER");
         return;
     }
     let pool: &Pool = Box::leak(Box::new(quiet().initial(8 << 20).build().expect("a pool")));
@@ -486,9 +490,10 @@ extern "C" fn use_the_pool() {
 
 #[test]
 fn a_programs_fork_handlers_may_use_a_pool_whenever_they_were_registered() {
+    let _alone = alone();
     let name = "a_programs_fork_handlers_may_use_a_pool_whenever_they_were_registered";
     if std::env::var_os("FORK_HANDLERS").is_none() {
-        rerun(name, "FORK_HANDLERS");
+        rerun(&format!("fork::{name}"), "FORK_HANDLERS");
         return;
     }
     let handler: unsafe extern "C" fn() = use_the_pool;

@@ -1,24 +1,15 @@
 //! System calls that fail, and engines that fail, each in each way. One at a time: failures are
 //! injected into the whole process.
 
-#[path = "cuda/device.rs"]
-mod device;
-mod eager;
-
+use crate::alone;
+use crate::eager::{eager, is_clean, until};
 use cachewise_pages::engine::faulty::{Faulty, Outcome, Script};
 use cachewise_pages::inject::{Call, fail, keep_pages, load};
 use cachewise_pages::{
     Builder, EngineChoice, PageSize, Pool, PoolError, Scrub, ScrubberState, Verify,
 };
-use eager::{eager, is_clean, until};
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
-
-static ALONE: Mutex<()> = Mutex::new(());
-
-fn alone() -> MutexGuard<'static, ()> {
-    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
-}
+use std::sync::Mutex;
+use std::time::{Duration};
 
 fn quiet() -> Builder {
     let scrub = Scrub { enabled: false, ..Scrub::default() };

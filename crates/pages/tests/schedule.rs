@@ -5,6 +5,7 @@
 
 #![cfg(debug_assertions)]
 
+use crate::alone;
 use cachewise_pages::inject::{Call, fail};
 use cachewise_pages::schedule::{self, Body};
 use cachewise_pages::{PageSize, Pool, Scrub};
@@ -14,9 +15,6 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 const USERS: u64 = 3;
 const STEPS: u32 = 24;
-
-/// Failing calls are the process's: one test at a time.
-static ALONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
 
 struct Held {
     start: NonNull<u8>,
@@ -205,7 +203,7 @@ fn number(name: &str) -> Option<u64> {
 
 #[test]
 fn a_pool_is_sound_under_every_schedule() {
-    let _alone = ALONE.lock().expect("whole");
+    let _alone = alone();
     let seeds = match number("CACHEWISE_SEED") {
         Some(seed) => seed..seed + 1,
         None => 0..number("CACHEWISE_SEEDS").unwrap_or(150),
@@ -231,7 +229,7 @@ fn a_pool_is_sound_under_every_schedule() {
 
 #[test]
 fn a_seed_is_the_same_schedule_again() {
-    let _alone = ALONE.lock().expect("whole");
+    let _alone = alone();
     for seed in [0, 3, 7] {
         let (first, again) = (run(seed).trace, run(seed).trace);
         let parted = first.iter().zip(&again).position(|(one, other)| one != other);

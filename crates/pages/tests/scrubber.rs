@@ -1,10 +1,8 @@
 //! The scrubber: when it works, when it rests, what it costs. Nothing here depends on how fast it
 //! is.
 
-mod eager;
-
 use cachewise_pages::{Builder, EngineChoice, PageSize, Pool, Scrub, ScrubberState};
-use eager::{eager, is_clean, until};
+use crate::eager::{eager, is_clean, until};
 use std::time::{Duration, Instant};
 
 fn builder(scrub: Scrub) -> Builder {
@@ -50,12 +48,7 @@ fn cpu_of(name: &str) -> Option<u64> {
 fn an_idle_pools_scrubber_uses_no_cpu() {
     // In a process of its own: other tests have scrubbers too.
     if std::env::var_os("IDLE_SCRUBBER").is_none() {
-        let status = std::process::Command::new(std::env::current_exe().expect("this test"))
-            .args(["--exact", "an_idle_pools_scrubber_uses_no_cpu", "--test-threads=1"])
-            .env("IDLE_SCRUBBER", "1")
-            .status()
-            .expect("it runs");
-        assert!(status.success());
+        crate::rerun("scrubber::an_idle_pools_scrubber_uses_no_cpu", "IDLE_SCRUBBER");
         return;
     }
     let pool = builder(eager()).build().expect("a pool");
@@ -134,14 +127,9 @@ fn sleeps_of(name: &str) -> Option<u64> {
 
 #[test]
 fn a_paused_scrubber_is_not_woken_by_zeroing_and_freeing() {
-    let name = "a_paused_scrubber_is_not_woken_by_zeroing_and_freeing";
+    let name = "scrubber::a_paused_scrubber_is_not_woken_by_zeroing_and_freeing";
     if std::env::var_os("PAUSED_SCRUBBER").is_none() {
-        let status = std::process::Command::new(std::env::current_exe().expect("this test"))
-            .args(["--exact", name, "--test-threads=1"])
-            .env("PAUSED_SCRUBBER", "1")
-            .status()
-            .expect("it runs");
-        assert!(status.success());
+        crate::rerun(name, "PAUSED_SCRUBBER");
         return;
     }
     for blocks in [0, 256] {

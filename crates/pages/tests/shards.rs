@@ -32,6 +32,7 @@ fn holds(pool: &Pool) -> u64 {
 /// (`docs/decisions/pool-shards.md`).
 #[test]
 fn a_thread_takes_the_lock_once_for_hundreds_of_pages() {
+    let _alone = alone();
     const PAGES: usize = 4096;
     let pool = quiet().capacity(32 << 20).initial(32 << 20).build().expect("a pool");
     let mut held = Vec::with_capacity(PAGES);
@@ -57,10 +58,10 @@ fn a_thread_takes_the_lock_once_for_hundreds_of_pages() {
 
 #[test]
 fn sixty_four_threads_have_the_shards_in_equal_parts() {
+    let _alone = alone();
     const THREADS: usize = 64;
     const PAGES: usize = 512;
     const ROUNDS: usize = 4;
-    let _alone = alone();
     // So large that each thread's cache may hold 256 pages.
     let bytes = THREADS * 16 * PAGES * 4096;
     let pool = quiet().capacity(bytes).allow_over_memory().build_sharded(16).expect("a pool");
@@ -160,6 +161,7 @@ fn where_the_own_shard_has_nothing_left_the_others_have() {
 
 #[test]
 fn what_cannot_be_is_refused() {
+    let _alone = alone();
     for shards in [0, MOST_SHARDS + 1] {
         let refused = quiet().build_sharded(shards).expect_err("no such number");
         assert!(refused.to_string().contains("accepted 1 to 16"), "{refused}");

@@ -224,8 +224,7 @@ pub fn make(what: &What, record: &Record, said: &Said) -> Result<Made, String> {
         }
         What::Table(wanted) => table(&said.tables, wanted)?.markdown(),
         What::Plot(number, panel) => {
-            let style = text::Style { width: 78, colour: false };
-            let drawn = text::plot(&figure(record, *number, panel)?, style);
+            let drawn = text::plot(&figure(record, *number, panel)?, 78);
             let fence = fence_for(&drawn);
             format!("{fence}text\n{drawn}{fence}")
         }

@@ -55,8 +55,8 @@ pub(super) struct Field {
     rounds: Vec<Vec<Vec<[Vec<f64>; 2]>>>,
     /// The same, until other rounds come: what those of each layout come to, and all of them.
     middles: Vec<Vec<Vec<OnceCell<[Middle; 3]>>>>,
-    /// By view and size, until other rounds come: how far those of all arms lie from each one's median.
-    off: Vec<Vec<OnceCell<Vec<f64>>>>,
+    /// The same: how far they lie from their median.
+    off: Vec<Vec<Vec<OnceCell<Vec<f64>>>>>,
     /// The same: what they show, by arm.
     seen: Vec<Vec<OnceCell<Vec<Seen>>>>,
     /// By size: the rounds of libc as the library calls it again and again on the same operands.
@@ -112,7 +112,7 @@ impl Field {
         Field {
             rounds: vec![vec![vec![Default::default(); sizes.len()]; views.len()]; arms.len()],
             middles: vec![vec![vec![OnceCell::new(); sizes.len()]; views.len()]; arms.len()],
-            off: vec![vec![OnceCell::new(); sizes.len()]; views.len()],
+            off: vec![vec![vec![OnceCell::new(); sizes.len()]; views.len()]; arms.len()],
             seen: vec![vec![OnceCell::new(); sizes.len()]; views.len()],
             handed_over: vec![Vec::new(); sizes.len()],
             handed_over_to: facts.l1,
@@ -179,7 +179,7 @@ impl Field {
             };
             self.rounds[arm][nth][size][lying].extend(Some(ratio.ln()).filter(|l| l.is_finite()));
             self.middles[arm][nth][size].take();
-            self.off[nth][size].take();
+            self.off[arm][nth][size].take();
             for other in 0..self.sizes.len() {
                 if !view.proven || self.is_near(other, size) {
                     self.seen[nth][other].take();
@@ -291,15 +291,17 @@ impl Field {
             };
             let at = from.last().copied().unwrap_or(size);
             let near = || self.near(at);
-            let of_all: Vec<f64> = near().flat_map(|size| self.off(view, size)).copied().collect();
-            let of_all = pooled(&of_all, TOLD).unwrap_or(UNKNOWN);
+            let all = near().flat_map(|size| {
+                (0..self.arms.len()).flat_map(move |arm| self.off(arm, view, size))
+            });
+            let of_all = pooled(&all.copied().collect::<Vec<_>>(), TOLD).unwrap_or(UNKNOWN);
             let of_arm = |(arm, rounds): (usize, &Vec<Vec<[Vec<f64>; 2]>>)| {
                 if arm == LIBC {
                     return Seen { whole: Estimate::LIBC, worst: Estimate::LIBC };
                 }
                 let own = self.own.and_then(|least| {
-                    let off = near().flat_map(|size| off_median(&rounds[view][size].concat()));
-                    pooled(&off.collect::<Vec<_>>(), least)
+                    let off = near().flat_map(|size| self.off(arm, view, size));
+                    pooled(&off.copied().collect::<Vec<_>>(), least)
                 });
                 let estimate = |middle: Middle| middle.pooled(own.unwrap_or(of_all), FLOOR);
                 let middles = || {
@@ -326,11 +328,10 @@ impl Field {
         })
     }
 
-    /// How far the rounds of all arms lie from each one's own median, in a view at a size.
-    fn off(&self, view: usize, size: usize) -> &[f64] {
-        self.off[view][size].get_or_init(|| {
-            self.rounds.iter().flat_map(|of_arm| off_median(&of_arm[view][size].concat())).collect()
-        })
+    /// How far an arm's rounds lie from their median, in a view at a size.
+    fn off(&self, arm: usize, view: usize, size: usize) -> &[f64] {
+        let rounds = &self.rounds[arm][view][size];
+        self.off[arm][view][size].get_or_init(|| off_median(&rounds.concat()))
     }
 
     /// The views in which an arm is weighed at a size, and what it shows there.

@@ -24,7 +24,7 @@ use cachewise_experiments::LabError;
 use cachewise_experiments::after::shows_a_lower_clock;
 use cachewise_experiments::callee::Callee;
 use cachewise_experiments::distributions::Distribution;
-use cachewise_experiments::parallel::Pool;
+use cachewise_experiments::prefault::parallel::Pool;
 use cachewise_experiments::routines::{libc_reference, library};
 use cachewise_experiments::script;
 use cachewise_experiments::select::candidates;

@@ -83,6 +83,6 @@ pub fn summary(record: &Record, said: &Said) -> String {
 
 /// The figures in text, as wide as the terminal.
 pub fn plots(record: &Record) -> String {
-    let style = text::Style { width: output::width().unwrap_or(COLUMNS), colour: output::colour() };
-    plot::plots(record).iter().map(|plot| format!("\n{}", text::plot(plot, style))).collect()
+    let width = output::width().unwrap_or(COLUMNS);
+    plot::plots(record).iter().map(|plot| format!("\n{}", text::plot(plot, width))).collect()
 }

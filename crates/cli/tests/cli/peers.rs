@@ -1,5 +1,5 @@
 //! `run peers`: bad libraries and distributions once, one line each; and libc under other tunables, in
-//! turns from another process. `run hints`: the library under each hint.
+//! turns from another process. `run reuse-map --op`: the library under each hint.
 
 use crate::support::{Folder, asked, cachewise, has, ok, piped, refused, said, signal};
 use cachewise_measure::ProofVerdict;
@@ -76,7 +76,7 @@ fn libc_under_the_profiles_tunables_is_a_peer() {
 #[test]
 fn hints_are_measured_with_their_reader_and_their_bystander() {
     let folder = Folder::new();
-    let arguments = "run hints --size 128K --op copy --rounds 15 --json";
+    let arguments = "run reuse-map --size 128K --op copy --rounds 15 --json";
     let said = ok(&format!("{arguments} {}", folder.path("r.jsonl")));
     // Which of them is the machine's business, and so is whether operands stay where they were put.
     let found = ["leave", "nothing to compare"].iter().any(|part| said.contains(part));

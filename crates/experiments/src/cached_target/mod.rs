@@ -4,22 +4,19 @@ mod measure;
 mod say;
 mod table;
 
-use crate::experiment::{Experiment, Flag, Serves};
+use crate::experiment::{Experiment, Flag, PLAIN};
 use cachewise_kernels::Operation;
-use cachewise_measure::record::names::LIBC;
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     name: "cached-target",
     about: "non-temporal stores to a small target that is cached; prefetchnta by residency",
     seeds: &["001.2-5", "002.9"],
     operations: &[Operation::Copy],
-    takes: &[],
     refuses: &[(Flag::Residency, "it goes through its own states")],
     classic: "the documents' instructions only: movntq, movntps, movnti, movntdq",
     say: Some(|rows, _| say::verdicts(rows)),
     tables: Some(table::tables),
     figures: measure::figures,
-    today: &[LIBC],
-    serves: Serves::Tuner,
     run: measure::run,
+    ..PLAIN
 };

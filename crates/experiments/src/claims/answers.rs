@@ -1,8 +1,9 @@
 //! The claims answered from a folder of records: a table, counts, and the list of items.
 
 use super::claim::{Claim, Expect, Measured, Reads, Word};
-use super::items::{ITEMS, Item, Kind};
+use super::items::{Item, Kind, items};
 use super::{copy_page, copyout, fpu, memcmp, prezeroing};
+use crate::registry;
 use cachewise_measure::units::significant;
 use cachewise_measure::{Record, one_sample, record};
 use std::fmt::Write as _;
@@ -46,7 +47,11 @@ impl Shelf {
 
     /// Those of an experiment on a CPU.
     fn records(&self, experiment: &str, cpu: &str) -> impl Iterator<Item = &(String, Record)> {
-        self.0.iter().filter(move |(name, _)| parts(name) == Some((experiment, cpu)))
+        let is_its = move |(what, of): (&str, &str)| {
+            let asks = registry::of(what).is_some_and(|found| found.answers_to(experiment));
+            of == cpu && (what == experiment || asks)
+        };
+        self.0.iter().filter(move |(name, _)| parts(name).is_some_and(is_its))
     }
 
     /// The newest of them; none where there is none.
@@ -182,7 +187,7 @@ impl Answers {
     /// The items of one document as a Markdown list, each with what answers it.
     pub fn items(&self, document: &str) -> String {
         let mut text = String::new();
-        for item in ITEMS.iter().filter(|item| item.number.starts_with(document)) {
+        for item in items().filter(|item| item.number.starts_with(document)) {
             let of_item = self.rows.iter().filter(|(claim, _)| claim.item == item.number);
             let records: std::collections::BTreeSet<&str> =
                 of_item.map(|(claim, _)| claim.record).collect();
@@ -193,7 +198,7 @@ impl Answers {
                 ("", false) => records.join(", "),
                 (answer, false) => format!("{}; {answer}", records.join(", ")),
             };
-            _ = writeln!(text, "- {}: {}: {answer}.", item.number, said(item));
+            _ = writeln!(text, "- {}: {}: {answer}.", item.number, said(&item));
         }
         text
     }

@@ -2,25 +2,25 @@
 
 pub(crate) mod launch;
 mod measure;
+mod pairs;
 mod say;
 mod table;
 
-use crate::experiment::{Experiment, Flag, Serves};
+use crate::experiment::{Experiment, Flag, PLAIN, Part};
 use cachewise_kernels::Operation;
-use cachewise_measure::record::names::LIBC;
+use cachewise_measure::record::names::PAIRS;
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     name: "compare-latency",
-    about: "comparisons by length and first difference; pages of idle guests; single calls",
-    seeds: &["004.5", "004.6", "004.7", "004.8", "004.9"],
+    about: "comparisons by length and first difference; pages of idle guests, also where registers are saved first; single calls",
+    seeds: &["004.3", "004.5", "004.6", "004.7", "004.8", "004.9"],
     operations: &[Operation::Compare, Operation::Equal],
-    takes: &[],
     refuses: &[(Flag::Residency, "buffers are warm, and pages lie where the tree leaves them")],
     classic: "whole pages; integers against vectors with and without a pre-check of 64 bytes; histograms to 1000 and 5000 ns; three launches",
     say: Some(|rows, _| say::verdicts(rows)),
     tables: Some(table::tables),
     figures: measure::figures,
-    today: &[LIBC],
-    serves: Serves::Tuner,
+    second: Some(Part { experiment: &pairs::PART, states: &PAIRS }),
     run: measure::run,
+    ..PLAIN
 };

@@ -4,22 +4,18 @@ mod measure;
 mod say;
 mod table;
 
-use crate::experiment::{Experiment, Flag, Serves};
+use crate::experiment::{Experiment, Flag, PLAIN};
 use cachewise_kernels::Operation;
-use cachewise_measure::record::names::LIBC;
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     name: "extent",
     about: "zeroing and copying in one large call, by 2 MiB, by 4 KiB, in order or shuffled",
     seeds: &["002.7", "003.2"],
     operations: &[Operation::Zero, Operation::Copy],
-    takes: &[],
     refuses: &[(Flag::Residency, "an extent lies where its own last pass left it")],
-    classic: "",
     say: Some(|rows, _| say::verdicts(rows)),
     tables: Some(table::tables),
     figures: measure::figures,
-    today: &[LIBC],
-    serves: Serves::Tuner,
     run: measure::run,
+    ..PLAIN
 };

@@ -2,9 +2,8 @@
 
 mod measure;
 
-use crate::experiment::{Experiment, Flag, Serves};
+use crate::experiment::{Experiment, Flag, PLAIN};
 use crate::roofline::speeds;
-use cachewise_measure::record::names::LIBC;
 
 pub(crate) const COPY_MATRIX: Experiment = Experiment {
     name: "copy-matrix",
@@ -12,14 +11,9 @@ pub(crate) const COPY_MATRIX: Experiment = Experiment {
     seeds: &["000.1-6", "002.1-8", "002.10", "002.15"],
     operations: measure::COPYING,
     takes: &[Flag::Op],
-    refuses: &[],
-    classic: "",
-    say: None,
-    tables: None,
     figures: speeds,
-    today: &[LIBC],
-    serves: Serves::Tuner,
     run: |setting| measure::operation_alone(setting, measure::COPYING),
+    ..PLAIN
 };
 
 pub(crate) const ZERO_MATRIX: Experiment = Experiment {
@@ -28,14 +22,9 @@ pub(crate) const ZERO_MATRIX: Experiment = Experiment {
     seeds: &["000.1-6", "002.13", "003.2"],
     operations: measure::FILLING,
     takes: &[Flag::Op],
-    refuses: &[],
-    classic: "",
-    say: None,
-    tables: None,
     figures: speeds,
-    today: &[LIBC],
-    serves: Serves::Tuner,
     run: |setting| measure::operation_alone(setting, measure::FILLING),
+    ..PLAIN
 };
 
 pub(crate) const COMPARE_MATRIX: Experiment = Experiment {
@@ -44,14 +33,9 @@ pub(crate) const COMPARE_MATRIX: Experiment = Experiment {
     seeds: &["004.1-5"],
     operations: measure::COMPARING,
     takes: &[Flag::Op],
-    refuses: &[],
-    classic: "",
-    say: None,
-    tables: None,
     figures: speeds,
-    today: &[LIBC],
-    serves: Serves::Tuner,
     run: |setting| measure::operation_alone(setting, measure::COMPARING),
+    ..PLAIN
 };
 
 pub(crate) const WHOLE_COST: Experiment = Experiment {
@@ -60,12 +44,7 @@ pub(crate) const WHOLE_COST: Experiment = Experiment {
     seeds: &["000.11", "001.1-6"],
     operations: measure::WRITING,
     takes: &[Flag::Op],
-    refuses: &[],
-    classic: "",
-    say: None,
-    tables: None,
     figures: measure::costs,
-    today: &[LIBC],
-    serves: Serves::Tuner,
     run: measure::whole_cost,
+    ..PLAIN
 };

@@ -3,22 +3,19 @@
 mod measure;
 mod say;
 
-use crate::experiment::{Experiment, Flag, Serves};
+use crate::experiment::{Experiment, Flag, PLAIN};
 use cachewise_kernels::Operation;
-use cachewise_measure::record::names::LIBC;
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     name: "page-clear",
     about: "pages zeroed, touched and read: buffers of 2004 and of the sizes of this machine's caches",
     seeds: &["000.1-7", "000.9", "000.11-13", "000.15"],
     operations: &[Operation::Zero],
-    takes: &[],
     refuses: &[(Flag::Residency, "the loop leaves its buffer where it leaves it")],
     classic: "buffers of 32k and 320k, five runs of 200000 and 20000 loops",
     say: Some(|rows, _| say::verdicts(rows)),
     tables: Some(crate::page_loops::tables),
     figures: measure::figures,
-    today: &[LIBC],
-    serves: Serves::Tuner,
     run: measure::run,
+    ..PLAIN
 };

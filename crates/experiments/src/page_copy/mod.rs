@@ -3,22 +3,19 @@
 mod measure;
 mod say;
 
-use crate::experiment::{Experiment, Flag, Serves};
+use crate::experiment::{Experiment, Flag, PLAIN};
 use cachewise_kernels::Operation;
-use cachewise_measure::record::names::LIBC;
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     name: "page-copy",
     about: "copying the pages that a fork copies, then using them; a real fork; 2 MiB pages",
     seeds: &["000.4", "000.8-13", "000.15"],
     operations: &[Operation::Copy, Operation::Zero],
-    takes: &[],
     refuses: &[(Flag::Residency, "the loop leaves its pages where it leaves them")],
     classic: "buffers of 256k to 4k, five runs of 5000 to 40000 loops, 4 KiB pages only",
     say: Some(|rows, _| say::verdicts(rows)),
     tables: Some(crate::page_loops::tables),
     figures: measure::figures,
-    today: &[LIBC],
-    serves: Serves::Tuner,
     run: measure::run,
+    ..PLAIN
 };

@@ -6,7 +6,7 @@ mod table;
 
 pub use measure::verify;
 
-use crate::experiment::{Experiment, Flag, Serves};
+use crate::experiment::{Experiment, Flag, PLAIN, Serves};
 use cachewise_kernels::Operation;
 use cachewise_measure::record::names::KERNEL_FAULT;
 
@@ -15,7 +15,6 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     about: "zeroed pages: by page fault, populated, by calloc, from the page pool",
     seeds: &["003.1-15"],
     operations: &[Operation::Zero],
-    takes: &[],
     refuses: &[
         (Flag::Kernels, "its candidates are ways to get a page, not kernels"),
         (Flag::Residency, "a fresh page is wherever it was zeroed"),
@@ -27,4 +26,5 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     today: &[KERNEL_FAULT],
     serves: Serves::Pool,
     run: measure::run,
+    ..PLAIN
 };

@@ -6,8 +6,7 @@ mod table;
 
 pub(crate) use measure::of_envelope;
 
-use crate::experiment::{Experiment, Flag, Serves};
-use cachewise_measure::record::names::LIBC;
+use crate::experiment::{Experiment, Flag, PLAIN, Serves};
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     name: "peers",
@@ -19,11 +18,10 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
         (Flag::Kernels, "it compares whole libraries"),
         (Flag::Residency, "its buffers are warm"),
     ],
-    classic: "",
     say: Some(|rows, _| say::verdicts(rows)),
     tables: Some(table::tables),
     figures: measure::figures,
-    today: &[LIBC],
     serves: Serves::Library,
     run: measure::run,
+    ..PLAIN
 };

@@ -4,7 +4,7 @@
 //! What programs call it: QEMU's `prealloc-threads`, the JVM's `-XX:+AlwaysPreTouch`, PyTorch's
 //! `pinned_num_register_threads`. Each thread touches a part of its own; starting and joining the threads counts.
 
-use crate::parallel::counts;
+use super::parallel::counts;
 use crate::prelude::*;
 use cachewise_measure::turns;
 use cachewise_measure::units::{bytes, counted};
@@ -20,7 +20,7 @@ const PAYS: f64 = 0.05;
 
 pub(super) fn figures() -> Vec<Figure> {
     let title = "Speed of making memory resident, by threads";
-    vec![Figure::curve(title, THREADS, "gbps").by(&["state", PAGE_BYTES])]
+    vec![Figure::curve(title, THREADS, "gbps").by(&["state", PAGE_BYTES]).of("fresh|recycled")]
 }
 
 pub(super) fn run(setting: &mut Setting) -> Result {

@@ -1,26 +1,26 @@
-//! `prefault`.
+//! `prefault`: how many threads pay.
 
 mod measure;
+pub mod parallel;
 
-use crate::experiment::{Experiment, Flag, Serves};
+use crate::experiment::{Experiment, Flag, PLAIN, Part};
 use cachewise_kernels::Operation;
-use cachewise_measure::record::names::LIBC;
+use cachewise_measure::record::names::{ALONE, CEILING};
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     name: "prefault",
-    about: "memory made resident ahead: threads, page size, fresh or recycled",
+    about: "how many threads pay: for memory made resident ahead, for one copy, for one zeroing",
     seeds: &["003.11"],
-    operations: &[Operation::Zero],
-    takes: &[],
+    operations: &[Operation::Copy, Operation::Zero],
     refuses: &[
         (Flag::Kernels, "it compares numbers of threads"),
         (Flag::Residency, "a fresh page is wherever it was zeroed"),
     ],
-    classic: "",
-    say: None,
-    tables: None,
     figures: measure::figures,
-    today: &[LIBC],
-    serves: Serves::Tuner,
+    second: Some(Part {
+        experiment: &parallel::PART,
+        states: &[ALONE, "spawned", "pooled", CEILING],
+    }),
     run: measure::run,
+    ..PLAIN
 };

@@ -55,7 +55,7 @@ const CHOICES: [Policy; 7] = [
 
 pub(super) fn figures() -> Vec<Figure> {
     let panels = ["state", USER_REUSED, READ, OTHER_CORE, "size"];
-    let bars = |title, value| Figure::bars(title, value).by(&panels);
+    let bars = |title, value| Figure::bars(title, value).by(&panels).of("receive|send");
     vec![
         bars("Whole cost of a call by policy", "cost"),
         bars("Gigabits per second of one core", GBIT),

@@ -144,8 +144,9 @@ fn beside_tcp(cells: &Cells<'_>) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::tcp_copies;
     use super::*;
-    use crate::made_up::{cell, kept, row};
+    use crate::made_up::{self, cell, kept, row};
 
     fn point(state: &str, size: usize, read: bool, never: f64, always: f64) -> Vec<Row> {
         let key = cell("copy", size, state).with(&[(READ, f64::from(u8::from(read)))]);
@@ -215,6 +216,9 @@ mod tests {
             ("the hint helps more often", verdicts(&seldom_read.collect::<Vec<_>>())),
             ("the hint misleads", verdicts(&misled.collect::<Vec<_>>())),
         ];
-        kept("receive", &cases);
+        let over_tcp = made_up::cases("receive");
+        let over_tcp =
+            over_tcp.iter().map(|case| (case.name.as_str(), tcp_copies::verdicts(&case.rows)));
+        kept("receive", &cases.into_iter().chain(over_tcp).collect::<Vec<_>>());
     }
 }

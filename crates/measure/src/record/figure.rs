@@ -57,11 +57,16 @@ impl Figure {
         self
     }
 
-    /// Only of rows whose state starts with this.
+    /// Only of rows whose state starts with this, or with one of several between `|`.
     #[must_use]
     pub fn of(mut self, states: &str) -> Figure {
         states.clone_into(&mut self.states);
         self
+    }
+
+    /// Whether rows in that state are shown.
+    pub fn shows(&self, state: &str) -> bool {
+        self.states.split('|').any(|begins| state.starts_with(begins))
     }
 
     /// Only of these candidates, in this order.

@@ -48,7 +48,7 @@ pub fn plots(record: &Record) -> Vec<Plot> {
 /// it names (the one in the settings first), in the states it names.
 fn rows_of<'r>(record: &'r Record, figure: &Figure) -> Vec<&'r Row> {
     let fits = |row: &&Row| {
-        row.cell.state.starts_with(&figure.states)
+        figure.shows(&row.cell.state)
             && (figure.candidates.is_empty() || figure.candidates.contains(&row.candidate))
             && (figure.kind != FigureKind::Histogram || row.histogram.is_some())
     };

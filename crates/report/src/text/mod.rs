@@ -1,12 +1,9 @@
-//! The figures in text: curves in braille with a letter at each point, bars in blocks. Nothing is
-//! told by colour alone, and no line is wider than it may be.
-
-mod canvas;
+//! The figures in text: curves of dots with a letter at each point, bars in blocks. No line is wider than it may
+//! be.
 
 use crate::plot::{Panel, Plot, Quantity, Scale, Series, bins, range};
 use crate::units::{significant, time};
 use cachewise_measure::FigureKind;
-use canvas::Canvas;
 
 /// The narrowest that is drawn for; narrower terminals wrap.
 const NARROWEST: usize = 32;
@@ -19,24 +16,15 @@ const LETTERS: [char; 6] = ['o', 'a', 'b', 'c', 'd', 'e'];
 /// Bars in one picture.
 const MOST_BARS: usize = 16;
 
-/// How to draw.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Style {
-    /// Columns to fill.
-    pub width: u16,
-    /// Whether escape codes for colour may be used.
-    pub colour: bool,
-}
-
-/// The whole figure, panel after panel.
-pub fn plot(plot: &Plot, style: Style) -> String {
-    let width = usize::from(style.width).clamp(NARROWEST, WIDEST);
+/// The whole figure, panel after panel, in so many columns.
+pub fn plot(plot: &Plot, width: u16) -> String {
+    let width = usize::from(width).clamp(NARROWEST, WIDEST);
     let mut lines = fold(&plot.title, width);
     for panel in &plot.panels {
         lines.push(String::new());
         lines.extend(fold(&panel.title, width));
         lines.extend(match plot.kind {
-            FigureKind::Curve => curve(plot, panel, width, style.colour),
+            FigureKind::Curve => curve(plot, panel, width),
             FigureKind::Bars => bars(plot, panel, width),
             FigureKind::HeatMap => heat(plot, panel, width),
             FigureKind::Histogram => histogram(plot, panel, width),
@@ -87,51 +75,64 @@ fn chosen<'p>(plot: &Plot, panel: &'p Panel) -> Vec<(char, &'p Series)> {
     letters.zip(references.into_iter().take(1).chain(others)).collect()
 }
 
-fn curve(plot: &Plot, panel: &Panel, width: usize, colour: bool) -> Vec<String> {
+fn curve(plot: &Plot, panel: &Panel, width: usize) -> Vec<String> {
     const LABEL: usize = 8;
     let chosen = chosen(plot, panel);
-    let points = || chosen.iter().flat_map(|(_, series)| &series.points);
-    if points().next().is_none() {
+    let values = chosen.iter().flat_map(|(_, series)| &series.points).map(|point| point.value.mid);
+    if values.clone().next().is_none() {
         return vec!["  nothing to draw".to_owned()];
     }
     let columns = width - LABEL - 1;
     let x = panel.x.scale((0.0, columns as f64 - 1.0));
-    let ends = (HIGH as f64 - 1.0, 0.0);
-    let y = Scale::of_values(&plot.value, points().map(|point| point.value.mid), 0.0, ends);
-    let mut canvas = Canvas::new(columns, HIGH);
-    panel.rules.iter().for_each(|(place, _)| canvas.rule(x.at(*place)));
-    if plot.value.is_ratio() {
-        canvas.level(y.at(1.0));
+    let y = Scale::of_values(&plot.value, values, 0.0, (HIGH as f64 - 1.0, 0.0));
+    let mut grid = vec![vec![' '; columns]; HIGH];
+    let mut mark = |column: f64, row: f64, sign: char| {
+        let [row, column] =
+            [row, column].map(|at| if at < -0.5 { usize::MAX } else { at.round() as usize });
+        let line = grid.get_mut(row);
+        let Some(cell) = line.and_then(|line| line.get_mut(column)) else { return };
+        let is_another = cell.is_ascii() && !matches!(*cell, ' ') && *cell != sign;
+        *cell = if is_another { '*' } else { sign };
+    };
+    let mut names = String::new();
+    for (place, name) in &panel.rules {
+        (0..HIGH).for_each(|row| mark(x.at(*place), row as f64, '┊'));
+        let start = (x.at(*place).round() as usize).min(columns.saturating_sub(name.len()));
+        if names.is_empty() || start > names.len() {
+            names = format!("{names:start$}{name}");
+        }
     }
-    for (rank, (letter, series)) in chosen.iter().enumerate().rev() {
+    if plot.value.is_ratio() {
+        (0..columns).for_each(|column| mark(column as f64, y.at(1.0), '┄'));
+    }
+    let places = chosen.iter().map(|(letter, series)| {
         let places = series.points.iter().map(|point| (x.at(point.x), y.at(point.value.mid)));
-        canvas.curve(&places.collect::<Vec<_>>(), *letter, rank);
+        (*letter, places.collect::<Vec<_>>())
+    });
+    let places: Vec<_> = places.collect();
+    for pair in places.iter().flat_map(|(_, places)| places.windows(2)) {
+        let ((x0, y0), (x1, y1)) = (pair[0], pair[1]);
+        let steps = (x1 - x0).abs().max((y1 - y0).abs()).ceil().max(1.0);
+        for share in (0..=steps as usize).map(|step| step as f64 / steps) {
+            mark(x0 + (x1 - x0) * share, y0 + (y1 - y0) * share, '·');
+        }
+    }
+    for (letter, places) in &places {
+        places.iter().for_each(|(column, row)| mark(*column, *row, *letter));
     }
     let mut lines = Vec::new();
-    if !panel.rules.is_empty() {
-        let mut names = String::new();
-        for (place, name) in &panel.rules {
-            let start = (x.at(*place).round() as usize).min(columns.saturating_sub(name.len()));
-            if names.is_empty() || start > names.len() {
-                names = format!("{names:start$}{name}");
-            }
-        }
-        lines.push(format!("{:LABEL$} {names}", ""));
-    }
+    lines.extend((!names.is_empty()).then(|| format!("{:LABEL$} {names}", "")));
     let ticks = y.ticks(4);
-    for row in 0..HIGH {
+    for (row, cells) in grid.iter().enumerate() {
         let tick = ticks.iter().find(|tick| y.at(**tick).round() as usize == row);
         let tick = tick.map_or(String::new(), |tick| plot.value.tick(*tick));
-        lines.push(format!("{} {}", pad_left(&tick, LABEL), canvas.row(row, colour)));
+        lines.push(format!("{} {}", pad_left(&tick, LABEL), cells.iter().collect::<String>()));
     }
     let ends = [panel.x.places.first(), panel.x.places.last()];
     let [first, last] = ends.map(|end| end.map_or(String::new(), |place| panel.x.write(*place)));
     let room = columns.saturating_sub(first.chars().count() + last.chars().count());
-    let mut title = panel.x.title();
-    if room <= title.chars().count() + 2 {
-        title.clear();
-    }
-    lines.push(format!("{:LABEL$} {first}{title:^room$}{last}", ""));
+    let title = Some(panel.x.title()).filter(|title| room > title.chars().count() + 2);
+    lines.push(format!("{:LABEL$} {first}{:^room$}{last}", "", title.unwrap_or_default()));
     let log = if y.is_log() { ", log" } else { "" };
     lines.extend(fold(&format!("{}{log}:", plot.value.title()), width));
     let name =
@@ -317,13 +318,13 @@ mod tests {
     use crate::plot::plots;
     use cachewise_measure::Record;
 
-    fn drawn(record: &Record, width: u16, colour: bool) -> Vec<String> {
-        plots(record).iter().map(|built| plot(built, Style { width, colour })).collect()
+    fn drawn(record: &Record, width: u16) -> Vec<String> {
+        plots(record).iter().map(|built| plot(built, width)).collect()
     }
 
     #[test]
     fn every_kind_is_drawn() {
-        let all = drawn(&everything(), 72, false);
+        let all = drawn(&everything(), 72);
         assert_eq!(all.len(), 4);
         insta::assert_snapshot!("curve", all[0]);
         insta::assert_snapshot!("bars", all[1].lines().take(8).collect::<Vec<_>>().join("\n"));
@@ -336,7 +337,7 @@ mod tests {
         let long = record(vec![row("copy", 4096, "warm", &"x".repeat(90))]);
         for width in [32, 40, 72, 300] {
             for record in [&everything(), &long] {
-                let text = drawn(record, width, false).concat();
+                let text = drawn(record, width).concat();
                 let mut lines = text.lines();
                 let too_long = lines.find(|line| line.chars().count() > usize::from(width));
                 assert_eq!(too_long, None, "{width}");
@@ -345,23 +346,8 @@ mod tests {
     }
 
     #[test]
-    fn colour_adds_codes_and_nothing_else() {
-        let [plain, coloured] =
-            [false, true].map(|colour| drawn(&everything(), 60, colour).concat());
-        assert!(!plain.contains('\u{1b}') && coloured.contains('\u{1b}'));
-        let codes = coloured.split('\u{1b}').enumerate();
-        let bare = codes.map(|(index, text)| match index {
-            0 => text,
-            _ => text.split_once('m').expect("a code's end").1,
-        });
-        let bare: String = bare.collect();
-        let trimmed: String = bare.lines().map(|line| format!("{}\n", line.trim_end())).collect();
-        assert_eq!(plain, trimmed);
-    }
-
-    #[test]
     fn no_control_characters_reach_the_terminal() {
-        let text = &drawn(&record(vec![row("copy", 4096, "\u{1b}[2J", "a\u{7}b")]), 60, false)[0];
+        let text = &drawn(&record(vec![row("copy", 4096, "\u{1b}[2J", "a\u{7}b")]), 60)[0];
         assert!(!text.contains('\u{1b}') && !text.contains('\u{7}'), "{text:?}");
     }
 }

@@ -6,7 +6,7 @@ use cachewise::parallel::{Threads, Workers, copy_by, zero_by};
 use cachewise::profile::Supply;
 use cachewise_experiments::LabError;
 use cachewise_experiments::callee::Callee;
-use cachewise_experiments::parallel::Pool;
+use cachewise_experiments::prefault::parallel::Pool;
 use cachewise_experiments::routines::FILL_BYTE;
 use cachewise_kernels::{Function, Operation};
 use cachewise_measure::Place;

@@ -300,8 +300,8 @@ const PROMISE: Promise = Promise {
 /// keeps: nothing that is lost to libc.
 const NOISY: Promise = Promise { regret: 6.5, from_previous: 88.0, ..PROMISE };
 
-/// Seeds per machine; each tunes twice, the second time from the first's profile.
-const SEEDS: u64 = 4;
+/// Seeds per machine: two can disagree. The first tunes twice, the second time from its own profile.
+const SEEDS: u64 = 2;
 
 fn holds(name: &str, promise: &Promise) {
     let found = check(&named(name), seeds(SEEDS));
@@ -422,8 +422,6 @@ fn a_wrong_clock_costs_gain_and_nothing_else() {
         ("stands at 45 s", 65.0, with(|s| if (45.0..65.0).contains(&s) { 45.0 } else { s })),
     ];
     for (name, deadline, kind) in machines {
-        let (tuning, _) = check::tune(&kind, 7, Vec::new());
-        check::assert_whole(&tuning.decisions);
         let found = check(&kind, 1);
         println!("{}", found.line(name));
         assert!(found.seconds <= deadline, "{name}: {}", found.seconds);

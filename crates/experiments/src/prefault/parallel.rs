@@ -3,13 +3,33 @@
 //!
 //! The tuner asks the same contest, and writes what it finds into the profile.
 
+use crate::experiment::{Experiment, Flag, PLAIN};
 use crate::prelude::*;
+use crate::tables::*;
+use crate::words::{bytes, *};
 use cachewise::parallel::{Threads, Workers, copy_by, zero_by};
 use cachewise::profile::Supply;
 
-pub(super) fn figures() -> Vec<Figure> {
+pub(super) const PART: Experiment = Experiment {
+    name: "parallel",
+    about: "large copies and zeroing by several threads, started for the call or kept waiting",
+    seeds: &[],
+    operations: &[Operation::Copy, Operation::Zero],
+    refuses: &[
+        (Flag::Kernels, "it compares numbers of threads"),
+        (Flag::Residency, "one pair of buffers is used over and over"),
+    ],
+    say: Some(|rows, _| verdicts(rows)),
+    tables: Some(tables),
+    figures,
+    today: &["1 thread"],
+    run,
+    ..PLAIN
+};
+
+fn figures() -> Vec<Figure> {
     let title = "Speed by size and number of threads";
-    vec![Figure::curve(title, "size", "gbps").by(&["operation"])]
+    vec![Figure::curve(title, "size", "gbps").by(&["operation"]).of("alone|spawned|pooled|ceiling")]
 }
 
 /// A pool whose threads wait between calls.
@@ -119,7 +139,7 @@ fn ceilings(operation: Operation, bench: &Bench) -> Vec<&'static Kernel> {
         .collect()
 }
 
-pub(super) fn run(setting: &mut Setting) -> Result {
+fn run(setting: &mut Setting) -> Result {
     let all = Threads::all().threads();
     if all < 2 {
         return nothing("this process may run on one CPU only");
@@ -133,7 +153,7 @@ pub(super) fn run(setting: &mut Setting) -> Result {
     setting.through(cells, weight, |setting, (operation, size)| {
         let ways = ways(operation, all, &pool, setting.bench);
         setting.calls(&setting.task(operation, size, Cell::reused(ALONE)), ways)?;
-        Ok(format!("{operation} {}", bytes(size)))
+        Ok(format!("{operation} {}", bytes(size as u64)))
     })
 }
 
@@ -146,10 +166,76 @@ fn sizes(bench: &Bench) -> Vec<usize> {
     (18..usize::BITS).map(|log| 1 << log).take_while(|size| *size <= most).collect()
 }
 
+fn verdicts(rows: &[Row]) -> Vec<String> {
+    let pay = |ThreadDecision { operation, supply, threads, from }| {
+        let where_they_pay = match (from, faster_at(rows, &operation, &supply, threads)) {
+            (Some(from), _) => format!("from {} on", bytes(from)),
+            (None, sizes) if sizes.is_empty() => "at no size tried".to_owned(),
+            (None, sizes) => {
+                let sizes = joined(sizes.into_iter().map(bytes), ", ");
+                format!("at {sizes} but not at every larger size")
+            }
+        };
+        format!("{operation}: {threads} {supply} threads pay {where_they_pay}")
+    };
+    let mut sentences: Vec<String> = paying(rows).into_iter().map(pay).collect();
+    for (operation, of_it) in groups(rows, |row: &Row| row.cell.operation.clone()) {
+        let largest = of_it.iter().map(|row| row.cell.size).max().unwrap_or(0);
+        let best = |state: &str| {
+            let of_state = |row: &&Row| row.cell.size == largest && row.cell.state == state;
+            fastest(of_it.iter().copied().filter(of_state))
+        };
+        if let (Some(alone), Some(pooled), Some(ceiling)) =
+            (best(ALONE), best("pooled"), best(CEILING))
+        {
+            let (time, part) = (versus(pooled, alone).median, pooled.gbps() / ceiling.gbps());
+            let told =
+                |row: &Row, comma: &str| format!("{}{comma} {:.3} GB/s", row.candidate, row.gbps());
+            sentences.push(format!(
+                "{operation} of {}: {}, {time:.2} of one thread's time; {part:.2} of the best kernel on \
+                 equal parts ({})",
+                bytes(largest),
+                told(pooled, ""),
+                told(ceiling, ",")
+            ));
+        }
+    }
+    sentences
+}
+
+/// The sizes at which so many threads are shown to be faster than one.
+fn faster_at(rows: &[Row], operation: &str, supply: &str, threads: u32) -> Vec<u64> {
+    let of_it = || rows.iter().filter(|row| row.cell.operation == operation);
+    let alone = |size: u64| of_it().find(|row| row.cell.size == size && row.cell.state == ALONE);
+    let mine = of_it().filter(|row| {
+        row.cell.state == supply && row.axis(THREADS).is_some_and(|n| n == f64::from(threads))
+    });
+    let faster = mine.filter(|row| {
+        alone(row.cell.size).is_some_and(|alone| says(versus(row, alone)) == Verdict::Faster)
+    });
+    faster.map(|row| row.cell.size).collect()
+}
+
+/// `parallel`: sizes against ways to share an operation among threads, in GB/s and over one thread.
+const THREADS_TOGETHER: Grid = Grid {
+    caption: |row| {
+        let operation = &row.cell.operation;
+        (format!("{operation} by several threads: GB/s (time over one thread's)"), None)
+    },
+    lines: (">bytes", |row| bytes(row.cell.size)),
+    column: |row| Some((0.0, row.candidate.clone())),
+    cell: |row| if row.candidate == row.reference { gbps(row) } else { speed(row) },
+    legend: "spawned: threads made for the call; pooled: they wait for it; ~: cannot tell it from 1",
+    ..Grid::PLAIN
+};
+
+fn tables(rows: &[Row]) -> Vec<Table> {
+    THREADS_TOGETHER.tables(rows)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-
     #[test]
     fn all_threads_are_tried_and_fewer() {
         assert!(counts(1).is_empty());

@@ -1,6 +1,105 @@
-//! What the rows of `hints` amount to: whether the hints keep their promise. Pure.
+//! `hints`: whether the library's reuse hints keep their promise: `Soon` leaves the destination
+//! cached, so that its reader is fast; `Never` leaves the bystander cached, so that it loses little.
+//!
+//! The candidates are the library's own functions under each hint, decisions included, beside libc.
+//! Where two hints lead to the same kernel there is nothing to tell apart; which they lead to stands in
+//! the record.
 
-use crate::words::*;
+use crate::experiment::{Experiment, Flag, PLAIN, Serves};
+use crate::prelude::*;
+use crate::words::{bytes, *};
+use cachewise::raw;
+use cachewise_measure::Decision;
+
+/// Operations with a hint of which the destination is all that counts.
+pub(super) const OPERATIONS: &[Operation] = &[Operation::Copy, Operation::Zero];
+
+macro_rules! hinted {
+    ($($copy:ident, $zero:ident: $reuse:ident;)*) => {
+        $(unsafe extern "C" fn $copy(dst: *mut u8, src: *const u8, n: usize) -> *mut u8 {
+            // SAFETY: the caller's promise (`CopyFn`).
+            unsafe { raw::copy_nonoverlapping_with(Reuse::$reuse, dst, src, n) }
+        }
+
+        unsafe extern "C" fn $zero(dst: *mut u8, n: usize) -> *mut u8 {
+            // SAFETY: the caller's promise (`ZeroFn`).
+            unsafe { raw::zero_with(Reuse::$reuse, dst, n) }
+        })*
+
+        const HINTS: [Reuse; 3] = [$(Reuse::$reuse),*];
+
+        fn candidates(operation: Operation) -> Vec<Routine> {
+            let mut routines = vec![libc_reference(operation)];
+            $(routines.push(Routine {
+                name: format!("cachewise {}", Reuse::$reuse.name()),
+                function: match operation {
+                    Operation::Zero => Function::Zero($zero),
+                    _ => Function::Copy($copy),
+                },
+            });)*
+            routines
+        }
+    };
+}
+
+hinted! {
+    copy_soon, zero_soon: Soon;
+    copy_unknown, zero_unknown: Unknown;
+    copy_never, zero_never: Never;
+}
+
+pub(super) const PART: Experiment = Experiment {
+    name: "hints",
+    about: "does the hint `soon` make the reader faster, and does `never` spare the bystander?",
+    seeds: &["000.14", "001.6"],
+    operations: OPERATIONS,
+    takes: &[Flag::Op],
+    refuses: &[
+        (Flag::Kernels, "it compares whole libraries"),
+        (Flag::Residency, "its buffers are warm"),
+    ],
+    say: Some(verdicts),
+    figures,
+    serves: Serves::Library,
+    run,
+    ..PLAIN
+};
+
+fn figures() -> Vec<Figure> {
+    let hinted = HINTS.map(|reuse| format!("cachewise {}", reuse.name()));
+    let curve = |title| {
+        Figure::curve(title, "size", "total_ratio").among(hinted.iter().map(String::as_str))
+    };
+    vec![
+        curve("Operation and the reader after it, over libc's").of("read"),
+        curve("Operation and what the bystander lost, over libc's").of("beside"),
+    ]
+}
+
+fn run(setting: &mut Setting) -> Result {
+    let caches = &setting.bench.machine.caches;
+    let (l1, l2, llc) = (caches.l1d.bytes / 2, caches.l2.bytes / 2, caches.llc.bytes / 8);
+    let sizes = setting.sizes_or(if setting.options.quick { vec![l2] } else { vec![l1, l2, llc] });
+    let operations = setting.operations_of(OPERATIONS);
+    let cells = operations.iter().flat_map(|one| sizes.iter().map(move |size| (*one, *size)));
+    setting.through(cells.collect(), alike, |setting, (operation, size)| {
+        for reuse in HINTS {
+            setting.out.decision(Decision {
+                operation: operation.name().to_owned(),
+                reuse: reuse.name().to_owned(),
+                from: size as u64,
+                to: Some(size as u64),
+                kernel: cachewise::decision(operation, reuse, size as u64).name().to_owned(),
+                ratio: None,
+                why: None,
+            })?;
+        }
+        for cell in [Cell::read(), Cell::beside(setting.bench.bystander_bytes(size))] {
+            setting.record(&setting.task(operation, size, cell), &candidates(operation), &[])?;
+        }
+        Ok(format!("{operation} {}", bytes(size as u64)))
+    })
+}
 
 /// Whether one sample is less than the other of the same round: two standard deviations of a coin's tosses,
 /// the sign test. What a bystander loses may be next to nothing, and below, so that a ratio would mean
@@ -19,7 +118,7 @@ fn promise(less: &[f64], more: &[f64]) -> Verdict {
 }
 
 /// One sentence per operation and size.
-pub fn verdicts(rows: &[Row], decisions: &[Decision]) -> Vec<String> {
+fn verdicts(rows: &[Row], decisions: &[Decision]) -> Vec<String> {
     let cells = groups(rows, |row: &Row| (row.cell.operation.clone(), row.cell.size));
     let sentence = |((operation, size), of_it): &((String, u64), Vec<&Row>)| {
         let kernel = |reuse: &str| {

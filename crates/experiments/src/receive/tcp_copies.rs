@@ -8,16 +8,38 @@
 //! touched; `read` leaves it in the caller's buffer. A stream, whose ends do not wait for each other's
 //! messages, has cells of its own, over virtual Ethernet devices too (`tcp::stream`).
 
+use crate::experiment::{Experiment, Flag, PLAIN};
 use crate::prelude::*;
 use crate::tcp::{self, Connection, Way};
+use crate::words::{bytes, *};
 
-pub(super) fn figures() -> Vec<Figure> {
+pub(super) const PART: Experiment = Experiment {
+    name: "tcp-copies",
+    about: "TCP over loopback: read, MSG_ZEROCOPY, TCP_ZEROCOPY_RECEIVE and io_uring",
+    seeds: &["001.7"],
+    operations: &[Operation::Copy],
+    refuses: &[
+        (Flag::Kernels, "its candidates are its own"),
+        (Flag::Residency, "the kernel's buffers are where it puts them"),
+    ],
+    classic: "messages of 4k and 256k",
+    say: Some(|rows, _| verdicts(rows)),
+    figures,
+    today: &[TCP],
+    run,
+    ..PLAIN
+};
+
+fn figures() -> Vec<Figure> {
     let title = "CPU time of both ends of a message over the loopback device";
-    vec![Figure::bars(title, "ns").by(&["size"])]
+    let both = [TCP_MESSAGE, TCP_PINNED_MESSAGE, STREAM].join("|");
+    vec![Figure::bars(title, "ns").by(&["size"]).of(&both)]
 }
 
-pub(super) fn run(setting: &mut Setting) -> Result {
-    setting.whole("pages", PAGE_SIZE)?;
+fn run(setting: &mut Setting) -> Result {
+    if let Err(error) = setting.whole("pages", PAGE_SIZE) {
+        return nothing(error.to_string());
+    }
     let sizes = setting.sizes_or(match setting.options {
         // As the policies of `receive`.
         options if options.classic => vec![4 << 10, 256 << 10],
@@ -30,7 +52,7 @@ pub(super) fn run(setting: &mut Setting) -> Result {
         }
         let streams = tcp::stream::rows(setting, size)?;
         setting.out.rows(streams)?;
-        Ok(bytes(size))
+        Ok(bytes(size as u64))
     })
 }
 
@@ -65,7 +87,7 @@ fn one_cell(setting: &mut Setting, size: usize, state: &'static str, ways: &[Way
     debug_assert!(size.is_multiple_of(PAGE_SIZE));
     let mut ends = Vec::new();
     for way in ways {
-        let what = format!("{} at {}", way.name(), bytes(size));
+        let what = format!("{} at {}", way.name(), bytes(size as u64));
         ends.extend(tcp::open(setting, (size, *way, true), &what)?.map(BothEnds));
     }
     // Without the first there is nothing to compare with; alone it says nothing that is not in another.
@@ -95,4 +117,63 @@ fn one_cell(setting: &mut Setting, size: usize, state: &'static str, ways: &[Way
         setting.out.row(row)?;
     }
     Ok(())
+}
+
+/// The sentences that rows amount to: each way over what its rows are compared with.
+pub(super) fn verdicts(rows: &[Row]) -> Vec<String> {
+    let others = rows.iter().filter(|row| row.candidate != row.reference);
+    groups(others, |row: &Row| (row.candidate.clone(), row.reference.clone()))
+        .into_iter()
+        .filter_map(|((name, reference), of_way)| way(&of_way, &name, &reference))
+        .collect()
+}
+
+/// One way against its reference, over all sizes.
+fn way(of_way: &[&Row], name: &str, reference: &str) -> Option<String> {
+    let pairs: Vec<(&Row, PairedRatio)> =
+        of_way.iter().filter_map(|row| Some((*row, row.ratio?))).collect();
+    let [low, high] = ends(&pairs)?.map(|(row, pair)| (pair.median, bytes(row.cell.size)));
+    let of_plain = reference == TCP;
+    let reference = match reference {
+        TCP => "write and read",
+        pinned if pinned == TCP_WAYS[1] => "read, both from a sender with MSG_ZEROCOPY",
+        other => other,
+    };
+    let head = format!(
+        "{name} over {reference}, CPU time of both ends: {:.2} times at {} to {:.2} at {}",
+        low.0, low.1, high.0, high.1
+    );
+    let parts = |figure: &str| extremes(pairs.iter().filter_map(|(row, _)| row.figure(figure)));
+    let mapped = parts(BYTES_MAPPED).map(|(least, _)| least);
+    let copied = parts(SENDS_COPIED).map(|(_, most)| most).filter(|part| *part > 0.0);
+    let withheld = match (mapped, copied) {
+        (Some(part), _) if part < 1.0 => Some(format!(
+            "only {:.0} % of the bytes were mapped at one size, the rest was copied",
+            part * 100.0
+        )),
+        (_, Some(part)) if of_plain => Some(format!(
+            "the kernel says that it copied in {:.0} % of the sends, as it does on the loopback device. \
+             This is what pinned pages and completions cost beside the copy; it says nothing of a \
+             network card",
+            part * 100.0
+        )),
+        _ => None,
+    };
+    let answer = withheld.map_or_else(
+        || {
+            let Tally { all, faster, slower, open } =
+                Tally::of(pairs.iter().map(|(_, pair)| *pair));
+            let sizes = counted(all, "size");
+            format!("less in {faster} of {sizes}, more in {slower}, cannot tell in {open}")
+        },
+        |why| format!("no verdict, {why}"),
+    );
+    let caveat = match mapped {
+        Some(part) if part >= 1.0 => {
+            "; every byte was mapped and none was read by the program, which read has already copied \
+             to its buffer"
+        }
+        _ => "",
+    };
+    Some(format!("{head}; {answer}{caveat}"))
 }

@@ -1,0 +1,41 @@
+//! The library as a program uses it: every operation's bytes, profiles, where decisions come from, threads.
+//!
+//! What the process decides once is tested in a process of its own: this very binary, told to run one test.
+
+mod bytes;
+mod corpus;
+#[cfg(target_arch = "x86_64")]
+mod kernel_boot;
+mod loaded;
+mod only;
+mod parallel;
+mod profile;
+mod racing;
+mod sources;
+
+/// Marks the process that one test has to itself.
+const CHILD: &str = "CACHEWISE_TEST_CHILD";
+
+fn is_child() -> bool {
+    std::env::var_os(CHILD).is_some()
+}
+
+/// This binary, to run one test. No profile but those that the case names.
+fn child(test: &str) -> std::process::Command {
+    let mut command = std::process::Command::new(std::env::current_exe().expect("this binary"));
+    command.args(["--exact", test, "--nocapture", "--test-threads=1"]);
+    command.env(CHILD, "1").env("XDG_CONFIG_HOME", "/nonexistent");
+    command.env_remove("CACHEWISE_PROFILE").env_remove("CACHEWISE_QUIET");
+    command
+}
+
+/// Whether this is the process that a test has to itself; if not, the test is run in one.
+fn alone(test: &str) -> bool {
+    if !is_child() {
+        let output = child(test).output().expect("the child runs");
+        let told = String::from_utf8_lossy(&output.stdout);
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success() && told.contains("1 passed"), "{told}\n{errors}");
+    }
+    is_child()
+}

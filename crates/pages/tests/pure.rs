@@ -1,0 +1,6 @@
+//! The page allocator by itself. No system call, so Miri interprets it.
+
+mod buddy;
+mod fragmentation;
+mod runs;
+mod support;
