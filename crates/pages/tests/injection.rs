@@ -9,7 +9,7 @@ use cachewise_pages::{
     Builder, EngineChoice, PageSize, Pool, PoolError, Scrub, ScrubberState, Verify,
 };
 use std::sync::Mutex;
-use std::time::{Duration};
+use std::time::Duration;
 
 fn quiet() -> Builder {
     let scrub = Scrub { enabled: false, ..Scrub::default() };

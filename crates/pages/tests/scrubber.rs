@@ -1,8 +1,8 @@
 //! The scrubber: when it works, when it rests, what it costs. Nothing here depends on how fast it
 //! is.
 
-use cachewise_pages::{Builder, EngineChoice, PageSize, Pool, Scrub, ScrubberState};
 use crate::eager::{eager, is_clean, until};
+use cachewise_pages::{Builder, EngineChoice, PageSize, Pool, Scrub, ScrubberState};
 use std::time::{Duration, Instant};
 
 fn builder(scrub: Scrub) -> Builder {

@@ -28,5 +28,6 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     figures: measure::figures,
     today: &[ENGINE_AROUND],
     serves: Serves::Pool,
+    second: None,
     run: measure::run,
 };
