@@ -184,12 +184,12 @@ fn ranges(decisions: &[Decision]) -> usize {
     OPERATIONS.map(of).into_iter().max().unwrap_or(0)
 }
 
-/// Tunes a machine with several seeds, the first once more from the profile that it made.
-pub fn check(kind: &Kind, seeds: u64) -> Outcome {
+/// Tunes a machine with several seeds, so many of these once more from the profile that they made.
+pub fn check(kind: &Kind, seeds: u64, twice: u64) -> Outcome {
     let mut outcome = Outcome::default();
     let mut profiles: Vec<Vec<Decision>> = Vec::new();
-    let (mut losses, mut regrets, mut worst, mut agreements) =
-        (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let (mut losses, mut regrets, mut worst, mut agreements, mut again) =
+        (Vec::new(), Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let (mut libc, mut all, mut lossy) = (0u32, 0u32, 0usize);
     for seed in 0..seeds {
         let tune = |seed, previous| {
@@ -197,10 +197,10 @@ pub fn check(kind: &Kind, seeds: u64) -> Outcome {
             (tuned.expect("nothing stops it"), evidence)
         };
         let (tuned, evidence) = tune(1000 + seed, Vec::new());
-        let next = (seed == 0).then(|| tune(9000, tuned.0.decisions.clone()).0);
-        if let Some((next, _)) = &next {
-            outcome.from_previous = agreement(kind, &tuned.0.decisions, &next.decisions);
-        }
+        let next = (seed < twice).then(|| tune(9000 + seed, tuned.0.decisions.clone()).0);
+        again.extend(
+            next.iter().map(|(next, _)| agreement(kind, &tuned.0.decisions, &next.decisions)),
+        );
         let mut of_this = f64::MIN;
         for (tuning, wrong) in [Some(&tuned), next.as_ref()].into_iter().flatten() {
             assert_whole(&tuning.decisions);
@@ -253,6 +253,7 @@ pub fn check(kind: &Kind, seeds: u64) -> Outcome {
     outcome.regret_median = quantile(&mut regrets, 0.5);
     outcome.regret_p90 = quantile(&mut regrets, 0.9);
     outcome.agreement = mean(&agreements);
+    outcome.from_previous = mean(&again);
     outcome.libc = 100.0 * f64::from(libc) / f64::from(all);
     outcome
 }

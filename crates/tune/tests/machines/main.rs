@@ -304,7 +304,7 @@ const NOISY: Promise = Promise { regret: 6.5, from_previous: 88.0, ..PROMISE };
 const SEEDS: u64 = 2;
 
 fn holds(name: &str, promise: &Promise) {
-    let found = check(&named(name), seeds(SEEDS));
+    let found = check(&named(name), seeds(SEEDS), 1);
     println!("{}", found.line(name));
     let broken = broken(&found, promise);
     assert!(broken.is_empty(), "{broken:?}\n{}\n{}", Outcome::HEADER, found.line(name));
@@ -367,7 +367,7 @@ promised! {
 #[test]
 fn sticky_destinations_break_the_promise() {
     let sticky = Kind { restores: false, ..plain(cascade_lake()) };
-    let found = check(&sticky, 2);
+    let found = check(&sticky, 2, 1);
     println!("{}", found.line("sticky, not restored"));
     let lost = ["a size loses too much to libc", "too many sizes lose to libc"];
     let broken = broken(&found, &PROMISE);
@@ -422,7 +422,7 @@ fn a_wrong_clock_costs_gain_and_nothing_else() {
         ("stands at 45 s", 65.0, with(|s| if (45.0..65.0).contains(&s) { 45.0 } else { s })),
     ];
     for (name, deadline, kind) in machines {
-        let found = check(&kind, 1);
+        let found = check(&kind, 1, 1);
         println!("{}", found.line(name));
         assert!(found.seconds <= deadline, "{name}: {}", found.seconds);
         let lost = Promise { deadline, regret: f64::MAX, from_previous: 0.0, ..PROMISE };
