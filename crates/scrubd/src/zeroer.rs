@@ -2,8 +2,8 @@
 //! or at once with several threads where a client waits.
 
 use crate::memory::{Mapping, empty};
-use cachewise_pages::engine::{CpuEngine, EngineError, Proved, Range};
-use cachewise_pages::{Pace, Rest, Scrub, thread_cpu_time};
+use cachewise_pages::engine::{CpuEngine, EngineError, Range};
+use cachewise_pages::{Pace, Proved, Rest, Scrub, thread_cpu_time};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::collections::{BTreeSet, VecDeque};

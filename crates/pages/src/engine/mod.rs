@@ -9,7 +9,6 @@ mod cuda;
 #[cfg(feature = "testing")]
 pub mod faulty;
 
-pub use crate::proof::Proved;
 pub use cpu::CpuEngine;
 pub(crate) use cpu::Method;
 #[cfg(feature = "cuda")]
