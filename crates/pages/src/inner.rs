@@ -11,6 +11,7 @@ mod serve;
 mod upkeep;
 
 use crate::buddy::{Buddy, Core, Frame, FreeError, State, Tag, Use};
+use crate::closed::Closed;
 use crate::config::Verify;
 use crate::engine::Method;
 use crate::error::{Note, PoolError};
@@ -90,7 +91,7 @@ pub(crate) struct Inner {
     verify_turn: AtomicU32,
     pub(crate) scrubber_state: AtomicU8,
     pub(crate) load_rests: AtomicU64,
-    closed: closing::Closed,
+    pub(crate) closed: Closed,
     /// Not 0 while free resident memory is to be brought up to its mark, by the scrubber's thread.
     behind: AtomicU32,
     /// Nothing reads these; they unmap.
@@ -235,7 +236,7 @@ impl Inner {
         static IDS: AtomicU64 = AtomicU64::new(1);
         let shift = os::page_size().trailing_zeros();
         let huge = os::huge_page_size().ilog2().saturating_sub(shift);
-        let closed = closing::Closed::new(places.capacity, huge, &settings);
+        let closed = Closed::new(places.capacity, huge, settings.closes);
         let inner = Arc::new(Inner {
             gate: AtomicU32::new(if settings.verify == Verify::Off { 0 } else { VERIFIED }),
             id: IDS.fetch_add(1, Ordering::Relaxed),

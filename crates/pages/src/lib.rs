@@ -56,6 +56,7 @@ mod system {
     pub mod allocator;
     pub(crate) mod block;
     pub(crate) mod cache;
+    pub(crate) mod closed;
     pub(crate) mod config;
     pub mod engine;
     pub(crate) mod error;

@@ -1,77 +1,21 @@
 //! What of a pool is address space alone: what nobody used yet, and what was given back. That is in no core
-//! dump, and counts for nothing under `vm.overcommit_memory=2`. Memory is opened and closed in units,
-//! so few that the system's limit on mappings is not in the way.
+//! dump, and counts for nothing under `vm.overcommit_memory=2`.
 
-use super::{Inner, Settings};
+use super::Inner;
 use crate::buddy::{Buddy, State};
 use crate::os;
-use std::sync::atomic::{AtomicU64, Ordering};
-
-/// Words of a bit for each unit.
-const WORDS: usize = 64;
-
-/// Which units are closed. A bit is set under the lock, where all of its unit is free and absent; it is cleared
-/// under the lock, or by whoever has taken part of the unit: until that is free again nobody sets it.
-#[derive(Debug)]
-pub(super) struct Closed {
-    /// Frames of a unit, as a power of two.
-    order: u32,
-    bits: [AtomicU64; WORDS],
-}
-
-impl Closed {
-    /// For so many frames, in units of a huge page or larger: all, or none where nothing ever closes.
-    pub(super) fn new(capacity: u32, huge: u32, settings: &Settings) -> Closed {
-        let least = capacity.div_ceil(WORDS as u32 * u64::BITS).next_power_of_two();
-        let all = if settings.closes { u64::MAX } else { 0 };
-        Closed { order: least.ilog2().max(huge), bits: [(); WORDS].map(|()| AtomicU64::new(all)) }
-    }
-
-    fn bit(&self, unit: u32) -> (&AtomicU64, u64) {
-        (&self.bits[(unit / u64::BITS) as usize], 1 << (unit % u64::BITS))
-    }
-
-    fn has(&self, unit: u32) -> bool {
-        let (word, bit) = self.bit(unit);
-        word.load(Ordering::Acquire) & bit != 0
-    }
-
-    fn set(&self, units: std::ops::Range<u32>, closed: bool) {
-        for (word, bit) in units.map(|unit| self.bit(unit)) {
-            match closed {
-                true => word.fetch_or(bit, Ordering::Release),
-                false => word.fetch_and(!bit, Ordering::Release),
-            };
-        }
-    }
-
-    /// Of those units the ones that are closed or are not, in as few pieces as there are.
-    fn pieces(
-        &self,
-        units: std::ops::Range<u32>,
-        closed: bool,
-    ) -> impl Iterator<Item = std::ops::Range<u32>> {
-        let mut at = units.start;
-        std::iter::from_fn(move || {
-            let first = (at..units.end).find(|unit| self.has(*unit) == closed)?;
-            let end = (first..units.end).find(|unit| self.has(*unit) != closed);
-            at = end.unwrap_or(units.end);
-            Some(first..at)
-        })
-    }
-}
 
 impl Inner {
     /// The units of these frames.
     fn units(&self, from: u32, end: u32) -> std::ops::Range<u32> {
-        let order = self.closed.order;
+        let order = self.closed.order();
         from >> order..if from == end { from >> order } else { ((end - 1) >> order) + 1 }
     }
 
     /// The frames of these units.
     fn frames_of(&self, units: &std::ops::Range<u32>) -> (u32, u32) {
-        let end = u64::from(units.end) << self.closed.order;
-        (units.start << self.closed.order, end.min(u64::from(self.capacity)) as u32)
+        let end = u64::from(units.end) << self.closed.order();
+        (units.start << self.closed.order(), end.min(u64::from(self.capacity)) as u32)
     }
 
     fn place(&self, from: u32, end: u32) -> (*mut u8, usize) {
@@ -104,7 +48,7 @@ impl Inner {
             return;
         }
         let Some((first, State::ZeroAbsent, order)) = buddy.free_block_at(index) else { return };
-        if order < self.closed.order {
+        if order < self.closed.order() {
             return;
         }
         let units = self.units(first, first + (1 << order));
