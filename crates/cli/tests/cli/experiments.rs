@@ -21,7 +21,7 @@ fn three_launches_are_three_processes_and_their_histograms_are_recorded() {
         assert_eq!(counted, u64::from(row.calls), "every call is counted once");
     }
     assert_eq!(launches.into_iter().collect::<Vec<_>>(), [1, 2, 3]);
-    assert_eq!(read.header.figures.len(), 4);
+    assert_eq!(read.header.figures.len(), 5);
     has(&read.end.expect("an end").verdicts[0], &["ns a comparison"]);
 }
 

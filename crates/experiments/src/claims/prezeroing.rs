@@ -39,6 +39,10 @@ fn hot(cell: &CellKey, lines: f64) -> bool {
     cell.state == HOT_PAGES && cell.axis(LINES) == Some(lines)
 }
 
+fn large_batch(cell: &CellKey) -> bool {
+    cell.state == ENGINE && cell.size == 32 << 20
+}
+
 fn extent(cell: &CellKey, chunk: f64, shuffled: f64) -> bool {
     cell.operation == "zero"
         && cell.axis(CHUNK) == Some(chunk)
@@ -104,6 +108,8 @@ pub(super) const CLAIMS: &[Claim] = &[
     Claim::new(("003.6", "", "pages found zeroed with stop 4"), "page-fault", |cell| cell.state == SCRUB_SETTINGS, &[("start 9, stop 4", "start 9")]).figure(HIT_SHARE),
     Claim::new(("003.7", "not running kscrubd under high loads is to slow the system down even further", "a program's time, resting under load over not resting"), "page-fault", |cell| cell.state == SCRUB_SETTINGS, &[("load 0", SCRUB_BASE)])
         .expects(Expect::AtLeast(1.02), "> 1"),
+    Claim::new(("003.4", "Implements a driver to shift the zeroing off the cpu into hardware.", "without hardware: CPU, reader and bystander; temporal over non-temporal stores, 32 MiB"), "zeroing-engines", large_batch, &[(ENGINE_THROUGH, ENGINE_AROUND)]).whole(),
+    Claim::new(("003.19", "With hardware support there will be minimal impact of zeroing on the performance of the system.", "without hardware: ms that a bystander loses for a GB"), "zeroing-engines", large_batch, &[(ENGINE_AROUND, ENGINE_AROUND)]).figure(BYSTANDER_PER_GB),
     Claim::new(("003.20", "The scrub daemon is hardly noticable", "a bystander beside it over none"), "page-fault", |cell| cell.state == BYSTANDER_WALK, &[(SCRUB_BASE, "no scrubber")])
         .expects(Expect::AtMost(1.02), "1"),
     Claim::new(("003.20", "", "a bystander, temporal over non-temporal scrubbing"), "page-fault", |cell| cell.state == BYSTANDER_WALK, &[(SCRUB_THROUGH, SCRUB_BASE)]),

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 /// Of all quotations, where the documents' text is not at hand: a quotation that was changed has to be
 /// looked up again.
-const QUOTED: u64 = 0x031f_264d_28dd_ac0c;
+const QUOTED: u64 = 12_265_991_384_881_457_506;
 
 /// Where the documents' text is: named by the environment, or beside the checkout.
 fn documents() -> Option<PathBuf> {
