@@ -35,17 +35,24 @@ pub fn verdicts(rows: &[Row]) -> Vec<String> {
     for row in largest {
         let [rate, cpu] =
             [ENGINE_GBPS, CPU_PER_GB].map(|name| row.figure(name).unwrap_or(f64::NAN));
-        let lost = row.figure(BYSTANDER_PER_GB);
-        let lost = lost.map_or(String::new(), |lost| format!(", a bystander loses {lost:.1} ms"));
+        let lost = row.figure(BYSTANDER_PER_GB).map_or_else(String::new, |_| match lost_by(row) {
+            Some(lost) => format!(", a bystander loses {lost:.1} ms"),
+            None => ", a bystander's loss is lost in noise".to_owned(),
+        });
         texts.push(format!("{}: {rate:.1} GB/s; for a GB {cpu:.3} s of CPU{lost}", row.candidate));
     }
     texts.extend(services(rows));
     texts
 }
 
+/// What a bystander loses for a GB, ms; nothing where noise made it negative.
+pub(super) fn lost_by(row: &Row) -> Option<f64> {
+    row.figure(BYSTANDER_PER_GB).filter(|lost| *lost >= 0.0)
+}
+
 /// "With hardware support there will be minimal impact of zeroing on the performance of the system." (003.19)
 fn hardware(of_cell: &[&Row]) -> Option<String> {
-    let lost = |name: &str| named(of_cell, name)?.figure(BYSTANDER_PER_GB);
+    let lost = |name: &str| lost_by(named(of_cell, name)?);
     let cpu = |name: &str| named(of_cell, name)?.figure(CPU_PER_GB);
     let Some(used) = cpu(ENGINE_CUDA) else {
         return Some("Hardware that zeroes (003.19): none here, not tested".to_owned());

@@ -12,7 +12,7 @@ const ENGINES: [Column<Row>; 7] = [
     (">GB/s", |row| of(row, ENGINE_GBPS, 1)),
     (">CPU s a GB", |row| of(row, CPU_PER_GB, 3)),
     (">reader ns a line", |row| significant(median(&row.reader_ns) * 64.0 / row.cell.size as f64)),
-    (">bystander ms a GB", |row| of(row, BYSTANDER_PER_GB, 1)),
+    (">bystander ms a GB", |row| or_dash(super::say::lost_by(row), |lost| format!("{lost:.1}"))),
     (">cost", |row| or_dash(row.total_ratio, |ratio| format!("{ratio:.2}"))),
 ];
 
