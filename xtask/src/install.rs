@@ -38,6 +38,12 @@ impl Install {
         }
     }
 
+    /// Where a staged file will be used.
+    fn used(&self, staged: &Path) -> String {
+        let inside = self.destdir.as_ref().and_then(|root| staged.strip_prefix(root).ok());
+        inside.map_or_else(|| staged.display().to_string(), |path| format!("/{}", path.display()))
+    }
+
     /// The list of what was installed.
     fn list(&self) -> PathBuf {
         self.staged(&self.prefix.join("share/cachewise/installed"))
@@ -64,8 +70,9 @@ pub fn run(args: &Install) -> Result<()> {
     placed(args, &release()?)?;
     let list = args.list();
     fs::create_dir_all(list.parent().context("a folder")?)?;
-    let placed = PLACED.lock().unwrap_or_else(PoisonError::into_inner);
-    let lines: String = placed.iter().map(|path| format!("{}\n", path.display())).collect();
+    // Taken out: the list is put there by what notes files, too.
+    let placed = std::mem::take(&mut *PLACED.lock().unwrap_or_else(PoisonError::into_inner));
+    let lines: String = placed.iter().map(|path| args.used(path) + "\n").collect();
     put(&list, |new| fs::write(new, lines.as_bytes()))
 }
 
@@ -73,7 +80,9 @@ pub fn run(args: &Install) -> Result<()> {
 fn removed(args: &Install) -> Result<()> {
     let list = args.list();
     let named = fs::read_to_string(&list).context("nothing is known to be installed there")?;
-    for file in named.lines().map(Path::new).chain([list.as_path()]) {
+    let files = named.lines().map(|line| args.staged(Path::new(line)));
+    for file in files.chain([list]) {
+        let file = file.as_path();
         match fs::remove_file(file) {
             Ok(()) => println!("{}", file.display()),
             Err(error) if error.kind() == ErrorKind::NotFound => {}
