@@ -114,7 +114,7 @@ impl Shares {
 pub(crate) struct Reserve {
     pub(crate) pieces: [u32; PIECES + HALVINGS],
     pub(crate) length: usize,
-    /// How many blocks to fetch together the next time, less [`FIRST_BATCH`].
+    /// How many blocks to fetch together the next time, less the first batch.
     pub(crate) batch: u32,
 }
 
