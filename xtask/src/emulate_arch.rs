@@ -146,9 +146,12 @@ pub fn run(target: &Target, effort: &str) -> Result<()> {
     }
     counts.programs += libraries::test(target)?;
     let Counts { tests, kernels, calls, verified, programs } = counts;
+    let by_command = match with_command {
+        true => format!("{kernels} kernels and {verified} calls by the command"),
+        false => "the command left out".to_owned(),
+    };
     println!(
-        "emulated {}: {tests} tests passed, {calls} calls checked by them, {kernels} kernels and \
-         {verified} calls by the command, {programs} C programs",
+        "emulated {}: {tests} tests passed, {calls} calls checked by them, {by_command}, {programs} C programs",
         target.name
     );
     Ok(())
