@@ -271,9 +271,11 @@ fn all_cells(
         .collect();
     let spreads: Vec<f64> =
         logs.iter().map(|[was, is]| (variance(was) + variance(is)) / 2.0).collect();
-    // A cell whose launches happen to agree is not all there is.
-    let least = (median(&spreads) / 4.0).max(f64::MIN_POSITIVE);
-    let weights: Vec<f64> = spreads.iter().map(|spread| 1.0 / spread.max(least)).collect();
+    // A cell whose launches happen to agree is not all there is. Single launches, or such as agree exactly, say
+    // nothing of a spread: all cells count alike.
+    let least = median(&spreads) / 4.0;
+    let weigh = |spread: &f64| if least > 0.0 { least / spread.max(least) } else { 1.0 };
+    let weights: Vec<f64> = spreads.iter().map(weigh).collect();
     let sum: f64 = weights.iter().sum();
     let [was, is] = [0, 1].map(|side| -> Vec<f64> {
         let of = |launch: usize| -> f64 {
@@ -491,6 +493,12 @@ mod tests {
         assert!(found.sentence.ends_with("; faster: 2."), "{}", found.sentence);
         let itself = compare(&old, &old, 0.02);
         assert_eq!(itself.outcome, Outcome::NoDifference, "{}", itself.sentence);
+        // Launches that agree exactly have no spread to weigh cells by.
+        let half = |_: usize, row: &Row| if row.candidate == "libc" { 1.0 } else { 0.5 };
+        let found = compare(&scaled(1, 0.0, |_, _| 1.0), &scaled(1, 0.0, half), 0.02);
+        let whole: Vec<_> = found.rows.iter().filter(|row| row.what.starts_with("all ")).collect();
+        assert_eq!(whole.len(), 2, "{}", found.sentence);
+        assert!(whole.iter().all(|row| (row.new / row.old - 0.5).abs() < 1e-9), "{whole:?}");
     }
 
     #[test]
