@@ -399,29 +399,25 @@ fn tracked() -> Vec<(PathBuf, String)> {
         .collect()
 }
 
-/// Files that tests find by a pattern, and what of a name the pattern is; and parts of experiments that had
-/// a name of their own, which claims find.
-const FOUND: [&str; 6] =
-    ["-tune-quick-", "-costs-", "-experiments-", "-classic-", "-page-compare-", "-tcp-copies-"];
+/// Files that tests find by a pattern, and what of a name the pattern is.
+const FOUND: [&str; 4] = ["-tune-quick-", "-costs-", "-experiments-", "-classic-"];
 
 #[test]
 fn every_record_is_named_and_they_are_few() {
     let sources = tracked();
     let sources: Vec<_> = sources.iter().filter(|(path, _)| !path.starts_with("record")).collect();
-    let experiments = crate::support::ok("list experiments");
-    let experiments: Vec<_> =
-        experiments.lines().filter_map(|line| line.split_whitespace().next()).collect();
     let folder = root().join("record");
     let all = names(&folder);
     let bytes: u64 =
         all.iter().map(|name| fs::metadata(folder.join(name)).expect("a file").len()).sum();
     assert!(all.len() <= 60 && bytes <= 6 << 20, "{} files, {bytes} bytes", all.len());
     for name in all.iter().filter(|name| *name != "README.md") {
-        // An experiment's newest record is drawn and claimed by a test, whatever its date.
+        // The newest record of an experiment, or of a part of one, is drawn and claimed by a test, whatever its date.
         let what = name.get("2026-11-22-".len()..).unwrap_or_default();
         let newer = |other: &String| other > name && other.get("2026-11-22-".len()..) == Some(what);
-        let is_newest = experiments.iter().any(|known| what.starts_with(&format!("{known}-")))
-            && !all.iter().any(newer);
+        let is_experiment =
+            |(end, _): (usize, &str)| cachewise_experiments::registry::of(&what[..end]).is_some();
+        let is_newest = what.match_indices('-').any(is_experiment) && !all.iter().any(newer);
         let stem = name.split('.').next().unwrap_or_default();
         let named = || sources.iter().any(|(_, text)| text.contains(stem));
         let found = FOUND.iter().any(|part| name.contains(part));
