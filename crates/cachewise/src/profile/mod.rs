@@ -6,12 +6,18 @@
 
 mod error;
 mod format;
+mod lines;
 #[cfg(feature = "std")]
 mod owned;
 
 pub use crate::rows::{FIRST_SIZE, OPERATIONS, hints};
 pub use error::{Found, ProfileError};
 pub use format::{MAX_BYTES, VERSION};
+pub(crate) use lines::MOST_THREADS_LOG;
+pub use lines::{
+    Choice, DecisionLine, EntryLine, HINTED, LIBC, MACHINE_DIRECTORY, MAX_PROGRAM_NAME, MAX_SIZE,
+    PARALLEL, Parallel, ProgramLine, Supply, libc_from,
+};
 #[cfg(feature = "std")]
 pub use owned::{
     Decision, Profile, ProgramHint, ReadError, Record, machine_path, program_name, user_path,
@@ -19,224 +25,12 @@ pub use owned::{
 
 use crate::cpu::{Caches, Signature, Text};
 use crate::cursor::Cursor;
-use crate::entry::choice;
 use crate::reuse::Reuse;
 use crate::rows::{ROWS, place, row};
-use crate::slots;
-use cachewise_kernels::{Features, Kernel, Operation};
+use cachewise_kernels::{Features, Operation};
 use core::fmt::{self, Write};
 use format::OLDEST_VERSION;
-
-/// The version that brought [`LIBC`].
-const LIBC_VERSION: u32 = 2;
-/// The version that brought [`ProgramLine`].
-const PROGRAMS_VERSION: u32 = 3;
-
-/// In place of a kernel's name in a decision: leaves the sizes to the C library.
-pub const LIBC: &str = "libc";
-
-/// From this size on [`LIBC`] means the C library's own routine; without a profile, large stores
-/// use it, too. Below it, the jump to the C library costs more than it gains, and [`LIBC`] means
-/// what the library does without a profile.
-///
-/// Below this size glibc's routines are loops of vectors, as the library's are; from it on they use
-/// string instructions: from 2112 bytes for copies and moves (the least `rep_movsb_threshold`, on
-/// CPUs with FSRM, `sysdeps/x86/dl-cacheinfo.h`), from 2048 for fills (`rep_stosb_threshold`).
-#[must_use]
-pub const fn libc_from(operation: Operation) -> u64 {
-    match operation {
-        Operation::Copy | Operation::Move | Operation::CopyPages => 2112,
-        _ => 2048,
-    }
-}
-
-/// Where the profile lies that all users of a machine share, which only root writes.
-pub const MACHINE_DIRECTORY: &str = "/etc/cachewise";
-
-/// A range's end that means every larger size; `max` in the text.
-pub const MAX_SIZE: u64 = u64::MAX;
-
-/// The operations that several threads can share.
-pub const PARALLEL: [Operation; 2] = [Operation::Copy, Operation::Zero];
-
-/// Logarithm of the most threads that a `parallel` line can be about.
-pub(crate) const MOST_THREADS_LOG: usize = 10;
-
-/// Where an operation's further threads come from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(usize)]
-pub enum Supply {
-    /// They are made for the call and end with it.
-    Spawned = 0,
-    /// They wait in a pool.
-    Pooled = 1,
-}
-
-impl Supply {
-    /// Both.
-    pub const ALL: [Supply; 2] = [Supply::Spawned, Supply::Pooled];
-
-    /// The word used in profiles and tables.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Supply::Spawned => "spawned",
-            Supply::Pooled => "pooled",
-        }
-    }
-
-    /// The supply of that [name](Supply::name).
-    #[must_use]
-    pub fn from_name(name: &str) -> Option<Supply> {
-        Supply::ALL.into_iter().find(|supply| supply.name() == name)
-    }
-}
-
-impl fmt::Display for Supply {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
-
-/// One `parallel` line: from what size on so many threads pay.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Parallel {
-    /// One of [`PARALLEL`].
-    pub operation: Operation,
-    /// Where the threads come from.
-    pub supply: Supply,
-    /// How many, the calling one among them: 2 to 1024.
-    pub threads: u32,
-    /// The smallest size, in bytes, for which they are faster than half as many; `None` where they
-    /// were at no size.
-    pub from: Option<u64>,
-}
-
-/// One `program` line: the hint for the calls of one program that give none, borrowed from the
-/// profile's bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ProgramLine<'a> {
-    /// The program's [name](program_name).
-    pub program: &'a str,
-    /// One of [`HINTED`].
-    pub operation: Operation,
-    /// The smallest size it is about.
-    pub from: u64,
-    /// The largest size it is about; [`MAX_SIZE`] is written `max`.
-    pub to: u64,
-    /// [`Reuse::Soon`] or [`Reuse::Never`].
-    pub reuse: Reuse,
-}
-
-/// The operations that take a hint.
-pub const HINTED: [Operation; 4] =
-    [Operation::Copy, Operation::Move, Operation::Fill, Operation::Zero];
-
-/// The longest name of a program, in bytes.
-pub const MAX_PROGRAM_NAME: usize = 255;
-
-fn is_program_name(name: &str) -> bool {
-    let fits = |c: char| !c.is_control() && !matches!(c, ' ' | '/');
-    !name.is_empty() && name.len() <= MAX_PROGRAM_NAME && name.chars().all(fits)
-}
-
-/// One `decide` line, borrowed from the profile's bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DecisionLine<'a> {
-    /// Where it stands, from 1.
-    pub line: u32,
-    /// What is done to memory.
-    pub operation: Operation,
-    /// The caller's hint.
-    pub reuse: Reuse,
-    /// The smallest size it decides.
-    pub from: u64,
-    /// The largest size it decides; [`MAX_SIZE`] is written `max`.
-    pub to: u64,
-    /// The chosen kernel's canonical name, or [`LIBC`].
-    pub kernel: &'a str,
-    /// Beside [`LIBC`]: the kernel for where no routine of a C library can be called.
-    pub nearest: Option<&'a str>,
-}
-
-/// What a decision says to do.
-#[derive(Clone, Copy, Debug)]
-pub enum Choice {
-    /// Use this kernel.
-    Kernel(&'static Kernel),
-    /// Use the C library's routine.
-    Libc {
-        /// The kernel for where there is none; the computed default where the profile names none.
-        nearest: Option<&'static Kernel>,
-    },
-}
-
-impl DecisionLine<'_> {
-    /// What it says, if the library may do so on a CPU with these features.
-    ///
-    /// # Errors
-    /// No such kernel, or one of another operation, not deployable, or in need of more.
-    pub fn choice(&self, available: Features) -> Result<Choice, ProfileError> {
-        if self.kernel != LIBC {
-            return self.find(self.kernel, available).map(Choice::Kernel);
-        }
-        let nearest = self.nearest.map(|name| self.find(name, available)).transpose()?;
-        Ok(Choice::Libc { nearest })
-    }
-
-    fn find(&self, name: &str, available: Features) -> Result<&'static Kernel, ProfileError> {
-        let line = self.line;
-        // What is found among these is no reason to look at all others.
-        let mut own = slots::kernels(self.operation).map(|(_, kernel)| kernel);
-        let own = own.find(|kernel| kernel.name == name);
-        let Some(kernel) = own.or_else(|| cachewise_kernels::find(name)) else {
-            return Err(ProfileError::UnknownKernel { line, found: Text::new(name) });
-        };
-        if kernel.operation() != self.operation {
-            let operation = self.operation;
-            return Err(ProfileError::OtherOperation { line, kernel: kernel.name, operation });
-        }
-        if !kernel.deploy {
-            return Err(ProfileError::NotDeployable { line, kernel: kernel.name });
-        }
-        let missing = kernel.requires.missing_from(available);
-        if !missing.is_empty() {
-            return Err(ProfileError::CannotRun { line, kernel: kernel.name, missing });
-        }
-        Ok(kernel)
-    }
-}
-
-/// One `entry` line: the entry stub of an operation, borrowed from the profile's bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct EntryLine<'a> {
-    /// Where it stands, from 1.
-    pub line: u32,
-    /// The operation.
-    pub operation: Operation,
-    /// The [entry](crate::entry::Entry)'s name.
-    pub name: &'a str,
-}
-
-impl EntryLine<'_> {
-    /// Whether a CPU with these features can run it.
-    ///
-    /// # Errors
-    /// No such entry on this architecture, or one in need of more.
-    pub fn check(&self, available: Features) -> Result<(), ProfileError> {
-        let line = self.line;
-        let Some((_, entry)) = choice::named(self.name) else {
-            let accepted = "sse2, avx2 or avx512vl, on x86-64";
-            let found = Text::new(self.name);
-            return Err(ProfileError::Field { line, field: "entry", found, accepted });
-        };
-        let missing = entry.requires.missing_from(available);
-        if !missing.is_empty() {
-            return Err(ProfileError::CannotRun { line, kernel: entry.name, missing });
-        }
-        Ok(())
-    }
-}
+use lines::{LIBC_VERSION, PROGRAMS_VERSION, is_program_name};
 
 /// A profile's text, checked for form, damage and completeness; nothing is copied out of it.
 ///
