@@ -146,6 +146,9 @@ mod tests {
     /// What an engine does instead of zeroing a batch of two ranges.
     type Lie = fn(&mut [u8], &mut [u8]);
 
+    /// Made-up engines for each lie. Interpreted, every access of one is looked at, and no rate.
+    const ENGINES: u64 = if cfg!(miri) { 1 } else { 400 };
+
     /// At which batch of full size each of many engines is found that lies once it has been believed.
     fn found_at(lie: Lie) -> Vec<u32> {
         const BYTES: usize = 16 << 10;
@@ -171,7 +174,7 @@ mod tests {
                 !unsafe { proof.holds(&batch) }
             })
         };
-        (1..=400).map(|seed| found(seed).expect("found in the end")).collect()
+        (1..=ENGINES).map(|seed| found(seed).expect("found in the end")).collect()
     }
 
     fn mean(found: &[u32]) -> f64 {
@@ -218,7 +221,7 @@ mod tests {
         for (name, lie) in by_sample {
             // The mean of 400 draws of mean 64 and deviation 64, within four of its own deviations.
             let mean = mean(&found_at(lie));
-            assert!((51.0..77.0).contains(&mean), "{name}: {mean}");
+            assert!(cfg!(miri) || (51.0..77.0).contains(&mean), "{name}: {mean}");
         }
     }
 
@@ -227,7 +230,9 @@ mod tests {
         let mut memory = std::vec![0u8; 1 << 20];
         let batch = [Range { start: memory.as_mut_ptr(), length: memory.len() }];
         let mut proof = Proof::new(3);
-        for _ in 0..WHOLE >> 20 {
+        // Interpreted, the last megabyte alone.
+        proof.read = if cfg!(miri) { WHOLE - (1 << 20) } else { 0 };
+        while proof.read < WHOLE {
             // SAFETY: this test's own memory.
             unsafe { proof.begin(&batch) };
             assert!(proof.whole);
