@@ -94,6 +94,7 @@ fn sample(
     arm.write();
     let zeroed = arm.zero(clock, batch)?;
     found.reader.push(arm.read_last(clock, batch));
+    arm.check()?;
     let batches = (MEMORY.max(batch) / batch) as f64;
     found.cpu.push(zeroed.cpu / batches);
     found.wall.push(zeroed.wall / batches);
@@ -181,6 +182,7 @@ pub fn least_cost(clock: &Clock) -> Result<String, LabError> {
             arm.write();
             let zeroed = arm.zero(clock, HUGE_PAGE)?;
             let reader = arm.read_last(clock, HUGE_PAGE);
+            arm.check()?;
             rounds.push(zeroed.cpu / size as f64 + reader / HUGE_PAGE as f64);
         }
         costs.push((stats::median(&rounds), arm.name));
