@@ -223,7 +223,7 @@ impl<'t> Tuned<'t> {
             (Answer::No, why)
         } else {
             let why = format!(
-                "speed against {} where a kernel was shown to be faster, in the median cell: {}{left}",
+                "speed against {} where the profile has a kernel, in the median cell: {}{left}",
                 self.libc,
                 told.join(", ")
             );
