@@ -60,15 +60,16 @@ impl Counts {
             1 => "the process".to_owned(),
             many => format!("all {many} processes"),
         };
-        let all = bytes(all);
-        let gain = match per_cent {
-            0 => "nothing to gain: the profile leaves these sizes to libc".to_owned(),
-            _ => format!(
-                "{per_cent} % of the bytes are at sizes that the library does itself; `cachewise advise -- PROGRAM` \
+        let gain = if self.left == all {
+            "nothing to gain: the profile leaves these sizes to libc".to_owned()
+        } else {
+            let part = if per_cent == 0 { "under 1".to_owned() } else { per_cent.to_string() };
+            format!(
+                "{part} % of the bytes are at sizes that the library does itself; `cachewise advise -- PROGRAM` \
                  measures what that gains"
-            ),
+            )
         };
-        Some(format!("cachewise: {who}: {calls} calls, {all}: {gain}\n"))
+        Some(format!("cachewise: {who}: {calls} calls, {}: {gain}\n", bytes(all)))
     }
 }
 
@@ -104,6 +105,8 @@ mod tests {
             "{}",
             summary(left)
         );
+        let little = format!("{left}copy 8..16 1 8 copy.avx\n");
+        assert!(summary(&little).contains(": under 1 % of the bytes"), "{}", summary(&little));
         assert_eq!(summary("cachewise: calls of process 7 (/x)\n"), "");
         assert_eq!(["0", "1", "64..128", "1M..2M"].map(first_size), [0, 1, 64, 1 << 20]);
     }
