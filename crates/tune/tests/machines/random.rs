@@ -253,7 +253,7 @@ fn random_machines_keep_the_promise() {
     for seed in from..to {
         let kind = machine(seed);
         let loud = kind.noise >= LOUD || kind.steal >= LOUD;
-        let found = check(&kind, 2, 2);
+        let found = check(&kind, 2);
         let broken = broken(&found, if loud { &NOISY } else { &PROMISE });
         println!(
             "{} {broken:?}",
