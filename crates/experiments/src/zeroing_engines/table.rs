@@ -13,7 +13,10 @@ const ENGINES: [Column<Row>; 7] = [
     (">CPU s a GB", |row| of(row, CPU_PER_GB, 3)),
     (">reader ns a line", |row| significant(median(&row.reader_ns) * 64.0 / row.cell.size as f64)),
     (">bystander ms a GB", |row| or_dash(super::say::lost_by(row), |lost| format!("{lost:.1}"))),
-    (">cost", |row| or_dash(row.total_ratio, |ratio| format!("{ratio:.2}"))),
+    (">cost", |row| {
+        let ratio = row.total_ratio.filter(|_| row.is_measurable());
+        or_dash(ratio, |ratio| format!("{ratio:.2}"))
+    }),
 ];
 
 const SERVICES: [Column<Row>; 6] = [
