@@ -97,7 +97,7 @@ def test_the_guide_step_by_step(cluster, tunings, cachewise, tmp_path):
         cluster.worker(host, host)
     guide = (fakes.ROOT / "docs" / "guide" / "fleets.md").read_text()
     install, *lines = guide.split("```\n", 2)[1].strip().splitlines()
-    assert install.startswith("pip install './python[fleet]'") and len(lines) == 4
+    assert install.startswith("pip install -v './python[fleet]'") and len(lines) == 4
     for line in lines:
         python, *given = line.replace("tcp://head:8786", cluster.address).split()
         assert python == "python"
