@@ -9,7 +9,7 @@
 //! | [`mod@bench`] | candidates side by side in a cell |
 //! | [`recorder`], [`launches`] | rows on their way into a record; records of several launches as one |
 //! | [`routines`], [`libraries`], [`select`] | kernels, libc and other libraries as candidates |
-//! | [`script`], [`distributions`] | calls of many sizes, as programs make them |
+//! | [`script`] | calls of many sizes, as programs make them |
 //! | [`helper`] | measurements in a child process |
 //!
 //! Nothing here prints.
@@ -22,7 +22,6 @@ mod cached_target;
 pub mod callee;
 pub mod claims;
 mod compare_latency;
-pub mod distributions;
 pub mod experiment;
 mod extent;
 mod forking;
@@ -92,9 +91,9 @@ pub enum LabError {
     /// A library given with `--peer` cannot be used: its name, the loader's words.
     #[error("--peer {0}")]
     Peer(String),
-    /// A distribution file cannot be used: file, line, what was found, what is accepted.
-    #[error("--distribution {0}")]
-    Distribution(String),
+    /// A distribution file cannot be used.
+    #[error(transparent)]
+    Distribution(#[from] cachewise_measure::distributions::Refused),
     /// A size is beyond what the memory budget allows.
     #[error(
         "size: found {}, accepted 1 B to {} here (two operands, twice each, in {}; --memory raises it up to a quarter of RAM)",

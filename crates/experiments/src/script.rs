@@ -6,9 +6,9 @@
 use crate::LabError;
 use crate::bench::{Bench, Call, Cell, Task, each};
 use crate::callee::Callee;
-use crate::distributions::Distribution;
 use crate::routines::Routine;
 use cachewise_kernels::Operation;
+use cachewise_measure::distributions::Distribution;
 use cachewise_measure::{Place, Plan, Row};
 use fastrand::Rng;
 use std::cell::RefCell;

@@ -1,7 +1,6 @@
-//! The experiments run for real, and what they make of records: those that are kept, damaged ones, a fuzzer's bytes.
+//! The experiments run for real, and what they make of records: those that are kept, and damaged ones.
 
 mod adversarial;
-mod corpus;
 mod experiments;
 mod launches;
 mod old_records;

@@ -9,6 +9,7 @@
 //! | [`arena`], [`Operand`], [`Latencies`] | where were the lines when the operation started? |
 //! | [`Bystander`] | what did the operation cost those who ran after it? |
 //! | [`calls`] | how are single calls distributed? |
+//! | [`distributions`] | which sizes and alignments do programs call with? |
 //! | [`sampler`] | which candidate spent how long, round by round? |
 //! | [`visit`] | how long did one candidate take, for a search that decides whom to visit next? |
 //! | [`lines`] | how does a buffer get other bytes, and out of the caches? |
@@ -34,6 +35,7 @@ pub mod children;
 pub mod clock;
 pub mod costs;
 mod cpu;
+pub mod distributions;
 mod error;
 mod latency;
 mod level;

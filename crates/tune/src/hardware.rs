@@ -23,12 +23,12 @@ use cachewise::profile::{Decision, OPERATIONS, Parallel, Profile};
 use cachewise_experiments::LabError;
 use cachewise_experiments::after::shows_a_lower_clock;
 use cachewise_experiments::callee::Callee;
-use cachewise_experiments::distributions::Distribution;
 use cachewise_experiments::prefault::parallel::Pool;
 use cachewise_experiments::routines::{libc_reference, library};
 use cachewise_experiments::script;
 use cachewise_experiments::select::candidates;
 use cachewise_kernels::{Features, Kernel, Operation, RegisterClass};
+use cachewise_measure::distributions::Distribution;
 use cachewise_measure::{
     Arena, Bystander, Clock, Header, LINE, Latencies, Machine, MemoryBudget, NoiseSnapshot,
     PagePolicy, PairedRatio, Place, Warning, visit, warnings,

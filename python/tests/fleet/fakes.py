@@ -85,6 +85,7 @@ def fleet(source: Path, model: str, conditions: Iterable[tuple[str, int]], direc
 
 def simulate(directory: Path, seeds: int) -> None:
     """Has the simulated tuner leave its tunings."""
-    words = ["cargo", "test", "--locked", "-q", "-p", "cachewise-tune", "--test", "machines", "fleet"]
+    # With the features that a whole build has: what it compiled is not compiled again.
+    words = ["cargo", "test", "--locked", "-q", "--workspace", "--test", "machines", "fleet"]
     environment = {**os.environ, "CACHEWISE_FLEET": str(directory), "SEEDS": str(seeds)}
     subprocess.run(words, cwd=ROOT, env=environment, check=True, capture_output=True)

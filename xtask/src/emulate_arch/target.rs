@@ -15,8 +15,6 @@ pub struct Target {
     pub(super) libc: &'static str,
     /// Further CPUs: QEMU's name for one, and the kernels that behave differently there.
     pub(super) variants: &'static [(&'static str, &'static str)],
-    /// Whether the command line is tested with effort `small`, too.
-    pub(super) small_has_command: bool,
 }
 
 /// How much of Rust's library is built for the target: `core` alone.

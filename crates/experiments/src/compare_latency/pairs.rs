@@ -7,12 +7,12 @@
 //! `position:probability` with 4096 for equal pages. The C library and this library's own entry stand
 //! beside them as what a program would call.
 
-use crate::distributions::{draw, read_list};
 use crate::experiment::{Experiment, Flag, PLAIN};
 use crate::pages::{self, PageSet};
 use crate::prelude::*;
 use crate::words::*;
 use cachewise_kernels::find;
+use cachewise_measure::distributions::{draw, read_list};
 
 /// KSM's (004.6, from a later commit on the documents' routine): of the pages that differ, 76, 83 and 84 % do so within 16, 32 and 64 bytes; the rest
 /// anywhere behind. It says nothing of equal pages.

@@ -8,10 +8,10 @@
 //! everywhere; the envelope is what the best choice per size would give. Even rounds are compared with
 //! the peer that was best in the odd ones, and the other way round.
 
-use crate::distributions::Distribution;
 use crate::helper::Helper;
 use crate::prelude::*;
 use crate::tuned_libc::TunedLibc;
+use cachewise_measure::distributions::Distribution;
 
 pub(super) const NAME: &str = "peers";
 

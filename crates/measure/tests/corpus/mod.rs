@@ -1,10 +1,16 @@
-//! Replays `fuzz/corpus/record/*` through the function that the fuzzer runs.
+//! Replays `fuzz/corpus/record/*` and `fuzz/corpus/distribution/*` through the functions that the fuzzer runs.
 
-mod replay;
+mod distribution;
+mod record;
 #[path = "../../../../fuzz/replaying.rs"]
 mod replaying;
 
 #[test]
-fn what_fuzzers_found_is_handled() {
-    replaying::replay_corpus("record", replay::replay);
+fn records_that_fuzzers_found_are_handled() {
+    replaying::replay_corpus("record", record::replay);
+}
+
+#[test]
+fn distributions_that_fuzzers_found_are_handled() {
+    replaying::replay_corpus("distribution", distribution::replay);
 }

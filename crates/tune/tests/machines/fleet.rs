@@ -82,18 +82,30 @@ fn a_fleet_leaves_profiles_and_records() {
     let seeds = seeds(1);
     // Kept nowhere, one CPU is enough.
     let models = if kept.is_some() { &MODELS[..] } else { &MODELS[..1] };
-    for model in models {
-        // The machine's own description, from its CPU's tuning.
-        let header = newest_tuning(model).header;
-        for condition in CONDITIONS {
-            let many = if condition == "sound" { seeds } else { seeds.div_ceil(10) };
-            for seed in 0..many {
-                let path = tune(directory, model, condition, 100 + seed, &header);
-                if seed == 0 {
-                    let read = record::read(&path).expect("a record");
-                    assert!(read.rows.len() > 1000, "{}", path.display());
-                    assert!(!read.decisions.kernels.is_empty(), "{}", path.display());
-                }
+    // Two at a time: a tuning is one thread.
+    std::thread::scope(|scope| {
+        for half in 0..2 {
+            scope.spawn(move || {
+                models.iter().for_each(|model| hosts(directory, model, seeds, half))
+            });
+        }
+    });
+}
+
+/// Every second host of a model.
+fn hosts(directory: &Path, model: &str, seeds: u64, half: u64) {
+    // The machine's own description, from its CPU's tuning.
+    let header = newest_tuning(model).header;
+    for condition in CONDITIONS {
+        let many = if condition == "sound" { seeds } else { seeds.div_ceil(10) };
+        // Of those that are alone, one half has more than the other, by turns.
+        let turn = CONDITIONS.iter().position(|found| *found == condition).unwrap_or(0) as u64;
+        for seed in (0..many).filter(|seed| (seed + turn) % 2 == half) {
+            let path = tune(directory, model, condition, 100 + seed, &header);
+            if seed == 0 {
+                let read = record::read(&path).expect("a record");
+                assert!(read.rows.len() > 1000, "{}", path.display());
+                assert!(!read.decisions.kernels.is_empty(), "{}", path.display());
             }
         }
     }

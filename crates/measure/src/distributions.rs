@@ -9,11 +9,15 @@
 //! The published form is text of three lines, each a comma-separated list of `value:probability`:
 //! sizes in bytes; whether the buffers overlap (0 or 1); alignments in bytes (1 to 64).
 
-use crate::LabError;
-use cachewise_measure::record;
+use crate::record;
 use fastrand::Rng;
 use std::fmt::Display;
 use std::path::Path;
+
+/// A distribution file cannot be used: file, line, what was found, what is accepted.
+#[derive(Debug, thiserror::Error)]
+#[error("--distribution {0}")]
+pub struct Refused(String);
 
 /// One operation's calls.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,10 +33,10 @@ pub struct Distribution {
 }
 
 /// A file that cannot be used; its line from 1, none where the file as a whole cannot be read.
-fn refused(file: &Path, line: Option<usize>, found: impl Display, accepted: &str) -> LabError {
+fn refused(file: &Path, line: Option<usize>, found: impl Display, accepted: &str) -> Refused {
     let line = line.map_or_else(String::new, |line| format!(":{line}"));
     let file = file.display();
-    LabError::Distribution(format!("{file}{line}: found {found}, accepted {accepted}"))
+    Refused(format!("{file}{line}: found {found}, accepted {accepted}"))
 }
 
 /// Derived from Fleetbench's `Memcpy_Fleet.csv` and so on (Apache-2.0), in the published form: quantiles
@@ -56,12 +60,12 @@ impl Distribution {
     ///
     /// # Errors
     /// The file cannot be read, or a line is not such a list; either with file and line.
-    pub fn read(path: &Path) -> Result<Distribution, LabError> {
+    pub fn read(path: &Path) -> Result<Distribution, Refused> {
         let name = path.file_stem().map_or_else(String::new, |s| s.to_string_lossy().into_owned());
         Distribution::parse(&text_of(path)?, &name, path)
     }
 
-    fn parse(text: &str, name: &str, file: &Path) -> Result<Distribution, LabError> {
+    fn parse(text: &str, name: &str, file: &Path) -> Result<Distribution, Refused> {
         let mut lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
         let mut next = |accepted, largest| {
             let end = text.lines().count();
@@ -113,7 +117,7 @@ impl Distribution {
     }
 }
 
-fn text_of(path: &Path) -> Result<String, LabError> {
+fn text_of(path: &Path) -> Result<String, Refused> {
     // A device may be without end.
     let read = record::bytes(path).and_then(|bytes| {
         String::from_utf8(bytes).map_err(|_| std::io::Error::other("bytes that are no UTF-8"))
@@ -126,7 +130,7 @@ pub fn read_list(
     path: &Path,
     accepted: &str,
     largest: usize,
-) -> Result<Vec<(usize, f64)>, LabError> {
+) -> Result<Vec<(usize, f64)>, Refused> {
     let text = text_of(path)?;
     let line = text.lines().enumerate().find(|(_, line)| !line.trim().is_empty());
     list(line.unwrap_or((0, "")), path, accepted, largest)
@@ -138,7 +142,7 @@ fn list(
     file: &Path,
     accepted: &str,
     largest: usize,
-) -> Result<Vec<(usize, f64)>, LabError> {
+) -> Result<Vec<(usize, f64)>, Refused> {
     let refused = |found: &str| refused(file, Some(at + 1), found, accepted);
     if line.is_empty() {
         return Err(refused("the end of the file"));
@@ -151,7 +155,7 @@ fn list(
     let parts = line.trim().trim_end_matches(',').split(',');
     let values = parts
         .map(|part| pair(part).ok_or_else(|| refused(&format!("\"{part}\""))))
-        .collect::<Result<Vec<(usize, f64)>, LabError>>()?;
+        .collect::<Result<Vec<(usize, f64)>, Refused>>()?;
     if values.iter().all(|(_, probability)| *probability == 0.0) {
         return Err(refused("no probability above zero"));
     }

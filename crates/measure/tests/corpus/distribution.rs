@@ -1,7 +1,7 @@
 //! A distribution of any bytes: refused in one line, or every draw within what it says. The fuzz target and
 //! `cargo test` both run this.
 
-use cachewise_experiments::distributions::Distribution;
+use cachewise_measure::distributions::Distribution;
 use std::fs::File;
 use std::io::Write as _;
 use std::os::fd::{AsRawFd as _, FromRawFd as _};
