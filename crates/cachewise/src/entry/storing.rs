@@ -115,21 +115,25 @@ macro_rules! entry_copy_many {
             $crate::entry_group!(load $kind "rsi": 6 "+ rdx - 2", 7 "+ rdx - 1"),
         )
     };
-    // Eight vectors are as many as the entry does whatever the table says; more go to label 33.
+    // Eight vectors are as many as the entry does whatever the table says; more go to label 33. To four of 32 bytes
+    // are one line of code, and short jumps lead to the others.
     (eight_here $kind:ident) => {
         concat!(
+            ".p2align 6\n",
+            ".nops 48\n",
+            "28:\n",
+            $crate::entry_copy_many!(eight $kind),
+            ".p2align 6\n",
+            "23:\n",
             "cmp rdx, 8 * ",
             $crate::entry_width!($kind),
             "\n",
             "ja 33f\n",
             $crate::entry_copy_many!(ends $kind),
-            "cmp rdx, 4 * ",
+            "cmp edx, 4 * ",
             $crate::entry_width!($kind),
             "\n",
-            "jbe 28f\n",
-            $crate::entry_copy_many!(eight $kind),
-            ".p2align 5\n",
-            "28:\n",
+            "ja 28b\n",
             $crate::entry_copy_many!(four $kind),
             ".p2align 5\n",
             "33:\n",
@@ -253,8 +257,6 @@ macro_rules! entry_copy_way {
             "jb 22f\n",
             $crate::entry_copy_two!(sse),
             $crate::entry_copy_bytes!(),
-            ".p2align 6\n",
-            "23:\n",
             $crate::entry_copy_many!(eight_here sse),
         )
     };
@@ -272,8 +274,6 @@ macro_rules! entry_copy_way {
             "29:\n", // 16 to 31
             $crate::entry_copy_two!(sse),
             $crate::entry_copy_bytes!(),
-            ".p2align 6\n",
-            "23:\n",
             $crate::entry_copy_many!(eight_here avx),
             "cmp rdx, [rip + {direct} + {row} * 8]\n",
             "ja 39f\n",
@@ -335,8 +335,6 @@ macro_rules! entry_copy_way {
             "ja 23f\n",
             $crate::entry_copy_two!(evex32),
             $crate::entry_copy_bytes!(),
-            ".p2align 6\n",
-            "23:\n",
             $crate::entry_copy_many!(eight_here evex32),
             "cmp rdx, [rip + {direct} + {row} * 8]\n",
             "ja 39f\n",
