@@ -156,6 +156,14 @@ pub(super) const CLAIMS: &[Claim] = &[
     .whole()
     .expects(Expect::AtMost(1.0), "< 1"),
     Claim::new(
+        ("001.8", "", "the same, the document's sizes and kernels"),
+        "receive-classic",
+        |cell| !cell.state.is_empty(),
+        &[(POLICIES[5], POLICIES[0])],
+    )
+    .whole()
+    .expects(Expect::AtMost(1.0), "< 1"),
+    Claim::new(
         (
             "001.8",
             "copies that are so large that they can't fit in the L2 cache",
