@@ -171,7 +171,9 @@ impl Outcome {
 /// once (a normal mixture's confidence sequence at 5 %: Robbins 1970).
 fn always(rounds: usize) -> f64 {
     let n = rounds.max(1) as f64;
-    (2.0 * (1.0 + 1.0 / n) * ((n + 1.0).sqrt() / 0.05).ln()).sqrt()
+    // The error is an estimate too: Student's factor, to two places.
+    let student = 1.0 + 1.2 / (n - 2.0).max(1.0);
+    student * (2.0 * (1.0 + 1.0 / n) * ((n + 1.0).sqrt() / 0.05).ln()).sqrt()
 }
 
 /// Has so many seconds from now on; each run takes about `expected`. With `rounds`, nobody is out early and each has

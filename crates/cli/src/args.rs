@@ -293,7 +293,7 @@ pub struct Explain {
     pub profile: Option<PathBuf>,
 }
 
-/// Print the decisions in another form: GLIBC_TUNABLES, profile, C header, JSON
+/// Print the decisions in another form: variables of libraries, profile, C header, JSON
 #[derive(Debug, Args)]
 pub struct Export {
     /// Which form
@@ -325,6 +325,10 @@ pub enum ExportForm {
     Glibc,
     /// Variables by which glibc, jemalloc, mimalloc and tcmalloc keep what is freed, tried in fresh processes first
     Allocator,
+    /// Variables of UCX (Open MPI, MPICH), tried by ucx_perftest first
+    Mpi,
+    /// The variable of libpmem, tried in fresh processes first
+    Pmdk,
     /// The profile's text
     Profile,
     /// A C header with the ranges as an array

@@ -39,6 +39,8 @@ pub enum Request {
         operation: String,
         /// Bytes per call.
         sizes: Vec<usize>,
+        /// In place of the C library, a function of another one: `NAME=PATH:SYMBOL`.
+        library: Option<String>,
     },
     /// Times blocks of the allocator that are taken, written page by page, and given back: nanoseconds, by
     /// size (`Vec<f64>`).

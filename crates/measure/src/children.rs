@@ -73,6 +73,14 @@ pub fn wait_for(child: &mut Child) -> io::Result<(ExitStatus, Used)> {
     Ok((ExitStatus::from_raw(status), used))
 }
 
+/// Forgets how much memory this process held at most (proc(5), `clear_refs`): the kernel counts it for a child too,
+/// which is a copy of this process until it executes its program. What this process holds now, a child's peak
+/// is never below.
+pub fn forget_peak() {
+    // Elsewhere than on Linux there is no such file; then peaks are too high, as documented.
+    let _ = std::fs::write("/proc/self/clear_refs", "5");
+}
+
 /// From now on, descendants whose parent has ended are children of this process (prctl(2),
 /// `PR_SET_CHILD_SUBREAPER`); elsewhere than on Linux nothing.
 pub fn adopt_orphans() {

@@ -116,6 +116,7 @@ fn run_one(
 ) -> io::Result<Ended> {
     let [output, errors] = ["output", "errors"].map(|name| directory.join(name));
     command.stdout(File::create(&output)?).stderr(File::create(&errors)?).process_group(0);
+    children::forget_peak();
     let (begun, used) = (Instant::now(), children::cpu_seconds());
     let mut child = command.spawn()?;
     let group = Pid::from_child(&child);

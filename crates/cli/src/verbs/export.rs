@@ -1,6 +1,9 @@
 //! `cachewise export`: the decisions in other forms.
 
 mod allocator;
+mod mpi;
+mod pmdk;
+mod trial;
 
 use crate::args::{Export, ExportForm};
 use crate::progress::Bar;
@@ -23,6 +26,7 @@ use cachewise_report::closing::{Answer, Closing, Trust};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use trial::PAIRS;
 
 /// The glibc to export for: this process's, or that of a dynamic linker's file.
 struct For<'a> {
@@ -59,6 +63,14 @@ pub fn run(args: &Export) -> anyhow::Result<u8> {
         ExportForm::Json => output::print(&as_json(&profile()?))?,
         ExportForm::C => output::print(&header(&profile()?))?,
         ExportForm::Allocator => return allocator::run(),
+        ExportForm::Pmdk => return pmdk::run(),
+        ExportForm::Mpi => {
+            let found = match path {
+                Some(path) => Some(Profile::read(path)?),
+                None => super::shipped_in_force(),
+            };
+            return mpi::run(found.as_ref());
+        }
         ExportForm::Glibc => {
             let loader = args.loader.as_deref();
             let libc = match loader {
@@ -133,9 +145,6 @@ fn header(profile: &Profile) -> String {
 const TRIED: [usize; 8] =
     [1 << 10, 3 << 10, 8 << 10, 64 << 10, 512 << 10, 4 << 20, 24 << 20, 64 << 20];
 
-/// Pairs of fresh processes: with fewer than six there is no interval.
-const PAIRS: usize = 7;
-
 /// The name in the record of what was tried.
 const EXPERIMENT: &str = "export-glibc";
 
@@ -194,21 +203,10 @@ fn glibc(
     bar.begin("trying the setting", processes as f64);
     let mut rows = Vec::new();
     for operation in operations {
-        let mut times = [const { [const { Vec::new() }; TRIED.len()] }; 2];
-        for pair in 0..PAIRS {
-            // In turns, and in turn who goes first.
-            for with in [pair % 2, 1 - pair % 2] {
-                let of_child =
-                    child(operation, (with == 1).then_some(setting.as_str()), of.loader)?;
-                if bar.cancelled() {
-                    bar.clear();
-                    output::tell("cachewise: interrupted; the setting was not tried to the end");
-                    return Ok((status::INTERRUPTED, None));
-                }
-                times[with].iter_mut().zip(of_child).for_each(|(all, time)| all.push(time));
-                bar.advance(operation.name(), 1.0);
-            }
-        }
+        let tried = trial::in_turns(&mut bar, operation.name(), &mut |which| {
+            child(operation, (which == 1).then_some(setting.as_str()), of.loader)
+        })?;
+        let Some(times) = tried else { return Ok((status::INTERRUPTED, None)) };
         let [without, with] = times;
         for ((size, without), with) in TRIED.into_iter().zip(without).zip(with) {
             let ratio = PairedRatio::in_turns(&with, &without);
@@ -348,6 +346,10 @@ fn child(
         None => Helper::start(&program, tunables),
     };
     let mut helper = helper.context("a fresh process could not be started")?;
-    let request = Request::Sizes { operation: operation.name().to_owned(), sizes: TRIED.to_vec() };
+    let request = Request::Sizes {
+        operation: operation.name().to_owned(),
+        sizes: TRIED.to_vec(),
+        library: None,
+    };
     helper.ask(&request).context("timing libc in a fresh process")
 }

@@ -5,6 +5,7 @@ use cachewise::profile::{Profile, fnv1a64};
 use cachewise_kernels::{Operation, resolve};
 use cachewise_measure::{Writer, record};
 use serde_json::Value;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::Command;
 
@@ -223,6 +224,50 @@ fn a_shipped_profile_is_exported_where_it_is_in_force() {
         }
         None => has(export("profile").with(1).line(), &["no profile for this CPU"]),
     }
+}
+
+/// UCX's tools, made up: messages take half the time where UCX is told this machine's speed, or twice.
+fn made_up_ucx(folder: &Folder, with: u32) -> String {
+    let info = "#!/bin/sh\necho '# variables'\necho UCX_BCOPY_BW=auto\n".to_owned();
+    let benchmark = format!(
+        "#!/bin/sh\n[ $# = 2 ] && exec sleep 60\n\
+         echo iterations,50.0_percentile_lat,avg_lat,overall_lat,avg_bw\n\
+         echo 16,1.0,1.0,${{UCX_BCOPY_BW:+{with}.0}}${{UCX_BCOPY_BW:-8.0}},1.0 | sed 's/[0-9]*MBps//'\n"
+    );
+    for (name, text) in [("ucx_info", info), ("ucx_perftest", benchmark)] {
+        let file = folder.write(name, text);
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o755)).expect("set");
+    }
+    format!("{}:{}", folder.path(""), std::env::var("PATH").unwrap_or_default())
+}
+
+#[test]
+fn what_ucx_is_told_is_printed_where_its_own_benchmark_is_faster_with_it() {
+    for (with, status) in [(4, 0), (8, 4), (16, 4)] {
+        let folder = Folder::new();
+        let path = made_up_ucx(&folder, with);
+        let tried = said(asked("export mpi").env("PATH", path)).with(status);
+        has(&tried.err, &["messages between two processes", "32 MiB"]);
+        // What this UCX does not know is not set.
+        let lines: Vec<&str> = tried.out.lines().collect();
+        let is_printed = lines.len() == 1
+            && lines[0].starts_with("UCX_BCOPY_BW=")
+            && lines[0].ends_with("MBps # UCX");
+        assert_eq!(is_printed, status == 0, "{tried:#?}");
+        assert!(is_printed || lines.is_empty(), "{tried:#?}");
+    }
+    let none = said(asked("export mpi").env("PATH", "/nonexistent")).with(1);
+    has(none.line(), &["ucx_perftest: not found in PATH", "ucx-utils"]);
+}
+
+#[test]
+fn a_libpmem_that_cannot_be_loaded_is_told_in_the_loaders_words() {
+    let folder = Folder::new();
+    folder.write("libpmem.so.1", "no library");
+    let refused = said(asked("export pmdk").env("LD_LIBRARY_PATH", folder.path(""))).with(1);
+    let line = refused.err.lines().last().expect("a line");
+    has(line, &["takes an installed libpmem", "libpmem.so.1: "]);
+    assert!(!line.contains("--peer"), "{refused:#?}");
 }
 
 #[test]

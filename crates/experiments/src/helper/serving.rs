@@ -5,6 +5,7 @@ use crate::LabError;
 use crate::bench::{Bench, Cell, Task};
 use crate::compare_latency::launch;
 use crate::forking::Looper;
+use crate::libraries::Peer;
 use crate::routines::libc_reference;
 use crate::tuned_libc::Elsewhere;
 use cachewise_kernels::{Operation, PAGE_SIZE};
@@ -30,7 +31,9 @@ pub fn serve(input: impl BufRead, mut output: impl Write) -> io::Result<()> {
             Ok(Request::Libc(calls)) => answer(elsewhere.time(&calls)),
             // Whoever asked for it ends this process, which needs no asking.
             Ok(Request::Calls(order)) => answer(launch::run(&order, &|| false)),
-            Ok(Request::Sizes { operation, sizes }) => answer(times(&operation, &sizes)),
+            Ok(Request::Sizes { operation, sizes, library }) => {
+                answer(times(&operation, &sizes, library.as_deref()))
+            }
             Ok(Request::Blocks { sizes }) => answer(Ok::<_, LabError>(blocks(&sizes))),
         };
         send(&mut output, &answer)?;
@@ -44,15 +47,26 @@ fn answer(found: Result<impl Serialize, impl ToString>) -> Result<Value, String>
     serde_json::to_value(found).map_err(|error| error.to_string())
 }
 
-/// What libc takes in this process, nanoseconds per call by size.
-fn times(operation: &str, sizes: &[usize]) -> Result<Vec<f64>, LabError> {
+/// What libc, or another library, takes in this process, nanoseconds per call by size.
+fn times(operation: &str, sizes: &[usize], library: Option<&str>) -> Result<Vec<f64>, LabError> {
     let operation = Operation::from_name(operation)
         .ok_or_else(|| LabError::Nothing(format!("no operation is called {operation}")))?;
+    let routine = match library {
+        Some(named) => {
+            let peer: Peer = named.parse().map_err(LabError::Usage)?;
+            peer.load().map_err(|error| match error {
+                // No option of the user's.
+                LabError::Peer(why) => LabError::Nothing(why),
+                other => other,
+            })?
+        }
+        None => libc_reference(operation),
+    };
     let mut bench = Bench::new(0, None)?;
     let time = |&size: &usize| {
         let plan = Plan { screening_rounds: 0, ..Plan::default() };
         let task = Task { operation, size, cell: Cell::warm(), plan };
-        let found = bench.routines(&task, &[libc_reference(operation)], true, &|| false)?;
+        let found = bench.routines(&task, std::slice::from_ref(&routine), true, &|| false)?;
         Ok(found.row(0, 0).median_ns())
     };
     sizes.iter().map(time).collect()

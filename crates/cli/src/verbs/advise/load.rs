@@ -37,6 +37,7 @@ impl Load {
     ) -> std::io::Result<Ended> {
         let [output, errors] = ["server-output", "server-errors"].map(|name| directory.join(name));
         server.stdout(File::create(output)?).stderr(File::create(&errors)?).process_group(0);
+        children::forget_peak();
         let mut child = server.spawn()?;
         let pid = Pid::from_child(&child);
         let begun = Instant::now();

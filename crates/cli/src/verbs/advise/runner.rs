@@ -134,7 +134,14 @@ impl Runner<'_> {
             None => whole::run_watched(&mut command, directory, self.limit, &self.stop, watch),
             Some(load) => load.run(&mut command, directory, self.limit, &self.stop, watch),
         };
-        let run = match ended.with_context(|| self.program.display().to_string())? {
+        let ended = match ended {
+            // A server's own words: another setting may be better off.
+            Err(error) if error.kind() == std::io::ErrorKind::Other => {
+                return Ok(Err(Failed::Wrong(error.to_string())));
+            }
+            ended => ended.with_context(|| self.program.display().to_string())?,
+        };
+        let run = match ended {
             Ended::Stopped => return Ok(Err(Failed::Stopped)),
             Ended::TooLong => {
                 let limit = self.limit.as_secs_f64();

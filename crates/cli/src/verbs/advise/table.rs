@@ -42,7 +42,12 @@ pub fn tables(rows: &[Row]) -> Vec<Table> {
             table.push(vec![
                 format!("{}{mark}", row.candidate),
                 time(median(&times)),
-                speed.map_or_else(String::new, |speed| format!("{speed:.2}")),
+                match speed {
+                    // One round has no interval.
+                    Some(speed) if speed.rounds == 1 => format!("{:.2}", speed.median),
+                    Some(speed) => format!("{speed:.2}"),
+                    None => String::new(),
+                },
                 times.len().to_string(),
                 of_cpu.map_or_else(String::new, |cpu| format!("{:.2}", cpu.median)),
                 figure(PEAK).map_or_else(String::new, |peak| bytes(peak as u64 >> 20 << 20)),
