@@ -35,7 +35,7 @@ const STAGES: &[Stage] = &[
     // Unordered accesses of the threads that meet in tests.
     ("thread-sanitizer", crate::nightly::thread_sanitizer),
     ("matrix", crate::matrix::run),
-    ("conformance", || crate::conformance::run(None)),
+    ("conformance", || crate::conformance::run(None, None)),
     ("install", || cargo("test -p xtask --features installation --test install")),
     // The wheel, its tests under two releases of NumPy, and NumPy's own tests in the pool.
     ("python", crate::python::run),

@@ -1,10 +1,6 @@
 //! `xtask conformance`: glibc's own tests of memory functions (Debian package `glibc-source`) under the
 //! preload library.
 //!
-//! Every test of a suite is either run, or in [`LEFT_OUT`] with the reason; a new one is neither, and
-//! fails.
-
-//!
 //! Every test of the suite is either run, or in [`LEFT_OUT`] with the reason; a new one is neither, and
 //! fails.
 
@@ -22,9 +18,12 @@ const LEFT_OUT: &[(&str, &str)] =
 /// Longest that one test may take, in seconds, on a slow machine beside others.
 const LIMIT: &str = "300";
 
-/// Runs the suite; those tests alone whose names contain `only`. `conformance/Makefile` builds them. The last
-/// line counts them.
-pub fn run(only: Option<&str>) -> Result<()> {
+/// Where an unpacked package of glibc has its libraries.
+const LIBRARIES: &str = "usr/lib/x86_64-linux-gnu";
+
+/// Runs the suite; those tests alone whose names contain `only`, and with the loader and the libraries of the
+/// glibc that is unpacked in `glibc_root`. `conformance/Makefile` builds them. The last line counts them.
+pub fn run(only: Option<&str>, glibc_root: Option<&Path>) -> Result<()> {
     let library = crate::install::built("cachewise-preload")?.join("libcachewise_preload.so");
     let scratch = tempfile::tempdir()?;
     let scratch = scratch.path();
@@ -44,7 +43,9 @@ pub fn run(only: Option<&str>) -> Result<()> {
     make.arg("-f").arg(root().join("xtask/conformance/Makefile"));
     make.arg(format!("GLIBC={}", glibc.display()));
     output(make.args(&tests))?;
-    let wrong = |test| wrong(test, &library, scratch);
+    let libraries = glibc_root.map(|root| root.join(LIBRARIES).canonicalize());
+    let libraries = libraries.transpose().context("no libraries of an unpacked glibc package")?;
+    let wrong = |test| wrong(test, &library, libraries.as_deref(), scratch);
     let failed: Vec<String> = tests.par_iter().filter_map(wrong).collect();
     ensure!(failed.is_empty(), "{} tests failed:\n{}", failed.len(), failed.join("\n"));
     let tests = tests.len();
@@ -53,10 +54,10 @@ pub fn run(only: Option<&str>) -> Result<()> {
 }
 
 /// Runs one test, and where it fails once more without our library; says whose fault it is.
-fn wrong(test: &String, library: &Path, scratch: &Path) -> Option<String> {
+fn wrong(test: &String, ours: &Path, libc: Option<&Path>, scratch: &Path) -> Option<String> {
     let begun = Instant::now();
     let program = scratch.join(test);
-    let output = match under(&program, Some(library), scratch) {
+    let output = match under(&program, Some(ours), libc, scratch) {
         Ok(output) => output,
         Err(error) => return Some(format!("{test}: {error:#}")),
     };
@@ -66,7 +67,7 @@ fn wrong(test: &String, library: &Path, scratch: &Path) -> Option<String> {
     }
     let [told, errors] = [&output.stdout, &output.stderr].map(|bytes| text(bytes));
     println!("{test}: FAILED, {}\n{told}{errors}", output.status);
-    let plain = under(&program, None, scratch);
+    let plain = under(&program, None, libc, scratch);
     let alone = plain.is_ok_and(|output| output.status.success());
     let whose = if alone { "passes without" } else { "fails without as well" };
     Some(format!("{test}: {}; {whose}", output.status))
@@ -86,11 +87,19 @@ fn chosen(name: &str, only: Option<&str>, left_out: &mut usize) -> bool {
     reason.is_none()
 }
 
-fn under(program: &Path, library: Option<&Path>, scratch: &Path) -> Result<Output> {
+fn under(
+    program: &Path,
+    ours: Option<&Path>,
+    libc: Option<&Path>,
+    scratch: &Path,
+) -> Result<Output> {
     // A test that hangs has failed.
     let mut command = Command::new("timeout");
     command.args(["-k", "5", LIMIT, "env"]);
-    command.args(library.map(|library| format!("LD_PRELOAD={}", library.display())));
+    command.args(ours.map(|library| format!("LD_PRELOAD={}", library.display())));
+    if let Some(libc) = libc {
+        command.arg(libc.join("ld-linux-x86-64.so.2")).arg("--library-path").arg(libc);
+    }
     command.arg(program).current_dir(scratch).env("HOME", "/nonexistent").env("TMPDIR", scratch);
     command.env_remove("CACHEWISE_PROFILE");
     command.output().context("timeout(1) could not be started")

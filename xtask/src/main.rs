@@ -44,10 +44,13 @@ enum Chore {
         #[arg(long)]
         verbose: bool,
     },
-    /// glibc's and jemalloc's own tests under the preload libraries; minutes.
+    /// glibc's own tests under the preload library; minutes.
     Conformance {
         /// Only tests whose names contain this.
         only: Option<String>,
+        /// With the glibc whose Debian package is unpacked there, in the place of the system's.
+        #[arg(long, value_name = "DIRECTORY")]
+        glibc: Option<std::path::PathBuf>,
     },
     /// Every exported function of the preload libraries, called from every place callers come from.
     Matrix,
@@ -115,7 +118,7 @@ enum Chore {
 fn main() -> Result<()> {
     match Arguments::parse().chore {
         Chore::Ci { stages, allow_skips, verbose } => ci::run(&stages, allow_skips, verbose),
-        Chore::Conformance { only } => conformance::run(only.as_deref()),
+        Chore::Conformance { only, glibc } => conformance::run(only.as_deref(), glibc.as_deref()),
         Chore::Fuzz { targets, seconds } => fuzz::run(&targets, seconds),
         Chore::Matrix => matrix::run(),
         Chore::Agree { first, second } => agree::run(&first, &second),

@@ -59,10 +59,13 @@ pub(crate) fn page_size() -> usize {
 
 /// Bytes of a transparent huge page, from the system or, where it does not say, of an x86-64's.
 pub fn huge_page_size() -> usize {
-    text("/sys/kernel/mm/transparent_hugepage/hpage_pmd_size")
-        .and_then(|text| text.trim().parse().ok())
-        .filter(|size: &usize| size.is_power_of_two())
-        .unwrap_or(2 << 20)
+    static SIZE: OnceLock<usize> = OnceLock::new();
+    *SIZE.get_or_init(|| {
+        text("/sys/kernel/mm/transparent_hugepage/hpage_pmd_size")
+            .and_then(|text| text.trim().parse().ok())
+            .filter(|size: &usize| size.is_power_of_two())
+            .unwrap_or(2 << 20)
+    })
 }
 
 /// Whether the system gives transparent huge pages to whoever asks for them.

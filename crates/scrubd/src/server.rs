@@ -22,6 +22,7 @@ use rustix::io::Errno;
 use state::{Client, Server, Wants, refused};
 pub use state::{ServeError, Settings};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Bytes populated at the start between two looks at how many threads pay.
@@ -66,13 +67,14 @@ pub fn serve(
         small: BTreeMap::new(),
         segment,
         threads: 1,
-        source,
+        source: Arc::new(source),
         settings,
     };
     server.adopt(passed.files);
     server.populate(tell)?;
     let scrub = server.settings.scrub.clone();
-    let zeroer = Zeroer::start(server.settings.method, scrub, server.threads, device);
+    let source = Arc::clone(&server.source);
+    let zeroer = Zeroer::start(server.settings.method, scrub, server.threads, device, source);
     server.zeroer = Some(zeroer.map_err(|source| ServeError::System {
         what: "starting the thread that zeroes".into(),
         source,
@@ -170,7 +172,7 @@ impl Server {
             }
             let in_huge = mapping.huge_bytes();
             drop(mapping);
-            let entered = self.enter(id, file);
+            let entered = self.enter(id, Arc::new(file));
             entered.map_err(refused())?;
             self.ready(id, in_huge);
             (bytes, huge) = (bytes + self.segment, huge + in_huge);
@@ -222,15 +224,16 @@ impl Server {
         }
         // First, while clients are in the order in which they were waited for.
         self.hear(&came[4..]);
+        // Before leases that end: a client waits.
+        if connected {
+            self.accept(listener);
+        }
         if closed {
             self.see_closed();
         }
         self.look();
         if done {
             self.see_done();
-        }
-        if connected {
-            self.accept(listener);
         }
         self.fill();
         Ok(false)
@@ -251,7 +254,17 @@ impl Server {
     fn see_done(&mut self) {
         let done = self.zeroer.as_ref().map_or_else(Vec::new, Zeroer::done);
         let lied = self.see_lie();
-        for Done { id, huge } in done {
+        for Done { id, file, huge } in done {
+            // It may have been dropped for another.
+            if self.store.get(id).is_none() {
+                continue;
+            }
+            let entered = match file {
+                Some(file) if !self.files.contains_key(&id) => self.enter(id, file),
+                _ => Ok(()),
+            };
+            let system = |errno: Errno| EngineError::System(errno.raw_os_error());
+            let huge = huge.and_then(|huge| entered.map(|()| huge).map_err(system));
             let doubted = lied && self.is_in_place(id) || huge == Err(EngineError::Hung);
             if doubted && self.again(id) {
                 continue;
@@ -286,9 +299,7 @@ impl Server {
         let waits = self.clients.iter().any(|client| matches!(client.wants, Wants::Memory { .. }));
         while !waits && Instant::now() >= self.fill_from {
             let Some(id) = self.store.fill(self.segment) else { return };
-            if !self.renew(id, self.segment, Vec::new(), false) {
-                return;
-            }
+            self.renew(id, self.segment, Vec::new(), false);
         }
     }
 

@@ -36,6 +36,14 @@ pub struct Entry {
     used: u64,
 }
 
+impl Entry {
+    fn fits(&self, bytes: u64, holder: Holder) -> bool {
+        self.bytes == bytes
+            && self.promised.is_none()
+            && self.user.is_none_or(|user| user == holder.user)
+    }
+}
+
 /// What a request gets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
@@ -115,6 +123,20 @@ impl Store {
         self.add(bytes, state, None)
     }
 
+    fn leased_to(&self, user: u32) -> u64 {
+        self.bytes(|entry| {
+            matches!(entry.state, State::Leased(by) if by.user == user)
+                || entry.promised == Some(user)
+        })
+    }
+
+    /// Whether a request is answered at once.
+    #[must_use]
+    pub fn has(&self, bytes: u64, holder: Holder) -> bool {
+        let ready = |entry: &Entry| entry.state == State::Ready && entry.fits(bytes, holder);
+        self.leased_to(holder.user) + bytes <= self.user_most && self.entries.values().any(ready)
+    }
+
     /// Who gets what. `working` is the file that cannot be dropped at this moment.
     pub fn ask(&mut self, bytes: u64, holder: Holder, working: Option<u64>) -> Answer {
         let gib = |bytes: u64| format!("{:.3} GiB", bytes as f64 / f64::from(1 << 30));
@@ -122,10 +144,7 @@ impl Store {
             let (asked, most) = (gib(bytes), gib(self.capacity));
             return Answer::Refused(format!("found a request of {asked}, accepted at most {most}"));
         }
-        let has = self.bytes(|entry| {
-            matches!(entry.state, State::Leased(by) if by.user == holder.user)
-                || entry.promised == Some(holder.user)
-        });
+        let has = self.leased_to(holder.user);
         if has + bytes > self.user_most {
             let (asked, has, most) = (gib(bytes), gib(has), gib(self.user_most));
             return Answer::Refused(format!(
@@ -133,11 +152,7 @@ impl Store {
                 holder.user
             ));
         }
-        let fits = |entry: &Entry| {
-            entry.bytes == bytes
-                && entry.promised.is_none()
-                && entry.user.is_none_or(|user| user == holder.user)
-        };
+        let fits = |entry: &Entry| entry.fits(bytes, holder);
         // The one used last: the least likely to be dropped for another size.
         let of = |entries: &BTreeMap<u64, Entry>, state: State| {
             let found = entries.iter().filter(|(_, entry)| entry.state == state && fits(entry));
@@ -273,7 +288,10 @@ mod tests {
                     Step::Ask { bytes, user } => {
                         let holder = Holder { user, process: 1 };
                         let working = nth(&store, 0, |entry| entry.state == State::Zeroing);
-                        match store.ask(bytes, holder, working) {
+                        let has = store.has(bytes, holder);
+                        let answer = store.ask(bytes, holder, working);
+                        prop_assert_eq!(has, matches!(answer, Answer::Lease(_)));
+                        match answer {
                             Answer::Lease(id) => {
                                 prop_assert_eq!(before[&id].state, State::Ready);
                                 prop_assert_eq!(before[&id].promised, None);

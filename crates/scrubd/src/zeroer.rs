@@ -1,11 +1,12 @@
 //! Who zeroes: one thread that works through a queue, in the background by the rules of a pool's scrubber,
 //! or at once with several threads where a client waits.
 
-use crate::memory::{Mapping, empty};
+use crate::memory::{Mapping, Source, empty};
 use cachewise_pages::engine::{CpuEngine, EngineError, Range};
 use cachewise_pages::{Pace, Proved, Rest, Scrub, thread_cpu_time};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::io::Errno;
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -45,8 +46,8 @@ impl Method {
 pub struct Job {
     /// Its number in the store.
     pub id: u64,
-    /// It.
-    pub file: Arc<OwnedFd>,
+    /// It; `None` if it is to be made, which takes longer than a client should wait for another.
+    pub file: Option<Arc<OwnedFd>>,
     /// Its size.
     pub bytes: u64,
     /// Whether it has pages with somebody's data.
@@ -62,6 +63,8 @@ pub struct Job {
 pub struct Done {
     /// Its number.
     pub id: u64,
+    /// Its file, as far as there is one.
+    pub file: Option<Arc<OwnedFd>>,
     /// Bytes in huge pages; or what failed.
     pub huge: Result<u64, EngineError>,
 }
@@ -78,12 +81,13 @@ pub struct Queue {
 }
 
 impl Queue {
-    /// Takes a job out that has not begun, or was put back. Its files.
+    /// Takes a job out that has not begun, was put back, or is done and nobody has heard of it. Its files.
     pub fn withdraw(&mut self, id: u64) -> Vec<Arc<OwnedFd>> {
-        let Some(place) = self.jobs.iter().position(|job| job.id == id) else { return Vec::new() };
+        let place = self.jobs.iter().position(|job| job.id == id);
+        let job = place.and_then(|place| self.jobs.remove(place));
         self.urgent.remove(&id);
-        let mut job = self.jobs.remove(place);
-        job.as_mut().map_or_else(Vec::new, |job| std::mem::take(&mut job.old))
+        let done = self.done.extract_if(.., |done| done.id == id).filter_map(|done| done.file);
+        done.chain(job.into_iter().flat_map(|job| job.old.into_iter().chain(job.file))).collect()
     }
 
     fn is_urgent(&self, id: u64) -> bool {
@@ -131,7 +135,7 @@ pub struct Zeroer {
 }
 
 impl Zeroer {
-    /// Starts it; `threads` zero at once where a client waits, unless there is a device.
+    /// Starts it; `threads` zero at once where a client waits, unless there is a device. New files are of `source`.
     ///
     /// # Errors
     /// The system's.
@@ -140,6 +144,7 @@ impl Zeroer {
         scrub: Scrub,
         threads: usize,
         device: Option<Proved>,
+        source: Arc<Source>,
     ) -> std::io::Result<Zeroer> {
         let shared = Arc::new(Shared {
             queue: Mutex::default(),
@@ -153,6 +158,7 @@ impl Zeroer {
         });
         let worker = Worker {
             shared: Arc::clone(&shared),
+            source,
             method,
             device,
             chunk: scrub.chunk,
@@ -175,6 +181,7 @@ impl Zeroer {
             queue.urgent.insert(job.id);
         }
         queue.jobs.push_back(job);
+        drop(queue);
         self.shared.changed.notify_all();
     }
 
@@ -244,6 +251,7 @@ enum Stopped {
 
 struct Worker {
     shared: Arc<Shared>,
+    source: Arc<Source>,
     method: Method,
     device: Option<Proved>,
     chunk: usize,
@@ -277,7 +285,8 @@ impl Worker {
                     queue.urgent.remove(&job.id);
                     let mapping = job.begun.take();
                     let huge = || mapping.map_or(0, |(mapping, _)| mapping.huge_bytes());
-                    queue.done.push(Done { id: job.id, huge: ended.map(|()| huge()) });
+                    let huge = ended.map(|()| huge());
+                    queue.done.push(Done { id: job.id, file: job.file, huge });
                     let _ = rustix::io::write(&self.shared.bell, &1u64.to_ne_bytes());
                 }
             }
@@ -287,7 +296,7 @@ impl Worker {
     fn work(&mut self, job: &mut Job) -> Stopped {
         job.old.drain(..).for_each(|file| empty(&file));
         if job.begun.is_none() {
-            match Mapping::new(&job.file, job.bytes) {
+            match self.begin(job) {
                 Ok(mapping) => job.begun = Some((mapping, 0)),
                 Err(errno) => {
                     return Stopped::Ended(Err(EngineError::System(errno.raw_os_error())));
@@ -329,6 +338,14 @@ impl Worker {
             }
         }
         Stopped::Ended(Ok(()))
+    }
+
+    fn begin(&self, job: &mut Job) -> Result<Mapping, Errno> {
+        let file = match job.file.take() {
+            Some(file) => file,
+            None => Arc::new(self.source.file(job.bytes)?),
+        };
+        Mapping::new(job.file.insert(file), job.bytes)
     }
 
     /// Zeroes a chunk, and says when the next one may begin.

@@ -109,24 +109,18 @@ impl Server {
         self.see_lie();
         let Wants::Memory { bytes, promise, .. } = &mut client.wants else { return };
         let bytes = *bytes;
-        let Some(mut zeroer) = self.zeroer.as_ref() else { return };
-        // The thread takes nothing meanwhile.
-        let mut queue = zeroer.queue();
-        let mut answer = self.store.ask(bytes, client.holder, queue.working);
-        if matches!(answer, Answer::Refused(_)) {
-            drop(queue);
+        if !self.store.has(bytes, client.holder) {
             // What ended without being seen to.
             let leased: Vec<_> =
                 self.files.keys().copied().filter(|id| self.is_leased(*id)).collect();
             for id in leased {
                 self.see_end(id);
             }
-            let Some(again) = &self.zeroer else { return };
-            zeroer = again;
-            queue = zeroer.queue();
-            answer = self.store.ask(bytes, client.holder, queue.working);
         }
-        match answer {
+        let Some(zeroer) = &self.zeroer else { return };
+        // The thread takes nothing meanwhile.
+        let mut queue = zeroer.queue();
+        match self.store.ask(bytes, client.holder, queue.working) {
             Answer::Lease(id) => {
                 drop(queue);
                 self.give(client, id);
@@ -143,11 +137,8 @@ impl Server {
                 *promise = Some(id);
                 self.figures.made += 1;
                 old.extend(dropped.iter().filter_map(|id| self.leave(*id)));
-                if self.renew(id, bytes, old, true) {
-                    self.clients.push(client);
-                } else {
-                    self.refuse(&client, "no memory was to be had");
-                }
+                self.renew(id, bytes, old, true);
+                self.clients.push(client);
             }
             Answer::Later => {
                 drop(queue);

@@ -37,7 +37,7 @@ impl Server {
                 continue;
             }
             let id = self.store.adopt(name.bytes, name.state);
-            if self.enter(id, file).is_ok()
+            if self.enter(id, Arc::new(file)).is_ok()
                 && let Some(entered) = self.files.get_mut(&id)
             {
                 // Of which pages it is nothing is known.
@@ -48,7 +48,7 @@ impl Server {
         }
     }
 
-    pub(super) fn enter(&mut self, id: u64, file: OwnedFd) -> Result<(), Errno> {
+    pub(super) fn enter(&mut self, id: u64, file: Arc<OwnedFd>) -> Result<(), Errno> {
         let path = format!("/proc/self/fd/{}", file.as_raw_fd());
         let watch = inotify::add_watch(
             &self.inotify,
@@ -56,7 +56,6 @@ impl Server {
             inotify::WatchFlags::CLOSE_WRITE | inotify::WatchFlags::CLOSE_NOWRITE,
         )?;
         self.watches.insert(watch, id);
-        let file = Arc::new(file);
         let since = Instant::now();
         self.files.insert(id, File { file, watch, since, by_path: false, kept: None });
         Ok(())
@@ -141,7 +140,7 @@ impl Server {
         self.figures.returned += 1;
         self.store.returned(id, in_place);
         if in_place {
-            let file = Arc::clone(&file.file);
+            let file = Some(Arc::clone(&file.file));
             if let Some(kept) = self.files.get_mut(&id).and_then(|file| file.kept.take()) {
                 self.manager.forget(&kept);
             }
@@ -177,26 +176,13 @@ impl Server {
     pub(super) fn again(&mut self, id: u64) -> bool {
         let Some((bytes, promised)) = self.store.doubt(id) else { return false };
         let old = self.leave(id).into_iter().collect();
-        self.renew(id, bytes, old, promised)
+        self.renew(id, bytes, old, promised);
+        true
     }
 
-    /// Has a new file made of that size, after the old ones have gone. Whether it could be begun.
-    pub(super) fn renew(
-        &mut self,
-        id: u64,
-        bytes: u64,
-        old: Vec<Arc<OwnedFd>>,
-        urgent: bool,
-    ) -> bool {
-        let made = self.source.file(bytes).and_then(|file| self.enter(id, file));
-        let file = made.ok().and_then(|()| Some(Arc::clone(&self.files.get(&id)?.file)));
-        let Some(file) = file else {
-            old.iter().for_each(|file| empty(file));
-            self.fail(id);
-            return false;
-        };
-        self.submit(Job { id, file, bytes, in_place: false, old, begun: None }, urgent);
-        true
+    /// Has a new file made of that size, after the old ones have gone.
+    pub(super) fn renew(&self, id: u64, bytes: u64, old: Vec<Arc<OwnedFd>>, urgent: bool) {
+        self.submit(Job { id, file: None, bytes, in_place: false, old, begun: None }, urgent);
     }
 
     pub(super) fn submit(&self, job: Job, urgent: bool) {

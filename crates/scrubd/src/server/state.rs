@@ -72,7 +72,7 @@ pub(super) fn refused(what: impl Into<String>) -> impl FnOnce(Errno) -> ServeErr
 
 pub(super) struct Server {
     pub(super) settings: Settings,
-    pub(super) source: Source,
+    pub(super) source: Arc<Source>,
     pub(super) store: Store,
     pub(super) files: BTreeMap<u64, File>,
     /// Files by their watches.
