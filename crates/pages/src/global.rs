@@ -150,14 +150,15 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for PoolAlloc<A> {
             return ptr::null_mut();
         };
         let wanted = pool.frames_for(new_size).ok().filter(|_| new_size <= self.largest);
+        let movable = layout.align() <= pool.page_size();
         // SAFETY: the caller's promise; what is cut off is nobody's any more.
-        let resize = |wanted| unsafe { pool.resize_run_raw(start, held, wanted) };
+        let resize = |wanted| unsafe { pool.resize_or_move_raw(start, (held, wanted), movable) };
         if wanted.is_some_and(|wanted| wanted == held || resize(wanted).unwrap_or(false)) {
             return block;
         }
         // SAFETY: the caller promises that the new size, rounded up, does not overflow.
         let new_layout = unsafe { Layout::from_size_align_unchecked(new_size, layout.align()) };
-        let roomy = wanted.filter(|_| layout.align() <= pool.page_size());
+        let roomy = wanted.filter(|_| movable);
         let roomy = roomy.and_then(|wanted| pool.roomy_run_raw(wanted).ok());
         let new = match roomy {
             Some(new) => new.as_ptr(),

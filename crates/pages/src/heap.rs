@@ -147,7 +147,7 @@ impl Heap {
         let frames = (held / self.pool.page_size()) as u32;
         let Ok(wanted) = self.pool.frames_for(size) else { return Ok(None) };
         // SAFETY: the caller's promise.
-        match unsafe { self.pool.resize_run_raw(block, frames, wanted) } {
+        match unsafe { self.pool.resize_or_move_raw(block, (frames, wanted), true) } {
             Ok(true) => {
                 self.in_use.fetch_sub(held as u64, Ordering::Relaxed);
                 self.taken(block, wanted);

@@ -298,8 +298,26 @@ impl Pool {
         frames: u32,
         wanted: u32,
     ) -> Result<bool, PoolError> {
+        // SAFETY: the caller's promise.
+        unsafe { self.resize_or_move_raw(start, (frames, wanted), false) }
+    }
+
+    /// As [`resize_run_raw`](Pool::resize_run_raw); with `or_move` also `false` where a move by
+    /// [`roomy_run_raw`](Pool::roomy_run_raw) spares making memory resident.
+    ///
+    /// # Safety
+    /// As for `resize_run_raw`.
+    ///
+    /// # Errors
+    /// As `resize_run_raw`.
+    pub(crate) unsafe fn resize_or_move_raw(
+        &self,
+        start: NonNull<u8>,
+        (frames, wanted): (u32, u32),
+        or_move: bool,
+    ) -> Result<bool, PoolError> {
         let index = self.index(start, order_for(frames))?;
-        let resized = self.inner.resize(index, frames, wanted)?;
+        let resized = self.inner.resize(index, (frames, wanted), or_move)?;
         if wanted < frames {
             self.handle.given_back();
         }
@@ -315,7 +333,7 @@ impl Pool {
         for roomy in [wanted, wanted / 4].map(|more| wanted.saturating_add(more)) {
             if let Ok(run) = self.alloc_run_raw(roomy) {
                 let index = self.index(run, order_for(roomy))?;
-                self.inner.resize(index, roomy, wanted)?;
+                self.inner.resize(index, (roomy, wanted), false)?;
                 return Ok(run);
             }
         }

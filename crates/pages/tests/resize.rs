@@ -186,3 +186,33 @@ fn to_become_shorter_copies_nothing_and_brings_nothing() {
     // SAFETY: not used any more.
     unsafe { heap.give_back(block) }.expect("ours");
 }
+
+/// A block that grows, goes and grows again is made of what it gave back, and not of new memory each time.
+#[test]
+fn a_block_that_grows_again_takes_what_it_gave_back() {
+    let heap = Heap::new(512 << 20, GiveBack::default()).expect("a heap");
+    let mut first = 0;
+    for _ in 0..8 {
+        let mut block = loop {
+            match heap.take(128 << 10, false) {
+                Ok(block) => break block,
+                Err(_) => std::thread::yield_now(),
+            }
+        };
+        let mut size = 128 << 10;
+        while size < 24 << 20 {
+            // SAFETY: what moved is not used any more.
+            match unsafe { heap.resize(block, size + (4 << 10)) }.expect("a block of this heap") {
+                Some(resized) => (block, size) = (resized, size + (4 << 10)),
+                None => std::thread::yield_now(),
+            }
+            // SAFETY: inside the block.
+            unsafe { block.as_ptr().wrapping_add(size - 1).write(7) };
+        }
+        // SAFETY: not used any more.
+        unsafe { heap.give_back(block) }.expect("ours");
+        let resident = heap.pool().stats().expect("figures").resident;
+        first = if first == 0 { resident } else { first };
+        assert!(resident < 3 * first, "{first} bytes resident, and then {resident}");
+    }
+}

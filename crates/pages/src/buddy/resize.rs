@@ -71,6 +71,20 @@ impl Buddy<'_> {
         Ok(Some(absent))
     }
 
+    /// Whether that frame is free and not resident, or not managed yet.
+    pub fn is_absent(&self, index: u32) -> bool {
+        index >= self.core.managed
+            || matches!(self.free_block_at(index), Some((_, State::ZeroAbsent, _)))
+    }
+
+    /// Whether a resident block of at least so many frames is free.
+    pub fn has_resident(&self, frames: u32) -> bool {
+        let mut orders = super::order_for(frames)..=self.core.max_order();
+        let has =
+            |order| State::resident(false).iter().any(|state| self.core.blocks(*state, order) != 0);
+        orders.any(has)
+    }
+
     /// Whether `owner` has a run of so many frames there.
     fn owned_run(&self, index: u32, frames: u32, owner: u16) -> Result<(), FreeError> {
         run_parts(index, frames).try_for_each(|(part, order)| self.owned(part, order, owner))

@@ -190,8 +190,13 @@ impl Inner {
     }
 
     /// Makes a run longer or shorter where it is. False, and nothing is changed, if something else is
-    /// behind it.
-    pub(crate) fn resize(&self, index: u32, frames: u32, wanted: u32) -> Result<bool, PoolError> {
+    /// behind it; with `or_move` also if nothing is there yet, and twice as much is resident elsewhere.
+    pub(crate) fn resize(
+        &self,
+        index: u32,
+        (frames, wanted): (u32, u32),
+        or_move: bool,
+    ) -> Result<bool, PoolError> {
         let wrong = |why| self.free_error(index, order_for(frames), why);
         if self.is_closed() {
             return Err(PoolError::Closed);
@@ -212,6 +217,14 @@ impl Inner {
             return Ok(true);
         }
         let mut buddy = guard.buddy();
+        // Else a block that grows again and again takes new memory each time, beside what it gave back.
+        // Each move doubles its room: all of them copy less than two of its last lengths.
+        if or_move
+            && buddy.is_absent(index + frames)
+            && buddy.has_resident(wanted.saturating_mul(2))
+        {
+            return Ok(false);
+        }
         let end = index.saturating_add(wanted);
         if end > buddy.core().managed() && end <= self.capacity {
             let missing = end - buddy.core().managed();
