@@ -116,7 +116,10 @@ pub fn gain_of(rows: &[Row], today: &[&str]) -> (Answer, String) {
     let compared = |row: &&Row| {
         row.candidate != row.reference && asked(row) && (!about_library || is_library(row))
     };
-    let cells = groups(rows.iter().filter(compared), |row| (&row.cell, &row.experiment));
+    // With each hint the library is another way.
+    let cells = groups(rows.iter().filter(compared), |row| {
+        (&row.cell, &row.experiment, about_library.then_some(&row.candidate))
+    });
     let Some((_, first)) = cells.first() else {
         let others = rows.iter().any(|row| row.candidate != row.reference);
         let why = match others {

@@ -6,7 +6,7 @@ use super::rounds::Purpose;
 use super::seam::{Layout, Script};
 use cachewise_measure::record::{Decision, Decisions};
 use cachewise_measure::stats::{LEAST_ROUNDS as INTERVAL_ROUNDS, geometric_mean, median};
-use cachewise_measure::units::{bytes, counted, gain};
+use cachewise_measure::units::{bytes, counted, gain, time};
 use cachewise_measure::{PairedRatio, Record, Residency, Row, ThreadDecision, Warning};
 use cachewise_report::closing::{Answer, Closing, Trust};
 use cachewise_report::rows::{experiment_of, or_dash, sorted};
@@ -223,7 +223,7 @@ impl<'t> Tuned<'t> {
             (Answer::No, why)
         } else {
             let why = format!(
-                "speed against {} where the profile has a kernel, in the median cell: {}{left}",
+                "the profile's kernels gain over {}, in the median cell: {}{left}",
                 self.libc,
                 told.join(", ")
             );
@@ -289,6 +289,42 @@ impl<'t> Tuned<'t> {
         tables.iter_mut().take(last).for_each(|table| table.remarks.clear());
         tables.extend(self.refereed(operation, size, chosen));
         tables
+    }
+
+    /// What the hint `never` rests on: kernels beside a bystander, at the measured size nearest below.
+    pub fn beside(&self, operation: &str, size: u64) -> Option<Table> {
+        let race = self.race(Purpose::Hints, operation);
+        let sizes = sorted(race.iter().map(|row| row.cell.size));
+        let at = sizes.iter().copied().rfind(|at| *at <= size).or(sizes.first().copied())?;
+        let title = format!("Operation and bystander at {}, time over {}'s", bytes(at), self.libc);
+        let mut table = Table::new(title, &["kernel", ">operation", ">bystander", ">sum"]);
+        let here: Vec<&Row> = race.into_iter().filter(|row| row.cell.size == at).collect();
+        for name in sorted(here.iter().map(|row| row.candidate.as_str())) {
+            let (mut operation, mut bystander, mut sums) = (Vec::new(), Vec::new(), Vec::new());
+            for row in here.iter().filter(|row| row.candidate == name) {
+                let is_libc = |other: &&Row| {
+                    (&other.experiment, &other.cell) == (&row.experiment, &row.cell)
+                        && other.candidate == row.reference
+                };
+                let Some(libc) = self.rows.iter().find(is_libc) else { continue };
+                let totals = row.total_ns().into_iter().zip(libc.total_ns());
+                let over =
+                    totals.zip(&libc.operation_ns).map(|((a, b), base)| 1.0 + (a - b) / base);
+                sums.extend(over.filter(|over| over.is_finite()));
+                operation.extend(row.operation_ns.iter().copied().filter(|time| time.is_finite()));
+                bystander.extend(row.bystander_ns.iter().copied().filter(|time| time.is_finite()));
+            }
+            if !sums.is_empty() {
+                let [operation, bystander] = [operation, bystander].map(|of| time(median(&of)));
+                let sum = with_interval(PairedRatio::exact(&sums, &vec![1.0; sums.len()]));
+                table.push(vec![name.to_owned(), operation, bystander, sum]);
+            }
+        }
+        table.remark("bystander: what another working set of half the cache loses; below nothing it is noise");
+        table.remark(
+            "sum: 1 and what operation and bystander take more than libc's, over libc's operation",
+        );
+        (!table.rows.is_empty()).then_some(table)
     }
 
     /// Who won an operation's race of entries: small calls as programs make them, in a hot and in a cold
@@ -482,6 +518,23 @@ mod tests {
         let rows = race(6);
         let long = tuned(&none, &rows, "glibc 2.36").closing();
         assert_eq!(long.answer, Answer::No);
+    }
+
+    #[test]
+    fn never_rests_on_what_a_bystander_loses() {
+        let decisions = decisions();
+        let rows =
+            [("libc", 100.0, 60.0), ("copy.avx.nt", 110.0, 10.0)].map(|(who, own, lost)| Row {
+                operation_ns: vec![own; 9],
+                bystander_ns: vec![lost; 9],
+                ..row("tune-hints", 1 << 20, "cached", who, own / 100.0)
+            });
+        let tuned = tuned(&decisions, &rows, "libc");
+        let drawn = tuned.beside("copy", 2 << 20).expect("a table").terminal(None);
+        for part in ["at 1 MiB", "copy.avx.nt", "110 ns", "10.0 ns", "0.600"] {
+            assert!(drawn.contains(part), "{part}: {drawn}");
+        }
+        assert!(tuned.beside("zero", 2 << 20).is_none());
     }
 
     #[test]

@@ -175,7 +175,9 @@ impl<'a> Call<'a> {
         let libc = super::libc(&record.header.machine);
         let (tuned, operation) = (Tuned::of(&record, &libc), self.op.name());
         let of_size = chosen.map(|chosen| tuned.evidence(operation, self.size, chosen));
-        let tables = of_size.into_iter().flatten().chain(tuned.entries(operation));
+        let never = self.reuse == Reuse::Never && chosen.is_some();
+        let beside = never.then(|| tuned.beside(operation, self.size)).flatten();
+        let tables = of_size.into_iter().flatten().chain(beside).chain(tuned.entries(operation));
         let tables: String = tables.map(|table| table.terminal(output::width())).collect();
         if tables.is_empty() {
             bail!("{file}: no rows of this operation that decisions are made from today");

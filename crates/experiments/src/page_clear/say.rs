@@ -28,13 +28,11 @@ pub fn verdicts(rows: &[Row]) -> Vec<String> {
     let claims = [(32 << 10, Verdict::Slower), (320 << 10, Verdict::Faster)];
     let claims: Vec<String> = claims.into_iter().filter_map(tested).collect();
     let mut texts = vec![if claims.is_empty() {
-        "Vlasenko 2004 (000.12), non-temporal zeroing loses at 32 KiB and wins at 320 KiB: not \
-         tested, as mmx_APn and mmx_APN were not measured at these sizes"
+        "In 2004 non-temporal zeroing lost at 32 KiB and won at 320 KiB (000.12); not tested, as mmx_APn and mmx_APN were not measured at these sizes"
             .to_owned()
     } else {
         format!(
-            "Vlasenko 2004 (000.12), mmx_APN against mmx_APn: non-temporal zeroing loses at 32 KiB and \
-             wins at 320 KiB; {}",
+            "In 2004 non-temporal zeroing lost at 32 KiB and won at 320 KiB (000.12, mmx_APN against mmx_APn); {}",
             claims.join("; ")
         )
     }];

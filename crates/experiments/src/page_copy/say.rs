@@ -15,8 +15,8 @@ pub fn verdicts(rows: &[Row]) -> Vec<String> {
     }
     let mut texts = vec![match buffers(&cells, "mmx_APN", "mmx_APn") {
         None => {
-            "Vlasenko 2004 (000.12), non-temporal copying wins at every buffer: not tested, as \
-                 mmx_APn and mmx_APN were not measured"
+            "In 2004 non-temporal copying won at every buffer (000.12); not tested, as mmx_APn and \
+             mmx_APN were not measured"
                 .to_owned()
         }
         Some((tally, told)) => {
@@ -27,8 +27,8 @@ pub fn verdicts(rows: &[Row]) -> Vec<String> {
                 _ => "no longer true here",
             };
             format!(
-                "Vlasenko 2004 (000.12), mmx_APN against mmx_APn: non-temporal copying wins at every \
-                 buffer; {answer}: {told}"
+                "In 2004 non-temporal copying won at every buffer (000.12, mmx_APN against mmx_APn); \
+                 {answer}: {told}"
             )
         }
     }];
@@ -41,8 +41,8 @@ pub fn verdicts(rows: &[Row]) -> Vec<String> {
             "nothing was found against it"
         };
         texts.push(format!(
-            "Vlasenko 2004 (000.12), mmx_APN against mmx_APn/APN: zeroing by temporal stores adds nothing to \
-             non-temporal copying; {answer}: {told}"
+            "In 2004 zeroing by temporal stores added nothing to non-temporal copying (000.12, mmx_APN against \
+             mmx_APn/APN); {answer}: {told}"
         ));
     }
     let today = TODAY.iter().find_map(|pair| against(&cells, *pair));

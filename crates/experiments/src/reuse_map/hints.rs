@@ -8,6 +8,7 @@
 use crate::experiment::{Experiment, Flag, PLAIN, Serves};
 use crate::prelude::*;
 use crate::words::{bytes, *};
+use cachewise::profile::MAX_SIZE;
 use cachewise::raw;
 use cachewise_measure::Decision;
 
@@ -84,12 +85,17 @@ fn run(setting: &mut Setting) -> Result {
     let cells = operations.iter().flat_map(|one| sizes.iter().map(move |size| (*one, *size)));
     setting.through(cells.collect(), alike, |setting, (operation, size)| {
         for reuse in HINTS {
+            let found = cachewise::decision(operation, reuse, size as u64);
+            // Once for all sizes that it holds for.
+            if sizes.iter().any(|&other| other < size && found.from <= other as u64) {
+                continue;
+            }
             setting.out.decision(Decision {
                 operation: operation.name().to_owned(),
                 reuse: reuse.name().to_owned(),
-                from: size as u64,
-                to: Some(size as u64),
-                kernel: cachewise::decision(operation, reuse, size as u64).name().to_owned(),
+                from: found.from,
+                to: (found.to != MAX_SIZE).then_some(found.to),
+                kernel: found.name().to_owned(),
                 ratio: None,
                 why: None,
             })?;
@@ -150,10 +156,10 @@ fn verdict(what: &str, rows: &[&Row], soon_kernel: &str, never_kernel: &str) -> 
         ));
     }
     // What a bystander loses is a difference, and where noise is larger it comes out below nothing.
-    let micros = |samples: &[f64]| match stats::median(samples) {
+    let told = |samples: &[f64]| match stats::median(samples) {
         time if time.is_nan() => "a time that was not measured".to_owned(),
         time if time <= 0.0 => "nothing that can be measured".to_owned(),
-        time => format!("{:.1} us", time / 1000.0),
+        time => cachewise_measure::units::time(time),
     };
     let reader = words(
         promise(&read_soon.reader_ns, &read_never.reader_ns),
@@ -172,9 +178,9 @@ fn verdict(what: &str, rows: &[&Row], soon_kernel: &str, never_kernel: &str) -> 
         ],
     );
     let by = |kernel: &str| if kernel.is_empty() { String::new() } else { format!(" ({kernel})") };
-    let [soon, never] = [read_soon, read_never].map(|row| micros(&row.reader_ns));
+    let [soon, never] = [read_soon, read_never].map(|row| told(&row.reader_ns));
     let [by_soon, by_never] = [soon_kernel, never_kernel].map(by);
-    let [lost_soon, lost_never] = [lost_soon, lost_never].map(|row| micros(&row.bystander_ns));
+    let [lost_soon, lost_never] = [lost_soon, lost_never].map(|row| told(&row.bystander_ns));
     Some(format!(
         "{what}: {reader}: its reader takes {soon} after soon{by_soon} and {never} after \
          never{by_never}; {bystander}: the bystander loses {lost_never} after never and {lost_soon} \

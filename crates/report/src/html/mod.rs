@@ -130,8 +130,11 @@ fn section(index: usize, sheet: &Sheet<'_>, plots: &[Plot]) -> Value {
     let record = sheet.record;
     let header = &record.header;
     let mut verdicts = sheet.said.verdicts.clone();
-    if verdicts.is_empty() {
-        verdicts.push(tally(&record.rows));
+    // What could not be measured is no headline.
+    let no_finding =
+        |text: &String| text.starts_with("Withheld: ") || text.starts_with("Not measurable here: ");
+    if verdicts.first().is_none_or(no_finding) {
+        verdicts.insert(0, tally(&record.rows));
     }
     let experiment = Some(crate::rows::experiment_of(record)).filter(|name| !name.is_empty());
     let experiment = experiment.unwrap_or("record");
@@ -142,7 +145,7 @@ fn section(index: usize, sheet: &Sheet<'_>, plots: &[Plot]) -> Value {
         id => format!("r{index}"),
         name => sheet.name,
         experiment,
-        headline => verdicts.remove(0),
+        headline => sentence(verdicts.remove(0)),
         verdicts,
         facts => facts(record),
         machine => machine(&header.machine),
@@ -157,6 +160,18 @@ fn section(index: usize, sheet: &Sheet<'_>, plots: &[Plot]) -> Value {
         rows => record.rows.len(),
         interrupted => record.end.as_ref().is_none_or(|end| end.interrupted),
     }
+}
+
+/// A headline begins with a capital, unless a kernel's name begins it, and ends as a sentence does.
+fn sentence(mut text: String) -> String {
+    let first = text.split_whitespace().next().unwrap_or_default();
+    if !first.contains('.') && text.is_char_boundary(1) {
+        text[..1].make_ascii_uppercase();
+    }
+    if !text.ends_with(['.', '?', '!']) {
+        text.push('.');
+    }
+    text
 }
 
 /// What stands in a headline's place where there are no rows.

@@ -33,6 +33,23 @@ fn a_page_needs_nothing_else_and_runs_nothing() {
 }
 
 #[test]
+fn a_page_is_titled_by_a_sentence_about_what_was_found() {
+    let title = |verdicts: &[&str]| {
+        let record = everything();
+        let mut sheet = sheet(&record);
+        sheet.said.verdicts = verdicts.iter().map(|text| (*text).to_owned()).collect();
+        let page = page(&[sheet]).expect("a page");
+        let from = page.find("<h1>").expect("a title") + 4;
+        page[from..from + page[from..].find("</h1>").expect("its end")].to_owned()
+    };
+    assert_eq!(title(&["pool: it pays"]), "Pool: it pays.");
+    assert_eq!(title(&["zero.avx is faster."]), "zero.avx is faster.");
+    let withheld = title(&["Withheld: 1 of 3 cells"]);
+    assert_eq!(withheld, title(&[]));
+    assert!(withheld.ends_with('.') && withheld.contains("faster"), "{withheld}");
+}
+
+#[test]
 fn everything_from_the_record_is_text() {
     let mut hostile = everything();
     let evil = "</style></svg><img src=x onerror=alert(1)>\"'";
