@@ -151,7 +151,8 @@ fn each_command_of_a_guide_shows_what_its_text_says() {
             if let Some((_, more, parts)) = here {
                 // A flag that is given again takes the place of the guide's.
                 let kept = if more.contains("--size") { "run reuse-map --op copy" } else { own };
-                let told = ok(&format!("{kept} {more}").replace("my-sizes.csv", &distribution));
+                let told =
+                    ok(format!("{kept} {more}").replace("my-sizes.csv", &distribution).trim());
                 has(&told, parts);
                 continue;
             }
