@@ -31,9 +31,12 @@ fn main() {
     if variable("PROFILE") == "release" && glibc && shared && root.join("crates/preload").is_dir() {
         println!("cargo:rerun-if-changed={}", root.join("profiles").display());
         for crate_of in SOURCES {
-            for part in ["src", "Cargo.toml"] {
+            for part in ["src", "Cargo.toml", "build.rs"] {
                 let part = root.join("crates").join(crate_of).join(part);
-                println!("cargo:rerun-if-changed={}", part.display());
+                // A file that is named and not there would be changed each time.
+                if part.exists() {
+                    println!("cargo:rerun-if-changed={}", part.display());
+                }
             }
         }
         for (package, file) in LIBRARIES {

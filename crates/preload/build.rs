@@ -10,6 +10,8 @@ fn main() {
         "-Wl,-z,now",
         "-Wl,-z,relro",
         "-Wl,--as-needed",
+        // Only what is asked for by name, with any linker: a program may bring another C library than glibc.
+        "-nostdlib",
         // dlclose must not take memcpy away.
         "-Wl,-z,nodelete",
     ] {

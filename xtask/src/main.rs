@@ -7,6 +7,7 @@ mod checklist;
 mod ci;
 mod command;
 mod conformance;
+mod dist;
 mod emulate;
 mod emulate_arch;
 mod fuzz;
@@ -96,6 +97,8 @@ enum Chore {
     },
     /// Build the C library and the preload library and install them, with header and pkg-config file.
     Install(install::Install),
+    /// Make an archive, a .deb, an .rpm and a wheel per architecture, with a bill of materials and checksums.
+    Dist(dist::Dist),
     /// What to set for programs that compute, pack, compile and serve: `cachewise advise` on each.
     Programs(programs::Programs),
     /// What to set for programs that allocate much: `cachewise advise` on each.
@@ -131,6 +134,7 @@ fn main() -> Result<()> {
             Lacking::allowed(browser::run(&record.map_or_else(browser::newest_tuning, Ok)?), true)
         }
         Chore::Install(args) => install::run(&args),
+        Chore::Dist(args) => dist::run(&args),
         Chore::Programs(args) => programs::programs(&args),
         Chore::Applications(args) => programs::applications(&args),
         Chore::EmulateArch { architecture, effort, required } => {

@@ -29,7 +29,8 @@ fn an_installed_library_is_found_and_works() {
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("target/tmp");
     let told = text(run(install.env("CARGO_TARGET_DIR", target)));
     let libraries = root.join("opt/cw/lib64");
-    let names = "libcachewise.so.0.1.0 libcachewise.so.0 libcachewise.so libcachewise.a \
+    let versioned = concat!("libcachewise.so.", env!("CARGO_PKG_VERSION"));
+    let names = "libcachewise.so.0 libcachewise.so libcachewise.a \
         libcachewise_preload.so libcachewise_preload.so.0 \
         libcachewise_preload_stats.so libcachewise_preload_stats.so.0 pkgconfig/cachewise.pc \
         libcachewise_pool.so libcachewise_pool.so.0 \
@@ -40,7 +41,7 @@ fn an_installed_library_is_found_and_works() {
         assert!(libraries.join(name).exists(), "{name}: {told}");
     }
     let link = std::fs::read_link(libraries.join("libcachewise.so.0")).expect("a link");
-    assert_eq!(link, Path::new("libcachewise.so.0.1.0"));
+    assert_eq!(link, Path::new(versioned));
     assert!(!told.contains(".new"), "{told}");
 
     let package = std::fs::read_to_string(libraries.join("pkgconfig/cachewise.pc")).expect("read");

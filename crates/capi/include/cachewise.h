@@ -38,7 +38,7 @@ extern "C" {
 
 /* The version of the interface that this header describes; cw_version has the library's. */
 #define CW_VERSION_MAJOR 0
-#define CW_VERSION_MINOR 1
+#define CW_VERSION_MINOR 2
 #define CW_VERSION_PATCH 0
 
 /*
@@ -141,7 +141,7 @@ void *cw_zero_workers(void *dst, size_t n, enum cw_reuse reuse, const struct cw_
 void cw_init(void);
 
 /*
- * The library's version, as "0.1.0". The string lives as long as the library is loaded.
+ * The library's version, as "0.2.0". The string lives as long as the library is loaded.
  */
 const char *cw_version(void);
 

@@ -164,6 +164,19 @@ pub(crate) fn count_overlap(n: usize, site: Site) {
     }
 }
 
+/// The bytes that this process copied and moved by now, all sizes together; all ones where nothing is counted.
+///
+/// For whoever looks from inside the process, as the pytest plugin does.
+#[unsafe(no_mangle)]
+pub extern "C" fn cw_copied_bytes() -> u64 {
+    let Some(counters) = counters() else { return u64::MAX };
+    let of_copies = |shard: &[[Count; CLASSES]; OPERATIONS.len()], operation: Operation| -> u64 {
+        shard[operation as usize].iter().map(|count| count.bytes.load(Relaxed)).sum()
+    };
+    let shards = counters.shards.iter();
+    shards.map(|shard| of_copies(shard, Operation::Copy) + of_copies(shard, Operation::Move)).sum()
+}
+
 /// Begins to count where the environment says so.
 pub(crate) fn start() {
     let Some(wanted) = os::variable(c"CACHEWISE_STATS") else { return };

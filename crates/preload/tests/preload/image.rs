@@ -41,8 +41,8 @@ const IMPORTED: [&str; 11] = [
 /// What the one that counts may call beside that, at the start and at the end.
 const STATISTICS: [&str; 1] = ["madvise"];
 
-/// What the one that counts offers beside the operations: it counts blocks, too, and passes them on.
-const COUNTED: [&str; 3] = ["calloc", "malloc", "realloc"];
+/// What the one that counts offers beside the operations: it counts blocks, too, and passes them on; and it tells.
+const COUNTED: [&str; 4] = ["calloc", "cw_copied_bytes", "malloc", "realloc"];
 
 fn bytes() -> Vec<u8> {
     std::fs::read(library()).expect("the library is read")
