@@ -1,13 +1,12 @@
-//! `xtask dist`: what is installed without a compiler. For each architecture an archive, a `.deb`, an `.rpm`
+//! `xtask dist`: what is installed without a compiler. For x86-64 an archive, a `.deb`, an `.rpm`
 //! and a wheel, with a Software Bill of Materials and checksums, for glibc 2.28 and later.
 //!
-//! Zig links against the symbol versions of that glibc, for other architectures too. Its wheel and those of the
+//! Zig links against the symbol versions of that glibc. Its wheel and those of the
 //! packers are in `packaging/requirements.txt`; the wheel brings a bill of its own. The same commit gives the same bytes: times are the commit's,
 //! paths are cut off, and names are in order.
 
 use crate::command::run as run_command;
-use crate::command::{self, Lacking, accepted, command, files_in, printed, remove_folder, root};
-use crate::emulate_arch::{self, Target, tool};
+use crate::command::{self, command, files_in, printed, remove_folder, root};
 use crate::install::{self, Install};
 use crate::python;
 use anyhow::{Context as _, Result, ensure};
@@ -21,54 +20,32 @@ pub struct Dist {
     /// The folder that it is put into
     #[arg(long, value_name = "DIR", default_value = "target/dist/out")]
     output: PathBuf,
-    /// Only for this architecture: x86_64, aarch64 or powerpc64le
-    #[arg(long = "arch", value_name = "NAME")]
-    architecture: Option<String>,
 }
 
-/// An architecture as Rust, Debian and RPM call it.
-struct Architecture {
-    name: &'static str,
-    deb: &'static str,
-    rpm: &'static str,
-}
-
-const ARCHITECTURES: [Architecture; 3] = [
-    Architecture { name: "x86_64", deb: "amd64", rpm: "x86_64" },
-    Architecture { name: "aarch64", deb: "arm64", rpm: "aarch64" },
-    Architecture { name: "powerpc64le", deb: "ppc64el", rpm: "ppc64le" },
-];
+const TRIPLE: &str = "x86_64-unknown-linux-gnu";
 
 /// The oldest glibc that it runs with.
 const GLIBC: [u32; 2] = [2, 28];
 
 /// What is linked with: glibc's own.
-const LIBC: [&str; 8] = [
+const LIBC: [&str; 6] = [
     "libc.so.6",
     "libm.so.6",
     "libdl.so.2",
     "libpthread.so.0",
     "librt.so.1",
     "ld-linux-x86-64.so.2",
-    "ld-linux-aarch64.so.1",
-    "ld64.so.2",
 ];
 
 /// Makes everything.
 pub fn run(args: &Dist) -> Result<()> {
-    let names = ARCHITECTURES.each_ref().map(|architecture| architecture.name);
-    accepted("architecture", args.architecture.as_slice(), &names)?;
     let place = command::target().join("dist");
     fs::create_dir_all(&place)?;
     let out = root().join(&args.output);
     remove_folder(&out)?;
     fs::create_dir_all(&out)?;
     let tools = Tools::made(&place)?;
-    for architecture in &ARCHITECTURES {
-        if args.architecture.as_deref().is_none_or(|only| only == architecture.name) {
-            tools.packages(architecture, &place, &out)?;
-        }
-    }
+    tools.packages(&place, &out)?;
     checksums(&out)
 }
 
@@ -117,60 +94,50 @@ impl Tools {
         Ok(program)
     }
 
-    /// Everything for one architecture.
-    fn packages(&self, architecture: &Architecture, place: &Path, out: &Path) -> Result<()> {
-        let Architecture { name, deb, rpm } = architecture;
-        let triple = format!("{name}-unknown-linux-gnu");
-        Lacking::check_target(&triple)?;
-        let across = match *name == std::env::consts::ARCH {
-            true => None,
-            false => Some(emulate_arch::find(name)?),
-        };
-        let release = self.release(&triple)?;
-        let place = place.join(name);
+    /// Everything but the sums.
+    fn packages(&self, place: &Path, out: &Path) -> Result<()> {
+        let release = self.release()?;
         // Debian's and the RPM distributions' folders for libraries; the archive's.
-        let debian = format!("lib/{name}-linux-gnu");
-        for (kind, prefix, libdir) in
-            [("deb", "/usr", &*debian), ("rpm", "/usr", "lib64"), ("archive", "/usr/local", "lib")]
-        {
-            let destdir = place.join(kind);
-            remove_folder(&destdir)?;
-            let install = Install::staged_in(prefix, libdir, &destdir);
-            install::placed(&install, &release, across)?;
-            let all = binaries(&destdir)?;
-            ensure!(all.len() == 5, "{}: found {} programs", destdir.display(), all.len());
-            run_command(tool(across, "strip").arg("--strip-unneeded").args(&all))?;
-            all.iter().try_for_each(|file| needs_an_old_libc_alone(file, across))?;
+        for (kind, prefix, libdir) in [
+            ("deb", "/usr", "lib/x86_64-linux-gnu"),
+            ("rpm", "/usr", "lib64"),
+            ("archive", "/usr/local", "lib"),
+        ] {
+            let tree = place.join(kind);
+            remove_folder(&tree)?;
+            let (prefix, libdir, destdir) = (prefix.into(), libdir.into(), Some(tree.clone()));
+            install::placed(&Install { prefix, libdir, destdir, uninstall: false }, &release)?;
+            let all = binaries(&tree)?;
+            ensure!(all.len() == 5, "{}: found {} programs", tree.display(), all.len());
+            run_command(command("strip --strip-unneeded").args(&all))?;
+            all.iter().try_for_each(|file| needs_an_old_libc_alone(file))?;
         }
         let version = env!("CARGO_PKG_VERSION");
-        let archive = out.join(format!("cachewise-{version}-{triple}.tar.gz"));
+        let archive = out.join(format!("cachewise-{version}-{TRIPLE}.tar.gz"));
         self.archive(&place.join("archive/usr/local"), &archive)?;
-        let package = package(&place, version)?;
+        let package = package(place, version)?;
         let mut packer = self.program("cargo-deb")?;
-        packer.args(["--no-build", "--no-strip", "--target", &triple, "--output"]);
-        packer.arg(out.join(format!("cachewise_{version}_{deb}.deb")));
+        packer.args(["--no-build", "--no-strip", "--target", TRIPLE, "--output"]);
+        packer.arg(out.join(format!("cachewise_{version}_amd64.deb")));
         run_command(packer.current_dir(&package))?;
         // Zstandard, its default: gzip's header has the time.
         let mut packer = self.program("cargo-generate-rpm")?;
-        packer.args(["--arch", rpm, "--output"]);
-        packer.arg(out.join(format!("cachewise-{version}.{rpm}.rpm")));
+        packer.args(["--arch", "x86_64", "--output"]);
+        packer.arg(out.join(format!("cachewise-{version}.x86_64.rpm")));
         run_command(packer.current_dir(&package))?;
-        self.bill_of_materials(
-            &triple,
-            &out.join(format!("cachewise-{version}-{triple}.cdx.json")),
-        )?;
-        self.wheel(&triple, &place.join("archive/usr/local/bin/cachewise"), out)
+        self.bill_of_materials(&out.join(format!("cachewise-{version}-{TRIPLE}.cdx.json")))?;
+        self.wheel(&place.join("archive/usr/local/bin/cachewise"), out)
     }
 
     /// Builds everything that is installed, each by itself; the folder it is in.
-    fn release(&self, triple: &str) -> Result<PathBuf> {
+    fn release(&self) -> Result<PathBuf> {
         let [major, minor] = GLIBC;
         for package in install::PACKAGES {
             let mut build = self.program("cargo-zigbuild")?;
             build.args(["zigbuild", "--release", "--locked", "--package", package, "--target"]);
-            run_command(build.arg(format!("{triple}.{major}.{minor}")))?;
+            run_command(build.arg(format!("{TRIPLE}.{major}.{minor}")))?;
         }
-        Ok(command::target().join("dist/build").join(triple).join("release"))
+        Ok(command::target().join("dist/build").join(TRIPLE).join("release"))
     }
 
     /// Files in order, with the commit's time and nobody's names.
@@ -185,7 +152,7 @@ impl Tools {
     }
 
     /// The Python package with the command in it, which lies there while the wheel is made.
-    fn wheel(&self, triple: &str, program: &Path, out: &Path) -> Result<()> {
+    fn wheel(&self, program: &Path, out: &Path) -> Result<()> {
         let own = root().join("python/cachewise/bin/cachewise");
         fs::create_dir_all(own.parent().context("a folder")?)?;
         let kept = own.with_extension("kept");
@@ -196,7 +163,7 @@ impl Tools {
         fs::copy(program, &own)?;
         let [major, minor] = GLIBC;
         let mut maturin = self.program("maturin")?;
-        maturin.args(["build", "--zig", "--locked", "--target", triple, "--compatibility"]);
+        maturin.args(["build", "--zig", "--locked", "--target", TRIPLE, "--compatibility"]);
         maturin.arg(format!("manylinux_{major}_{minor}"));
         maturin.args(["--manifest-path", "python/Cargo.toml", "--out"]).arg(out);
         let made = run_command(&mut maturin);
@@ -209,11 +176,11 @@ impl Tools {
 
     /// What the command is made of, which the libraries add nothing to. The tool writes a file for each package, and
     /// into its folder.
-    fn bill_of_materials(&self, triple: &str, bill: &Path) -> Result<()> {
+    fn bill_of_materials(&self, bill: &Path) -> Result<()> {
         const NAME: &str = "bill-of-materials";
         let mut cyclonedx = self.program("cargo-cyclonedx")?;
         cyclonedx.args(["cyclonedx", "--quiet", "--format", "json", "--spec-version", "1.5"]);
-        cyclonedx.args(["--no-build-deps", "--target", triple, "--override-filename", NAME]);
+        cyclonedx.args(["--no-build-deps", "--target", TRIPLE, "--override-filename", NAME]);
         let made = run_command(cyclonedx.args(["--manifest-path", "crates/cli/Cargo.toml"]));
         let written = |package: &str| root().join(package).join(format!("{NAME}.json"));
         let text = made.and_then(|()| Ok(fs::read_to_string(written("crates/cli"))?));
@@ -266,8 +233,8 @@ fn binaries(tree: &Path) -> Result<Vec<PathBuf>> {
 }
 
 /// An error where a file asks for a symbol of a later glibc, or for another library.
-fn needs_an_old_libc_alone(file: &Path, across: Option<&Target>) -> Result<()> {
-    let told = printed(tool(across, "objdump").arg("-pT").arg(file))?;
+fn needs_an_old_libc_alone(file: &Path) -> Result<()> {
+    let told = printed(command("objdump -pT").arg(file))?;
     let versions = told.split(['(', ')', ' ', '\n']).filter_map(|word| {
         let parts = word.strip_prefix("GLIBC_")?.split('.').map(str::parse);
         parts.collect::<Result<Vec<u32>, _>>().ok()

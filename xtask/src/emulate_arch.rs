@@ -19,8 +19,7 @@ use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 use std::path::Path;
 use std::process::Command;
-use target::cargo;
-pub(crate) use target::{Target, tool};
+use target::{Target, cargo};
 
 /// All of them.
 const TARGETS: [Target; 2] = [

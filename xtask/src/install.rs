@@ -1,8 +1,7 @@
 //! `xtask install`: the command with its manual, the C libraries with headers and pkg-config files, and
 //! the preload libraries, built for release and put where a system expects them.
 
-use crate::command::{self, cargo, files_in, printed, root, text};
-use crate::emulate_arch::{Target, tool};
+use crate::command::{self, cargo, command, files_in, printed, root, text};
 use anyhow::{Context as _, Result, bail, ensure};
 use fs_err::{self as fs, os::unix::fs::symlink};
 use std::collections::BTreeSet;
@@ -17,25 +16,19 @@ use std::sync::{Mutex, PoisonError};
 pub struct Install {
     /// The tree that the files will be used in
     #[arg(long, value_name = "DIR", default_value = "/usr/local")]
-    prefix: PathBuf,
+    pub(crate) prefix: PathBuf,
     /// Directory for libraries; relative to the prefix unless absolute
     #[arg(long, value_name = "DIR", default_value = "lib")]
-    libdir: PathBuf,
+    pub(crate) libdir: PathBuf,
     /// Put the tree under this directory instead, as packagers do; no file names it
     #[arg(long, value_name = "DIR")]
-    destdir: Option<PathBuf>,
+    pub(crate) destdir: Option<PathBuf>,
     /// Remove what was installed there
     #[arg(long)]
-    uninstall: bool,
+    pub(crate) uninstall: bool,
 }
 
 impl Install {
-    /// A tree for packagers.
-    pub(crate) fn staged_in(prefix: &str, libdir: &str, destdir: &Path) -> Install {
-        let destdir = Some(destdir.to_owned());
-        Install { prefix: prefix.into(), libdir: libdir.into(), destdir, uninstall: false }
-    }
-
     /// Where a file of the tree is put.
     fn staged(&self, path: &Path) -> PathBuf {
         match &self.destdir {
@@ -74,7 +67,7 @@ pub fn run(args: &Install) -> Result<()> {
     for package in PACKAGES {
         built(package)?;
     }
-    placed(args, &release()?, None)?;
+    placed(args, &release()?)?;
     let list = args.list();
     fs::create_dir_all(list.parent().context("a folder")?)?;
     // Taken out: the list is put there by what notes files, too.
@@ -112,8 +105,8 @@ pub(crate) const PACKAGES: [&str; 5] = [
     "cachewise-preload",
 ];
 
-/// Puts what was built in that directory, for this architecture or another, where it belongs.
-pub(crate) fn placed(args: &Install, release: &Path, across: Option<&Target>) -> Result<()> {
+/// Puts what was built in that directory where it belongs.
+pub(crate) fn placed(args: &Install, release: &Path) -> Result<()> {
     let prefix = &args.prefix;
     let libdir = prefix.join(&args.libdir);
     let staged = |path: &Path| args.staged(path);
@@ -145,7 +138,7 @@ pub(crate) fn placed(args: &Install, release: &Path, across: Option<&Target>) ->
     ] {
         let file = format!("{name}.h");
         let header = root().join("crates").join(package).join("include").join(&file);
-        let one_object = static_library(&release.join(built), &header, name, across)?;
+        let one_object = static_library(&release.join(built), &header, name, release)?;
         place(&one_object, &libraries.join(format!("lib{name}.a")), 0o644)?;
         place(&header, &headers.join(&file), 0o644)?;
         let text = package_file(name, about, prefix, &libdir);
@@ -161,11 +154,7 @@ pub(crate) fn placed(args: &Install, release: &Path, across: Option<&Target>) ->
     let program = release.join("cachewise");
     place(&program, &programs.join("cachewise"), 0o755)?;
     let pages = release.join("man");
-    let cachewise = || match across {
-        Some(target) => target.emulated(&[], &program),
-        None => Command::new(&program),
-    };
-    command::run(cachewise().args(["man", "--to"]).arg(&pages))?;
+    command::run(Command::new(&program).args(["man", "--to"]).arg(&pages))?;
     for page in files_in(&pages, "", "")? {
         place(&page, &manual.join(page.file_name().context("a page's name")?), 0o644)?;
     }
@@ -179,7 +168,7 @@ pub(crate) fn placed(args: &Install, release: &Path, across: Option<&Target>) ->
     ] {
         let file = staged(&prefix.join(file));
         fs::create_dir_all(file.parent().context("a folder")?)?;
-        let text = printed(cachewise().args(["completions", shell]))?;
+        let text = printed(Command::new(&program).args(["completions", shell]))?;
         put(&file, |new| fs::write(new, &text))?;
     }
     Ok(())
@@ -232,29 +221,19 @@ fn functions(header: &str) -> BTreeSet<&str> {
 
 /// The static library as one object that offers [`EXPORTED`] alone, so that nothing of Rust's meets
 /// another Rust library in a program. Without binutils it is installed as it was built.
-fn static_library(
-    built: &Path,
-    header: &Path,
-    name: &str,
-    across: Option<&Target>,
-) -> Result<PathBuf> {
-    let scratch = built.parent().context("a folder")?;
+fn static_library(built: &Path, header: &Path, name: &str, scratch: &Path) -> Result<PathBuf> {
     let object = scratch.join(format!("{name}-static.o"));
     let archive = scratch.join(format!("lib{name}-static.a"));
     let header = fs::read_to_string(header)?;
-    let mut partial = tool(across, "ld");
-    partial
-        .args(["-r", "--gc-sections", "-o"])
-        .arg(&object)
-        .args(functions(&header).into_iter().flat_map(|name| ["-u", name]));
+    let mut partial = command("ld -r --gc-sections -o");
+    partial.arg(&object).args(functions(&header).into_iter().flat_map(|name| ["-u", name]));
     partial.arg(built);
-    let mut hide = tool(across, "objcopy");
-    hide.args(["--wildcard", "--strip-debug", "--keep-global-symbol"]);
+    let mut hide = command("objcopy --wildcard --strip-debug --keep-global-symbol");
     // The compiler's own form of core, which several objects joined are not any more.
     hide.args([EXPORTED, "--remove-section", ".llvmbc", "--remove-section", ".llvmcmd"]);
     hide.arg(&object);
-    let mut pack = tool(across, "ar");
-    pack.arg("rcsD").arg(&archive).arg(&object);
+    let mut pack = command("ar rcsD");
+    pack.arg(&archive).arg(&object);
     let _ = fs::remove_file(&archive);
     for command in [&mut partial, &mut hide, &mut pack] {
         match command.output() {
