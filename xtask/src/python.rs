@@ -15,14 +15,15 @@ struct Environment {
     arrow: bool,
 }
 
-/// The older one shares most of the newer one's tests: what makes and resizes arrays is run again.
+/// Of NumPy's tests those of its core, where arrays are made; the older one shares most of them: what makes and
+/// resizes arrays is run again.
 const ENVIRONMENTS: [Environment; 2] = [
     Environment {
         requirements: "requirements-numpy1.txt",
         numpy: "numpy.core.tests.test_multiarray",
         arrow: false,
     },
-    Environment { requirements: "requirements-numpy2.txt", numpy: "numpy", arrow: true },
+    Environment { requirements: "requirements-numpy2.txt", numpy: "numpy._core", arrow: true },
 ];
 
 pub(crate) fn run() -> Result<()> {

@@ -97,7 +97,7 @@ pub struct Parallel {
 /// profile's bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProgramLine<'a> {
-    /// The program's [name](program_name).
+    /// The program's [name](super::program_name).
     pub program: &'a str,
     /// One of [`HINTED`].
     pub operation: Operation,
