@@ -32,5 +32,5 @@ def test_a_regression_fails_and_not_told_apart_does_not(tmp_path, status, ends_w
     assert ("::warning::" in done.stdout) == (status == 4)
     new = tmp_path / "cachewise.jsonl"
     assert (tmp_path / "called").read_text().splitlines() == [
-        f"run the experiment --quick --launches 6 --json {new}", f"compare the kept {new}",
+        f"run the experiment --quick --launches 12 --json {new}", f"compare the kept {new}",
     ]  # fmt: skip
