@@ -510,7 +510,7 @@ macro_rules! entry_compare_way {
             "jnz 56f\n",
             "cmp rdx, 64\n",
             "ja 28f\n",
-            // 33 to 64: nothing is jumped over, and all is one line of code.
+            // 33 to 64, the commoner class: nothing is jumped over, and all is one line of code.
             "vmovdqu ymm1, [rdi + rdx - 32]\n",
             "vpcmpeqb ymm1, ymm1, [rsi + rdx - 32]\n",
             "vpmovmskb eax, ymm1\n",
