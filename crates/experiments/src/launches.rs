@@ -65,15 +65,12 @@ fn merged(rows: &[&Row]) -> Row {
     one
 }
 
+/// None where noise left a launch without one: what the others have is not of all launches.
 fn ratio(launches: impl Iterator<Item = Option<PairedRatio>>) -> Option<PairedRatio> {
     let ratios: Vec<f64> = launches.flatten().map(|ratio| ratio.median).collect();
     let (low, high) = median_interval(&ratios);
-    (!ratios.is_empty()).then(|| PairedRatio {
-        median: median(&ratios),
-        low,
-        high,
-        rounds: ratios.len(),
-    })
+    let is_known = !ratios.is_empty() && ratios.iter().all(|ratio| ratio.is_finite());
+    is_known.then(|| PairedRatio { median: median(&ratios), low, high, rounds: ratios.len() })
 }
 
 /// The calls of all launches; none where their bins differ.
@@ -109,6 +106,15 @@ mod tests {
             record.rows.push(row.with_ratio(over_libc));
         }
         record
+    }
+
+    #[test]
+    fn a_launch_without_a_ratio_leaves_none_to_all() {
+        let known = |median| Some(PairedRatio { median, low: 0.9, high: 1.1, rounds: 9 });
+        let six = [1.0, 1.1, 1.2, 0.9, 1.0, 1.0];
+        assert_eq!(ratio(six.map(known).into_iter()).map(|all| all.rounds), Some(6));
+        let lost = six.map(known).into_iter().chain([known(f64::NAN)]);
+        assert_eq!(ratio(lost), None);
     }
 
     #[test]

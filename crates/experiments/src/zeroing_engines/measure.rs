@@ -159,9 +159,7 @@ fn rows(setting: &Setting, batch: usize, arms: &[Arm], found: &[Found]) -> Vec<R
         }
         row.reader_ns = own.reader.clone();
         row.bystander_ns = own.bystander.clone();
-        let ratio = PairedRatio::new(&whole(own), &whole(first), setting.bench.seed);
-        // Where noise made a whole negative, there is none.
-        row.total_ratio = (ratio.low.is_finite() && ratio.high.is_finite()).then_some(ratio);
+        row.total_ratio = Some(PairedRatio::new(&whole(own), &whole(first), setting.bench.seed));
         row.verdict = row.said();
         row
     };
