@@ -117,7 +117,7 @@ macro_rules! entry_copy_many {
     };
     // Eight vectors are as many as the entry does whatever the table says; more go to label 33. To four vectors nothing
     // is jumped over: programs copy 65 to 128 bytes twice as often as 129 to 256 (`measure::distributions`), and 33
-    // to 64 as often again. The padding lets the larger class end near label 23, so that the jump back to it is short.
+    // to 64 as often again. The padding lets the larger class of `avx2` end near label 23, so that the jump back is short.
     (eight_here $kind:ident) => {
         concat!(
             ".p2align 6\n",

@@ -61,10 +61,9 @@ fn threshold(past_over_by: &[PairedRatio]) -> Option<(String, String)> {
         mean > 0.0 && all.clone().any(|ratio| ratio.verdict(WORTHWHILE) == Verdict::Slower)
     };
     let last = (0..SIZES.len()).rev().find(is_slower)?;
-    Some(match SIZES.get(last + 1) {
-        Some(first) => own((THRESHOLD, &first.to_string())),
-        None => own((NEVER, "1")),
-    })
+    // What is larger than all that was tried stays as libpmem has it.
+    let first = SIZES.get(last + 1).copied().unwrap_or(SIZES[SIZES.len() - 1] + 1);
+    Some(own((THRESHOLD, &first.to_string())))
 }
 
 /// What libpmem takes in a fresh process, for every size of one operation, then of the next.
@@ -101,7 +100,7 @@ mod tests {
         let slower_to_16k = [2.0, 2.0, 1.5, 1.2, 0.9, 0.8, 0.8, 0.7];
         let set = |name: &str, value: &str| Some(own((name, value)));
         assert_eq!(of(slower_to_16k, slower_to_16k), set(THRESHOLD, "65536"));
-        assert_eq!(of([1.2; 8], [1.2; 8]), set(NEVER, "1"));
+        assert_eq!(of([1.2; 8], [1.2; 8]), set(THRESHOLD, "25165825"));
         assert_eq!(of([0.9; 8], [1.0; 8]), None);
         // One operation's loss is the other's larger gain.
         assert_eq!(of([1.1; 8], [0.5; 8]), None);
