@@ -9,7 +9,7 @@ use std::boxed::Box;
 use std::ffi::{CStr, c_void};
 use std::path::{Path, PathBuf};
 use std::ptr;
-use std::string::{String, ToString as _};
+use std::string::String;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
@@ -291,9 +291,10 @@ pub(crate) fn is_alone() -> bool {
 
 /// Whether there are no threads but the main one and those of pools.
 fn others() -> Option<bool> {
-    let main = process().to_string();
+    // Its name there, which is not `getpid` where /proc is of another namespace.
+    let main = std::fs::read_link("/proc/self").ok()?;
     let folder = std::fs::read_dir("/proc/self/task").ok()?;
-    let mut of_pools = folder.flatten().filter(|task| *task.file_name() != *main).map(|task| {
+    let mut of_pools = folder.flatten().filter(|task| task.file_name() != main).map(|task| {
         text(task.path().join("comm"))
             .is_none_or(|name| name.trim_end().as_bytes() == NAME.to_bytes())
     });
