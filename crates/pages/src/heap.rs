@@ -16,8 +16,8 @@
 
 use crate::config::GiveBack;
 use crate::error::PoolError;
+use crate::os::{self, Mapping};
 use crate::pool::Pool;
-use std::boxed::Box;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -25,8 +25,8 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 #[derive(Debug)]
 pub struct Heap {
     pool: Pool,
-    /// Pages of the block that begins at each page; 0 where none does.
-    lengths: Box<[AtomicU32]>,
+    /// Pages of the block that begins at each page, as `AtomicU32`; 0 where none does.
+    lengths: Mapping,
     in_use: AtomicU64,
     most_in_use: AtomicU64,
 }
@@ -61,12 +61,11 @@ impl Heap {
             // the rest resident itself.
             .grow_ahead(capacity / 32)
             .build()?;
-        let pages = pool.capacity() / pool.page_size();
-        // Zeroed by the system page by page as it is used, and not written here: a heap of a GiB has a
-        // MiB of lengths.
-        let lengths = Box::new_zeroed_slice(pages);
-        // SAFETY: all bits zero are a length of 0.
-        let lengths = unsafe { lengths.assume_init() };
+        // Zeroed by the system page by page as it is used: a heap of a GiB has a MiB of lengths.
+        let bytes = pool.capacity() / pool.page_size() * size_of::<AtomicU32>();
+        let lengths = Mapping::private(bytes, os::page_size())
+            .map_err(PoolError::system("mapping the lengths"))?;
+        lengths.leave_out_of_dumps();
         Ok(Heap { pool, lengths, in_use: AtomicU64::new(0), most_in_use: AtomicU64::new(0) })
     }
 
@@ -198,7 +197,10 @@ impl Heap {
     fn length(&self, block: *const u8) -> Option<&AtomicU32> {
         let offset = block.addr().wrapping_sub(self.pool.base().addr());
         let page = self.pool.page_size();
-        offset.is_multiple_of(page).then(|| self.lengths.get(offset / page)).flatten()
+        let begins = offset.is_multiple_of(page) && offset < self.pool.capacity();
+        let length = self.lengths.start().cast::<AtomicU32>().wrapping_add(offset / page);
+        // SAFETY: mapped for all pages of the pool, zero at first, and used by atomics alone.
+        begins.then(|| unsafe { &*length })
     }
 }
 
@@ -252,6 +254,23 @@ mod tests {
         let outside = heap.pool().base().wrapping_add(heap.pool().capacity());
         assert_eq!(heap.bytes(outside), Err(NoBlock));
         assert_eq!(heap.bytes(heap.pool().base().wrapping_sub(page)), Err(NoBlock));
+    }
+
+    #[test]
+    fn the_lengths_are_in_no_core_dump() {
+        let heap = Heap::new(64 << 20, GiveBack::default()).expect("memory");
+        let at = std::ptr::from_ref(heap.length(heap.pool().base()).expect("the first page's"));
+        let smaps = std::fs::read_to_string("/proc/self/smaps").expect("smaps");
+        let mut inside = false;
+        let flags = smaps.lines().find(|line| {
+            let range = line.split(' ').next().and_then(|first| first.split_once('-'));
+            let range = range.map(|(from, to)| {
+                [from, to].map(|text| usize::from_str_radix(text, 16).expect("an address"))
+            });
+            inside = range.map_or(inside, |[from, to]| (from..to).contains(&at.addr()));
+            inside && line.starts_with("VmFlags:")
+        });
+        assert!(flags.is_some_and(|flags| flags.contains(" dd")), "{flags:?}");
     }
 
     #[test]
