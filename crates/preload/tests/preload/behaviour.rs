@@ -1,6 +1,6 @@
 //! What programs see of the library: the right bytes, at every moment, and the C library's manners.
 
-use crate::support::{compile, plain, preloaded, run, statistics_library, text, watched};
+use crate::support::{compile, library, plain, preloaded, run, statistics_library, text, watched};
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::process::Command;
@@ -45,6 +45,51 @@ fn every_length_by_each_entry_that_a_profile_may_name() {
         assert_eq!(text(&output.stdout), "every byte right\n", "{}", found.name);
         assert_eq!(text(&output.stderr), "", "{}", found.name);
     }
+}
+
+/// What this CPU lacks is passed over, and the rest of the profile followed.
+#[test]
+fn a_profile_that_names_what_this_cpu_lacks_is_followed_where_it_can_be() {
+    use cachewise_kernels::{Features, TABLE};
+    let directory = tempfile::tempdir().expect("a directory");
+    let program = compile(directory.path(), "exhaustive", &[CALLS, &["-ldl"]].concat());
+    let here = Features::detect();
+    let cpu = cachewise::cpu::Signature::detect();
+    let mut body = format!("cachewise-profile 2\ncpu {cpu}\ncaches 1 2 3\n");
+    for operation in cachewise::profile::OPERATIONS {
+        let mut all = TABLE.iter().filter(|of| of.deploy && of.operation() == operation);
+        if let Some(beyond) = all.find(|of| !of.runs_on(here)) {
+            body += &format!("decide {operation} unknown 256 max {}\n", beyond.name);
+        }
+    }
+    let body = body + "decide copy soon 256 max libc\n";
+    let sum = cachewise::profile::fnv1a64(body.as_bytes());
+    let end = format!("end {} fnv1a64:{sum:016x}\n", body.lines().count());
+    let profile = directory.path().join("beyond");
+    std::fs::write(&profile, body + &end).expect("written");
+    let mut command = preloaded(&program);
+    command.env("CACHEWISE_PROFILE", &profile).args(["libcachewise_preload", "profile"]);
+    let output = run(&mut command);
+    assert_eq!((&*text(&output.stdout), &*text(&output.stderr)), ("every byte right\n", ""));
+}
+
+/// Both have little room for thread-local storage of libraries.
+#[test]
+fn it_runs_under_an_auditor_and_opened_late() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let [source, auditor] = ["auditor.c", "auditor.so"].map(|name| directory.path().join(name));
+    let audit = "unsigned la_version(unsigned version) { return version; }\n";
+    std::fs::write(&source, audit).expect("written");
+    run(Command::new("cc").args(["-shared", "-fPIC", "-o"]).args([&auditor, &source]));
+    let begins = compile(directory.path(), "begins", &[]);
+    let counts = directory.path().join("counts");
+    for mut command in [preloaded(&begins), watched(&begins, &counts)] {
+        let output = run(command.env("LD_AUDIT", &auditor));
+        assert_eq!((&*text(&output.stdout), &*text(&output.stderr)), ("0\n", ""));
+    }
+    assert!(counts.exists(), "it counted");
+    let late = compile(directory.path(), "late", &["-ldl"]);
+    run(plain(&late).args([library(), statistics_library()]));
 }
 
 /// C promises it, and programs that look at `errno` after `strtol` rely on it. A file that could not be opened
