@@ -303,6 +303,39 @@ class TestProcesses:
         )
         assert "well" in said
 
+    def test_children_leave_alone_what_they_inherit_free(self, in_new_process):
+        said = in_new_process(
+            """
+            import os, time, numpy as np, cachewise.numpy
+            cachewise.numpy.enable("256M")
+            def proportional(process):
+                with open(f"/proc/{process}/smaps_rollup") as lines:
+                    return next(int(line.split()[1]) << 10 for line in lines if line.startswith("Pss:"))
+            arrays = [np.ones(1 << 20, np.uint8) for _ in range(80)]
+            arrays.clear()
+            before, (ready, say), (stop, end), children = proportional("self"), os.pipe(), os.pipe(), []
+            for _ in range(4):
+                child = os.fork()
+                if child == 0:
+                    os.close(end)
+                    np.zeros(1 << 20, np.uint8)[:] = 1
+                    os.write(say, b".")
+                    os.read(stop, 1)
+                    os._exit(0)
+                children.append(child)
+            for _ in children:
+                os.read(ready, 1)
+            time.sleep(1)
+            after = sum(map(proportional, ["self", *children]))
+            os.close(end)
+            assert before > 40 << 20
+            assert after < before * 1.1 + len(children) * (8 << 20), (before, after)
+            assert all(os.waitpid(child, 0)[1] == 0 for child in children)
+            print("well")
+            """
+        )
+        assert "well" in said
+
     def test_the_interpreter_ends_with_arrays_alive(self, in_new_process):
         said = in_new_process(
             """

@@ -340,6 +340,23 @@ impl Pool {
         self.alloc_run_raw(wanted)
     }
 
+    /// A block for one that has to move to become larger: at the start of a place for one that is larger by
+    /// three orders, so that of four steps one moves it. More would spread blocks over the pool.
+    ///
+    /// # Errors
+    /// As [`alloc`](Pool::alloc).
+    pub(crate) fn roomy_block_raw(&self, order: u32) -> Result<NonNull<u8>, PoolError> {
+        const AHEAD: u32 = 3;
+        let max_order = self.inner.settings().max_order;
+        let place = order.saturating_add(AHEAD).min(max_order);
+        if order < place
+            && let Ok(block) = self.run(1 << order, 1 << place, false)
+        {
+            return Ok(block);
+        }
+        self.block(order, false)
+    }
+
     /// Frees a run as zero.
     ///
     /// # Safety

@@ -210,7 +210,8 @@ impl Shards {
     }
 
     /// Makes a block one of another order, with the contents that both have room for: where it is if
-    /// [`Pool::resize_run_raw`] can and it stays aligned to its size, or else by copying.
+    /// [`Pool::resize_run_raw`] can and it stays aligned to its size, or else by copying. It is copied too where
+    /// it would need new memory, and twice as much is free and resident.
     ///
     /// # Safety
     /// As for [`Pool::resize_run_raw`], and of the whole block if it moves.
@@ -231,13 +232,15 @@ impl Shards {
         let offset = start.addr().get().wrapping_sub(pool.base().addr());
         let aligned = offset.is_multiple_of(pool.page_size() << wanted);
         // SAFETY: the caller's promise.
-        if aligned && unsafe { pool.resize_run_raw(start, 1 << order, 1 << wanted) }? {
+        let resized =
+            aligned && unsafe { pool.resize_or_move_raw(start, (1 << order, 1 << wanted), true) }?;
+        if resized {
             return Ok(start);
         }
         // Also finds out whether it is a block of that order.
         // SAFETY: the caller's promise; nothing is cut off.
         unsafe { pool.resize_run_raw(start, 1 << order, 1 << order) }?;
-        let new = self.alloc_raw(wanted)?;
+        let new = self.first(|pool| pool.roomy_block_raw(wanted))?;
         let length = pool.page_size() << order.min(wanted);
         // SAFETY: both are that long, and a new block overlaps no other.
         unsafe { cachewise::raw::copy_nonoverlapping(new.as_ptr(), start.as_ptr(), length) };

@@ -157,8 +157,9 @@ void *cw_pool_zalloc_to_fill(cw_pool *pool, unsigned order);
 int cw_pool_free(cw_pool *pool, void *block, unsigned order);
 
 /* Makes a block of `order` one of `new_order`, with the contents that both have room for; what is new may
- * hold anything. It stays where it is if it becomes smaller, or if what is behind it is free and the
- * larger block would be aligned. NULL if there is no such block, and the old one is as it was. */
+ * hold anything. It stays where it is if it becomes smaller, or if what is behind it is free, the larger
+ * block would be aligned, and no other free memory is there already. NULL if there is no such block, and
+ * the old one is as it was. */
 void *cw_pool_resize(cw_pool *pool, void *block, unsigned order, unsigned new_order);
 
 /* Zeroes free dirty blocks now, in this thread, at most max_bytes (or one block more);

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #define CHECK(what) \
     do { \
@@ -228,6 +230,7 @@ static void resized(void)
 {
     cw_pool *pool = NULL;
     unsigned char *block, *moved;
+    unsigned order, round, moves = 0;
     size_t page, at;
     CHECK(cw_pool_create(NULL, &pool) == CW_OK);
     page = cw_pool_page_size(pool);
@@ -248,6 +251,19 @@ static void resized(void)
     CHECK(cw_pool_free(pool, moved, 1) == CW_OK);
     block = cw_pool_resize(pool, NULL, 0, 3);
     CHECK(block != NULL && cw_pool_free(pool, block, 3) == CW_OK);
+    /* One that grows again and again by a doubling moves seldom, and takes what it gave back. */
+    for (round = 0; round < 6; round++) {
+        block = cw_pool_alloc(pool, 5);
+        for (order = 5; page << order < 32 * MIB; order++) {
+            CHECK(block != NULL);
+            memset(block, 1, page << order);
+            moved = cw_pool_resize(pool, block, order, order + 1);
+            moves += moved != block;
+            block = moved;
+        }
+        CHECK(block != NULL && cw_pool_free(pool, block, order) == CW_OK);
+    }
+    CHECK(moves <= 4 * round && figures(pool).resident <= 96 * MIB);
     CHECK(figures(pool).allocated == 0);
     cw_pool_destroy(pool);
 }
@@ -288,6 +304,75 @@ static void sharded(void)
     cw_pool_destroy(other);
 }
 
+/* Memory that a process has, what it shares divided among those who share it. */
+static size_t proportional(long process)
+{
+    char name[64], line[256];
+    unsigned long kib = 0;
+    FILE *file;
+    sprintf(name, "/proc/%ld/smaps_rollup", process);
+    file = fopen(name, "r");
+    CHECK(file != NULL);
+    while (fgets(line, sizeof line, file) != NULL)
+        if (sscanf(line, "Pss: %lu kB", &kib) == 1)
+            break;
+    fclose(file);
+    CHECK(kib != 0);
+    return (size_t)kib << 10;
+}
+
+/* Children do not touch what they inherit free, though each uses the pool and zeroes in the background. */
+static void forked(void)
+{
+    enum { CHILDREN = 4, BLOCKS = 80 };
+    cw_pool *pool;
+    int ready[2], stop[2], child, status;
+    long children[CHILDREN];
+    unsigned order = 0;
+    size_t at, before, after;
+    char byte = 0;
+    CHECK(cw_pool_create(NULL, &pool) == CW_OK);
+    while (cw_pool_page_size(pool) << order < MIB)
+        order++;
+    for (at = 0; at < BLOCKS; at++) {
+        CHECK((many[at] = cw_pool_alloc(pool, order)) != NULL);
+        memset(many[at], 1, MIB);
+    }
+    while (at-- > 0)
+        CHECK(cw_pool_free(pool, many[at], order) == CW_OK);
+    before = proportional(getpid());
+    CHECK(before >= BLOCKS / 2 * MIB && pipe(ready) == 0 && pipe(stop) == 0);
+    for (child = 0; child < CHILDREN; child++) {
+        children[child] = fork();
+        CHECK(children[child] >= 0);
+        if (children[child] == 0) {
+            unsigned char *block = cw_pool_zalloc(pool, order);
+            CHECK(block != NULL && is_zero(block, MIB));
+            CHECK(cw_pool_free(pool, block, order) == CW_OK);
+            cw_pool_resume(pool);
+            close(stop[1]);
+            _exit(write(ready[1], &byte, 1) != 1 || read(stop[0], &byte, 1) != 0);
+        }
+    }
+    for (child = 0; child < CHILDREN; child++)
+        CHECK(read(ready[0], &byte, 1) == 1);
+    sleep(1);
+    after = proportional(getpid());
+    for (child = 0; child < CHILDREN; child++)
+        after += proportional(children[child]);
+    if (after > before + before / 10 + CHILDREN * 4 * MIB) {
+        fprintf(stderr, "%lu bytes, and %lu with children\n", (unsigned long)before, (unsigned long)after);
+        exit(1);
+    }
+    close(stop[1]);
+    for (child = 0; child < CHILDREN; child++)
+        CHECK(waitpid((pid_t)children[child], &status, 0) == children[child] && status == 0);
+    close(ready[0]);
+    close(ready[1]);
+    close(stop[0]);
+    cw_pool_destroy(pool);
+}
+
 int main(void)
 {
     int code;
@@ -298,6 +383,7 @@ int main(void)
     settings();
     blocks();
     resized();
+    forked();
     sharded();
     background();
     puts("contract kept");
