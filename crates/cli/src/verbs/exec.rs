@@ -45,21 +45,26 @@ pub fn run(args: &Exec) -> anyhow::Result<u8> {
     let file = if args.stats { STATISTICS_LIBRARY } else { LIBRARY };
     let library = library(file, "--library", args.library.as_deref())?;
     let Some(program) = program(&args.program[0]) else { return Ok(NOT_FOUND) };
-    let first = match reach::of(&program) {
-        Reach::After(first) => first,
-        Reach::Not(why) => {
-            let program = program.display();
-            let warning = format!("warning: {program}: {why}; it runs without the library");
-            output::tell(&format!("cachewise: {warning}"));
-            Vec::new()
+    let reach = reach::of(&program, &library);
+    let why = match &reach {
+        Reach::After(_) => None,
+        Reach::Itself(why) => Some((*why, "it runs without the library")),
+        Reach::Nothing(why) => {
+            Some((why.as_str(), "it and what it starts run without the library"))
         }
     };
+    if let Some((why, without)) = why {
+        output::tell(&format!("cachewise: warning: {}: {why}; {without}", program.display()));
+    }
     let mut command = Command::new(&program);
     // The name it was called by, which some programs look at.
     command.arg0(&args.program[0]).args(&args.program[1..]);
     inherited::hand_on(&mut command);
-    command.env("LD_PRELOAD", preload(&library, &first)?);
-    say_once(profile, args.stats, &mut command);
+    let preloaded = preload(&library, if let Reach::After(first) = &reach { first } else { &[] })?;
+    if !matches!(reach, Reach::Nothing(_)) {
+        command.env("LD_PRELOAD", preloaded);
+    }
+    say_once(profile, &mut command);
     command.envs(hinted(args, &program)?.map(|name| ("CACHEWISE_PROGRAM", name)));
     if let Some(left) = programs::left_by_learn()
         && std::env::var_os("CACHEWISE_QUIET").is_none()
@@ -76,9 +81,9 @@ pub fn run(args: &Exec) -> anyhow::Result<u8> {
     Ok(not_started(&program, &command.exec()))
 }
 
-/// What is wrong with the profile is said here, once: scripts that configure take any word on stderr of any
-/// process for an error.
-fn say_once(profile: Option<PathBuf>, stats: bool, command: &mut Command) {
+/// What is wrong with the profile is said here, once, and what is wrong with the counts at the end: scripts
+/// that configure take any word on stderr of any process for an error.
+fn say_once(profile: Option<PathBuf>, command: &mut Command) {
     if let Some(profile) = profile {
         command.env("CACHEWISE_PROFILE", &profile);
         // SAFETY: no other thread of this process reads or changes the environment.
@@ -86,8 +91,7 @@ fn say_once(profile: Option<PathBuf>, stats: bool, command: &mut Command) {
     }
     // As the program's own library does when it is loaded.
     cachewise::init();
-    // What cannot be counted is said where it is counted.
-    if !stats && std::env::var_os("CACHEWISE_QUIET").is_none() {
+    if std::env::var_os("CACHEWISE_QUIET").is_none() {
         command.env("CACHEWISE_QUIET", "1");
     }
 }

@@ -1,9 +1,10 @@
 //! What preloading does to a program: its file is looked at as the kernel and the dynamic linker will.
 
 use super::program as programs;
-use object::elf::{DT_NEEDED, FileHeader64, PT_INTERP};
-use object::read::elf::{Dyn as _, FileHeader as _, ProgramHeader as _};
+use object::elf::{DT_NEEDED, FileHeader64};
+use object::read::elf::{Dyn as _, ElfFile64, ElfSymbol64, FileHeader as _, ProgramHeader as _};
 use object::read::{ReadCache, ReadRef as _};
+use object::{Endianness, Object as _, ObjectSymbol as _};
 use rustix::fs::StatVfsMountFlags;
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -15,8 +16,10 @@ use std::path::{Path, PathBuf};
 /// How a program is reached.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Reach {
-    /// Not: why.
-    Not(&'static str),
+    /// What it starts is, and not the program itself: why.
+    Itself(&'static str),
+    /// Not at all, since its dynamic linker would complain or end it: why.
+    Nothing(String),
     /// By preloading, after these libraries: sanitizers, which insist on being the first.
     After(Vec<OsString>),
 }
@@ -24,12 +27,12 @@ pub enum Reach {
 /// Interpreters of interpreters that Linux goes through (`exec_binprm`).
 const DEEPEST: usize = 5;
 
-/// How preloading reaches the program. Where the file says nothing, the kernel will.
-pub fn of(program: &Path) -> Reach {
-    run(program).unwrap_or(Reach::After(Vec::new()))
+/// How preloading the library reaches the program. Where the file says nothing, the kernel will.
+pub fn of(program: &Path, library: &Path) -> Reach {
+    run(program, library).unwrap_or(Reach::After(Vec::new()))
 }
 
-fn run(program: &Path) -> Option<Reach> {
+fn run(program: &Path, library: &Path) -> Option<Reach> {
     let mut program = program.to_owned();
     for _ in 0..=DEEPEST {
         let mut line = Vec::new();
@@ -38,9 +41,9 @@ fn run(program: &Path) -> Option<Reach> {
             // The bits of a script count for nothing, those of its interpreter do.
             if is_secure(&program) {
                 let why = "it runs with more privilege than its caller, so nothing is preloaded";
-                return Some(Reach::Not(why));
+                return Some(Reach::Itself(why));
             }
-            return elf(&program);
+            return elf(&program, library);
         };
         // A script's interpreter may be a script.
         let line = line.split(|byte| *byte == b'\n').next()?.trim_ascii();
@@ -71,31 +74,73 @@ pub fn is_secure(program: &Path) -> bool {
 }
 
 /// What an ELF file says; `None` for other files.
-fn elf(program: &Path) -> Option<Reach> {
+fn elf(program: &Path, library: &Path) -> Option<Reach> {
     let file = ReadCache::new(programs::regular(program).ok()?);
     let magic = (&file).read_bytes_at(0, 5).ok()?;
     if magic == b"\x7FELF\x01" {
-        return Some(Reach::Not("a 32-bit program, into which nothing is preloaded"));
+        return Some(Reach::Nothing(
+            "a 32-bit program, into which nothing is preloaded".to_owned(),
+        ));
     }
-    let header = FileHeader64::<object::Endianness>::parse(&file).ok()?;
+    let header = FileHeader64::<Endianness>::parse(&file).ok()?;
     let endian = header.endian().ok()?;
     let segments = header.program_headers(endian, &file).ok()?;
-    if !segments.iter().any(|segment| segment.p_type(endian) == PT_INTERP) {
-        return Some(Reach::Not("a statically linked program, into which nothing is preloaded"));
-    }
-    let first = |name: &&[u8]| {
-        ["libasan.so", "libtsan.so", "libhwasan.so"]
-            .iter()
-            .any(|of| name.starts_with(of.as_bytes()))
+    let interpreter = segments.iter().find_map(|of| of.interpreter(endian, &file).ok().flatten());
+    let Some(interpreter) = interpreter else {
+        return Some(Reach::Itself("a statically linked program, into which nothing is preloaded"));
     };
-    let sections = header.sections(endian, &file).ok()?;
-    let needed = sections.dynamic(endian, &file).ok().flatten().and_then(|(entries, link)| {
-        let strings = sections.strings(endian, &file, link).ok()?;
-        let needed = entries.iter().filter(|entry| entry.tag(endian) == DT_NEEDED);
-        let names = needed.filter_map(|entry| entry.string(endian, strings).ok());
-        Some(names.filter(first).map(|name| OsStr::from_bytes(name).to_owned()).collect())
-    });
-    Some(Reach::After(needed.unwrap_or_default()))
+    if let Some(name) = missing(Path::new(OsStr::from_bytes(interpreter)), library) {
+        return Some(Reach::Nothing(format!(
+            "its C library lacks {name}, which the library calls"
+        )));
+    }
+    let mut needed = needed(&file).unwrap_or_default();
+    needed.retain(|name| is_sanitizer(name.as_bytes()));
+    Some(Reach::After(needed))
+}
+
+/// The libraries that a file names.
+fn needed(file: &ReadCache<fs::File>) -> Option<Vec<OsString>> {
+    let header = FileHeader64::<Endianness>::parse(file).ok()?;
+    let endian = header.endian().ok()?;
+    let sections = header.sections(endian, file).ok()?;
+    let Some((entries, link)) = sections.dynamic(endian, file).ok()? else {
+        return Some(Vec::new());
+    };
+    let strings = sections.strings(endian, file, link).ok()?;
+    let needed = entries.iter().filter(|entry| entry.tag(endian) == DT_NEEDED);
+    let names = needed.filter_map(|entry| entry.string(endian, strings).ok());
+    Some(names.map(|name| OsStr::from_bytes(name).to_owned()).collect())
+}
+
+/// What the library asks of the C library and does not find in the one that comes with that interpreter: in
+/// `libc.so.6` beside glibc's, in musl's itself.
+fn missing(interpreter: &Path, library: &Path) -> Option<String> {
+    let interpreter = fs::canonicalize(interpreter).ok()?;
+    let symbols = |file: &Path| {
+        let file = ReadCache::new(programs::regular(file).ok()?);
+        let parsed = ElfFile64::<Endianness, _>::parse(&file).ok()?;
+        let names = |wanted: fn(&ElfSymbol64<'_, '_, Endianness, _>) -> bool| -> Vec<String> {
+            let symbols = parsed.dynamic_symbols().filter(wanted);
+            symbols.filter_map(|symbol| Some(symbol.name().ok()?.to_owned())).collect()
+        };
+        let alone = needed(&file)?.is_empty();
+        let asked =
+            names(|symbol| symbol.is_undefined() && symbol.is_global() && !symbol.is_weak());
+        Some((names(|symbol| !symbol.is_undefined()), if alone { asked } else { Vec::new() }))
+    };
+    let places = [interpreter.with_file_name("libc.so.6"), interpreter];
+    let mut found = places.iter().filter_map(|place| Some(symbols(place)?.0));
+    let defined = found.find(|names| names.iter().any(|name| name == "getenv"))?;
+    symbols(library)?.1.into_iter().find(|name| !defined.contains(name))
+}
+
+/// Whether a library insists on being the first: those of gcc and of clang.
+fn is_sanitizer(name: &[u8]) -> bool {
+    let name = name.strip_prefix(b"libclang_rt.").or_else(|| name.strip_prefix(b"lib"));
+    let names = [b"asan".as_slice(), b"tsan", b"msan", b"hwasan"];
+    let rest = name.and_then(|name| names.iter().find_map(|of| name.strip_prefix(*of)));
+    rest.is_some_and(|rest| rest.starts_with(b".") || rest.starts_with(b"-"))
 }
 
 /// The library, after what has to come first and before what was to be preloaded anyway.
@@ -107,12 +152,8 @@ pub fn preload(library: &Path, first: &[OsString], others: Option<OsString>) -> 
         .map(|name| OsStr::from_bytes(name).to_owned())
         .collect();
     // A sanitizer that somebody preloads is the first for a reason.
-    let leads = |name: &&OsString| {
-        let file = Path::new(name).file_name().unwrap_or_default().as_bytes();
-        [b"libasan.so".as_slice(), b"libtsan.so", b"libhwasan.so"]
-            .iter()
-            .any(|of| file.starts_with(of))
-    };
+    let leads =
+        |name: &&OsString| is_sanitizer(Path::new(name).file_name().unwrap_or_default().as_bytes());
     let (before, after): (Vec<_>, Vec<_>) = others.iter().partition(leads);
     let before = if before.is_empty() { first.iter().collect() } else { before };
     let own = library.as_os_str().to_owned();
@@ -136,22 +177,22 @@ mod tests {
         let [one, other, pipe] = ["one", "other", "pipe"].map(|name| directory.path().join(name));
         fs::write(&one, format!("#!{}\n", other.display())).expect("written");
         fs::write(&other, format!("#!{}\n", one.display())).expect("written");
-        let left = Reach::After(Vec::new());
-        assert_eq!(of(&one), left);
+        let (left, none) = (Reach::After(Vec::new()), Path::new(""));
+        assert_eq!(of(&one, none), left);
         let name = std::ffi::CString::new(pipe.as_os_str().as_bytes()).expect("no NUL");
         // SAFETY: the path ends in NUL.
         assert_eq!(unsafe { libc::mkfifo(name.as_ptr(), 0o600) }, 0);
         for endless in [pipe.as_path(), Path::new("/dev/zero")] {
-            assert_eq!(of(endless), left);
+            assert_eq!(of(endless, none), left);
             fs::write(&one, format!("#!{}\n", endless.display())).expect("written");
-            assert_eq!(of(&one), left);
+            assert_eq!(of(&one, none), left);
         }
         for text in ["\x7FELF\x02\x01 and no more", "text", ""] {
             fs::write(&one, text).expect("written");
-            assert_eq!(of(&one), left);
+            assert_eq!(of(&one, none), left);
         }
         fs::write(&one, "\x7FELF\x01\x01 of 32 bits").expect("written");
-        assert!(matches!(of(&one), Reach::Not(_)));
+        assert!(matches!(of(&one, none), Reach::Nothing(_)));
     }
 
     /// The kernel's rule, and not the bits of the file that is named.
@@ -159,12 +200,13 @@ mod tests {
     fn what_has_more_privilege_than_its_caller_is_told_by_what_would_change() {
         let directory = tempfile::tempdir().expect("a directory");
         let [program, script] = ["program", "script"].map(|name| directory.path().join(name));
+        let none = Path::new("");
         fs::copy("/bin/sh", &program).expect("copied");
         fs::write(&script, "#!/bin/sh\n").expect("written");
         for file in [&program, &script] {
             // Its owner is who runs it: nothing changes.
             fs::set_permissions(file, fs::Permissions::from_mode(0o6755)).expect("its owner may");
-            assert_eq!(of(file), Reach::After(Vec::new()), "{}", file.display());
+            assert_eq!(of(file, none), Reach::After(Vec::new()), "{}", file.display());
         }
         // Somebody else's, where this test may make it so.
         let (mine, other) = (rustix::process::getuid(), rustix::process::Uid::from_raw(65534));
@@ -172,10 +214,10 @@ mod tests {
             fs::set_permissions(&program, fs::Permissions::from_mode(0o4755)).expect("root may");
             let nosuid = rustix::fs::statvfs(&program).expect("a file system").f_flag;
             let changes = !nosuid.contains(StatVfsMountFlags::NOSUID);
-            assert_eq!(matches!(of(&program), Reach::Not(_)), changes);
+            assert_eq!(matches!(of(&program, none), Reach::Itself(_)), changes);
             fs::write(&script, format!("#!{}\n", program.display())).expect("written");
             assert_eq!(
-                matches!(of(&script), Reach::Not(_)),
+                matches!(of(&script, none), Reach::Itself(_)),
                 changes,
                 "its interpreter's bits count"
             );
@@ -193,5 +235,9 @@ mod tests {
         assert_eq!(all(none, "/x/libasan.so.8:/a.so"), "/x/libasan.so.8:/l.so:/a.so");
         assert_eq!(all(&["libtsan.so.2".into()], "/a.so"), "libtsan.so.2:/l.so:/a.so");
         assert_eq!(all(&["libasan.so.8".into()], "/x/libasan.so.8"), "/x/libasan.so.8:/l.so");
+        for of_clang in ["asan-x86_64", "hwasan", "msan-aarch64", "tsan"] {
+            let name = format!("/x/libclang_rt.{of_clang}.so");
+            assert_eq!(all(none, &format!("/a.so:{name}")), *format!("{name}:/l.so:/a.so"));
+        }
     }
 }

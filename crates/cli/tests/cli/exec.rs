@@ -147,6 +147,10 @@ fn statistics_leave_no_file_and_change_no_status() {
     };
     // SAFETY: a system call alone, which a forked child may make.
     said(unsafe { limited.pre_exec(limit) }).with(3);
+    let mut left = asked_beside("exec --stats -- sh -c");
+    left.arg("(while [ -e /proc/$PPID/fd/0 ]; do sleep 0.01; done; ls / >/dev/null) & exit 3");
+    let told = said(left.env("TMPDIR", &temporary)).with(3);
+    assert!(!told.err.contains("CACHEWISE_STATS"), "by a process that is left: {told:?}");
     assert_eq!(folder.names(), [""; 0]);
 }
 
@@ -155,11 +159,50 @@ fn statistics_leave_no_file_and_change_no_status() {
 fn what_is_wrong_with_the_profile_is_said_once_for_all_processes() {
     let folder = Folder::new();
     let profile = folder.write("damaged.profile", "cachewise-profile 1\n");
-    let mut exec = asked_beside("exec -- sh -c");
-    exec.arg("/bin/true; /bin/true; /bin/ls >/dev/null").env("CACHEWISE_PROFILE", profile);
-    let told = said(&mut exec).with(0);
-    assert_eq!(told.err.matches("profile ignored").count(), 1, "{told:?}");
-    assert_eq!(told.err.lines().count(), 1, "{told:?}");
+    for words in ["exec -- sh -c", "exec --stats -- sh -c"] {
+        let mut exec = asked_beside(words);
+        exec.arg("/bin/true; /bin/true; /bin/ls >/dev/null").env("CACHEWISE_PROFILE", &profile);
+        let told = said(&mut exec).with(0);
+        assert_eq!(told.err.matches("profile ignored").count(), 1, "{told:?}");
+        assert!(words.contains("--stats") || told.err.lines().count() == 1, "{told:?}");
+    }
+}
+
+/// One that brings its own, as an AppImage does: here glibc's dynamic linker beside a `libc.so.6` of few functions.
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn a_program_whose_c_library_has_too_little_runs_without_the_library() {
+    let folder = Folder::new();
+    let linker = folder.path("ld.so");
+    std::fs::copy("/lib64/ld-linux-x86-64.so.2", &linker).expect("glibc's");
+    let source = folder.write(
+        "p.c",
+        "#include <stdio.h>\n#include <stdlib.h>\n\
+        int main(void) { puts(getenv(\"LD_PRELOAD\") ? \"with\" : \"without\"); return 4; }\n",
+    );
+    let program = folder.path("program");
+    let linked = format!("-Wl,--dynamic-linker={linker}");
+    said(Command::new("cc").args([&*linked, "-o", &program, &source])).with(0);
+    let little =
+        "__errno_location abort dl_iterate_phdr environ getenv madvise mmap munmap strlen syscall";
+    for (names, with, lines) in
+        [(little.to_owned() + " getauxval", "with\n", 0), (little.to_owned(), "without\n", 1)]
+    {
+        let text: String = names.split(' ').map(|name| format!("int {name};\n")).collect();
+        let source = folder.write("libc.c", text);
+        let libc = folder.path("libc.so.6");
+        let mut cc = Command::new("cc");
+        said(cc.args(["-w", "-fno-builtin", "-shared", "-nostdlib", "-o", &libc, &source])).with(0);
+        for words in ["exec", "exec --stats"] {
+            let told = said(&mut asked_beside(&format!("{words} -- {program}"))).with(4);
+            assert_eq!(told.out, with, "{told:?}");
+            assert_eq!(
+                told.err.matches("its C library lacks getauxval,").count(),
+                lines,
+                "{told:?}"
+            );
+        }
+    }
 }
 
 #[test]
