@@ -2,7 +2,12 @@
 //! what it promises. What each step does is in the scripts there, which people run too.
 
 use crate::command::{self, Lacking, remove_folder, root, run};
-use anyhow::{Result, ensure};
+use anyhow::{Context as _, Result, ensure};
+use cachewise_measure::record::groups;
+use cachewise_measure::stats::median;
+use cachewise_measure::{
+    CellKey, Clock, Figure, Header, Machine, NoiseSnapshot, PairedRatio, Row, Writer, warnings,
+};
 use fs_err as fs;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -105,6 +110,110 @@ fn command_for_guests(build: &Path) -> Result<PathBuf> {
     Ok(folder.join(TARGET).join("release/cachewise"))
 }
 
+/// What `/proc/zeroed_bench` says under User Mode Linux, as a record.
+#[derive(Debug, clap::Args)]
+pub(crate) struct ZeroedBench {
+    /// Where `linux/build DIRECTORY um` built the kernel
+    directory: PathBuf,
+    /// Boots, each a round of the record
+    #[arg(long, default_value_t = 6)]
+    launches: u32,
+    /// The record
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+}
+
+const ZEROED_BENCH: &str = "zeroed-bench";
+/// The candidate that the others are compared with: nothing is zeroed ahead.
+const OFF: &str = "off";
+
+/// Boots so often and writes what the kernel's allocator takes for a zeroed block.
+pub(crate) fn zeroed_bench(args: &ZeroedBench) -> Result<()> {
+    let tool = concat!("xtask ", env!("CARGO_PKG_VERSION"));
+    let mut header = Header::now(tool, Machine::describe(), Clock::of_process().facts(), 0);
+    let noise = NoiseSnapshot::take();
+    let mut launches = Vec::new();
+    for _ in 0..args.launches {
+        run(Command::new(linux().join("boot")).arg(&args.directory).args(["um", "bench"]))?;
+        launches.extend(timed(&fs::read_to_string(args.directory.join("boot-um.log"))?)?);
+    }
+    header.settings.insert("launches".to_owned(), args.launches.into());
+    header.warnings = warnings(&noise, &NoiseSnapshot::take(), &header.machine);
+    header.figures =
+        vec![Figure::curve("Time for a zeroed block", "size", "total_ns").by(&["state"])];
+    let mut record = Writer::create(&args.output)?;
+    record.header(&header)?;
+    compared(joined(&launches, <[f64]>::to_vec)).iter().try_for_each(|row| record.row(row))?;
+    record.finish(false)?;
+    Ok(())
+}
+
+/// The rows of one boot: the middle one of its readings of the file.
+fn timed(log: &str) -> Result<Vec<Row>> {
+    let mut rows = Vec::new();
+    for line in log.lines() {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let [
+            "guest:",
+            when,
+            "order",
+            order,
+            pass,
+            blocks,
+            "blocks",
+            alone,
+            "ns",
+            "to",
+            "allocate",
+            whole,
+            ..,
+        ] = words[..]
+        else {
+            continue;
+        };
+        let read = || -> Option<Row> {
+            let [alone, whole] = [alone.parse::<f64>().ok()?, whole.parse().ok()?];
+            let cell = CellKey {
+                reader: Some(1.0),
+                ..CellKey::new("zero-pages", 4096 << order.parse::<u32>().ok()?, pass)
+            };
+            let mut row = Row::new(ZEROED_BENCH, cell, when, OFF, vec![alone]);
+            row.reader_ns = vec![whole - alone];
+            row.calls = blocks.parse().ok()?;
+            Some(row)
+        };
+        rows.push(read().with_context(|| format!("not a line of /proc/zeroed_bench: {line}"))?);
+    }
+    ensure!(!rows.is_empty(), "the guest printed no line of /proc/zeroed_bench");
+    Ok(joined(&rows, |times| vec![median(times)]))
+}
+
+/// One row for each candidate in each cell, from all times of such rows.
+fn joined(rows: &[Row], times: fn(&[f64]) -> Vec<f64>) -> Vec<Row> {
+    let one = |rows: Vec<&Row>| {
+        let all = |part: fn(&Row) -> &Vec<f64>| {
+            times(&rows.iter().flat_map(|row| part(row).clone()).collect::<Vec<f64>>())
+        };
+        let (operation_ns, reader_ns) = (all(|row| &row.operation_ns), all(|row| &row.reader_ns));
+        Row { operation_ns, reader_ns, ..rows[0].clone() }
+    };
+    let key = |row: &Row| (row.cell.clone(), row.candidate.clone());
+    groups(rows, key).into_iter().map(|(_, rows)| one(rows)).collect()
+}
+
+/// Each over the kernel that zeroes nothing ahead.
+fn compared(mut rows: Vec<Row>) -> Vec<Row> {
+    let known = rows.clone();
+    for row in &mut rows {
+        let is_base = |other: &&Row| other.cell == row.cell && other.candidate == row.reference;
+        let Some(base) = known.iter().find(is_base) else { continue };
+        row.ratio = Some(PairedRatio::exact(&row.operation_ns, &base.operation_ns));
+        row.total_ratio = Some(PairedRatio::exact(&row.total_ns(), &base.total_ns()));
+        row.verdict = row.said();
+    }
+    rows
+}
+
 fn linux() -> PathBuf {
     root().join("linux")
 }
@@ -156,6 +265,33 @@ mod tests {
         let begun =
             [Duration::ZERO, most, most + second, 2 * BOOT_LIMIT].map(has_room_for_the_rest);
         assert_eq!(begun, [true, true, false, false]);
+    }
+
+    #[test]
+    fn a_boot_is_a_round_and_its_middle_reading_counts() {
+        let boot = |off: [u32; 3]| {
+            let line = |when, time| {
+                format!(
+                    "guest: {when} order  9 first  28 blocks {time} ns to allocate {} ns with reading\r\n",
+                    time + 5
+                )
+            };
+            let off = off.map(|time| line(OFF, time)).concat();
+            timed(&format!("booting\n{off}{}guest: ok\n", line("hitting", 10))).unwrap()
+        };
+        let launches = [boot([100, 900, 200]), boot([400, 300, 100])].concat();
+        let rows = compared(joined(&launches, <[f64]>::to_vec));
+        assert_eq!(rows.len(), 2);
+        assert_eq!((rows[0].cell.size, rows[0].calls), (2 << 20, 28));
+        assert_eq!(
+            (rows[0].operation_ns.as_slice(), rows[0].reader_ns.as_slice()),
+            (&[200.0, 300.0][..], &[5.0; 2][..])
+        );
+        assert_eq!(rows[1].ratio.map(|ratio| ratio.rounds), Some(2));
+        assert!(
+            timed("guest: ok\n").is_err()
+                && timed("guest: off order 9 first x blocks 1 ns to allocate 2 ns").is_err()
+        );
     }
 
     #[test]

@@ -114,6 +114,8 @@ enum Chore {
         #[arg(long)]
         required: bool,
     },
+    /// What the kernel of `linux/` takes for a zeroed block, at this CPU's speed (User Mode Linux), as a record.
+    ZeroedBench(linux::ZeroedBench),
     /// Test the AVX-512 kernels and entries on an emulated CPU (Bochs); minutes.
     EmulateAvx512(emulate::Options),
 }
@@ -140,6 +142,7 @@ fn main() -> Result<()> {
         Chore::EmulateArch { architecture, effort, required } => {
             emulate_arch::chore(architecture.as_deref(), &effort, required)
         }
+        Chore::ZeroedBench(args) => linux::zeroed_bench(&args),
         Chore::EmulateAvx512(args) => Lacking::allowed(emulate::run(&args), !args.required),
     }
 }

@@ -39,6 +39,10 @@ fn hot(cell: &CellKey, lines: f64) -> bool {
     cell.state == HOT_PAGES && cell.axis(LINES) == Some(lines)
 }
 
+fn kernel_huge(cell: &CellKey) -> bool {
+    cell.size == 2 << 20
+}
+
 fn large_batch(cell: &CellKey) -> bool {
     cell.state == ENGINE && cell.size == 32 << 20
 }
@@ -53,12 +57,21 @@ const IN_ONE_POOL: &[(&str, &str)] = &[(PREZEROED, HOT_ZERO)];
 const DRAINED: &[(&str, &str)] = &[(DRAINING, HOT_ZERO)];
 const LIBC_AND_NT: &[(&str, &str)] =
     &[("libc", "libc"), ("zero.avx512.nt|zero.avx.nt", "zero.avx512.nt|zero.avx.nt")];
+const ZEROED_BLOCK: &[(&str, &str)] = &[("hitting", "off")];
 const READY: &[(&str, &str)] = &[(READY_FAULT, KERNEL_FAULT)];
 
 pub(super) const CLAIMS: &[Claim] = &[
     Claim::new(("003.14", "The result is a significant increase of the page fault performance", "2 MiB: ready shared over anonymous"), "page-fault", huge, &[(SHARED_READY, ANONYMOUS)])
         .expects(Expect::AtMost(0.5), "0.23")
     .short("a 2 MiB fault that finds its page zero (shared), over one that zeroes it (anonymous)"),
+    Claim::new(("003.14", "", "in the allocator of `linux/`'s kernel: a 2 MiB block zeroed ahead over one zeroed at hand-out"), "zeroed-bench", kernel_huge, ZEROED_BLOCK)
+        .expects(Expect::AtMost(0.5), "0.23")
+    .short("a kernel's 2 MiB block zeroed ahead, over one zeroed at hand-out"),
+    Claim::new(("003.14", "", "the same, all lines read"), "zeroed-bench", kernel_huge, ZEROED_BLOCK)
+        .whole()
+        .expects(Expect::AtMost(0.5), "0.23"),
+    Claim::new(("003.14", "", "the same kernel without zeroed blocks left, over never zeroing ahead; 4 KiB to 2 MiB"), "zeroed-bench", |cell| cell.state != "hot", &[("missing", "off")])
+        .expects(Expect::AtMost(1.05), "1"),
     Claim::new(("003.18", "The most expensive operation in the page fault handler", "a 2 MiB fault that finds its page zero, over one that zeroes it: shared memory"), "page-fault", huge, &[(SHARED_READY, SHARED_FRESH)])
         .expects(Expect::AtMost(0.5), "< 0.5"),
     Claim::new(("003.18", "", "a 4 KiB fault that finds its page zero, over an anonymous one that zeroes; one line"), "page-fault", sparse, READY)
@@ -103,6 +116,10 @@ pub(super) const CLAIMS: &[Claim] = &[
         .expects(Expect::AtLeast(1.0), "> 1")
         .short("touching all of a page zeroed long ago, over zeroing one that was just used and touching it"),
     Claim::new(("003.17", "", "the same, one line touched"), "page-fault", |cell| hot(cell, 1.0), &[(COLD_PREZEROED, HOT_ZEROED)])
+        .expects(Expect::AtLeast(1.0), "> 1"),
+    Claim::new(("003.17", "", "in the kernel's allocator, all lines read: a 4 KiB page zeroed ahead over one that was just used"), "zeroed-bench", |cell| cell.size == 4096 && cell.state == "first", ZEROED_BLOCK)
+        .against(|cell| cell.state == "hot")
+        .whole()
         .expects(Expect::AtLeast(1.0), "> 1"),
     Claim::new(("003.6", "until all pages of order /proc/sys/vm/scrub_stop and higher are zeroed", "a program's time, stop 4 over stop 0"), "page-fault", |cell| cell.state == SCRUB_SETTINGS, &[("start 9, stop 4", "start 9")]),
     Claim::new(("003.6", "", "pages found zeroed with stop 4"), "page-fault", |cell| cell.state == SCRUB_SETTINGS, &[("start 9, stop 4", "start 9")]).figure(HIT_SHARE),
