@@ -106,6 +106,15 @@ class Pinned(Memory):
                 # The device is lost, and with it what it knew.
                 pass
 
+    def torch(self, dtype: Any = None) -> Any:
+        """All of it as a PyTorch tensor of one dimension, of bytes unless a type is named; it makes PyTorch's CUDA ready,
+        without which ``is_pinned()`` is false for all memory."""
+        import torch
+
+        if torch.cuda.is_available():
+            torch.cuda.init()
+        return super().torch(dtype)
+
     def close(self) -> None:
         """Unregisters and unmaps it. `BufferError` while arrays of it are left."""
         driver = self._by

@@ -18,7 +18,7 @@ if grep -q 'no GPU: ' "$folder/doctor.json"; then
 fi
 { nvidia-smi; lscpu; uname -r; grep . /sys/kernel/mm/transparent_hugepage/*enabled; } >"$folder/host.txt" 2>&1
 record=$folder/$(date +%F)-zeroing-engines-$cpu.jsonl
-timeout 150 "$program" run zeroing-engines --json "$record" >"$folder/zeroing-engines.txt" 2>&1
+timeout 200 "$program" run zeroing-engines --quick --launches 6 --json "$record" >"$folder/zeroing-engines.txt" 2>&1
 status=$?
 if [ -z "$python" ]; then
     echo "left out pinned memory: no PYTHON with the package" >&2

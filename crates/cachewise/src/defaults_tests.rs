@@ -6,6 +6,7 @@ use crate::cpu::Signature;
 use crate::profile::Choice;
 use crate::shipped::SHIPPED;
 use std::collections::BTreeMap;
+use std::io::Read;
 use std::path::Path;
 use std::string::String;
 use std::vec::Vec;
@@ -111,12 +112,12 @@ fn neither_a_default_nor_a_shipped_profile_loses_to_libc_in_any_table_of_costs()
     for entry in fs::read_dir(records).expect("the records") {
         let path = entry.expect("a record").path();
         let file = String::from(path.file_name().and_then(|name| name.to_str()).unwrap_or(""));
-        if !file.contains("-costs-") || !file.ends_with(".csv") {
+        if !file.contains("-costs-") || !file.ends_with(".csv.gz") {
             continue;
         }
         tables += 1;
         let identity = identity(&file);
-        let cells = cells(&fs::read_to_string(&path).expect("a table"));
+        let cells = cells(&unpacked(&path));
         let deciders = [("default", by_default as Decider), ("profile", by_profile)];
         for (who, decide) in deciders {
             let (mut checked, mut product) = (0, 0.0);
@@ -140,6 +141,13 @@ fn neither_a_default_nor_a_shipped_profile_loses_to_libc_in_any_table_of_costs()
         }
     }
     assert!(tables >= 4, "{tables} tables of costs");
+}
+
+fn unpacked(path: &Path) -> String {
+    let mut text = String::new();
+    let packed = fs::File::open(path).expect("a table");
+    flate2::read::GzDecoder::new(packed).read_to_string(&mut text).expect("gzip");
+    text
 }
 
 type Decider = fn(Operation, u64, &Identity) -> &'static str;

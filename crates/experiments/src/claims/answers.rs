@@ -10,8 +10,16 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 /// The CPUs of the records: their names in tables and in file names.
-pub const CPUS: [(&str, &str); 4] =
-    [("Zen 3", "zen3"), ("Cascade Lake", "cascade-lake"), ("Zen 4", "zen4"), ("Zen 5", "zen5")];
+pub const CPUS: [(&str, &str); 5] = [
+    ("Zen 3", "zen3"),
+    ("Cascade Lake", "cascade-lake"),
+    ("Zen 4", "zen4"),
+    ("Zen 5", "zen5"),
+    ("Emerald Rapids", "emerald-rapids"),
+];
+
+/// A column of figures in Markdown.
+const NUMBERS: &str = "---:|";
 
 /// All claims, by document.
 pub fn all() -> impl Iterator<Item = &'static Claim> {
@@ -145,7 +153,7 @@ impl Answers {
     pub fn short(&self) -> String {
         let mut text = String::from("|times of the first over the second|");
         CPUS.iter().for_each(|(name, _)| _ = write!(text, "{name}|"));
-        text.push_str("item|\n|---|---:|---:|---:|---:|---|\n");
+        _ = writeln!(text, "item|\n|---|{}---|", NUMBERS.repeat(CPUS.len()));
         // Document 003 first: what it asks has the largest answer.
         let of = |document: &'static str| {
             self.rows.iter().filter(move |(claim, _)| claim.item.starts_with(document))
@@ -166,7 +174,7 @@ impl Answers {
     pub fn table(&self, document: &str) -> String {
         let mut text = String::from("|item|claim|theirs|");
         CPUS.iter().for_each(|(name, _)| _ = write!(text, "{name}|"));
-        text.push_str("answer|record|\n|---|---|---:|---:|---:|---:|---:|---|---|\n");
+        _ = writeln!(text, "answer|record|\n|---|---|{}---|---|", NUMBERS.repeat(CPUS.len() + 1));
         for row in self.rows.iter().filter(|(claim, _)| claim.item.starts_with(document)) {
             let (claim, answers) = row;
             let quote =

@@ -47,6 +47,10 @@ fn large_batch(cell: &CellKey) -> bool {
     cell.state == ENGINE && cell.size == 32 << 20
 }
 
+fn busy_service(cell: &CellKey) -> bool {
+    cell.state == SERVICE
+}
+
 fn extent(cell: &CellKey, chunk: f64, shuffled: f64) -> bool {
     cell.operation == "zero"
         && cell.axis(CHUNK) == Some(chunk)
@@ -58,6 +62,7 @@ const DRAINED: &[(&str, &str)] = &[(DRAINING, HOT_ZERO)];
 const LIBC_AND_NT: &[(&str, &str)] =
     &[("libc", "libc"), ("zero.avx512.nt|zero.avx.nt", "zero.avx512.nt|zero.avx.nt")];
 const ZEROED_BLOCK: &[(&str, &str)] = &[("hitting", "off")];
+const BY_GPU: &[(&str, &str)] = &[(ENGINE_CUDA, ENGINE_AROUND)];
 const READY: &[(&str, &str)] = &[(READY_FAULT, KERNEL_FAULT)];
 
 pub(super) const CLAIMS: &[Claim] = &[
@@ -127,6 +132,12 @@ pub(super) const CLAIMS: &[Claim] = &[
         .expects(Expect::AtLeast(1.02), "> 1"),
     Claim::new(("003.4", "Implements a driver to shift the zeroing off the cpu into hardware.", "without hardware: CPU, reader and bystander; temporal over non-temporal stores, 32 MiB"), "zeroing-engines", large_batch, &[(ENGINE_THROUGH, ENGINE_AROUND)]).whole(),
     Claim::new(("003.19", "With hardware support there will be minimal impact of zeroing on the performance of the system.", "without hardware: ms that a bystander loses for a GB"), "zeroing-engines", large_batch, &[(ENGINE_AROUND, ENGINE_AROUND)]).figure(BYSTANDER_PER_GB),
+    Claim::new(("003.19", "", "a GPU: CPU time of its engine over stores around the cache, batches of 32 MiB"), "zeroing-engines", large_batch, BY_GPU)
+        .expects(Expect::AtMost(0.05), "minimal"),
+    Claim::new(("003.19", "", "a GPU, all CPUs busy: time a request over zeroing at hand-out; 0.3 and 1 ms of own work"), "zeroing-engines", busy_service, &[(ENGINE_CUDA, SERVICE_HOT)])
+        .short("a request of a service with all CPUs busy: a GPU zeroes, over zeroing at hand-out"),
+    Claim::new(("003.19", "", "the same over memory that nobody zeroes"), "zeroing-engines", busy_service, &[(ENGINE_CUDA, SERVICE_NEVER)])
+        .expects(Expect::AtMost(1.02), "minimal"),
     Claim::new(("003.20", "The scrub daemon is hardly noticable", "a bystander beside it over none"), "page-fault", |cell| cell.state == BYSTANDER_WALK, &[(SCRUB_BASE, "no scrubber")])
         .expects(Expect::AtMost(1.02), "1"),
     Claim::new(("003.20", "", "a bystander, temporal over non-temporal scrubbing"), "page-fault", |cell| cell.state == BYSTANDER_WALK, &[(SCRUB_THROUGH, SCRUB_BASE)]),

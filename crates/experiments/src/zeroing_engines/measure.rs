@@ -68,6 +68,7 @@ pub(super) fn run(setting: &mut Setting) -> Result {
                 sample(&mut arms[at], batch, &clock, bystander.as_ref(), &mut found[at])?;
             }
         }
+        forget_what_nobody_lost(setting, batch, &arms, &mut found)?;
         let rows = rows(setting, batch, &arms, &found);
         setting.out.rows(rows)?;
         setting.out.advance(&bytes_in_words(batch), 1.0);
@@ -107,8 +108,11 @@ fn sample(
 /// Nanoseconds that the bystander loses for a batch which an engine zeroes meanwhile on another CPU.
 fn lost(arm: &mut Arm, batch: usize, clock: &Clock, bystander: &Bystander) -> Result<f64> {
     let walks = || clock.time(|| (0..WALKS).for_each(|_| bystander.walk()));
-    bystander.walk();
-    let alone = walks();
+    let quiet = || {
+        bystander.walk();
+        walks()
+    };
+    let before = quiet();
     let (passes, stop) = (AtomicU64::new(0), AtomicBool::new(false));
     let (beside, ended) = std::thread::scope(|scope| {
         let zeroing = scope.spawn(|| {
@@ -121,20 +125,43 @@ fn lost(arm: &mut Arm, batch: usize, clock: &Clock, bystander: &Bystander) -> Re
         while passes.load(Ordering::Relaxed) == 0 && !zeroing.is_finished() {
             std::thread::yield_now();
         }
-        let (mut beside, before) = (0.0, passes.load(Ordering::Relaxed));
+        let (mut beside, begun) = (0.0, passes.load(Ordering::Relaxed));
         let mut walked = 0.0;
         // As long as it takes to have seen whole passes.
-        while passes.load(Ordering::Relaxed) < before + 2 && !zeroing.is_finished() {
+        while passes.load(Ordering::Relaxed) < begun + 2 && !zeroing.is_finished() {
             beside += walks();
             walked += 1.0;
         }
-        let done = passes.load(Ordering::Relaxed) - before;
+        let done = passes.load(Ordering::Relaxed) - begun;
         stop.store(true, Ordering::Relaxed);
         let ended = zeroing.join().unwrap_or_else(|_| nothing("the thread that zeroes panicked"));
+        // Alone before and after: a clock that rises meanwhile is nobody's gain.
+        let alone = f64::midpoint(before, quiet());
         let batches = done as f64 * (MEMORY.max(batch) / batch) as f64;
         ((beside - walked * alone) / batches.max(1.0), ended)
     });
     ended.map(|()| beside)
+}
+
+/// Takes the bystander out of a batch's whole cost where it was faster beside an engine than alone: then what else
+/// runs decides its clock or its share of the caches, and its loss cannot be told.
+fn forget_what_nobody_lost(
+    setting: &mut Setting,
+    batch: usize,
+    arms: &[Arm],
+    found: &mut [Found],
+) -> Result {
+    let lost = |own: &Found| stats::median(&own.bystander);
+    let least = arms.iter().zip(&*found).min_by(|one, other| lost(one.1).total_cmp(&lost(other.1)));
+    let Some((arm, own)) = least.filter(|(_, own)| lost(own) < 0.0) else { return Ok(()) };
+    setting.out.note(format!(
+        "left out the bystander of batches of {}: it took {:.1} us a batch less beside {} than alone",
+        bytes_in_words(batch),
+        -lost(own) / 1e3,
+        arm.name
+    ))?;
+    found.iter_mut().for_each(|own| own.bystander.clear());
+    Ok(())
 }
 
 fn rows(setting: &Setting, batch: usize, arms: &[Arm], found: &[Found]) -> Vec<Row> {

@@ -12,6 +12,10 @@ pub fn verdicts(rows: &[Row]) -> Vec<String> {
     };
     let mut texts = Vec::new();
     let whole = |row: &&&Row| stats::median(&row.total_ns());
+    let parts = match largest.iter().any(|row| row.bystander_ns.is_empty()) {
+        true => "CPU and reader",
+        false => "CPU, reader and bystander",
+    };
     let least = largest.iter().min_by(|one, other| whole(one).total_cmp(&whole(other)));
     texts.extend(least.map(|least| {
         let batches = bytes(key.size);
@@ -23,11 +27,11 @@ pub fn verdicts(rows: &[Row]) -> Vec<String> {
         match open {
             Some(row) => format!(
                 "In batches of {batches} no engine costs less than {name}; cannot tell it from {} \
-                 (CPU, reader and bystander)",
+                 ({parts})",
                 row.candidate
             ),
             None => {
-                format!("In batches of {batches} {name} costs least (CPU, reader and bystander)")
+                format!("In batches of {batches} {name} costs least ({parts})")
             }
         }
     }));

@@ -110,7 +110,8 @@ pub(super) fn rows(setting: &mut Setting, has_device: bool) -> Result<Vec<Row>> 
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let size = POOL * threads;
     if 4 * size > MemoryBudget::process().limit() {
-        setting.out.note("left out the service: its pools do not fit the memory budget")?;
+        let needed = cachewise_measure::units::bytes(4 * size as u64);
+        setting.out.note(format!("left out the service: its pools need --memory {needed}"))?;
         return Ok(Vec::new());
     }
     let (rounds, mut rows) = (setting.plan(false).rounds, Vec::new());

@@ -38,7 +38,7 @@ pub fn tables(rows: &[Row]) -> Vec<Table> {
     if !engines.is_empty() {
         let mut table = Table::listing("Zeroing by engine and batch", &ENGINES, engines);
         table.remark(
-            "cost: CPU, reader of the last batch and bystander together, over the first engine's",
+            "cost: CPU, reader of the last batch and bystander (where measured), over the first engine's",
         );
         tables.push(table);
     }

@@ -125,8 +125,11 @@ pub fn folder(
 /// Bytes of `2026-11-22`.
 const DATE: usize = 10;
 
-/// The text of a file.
-fn unpacked(path: &Path) -> Result<String, RecordError> {
+/// The text of a file, unpacked where it is compressed by gzip.
+///
+/// # Errors
+/// [`RecordError`] for a file that cannot be read or unpacked.
+pub fn unpacked(path: &Path) -> Result<String, RecordError> {
     let file = path.display().to_string();
     let mut data = bytes(path).map_err(|source| RecordError::Io { file: file.clone(), source })?;
     if data.starts_with(&GZIP) {

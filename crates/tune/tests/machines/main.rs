@@ -30,25 +30,25 @@ use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 use table::Table;
 
-fn table_of(record: &str) -> Table {
-    table::read(&std::fs::read_to_string(at("record").join(record)).expect(record))
+fn table_of(name: &str) -> Table {
+    table::read(&record::unpacked(&at("record").join(name)).expect(name))
 }
 
 /// The tables: one file and one line per CPU.
 fn cascade_lake() -> Table {
-    table_of("2026-11-22-costs-cascade-lake-guest.csv")
+    table_of("2026-11-22-costs-cascade-lake-guest.csv.gz")
 }
 
 fn zen3() -> Table {
-    table_of("2026-11-25-costs-zen3-guest.csv")
+    table_of("2026-11-25-costs-zen3-guest.csv.gz")
 }
 
 fn zen4() -> Table {
-    table_of("2026-11-25-costs-zen4-guest.csv")
+    table_of("2026-11-25-costs-zen4-guest.csv.gz")
 }
 
 fn zen5() -> Table {
-    table_of("2026-11-22-costs-zen5-guest.csv")
+    table_of("2026-11-22-costs-zen5-guest.csv.gz")
 }
 
 /// One tuning that several tests look at.

@@ -23,10 +23,10 @@ use std::path::Path;
 
 /// The CPUs by what their records are called, with profile and table.
 const SHIPPED: [(&str, &str, &str); 4] = [
-    ("zen3", "AuthenticAMD-25-1", "2026-11-25-costs-zen3-guest.csv"),
-    ("zen4", "AuthenticAMD-25-17", "2026-11-25-costs-zen4-guest.csv"),
-    ("zen5", "AuthenticAMD-26-2", "2026-11-22-costs-zen5-guest.csv"),
-    ("cascade-lake", "GenuineIntel-6-85", "2026-11-22-costs-cascade-lake-guest.csv"),
+    ("zen3", "AuthenticAMD-25-1", "2026-11-25-costs-zen3-guest.csv.gz"),
+    ("zen4", "AuthenticAMD-25-17", "2026-11-25-costs-zen4-guest.csv.gz"),
+    ("zen5", "AuthenticAMD-26-2", "2026-11-22-costs-zen5-guest.csv.gz"),
+    ("cascade-lake", "GenuineIntel-6-85", "2026-11-22-costs-cascade-lake-guest.csv.gz"),
 ];
 
 /// Decisions are the table's, whose own noise is in it already.
