@@ -10,6 +10,10 @@ from . import _command, _core
 from ._records import read, records
 
 
+#: Most characters that a cell of a notebook is given: all of them are kept in its file.
+_CELL = 300_000
+
+
 class Picture:
     """Figures as a page for notebooks, and as text for terminals."""
 
@@ -19,7 +23,7 @@ class Picture:
     def _repr_html_(self) -> str:
         # A page of its own inside the notebook's: neither's styles reach the other.
         return (
-            f'<iframe sandbox srcdoc="{html.escape(self._page)}" title="cachewise" '
+            f'<iframe sandbox srcdoc="{html.escape(_summary(self._page))}" title="cachewise" '
             f'style="width: 100%; height: {self._height}px; border: 0"></iframe>'
         )
 
@@ -31,10 +35,28 @@ class Picture:
         Path(path).write_text(self._page, encoding="utf-8")
 
 
+def _summary(page: str) -> str:
+    """What of a page a cell has room for: its beginning, the decisions, and panels of the first figure."""
+    begin, figure, rest = page.partition("<figure")
+    first = figure + rest.partition("</figure>")[0]
+    parts = re.findall(r"<h2>Decisions.*?</table>.*?</div>", page, re.DOTALL)
+    parts.append(first.partition('<section class="panel"')[0])
+    parts += re.findall(r'<section class="panel".*?</section>', first, re.DOTALL)
+    end = "</div></figure><p>The rest is in the whole page: <code>save</code> writes it.</p></body></html>"
+    room = _CELL - len(html.escape(begin + end))
+    text = begin
+    for part in parts:
+        room -= len(html.escape(part))
+        if room < 0:
+            break
+        text += part
+    return text + end
+
+
 class Tuning:
     """The record of a tuning, one just made or one of before: ``cachewise.Tuning("tune.jsonl.gz")``.
 
-    A notebook shows the page that ``cachewise report`` makes of it.
+    A notebook shows the beginning of the page that ``cachewise report`` makes of it; ``page().save(FILE)`` writes all.
 
     Attributes
     ----------

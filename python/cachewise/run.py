@@ -43,6 +43,7 @@ def main() -> int:
             _run_file(program[0])
     finally:
         if options.stats:
+            print("cachewise: the pool of the first process; workers have their own", file=sys.stderr)
             for name, value in (cachewise.numpy.stats() or {}).items():
                 print(f"cachewise: {name} {value}", file=sys.stderr)
     return 0

@@ -132,12 +132,15 @@ def test_a_truncated_or_foreign_file_is_refused_by_name(tmp_path):
 
 
 class TestTuning:
-    def test_a_notebook_shows_the_page(self):
+    def test_a_notebook_shows_a_small_page_and_keeps_the_whole(self, tmp_path):
         tuning = cachewise.Tuning(TUNING)
         assert tuning.verdicts[0] in repr(tuning)
         assert tuning.decisions and {"operation", "reuse", "from", "kernel"} <= set(tuning.decisions[0])
         shown = tuning._repr_html_()
         assert shown.startswith("<iframe sandbox srcdoc=") and "&lt;svg" in shown and "</body>" not in shown
+        assert len(shown) < 310_000 and "Decisions" in shown and shown.count("&lt;svg") >= 1
+        tuning.page().save(tmp_path / "page.html")
+        assert len((tmp_path / "page.html").read_text()) > len(shown)
         assert len(tuning.records(form="rows")) > 100
 
     def test_plot_is_the_figures_alone(self, tmp_path):

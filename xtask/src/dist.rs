@@ -109,7 +109,6 @@ impl Tools {
             install::placed(&Install { prefix, libdir, destdir, uninstall: false }, &release)?;
             let all = binaries(&tree)?;
             ensure!(all.len() == 5, "{}: found {} programs", tree.display(), all.len());
-            run_command(command("strip --strip-unneeded").args(&all))?;
             all.iter().try_for_each(|file| needs_an_old_libc_alone(file))?;
         }
         let version = env!("CARGO_PKG_VERSION");

@@ -126,7 +126,7 @@ pub(crate) fn placed(args: &Install, release: &Path) -> Result<()> {
         ("libcachewise_pool_c.so", "libcachewise_pool.so"),
     ] {
         let real = format!("{stem}.{version}");
-        place(&release.join(built), &libraries.join(&real), 0o755)?;
+        place_stripped(&release.join(built), &libraries.join(&real))?;
         for name in [&format!("{stem}.{major}"), stem] {
             put(&libraries.join(name), |new| symlink(&real, new))?;
         }
@@ -152,7 +152,7 @@ pub(crate) fn placed(args: &Install, release: &Path) -> Result<()> {
         put(&units.join(unit), |new| fs::write(new, &text))?;
     }
     let program = release.join("cachewise");
-    place(&program, &programs.join("cachewise"), 0o755)?;
+    place_stripped(&program, &programs.join("cachewise"))?;
     let pages = release.join("man");
     command::run(Command::new(&program).args(["man", "--to"]).arg(&pages))?;
     for page in files_in(&pages, "", "")? {
@@ -267,6 +267,20 @@ fn place(from: &Path, to: &Path, mode: u32) -> Result<()> {
     put(to, |new| {
         fs::copy(from, new)?;
         fs::set_permissions(new, std::fs::Permissions::from_mode(mode))
+    })
+}
+
+/// Copies a program or library to where it is installed, without what only a debugger reads where `strip` is there.
+fn place_stripped(from: &Path, to: &Path) -> Result<()> {
+    put(to, |new| {
+        fs::copy(from, new)?;
+        fs::set_permissions(new, std::fs::Permissions::from_mode(0o755))?;
+        match command("strip --strip-unneeded").arg(new).output() {
+            Ok(output) if output.status.success() => Ok(()),
+            Ok(output) => Err(std::io::Error::other(text(&output.stderr).trim().to_owned())),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+            Err(error) => Err(error),
+        }
     })
 }
 

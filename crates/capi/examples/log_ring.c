@@ -1,9 +1,9 @@
 /*
  * A log writer: records are appended to a ring of buffers, and a full buffer goes to a file.
  *
- * Shows where a hint pays. A record was just made and is small: no hint. A full buffer is copied to
- * the place it is written from, which this CPU never reads again: CW_REUSE_NEVER keeps the cache
- * for the records.
+ * Shows where a hint is given; what it does at that size on this machine, the first lines print. A
+ * record was just made and is small: no hint. A full buffer is copied to the place it is written
+ * from, which this CPU never reads again: CW_REUSE_NEVER keeps the cache for the records.
  *
  *     cc log_ring.c $(pkg-config --cflags --libs cachewise) -o log_ring
  */

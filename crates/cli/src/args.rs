@@ -95,7 +95,7 @@ pub struct Tune {
     /// Seed of every random choice [default: drawn, and recorded]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub seed: Option<u64>,
-    /// Most memory to use at once; never more than a quarter of RAM [default: 1 GiB]
+    /// Most memory to use at once; never more than a quarter of RAM [default: 4 GiB, at most half of what is free]
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes, allow_negative_numbers = true)]
     pub memory: Option<usize>,
     /// Write a self-contained page with the decisions, every figure and every row
@@ -241,7 +241,7 @@ pub struct Run {
     /// Seed of every random choice [default: drawn, and recorded]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub seed: Option<u64>,
-    /// Most memory to use at once; never more than a quarter of RAM [default: 1 GiB]
+    /// Most memory to use at once; never more than a quarter of RAM [default: what is needed, 1 GiB at least]
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes, allow_negative_numbers = true)]
     pub memory: Option<usize>,
     /// peers: also compare with this library: NAME=PATH:SYMBOL, or NAME=PATH:SYMBOL@OPERATION

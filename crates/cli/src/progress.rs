@@ -19,6 +19,8 @@ pub struct Bar {
     what: String,
     units: f64,
     done: f64,
+    /// The greatest share that [`Bar::expected`] has shown.
+    shown: f64,
     begun: Instant,
     plain: bool,
     said: Instant,
@@ -60,6 +62,7 @@ impl Bar {
             what: String::new(),
             units: 1.0,
             done: 0.0,
+            shown: 0.0,
             begun: now,
             plain,
             said: now,
@@ -77,10 +80,12 @@ impl Bar {
         self.bar.finish_and_clear();
     }
 
-    /// Shows how far work is that knows how many seconds it is expected to take from now on.
+    /// Shows how far work is that knows how many seconds it is expected to take from now on: a longer
+    /// estimate takes nothing back of what was shown.
     pub fn expected(&mut self, what: &str, spent: f64, left: f64) {
         let share = (spent / (spent + left).max(f64::MIN_POSITIVE)).clamp(0.0, 1.0);
-        self.show(what, share, &format!("{left:.0} s left"), self.what != what);
+        self.shown = self.shown.max(share);
+        self.show(what, self.shown, &format!("{left:.0} s left"), self.what != what);
         what.clone_into(&mut self.what);
     }
 

@@ -117,27 +117,35 @@ pub fn refuse_emulation(machine: &Machine) -> Result<(), LabError> {
 
 impl Bench {
     /// Describes the machine, calibrates clock and latencies; about a second. `memory` bounds what
-    /// may be used at once, a quarter of RAM at most.
+    /// may be used at once: without it what the caches and operations of `largest` bytes need, 1 GiB
+    /// at least. A quarter of RAM is the most.
     ///
     /// # Errors
-    /// When the machine is an emulator, whose timings would mean nothing, or memory is refused.
-    pub fn new(seed: u64, memory: Option<usize>) -> Result<Bench, LabError> {
+    /// When the machine is an emulator, whose timings would mean nothing, or memory is too little.
+    pub fn new(seed: u64, memory: Option<usize>, largest: usize) -> Result<Bench, LabError> {
         let noise = NoiseSnapshot::take();
         let mut machine = Machine::describe();
         refuse_emulation(&machine)?;
         let budget = MemoryBudget::process();
         let quarter = budget.limit();
-        budget.set_limit(memory.unwrap_or(1 << 30).min(quarter));
+        let (dram, llc) = (machine.caches.dram_bytes(), machine.caches.llc.bytes);
+        // Operands of that size take two slots each; in DRAM each may cover it alone.
+        budget.limit_to(memory, largest.saturating_mul(4).max(2 * dram).saturating_add(llc));
         // Two operands share the level; each is rounded up, and bystanders come beside them.
-        let least = machine.caches.dram_bytes() + machine.caches.llc.bytes + (16 << 20);
+        let least = dram + llc + (16 << 20);
         if budget.limit() < least {
-            let found = bytes(budget.limit() as u64);
-            let least = bytes(least as u64);
-            let accepted = format!(
-                "{least} or more here (operands in DRAM cover four times the last-level cache), a \
-                 quarter of RAM at most"
-            );
-            return Err(LabError::unsuited("memory", found, &accepted));
+            let [found, least, quarter] = [budget.limit(), least, quarter].map(|n| bytes(n as u64));
+            let why = "operands in DRAM cover four times the last-level cache";
+            return Err(match memory {
+                Some(_) => LabError::unsuited(
+                    "--memory",
+                    found,
+                    &format!("{least} or more here ({why}), at most a quarter of RAM, {quarter}"),
+                ),
+                None => LabError::Nothing(format!(
+                    "{why}, which takes {least}; a quarter of RAM is {quarter}"
+                )),
+            });
         }
         let clock = Clock::of_process();
         let latencies = Latencies::shared(&clock, &machine.caches)?;

@@ -96,7 +96,7 @@ pub enum LabError {
     Distribution(#[from] cachewise_measure::distributions::Refused),
     /// A size is beyond what the memory budget allows.
     #[error(
-        "size: found {}, accepted 1 B to {} here (two operands, twice each, in {}; --memory raises it up to a quarter of RAM)",
+        "size: found {}, accepted 1 B to {} here (two operands, twice each, in {}; --memory is at most a quarter of RAM)",
         bytes(*found as u64), bytes(*most as u64), bytes(*budget as u64)
     )]
     TooLarge {

@@ -61,6 +61,12 @@ impl MemoryBudget {
         self.0.limit.store(bytes, Ordering::Relaxed);
     }
 
+    /// Sets the limit to what somebody asked for, or else to what is needed, 1 GiB at least; never
+    /// above what it is now.
+    pub fn limit_to(&self, asked: Option<usize>, needed: usize) {
+        self.set_limit(asked.unwrap_or(needed.max(1 << 30)).min(self.limit()));
+    }
+
     /// Bytes reserved now.
     pub fn used(&self) -> usize {
         self.0.used.load(Ordering::Relaxed)
@@ -239,6 +245,15 @@ mod tests {
         assert!(Arena::within(&budget, usize::MAX, PagePolicy::Default, 1).is_err());
         drop(held);
         assert_eq!(budget.left(), 4 << 20);
+        budget.limit_to(None, 2 << 20);
+        assert_eq!(budget.limit(), 4 << 20, "more than there is");
+        let large = MemoryBudget::new(16 << 30);
+        large.limit_to(None, 3 << 30);
+        assert_eq!(large.limit(), 3 << 30, "what is needed");
+        large.limit_to(None, 1 << 20);
+        assert_eq!(large.limit(), 1 << 30, "or the default");
+        large.limit_to(Some(1 << 20), 3 << 30);
+        assert_eq!(large.limit(), 1 << 20, "what was asked for holds");
         budget.set_limit(0);
         assert!(Arena::within(&budget, 1, PagePolicy::Default, 1).is_err());
     }

@@ -9,7 +9,9 @@ use crate::verify::WrongBytes;
 #[non_exhaustive]
 pub enum MeasureError {
     /// An operand is larger than its share of the cache level it should sit in.
-    #[error("{size} bytes do not fit the share of {level}, which is {capacity} bytes")]
+    #[error(
+        "{size} bytes, alignment included, do not fit the share of {level}, which is {capacity} bytes"
+    )]
     DoesNotFit {
         /// The level asked for.
         level: Level,

@@ -88,7 +88,10 @@ fn what_does_not_fit_is_refused() {
     let placed =
         |level, size: usize, share: f64| Slots::placed(level, size, 0, share, &caches(LLC));
     let refused = placed(Level::L1, 20 << 10, 0.5).expect_err("too large").to_string();
-    assert_eq!(refused, "20480 bytes do not fit the share of L1, which is 12288 bytes");
+    assert_eq!(
+        refused,
+        "20480 bytes, alignment included, do not fit the share of L1, which is 12288 bytes"
+    );
     for (size, share) in [(usize::MAX, 0.5), (8, 0.0), (8, f64::NAN)] {
         assert!(placed(Level::L1, size, share).is_err(), "{size} {share}");
     }

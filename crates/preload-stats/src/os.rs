@@ -119,6 +119,22 @@ pub(crate) fn program(into: &mut [u8]) -> &[u8] {
     path.strip_suffix(b" (deleted)").unwrap_or(path)
 }
 
+/// The name that the program was started by, without folders: a link's, where it was one.
+pub(crate) fn started_as() -> &'static [u8] {
+    // SAFETY: always callable; reads the auxiliary vector.
+    let name = unsafe { libc::getauxval(libc::AT_EXECFN) } as *const libc::c_char;
+    if name.is_null() {
+        return &[];
+    }
+    // SAFETY: the kernel's promise (getauxval(3)): a string that ends in NUL and stays.
+    file_name(unsafe { CStr::from_ptr(name) }.to_bytes())
+}
+
+/// What follows the last slash of a path.
+pub(crate) fn file_name(path: &[u8]) -> &[u8] {
+    path.rsplit(|byte| *byte == b'/').next().unwrap_or(path)
+}
+
 /// Opens a file to be written at its end, made where there is none.
 pub(crate) fn open_to_append(path: &CStr) -> Result<c_int, Failed> {
     let flags = libc::O_WRONLY | libc::O_APPEND | libc::O_CREAT | libc::O_CLOEXEC;

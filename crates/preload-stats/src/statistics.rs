@@ -249,8 +249,12 @@ pub(crate) fn finish() {
 /// then the call sites.
 fn describe(counters: &Counters, text: &mut Text<'_>) -> fmt::Result {
     let mut path = [0; 1024];
-    let program = Bytes(os::program(&mut path));
-    writeln!(text, "cachewise: calls of process {} ({program})", os::process_id())?;
+    let (program, name) = (os::program(&mut path), os::started_as());
+    write!(text, "cachewise: calls of process {} ({}", os::process_id(), Bytes(program))?;
+    if !name.is_empty() && name != os::file_name(program) {
+        write!(text, " as {}", Bytes(name))?;
+    }
+    writeln!(text, ")")?;
     writeln!(text, "{:<9} {:>12} {:>14} {:>18} done by", "operation", "size", "calls", "bytes")?;
     for (operation, name) in OPERATIONS {
         let (mut all_calls, mut all_bytes) = (0, 0);

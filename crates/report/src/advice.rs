@@ -100,10 +100,11 @@ pub fn of_setting(rows: &[Row]) -> (Answer, String) {
 pub fn tried(rows: &[Row]) -> Table {
     let mut table = Table::new(
         "libc with the setting against libc without it, warm buffers, fresh processes in turns",
-        &["operation", ">bytes", ">speed", ">95 % interval", "verdict"],
+        &["operation", "set", ">bytes", ">speed", ">95 % interval", "verdict"],
     );
     for row in rows.iter().filter(|row| row.candidate != row.reference) {
-        let mut cells = vec![row.cell.operation.clone(), bytes(row.cell.size)];
+        let who = row.candidate.clone();
+        let mut cells = vec![row.cell.operation.clone(), who, bytes(row.cell.size)];
         cells.extend(match cost::ratio(row) {
             Some(ratio) => [
                 gain(ratio.median),
@@ -115,6 +116,7 @@ pub fn tried(rows: &[Row]) -> Table {
         table.push(cells);
     }
     table.remark("verdict: a difference of up to 3 % does not justify a setting");
+    table.remark("set: one variable, or all of the operation's together (libc+tunables)");
     table
 }
 

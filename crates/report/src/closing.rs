@@ -157,9 +157,13 @@ pub fn gain_of(rows: &[Row], today: &[&str]) -> (Answer, String) {
             let margin = WORTHWHILE * 100.0;
             (Answer::No, format!("{who} is {counts}, nowhere by more than {margin:.0} %"))
         }
-        Some((Row { cell, candidate, .. }, ratio)) => {
+        Some((Row { cell, candidate, total_ratio, .. }, ratio)) => {
             let (most, operation, size) = (gain(ratio), &cell.operation, bytes(cell.size));
-            let most = format!("at most {most} ({operation} of {size}, {candidate})");
+            let beside = match total_ratio {
+                Some(_) => ", what comes after it included",
+                None => "",
+            };
+            let most = format!("at most {most} ({operation} of {size}{beside}, {candidate})");
             (Answer::Yes, format!("{who} is {counts}; {most}"))
         }
         None if 2 * slower >= all => (Answer::No, format!("{who} is {counts}")),

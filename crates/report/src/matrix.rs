@@ -35,7 +35,7 @@ fn table(key: &CellKey, mut rows: Vec<&Row>) -> Table {
     rows.sort_by(|a, b| median(&a.total_ns()).total_cmp(&median(&b.total_ns())));
     let parts = key.reader.is_some() || key.bystander.is_some();
     let in_memory = key.destination == Some(Level::Dram.into());
-    let mut columns = vec!["name", "alias", ">B/s", ">us"];
+    let mut columns = vec!["name", "alias", ">GB/s", ">us"];
     if parts {
         columns.extend([">operation", ">reader", ">bystander", ">sum"]);
     }
@@ -58,14 +58,14 @@ fn table(key: &CellKey, mut rows: Vec<&Row>) -> Table {
 
 fn line(row: &Row, parts: bool, in_memory: bool) -> Vec<String> {
     let operation = median(&row.operation_ns);
-    let rate = row.cell.size as f64 / operation * 1e9;
+    let rate = row.cell.size as f64 / operation;
     let volume = if in_memory { UNCACHED_VOLUME } else { CACHED_VOLUME };
     let kernel = find(&row.candidate);
     let mut cells = vec![
         row.candidate.clone(),
         kernel.map_or(String::new(), |kernel| kernel.aliases.join(" ")),
-        format!("{rate:.0}"),
-        format!("{:.0}", volume / rate * 1e6),
+        significant(rate),
+        format!("{:.0}", volume / rate / 1e3),
     ];
     if parts {
         cells.extend(cost::parts(row));

@@ -130,6 +130,23 @@ impl<'t> Tuned<'t> {
         cells.map(row).collect()
     }
 
+    /// Whether a decision tells more than the operation's others: with a hint it differs from the one without; libc is
+    /// told of an operation that has nothing else.
+    fn is_news(&self, decision: &Decision) -> bool {
+        let of_it =
+            |other: &&Decision| other.operation == decision.operation && other.reuse == "unknown";
+        let mut plain = self.decisions.kernels.iter().filter(of_it);
+        if decision.reuse == "unknown" {
+            return decision.kernel != "libc" || plain.all(|other| other.kernel == "libc");
+        }
+        !plain.any(|other| {
+            let ends = |to| decision.to.is_some_and(|end| end <= to);
+            other.kernel == decision.kernel
+                && other.from <= decision.from
+                && other.to.is_none_or(ends)
+        })
+    }
+
     /// The decisions, and how the library fared against libc where it followed them.
     pub fn table(&self) -> Table {
         let mut table = Table::new(
@@ -137,7 +154,7 @@ impl<'t> Tuned<'t> {
             &["operation", "reuse", ">from", ">to", "kernel", ">cells", ">speed", ">at worst"],
         );
         let mut before = ("", "");
-        for decision in &self.decisions.kernels {
+        for decision in self.decisions.kernels.iter().filter(|one| self.is_news(one)) {
             let here = (decision.operation.as_str(), decision.reuse.as_str());
             let operation = if here.0 == before.0 { "" } else { here.0 };
             let reuse = if here == before { "" } else { here.1 };
@@ -159,7 +176,7 @@ impl<'t> Tuned<'t> {
             "speed: of the operation and a reader after it, the median of the cells; +100 % is twice as fast \
              as libc; each range ends below `to`",
             "cells: sizes and states that were checked with the library following these decisions",
-            "libc: left to libc; `cachewise explain` says why",
+            "what is not listed is left to libc, or with a hint done as without; `cachewise explain` says why",
         ] {
             table.remark(remark);
         }
@@ -496,6 +513,28 @@ mod tests {
         let rows = [&rows[..], &[row("tune", 4096, "cached", "libc", 1.0)]].concat();
         let tuned = Tuned { decisions: &none, rows: &rows, ..tuned };
         insta::assert_snapshot!(tuned.closing());
+    }
+
+    #[test]
+    fn a_hint_is_listed_where_it_changes_something() {
+        let hinted = |reuse: &str, from, to, kernel| Decision {
+            reuse: reuse.to_owned(),
+            ..decision(from, to, kernel)
+        };
+        let kernels = vec![
+            decision(256, Some(4095), "libc"),
+            decision(4096, None, "copy.avx"),
+            hinted("soon", 256, Some(4095), "libc"),
+            hinted("soon", 4096, None, "copy.avx"),
+            hinted("never", 256, Some(4095), "libc"),
+            hinted("never", 4096, Some(65535), "copy.avx"),
+            hinted("never", 65536, None, "copy.avx.nt"),
+        ];
+        let decisions = Decisions { kernels, threads: Vec::new() };
+        let table = tuned(&decisions, &[], "libc").table();
+        let listed = table.rows.iter().map(|row| (row[1].as_str(), row[4].as_str()));
+        let listed: Vec<_> = listed.collect();
+        assert_eq!(listed, [("unknown", "copy.avx"), ("never", "copy.avx.nt")]);
     }
 
     #[test]

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from . import command, files
-from .errors import FleetError
+from .errors import FleetError, counted
 from .merge import INDEX, INDEX_SCHEMA, RESULT
 
 
@@ -57,5 +57,5 @@ def install(directory: Path, to: Path, tool: str) -> list[str]:
         target = to / f"{cpu}.profile"
         files.write_bytes(target, content)
         of = f", of {number} classes" if number > 1 else ""
-        lines.append(f"{target}: {one['hosts']} hosts, {one['kernel']}, {one['libc']}{of}")
+        lines.append(f"{target}: {counted(one['hosts'], 'host')}, {one['kernel']}, {one['libc']}{of}")
     return lines

@@ -16,7 +16,8 @@ use cachewise_experiments::helper::{Helper, Request};
 use cachewise_experiments::recorder::Progress;
 use cachewise_experiments::tunables;
 use cachewise_kernels::Operation;
-use cachewise_measure::record::names::{RECOMMENDED, TUNED_LIBC};
+use cachewise_measure::record::names::{LIBC, RECOMMENDED, TUNED_LIBC};
+use cachewise_measure::stats::geometric_mean;
 use cachewise_measure::{
     CellKey, Clock, Decisions, Header, Libc, Machine, NoiseSnapshot, PairedRatio, Record, Row,
     State, Writer, record,
@@ -172,7 +173,7 @@ fn check_in_force(setting: &str, of: &For<'_>) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The setting where it was shown to pay, alone on stdout so that a shell can take it; what was seen on
+/// What was shown to pay of the setting, alone on stdout so that a shell can take it; what was seen on
 /// stderr, and in a record beside the profile, from which `doctor` answers.
 fn glibc(
     path: Option<&Path>,
@@ -181,61 +182,119 @@ fn glibc(
     of: &For<'_>,
 ) -> anyhow::Result<(u8, Option<String>)> {
     let setting = tunables_of(profile, &of.libc);
-    if setting.is_empty() {
+    let Some(release) = of.libc.release().filter(|_| !setting.is_empty()) else {
         output::tell(
             "cachewise: the profile leaves copies and fills to libc: there is nothing to set",
         );
         return Ok((status::INCONCLUSIVE, None));
-    }
+    };
     check_in_force(&setting, of)?;
     if untried {
         return Ok((status::OK, Some(setting)));
     }
-    let operations = [Operation::Copy, Operation::Fill];
-    let processes = PAIRS * operations.len() * 2;
-    output::tell(&format!(
-        "trying GLIBC_TUNABLES={setting} in {processes} fresh processes, with it and without in \
-         turns; --untried prints it at once"
-    ));
+    output::tell(
+        "trying the profile's thresholds in fresh processes, with them and without in turns; \
+         --untried prints them at once",
+    );
     let machine = Machine::describe();
     let before = NoiseSnapshot::take();
     let mut bar = Bar::new()?;
-    bar.begin("trying the setting", processes as f64);
-    let mut rows = Vec::new();
-    for operation in operations {
-        let tried = trial::in_turns(&mut bar, operation.name(), &mut |which| {
-            child(operation, (which == 1).then_some(setting.as_str()), of.loader)
+    let (mut rows, mut paying, mut paid) = (Vec::new(), Vec::new(), Vec::new());
+    for (operation, variables) in tunables::variables(&profile.decisions, release) {
+        let found = settle(&variables, &mut |who, setting| {
+            let what = format!("trying {who} on {operation}");
+            bar.begin(&what, (2 * PAIRS) as f64);
+            let tried = trial::in_turns(&mut bar, operation.name(), &mut |which| {
+                child(operation, (which == 1).then_some(setting), of.loader)
+            })?;
+            let rows = |[without, with]: trial::Both| {
+                let sizes = TRIED.into_iter().zip(without.into_iter().zip(with));
+                let of_size = sizes.map(|(size, (without, with))| {
+                    let ratio = PairedRatio::in_turns(&with, &without);
+                    let row = |who, times| row(operation, size, who, times);
+                    [row(LIBC, without), row(who, with).with_ratio(ratio)]
+                });
+                of_size.flatten().collect()
+            };
+            Ok(tried.map(rows))
         })?;
-        let Some(times) = tried else { return Ok((status::INTERRUPTED, None)) };
-        let [without, with] = times;
-        for ((size, without), with) in TRIED.into_iter().zip(without).zip(with) {
-            let ratio = PairedRatio::in_turns(&with, &without);
-            rows.push(row(operation, size, "libc", without));
-            rows.push(row(operation, size, TUNED_LIBC, with).with_ratio(ratio));
+        let Some(Settled { pays, seen }) = found else { return Ok((status::INTERRUPTED, None)) };
+        rows.extend(seen);
+        if let Some((setting, seen)) = pays {
+            paying.push(setting);
+            paid.extend(seen);
         }
     }
     bar.clear();
     let warnings = cachewise_measure::warnings(&before, &NoiseSnapshot::take(), &machine);
     output::tell(&advice::tried(&rows).terminal(None));
-    let (answer, because) = advice::of_setting(&rows);
+    let trust = Trust::of(&rows, &warnings, false);
+    // What pays is judged, and kept, without what does not.
+    let (kept, setting) = match paying.is_empty() {
+        true => (rows, setting),
+        false => (paid, paying.join(":")),
+    };
+    let (answer, because) = advice::of_setting(&kept);
     let next = match answer {
         Answer::Yes if path.is_none() => "start programs with this setting",
         Answer::Yes => "start programs with this setting; `cachewise doctor` remembers it",
-        _ => "leave libc as it is: the setting is not printed; `cachewise doctor` says what else",
+        _ => "leave libc as it is; `cachewise doctor` says what else",
     };
-    let trust = Trust::of(&rows, &warnings, false);
     output::tell(&Closing { answer, because, trust, next: next.to_owned() }.to_string());
     // Beside the profile; of a shipped one there is no file. Another glibc's is nothing that `doctor` asks for.
-    let kept = path
+    let done = path
         .filter(|_| of.loader.is_none())
-        .map_or(Ok(()), |path| keep(path, profile, machine, &setting, rows));
-    if let Err(error) = kept {
+        .map_or(Ok(()), |path| keep(path, profile, machine, &setting, kept));
+    if let Err(error) = done {
         output::tell(&format!("note: not kept for `doctor`: {error:#}"));
     }
     if answer != Answer::Yes {
         return Ok((status::INCONCLUSIVE, None));
     }
     Ok((status::OK, Some(setting)))
+}
+
+/// The rows of one trial; `None` where the user stopped it.
+type Tried = anyhow::Result<Option<Vec<Row>>>;
+
+/// What trying one operation's variables has shown.
+struct Settled {
+    /// The setting that pays and its rows, if one does.
+    pays: Option<(String, Vec<Row>)>,
+    /// All rows.
+    seen: Vec<Row>,
+}
+
+/// Tries an operation's variables together and, where that does not pay, each alone. `run` is told how the rows are
+/// named and what to set.
+fn settle(
+    variables: &[String],
+    run: &mut dyn FnMut(&str, &str) -> Tried,
+) -> anyhow::Result<Option<Settled>> {
+    let mut found = Settled { pays: None, seen: Vec::new() };
+    let together = (variables.len() > 1).then(|| (TUNED_LIBC, variables.join(":")));
+    let alone = variables.iter().map(|one| {
+        let name = one.split_once('=').map_or(one.as_str(), |(name, _)| name);
+        (name.rsplit('.').next().unwrap_or(name), one.clone())
+    });
+    let mut least = 1.0;
+    for (who, setting) in together.into_iter().chain(alone) {
+        let Some(rows) = run(who, &setting)? else { return Ok(None) };
+        found.seen.extend_from_slice(&rows);
+        if advice::of_setting(&rows).0 != Answer::Yes {
+            continue;
+        }
+        let ratios: Vec<f64> = rows.iter().filter_map(|row| Some(row.ratio?.median)).collect();
+        let mean = geometric_mean(&ratios);
+        if found.pays.is_none() || mean < least {
+            least = mean;
+            found.pays = Some((setting, rows));
+        }
+        if who == TUNED_LIBC {
+            break;
+        }
+    }
+    Ok(Some(found))
 }
 
 /// Writes `tunables.conf` and systemd's drop-ins below a directory, `/etc` for this system: what pays for every program,
@@ -289,7 +348,7 @@ fn print_setting(setting: &str) -> anyhow::Result<u8> {
 }
 
 fn row(operation: Operation, size: usize, who: &str, times: Vec<f64>) -> Row {
-    Row::new(EXPERIMENT, CellKey::new(operation.name(), size, State::Warm), who, "libc", times)
+    Row::new(EXPERIMENT, CellKey::new(operation.name(), size, State::Warm), who, LIBC, times)
 }
 
 /// Where the trial of a profile's setting is kept.
@@ -352,4 +411,52 @@ fn child(
         library: None,
     };
     helper.ask(&request).context("timing libc in a fresh process")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Rows of a setting with these times over libc's.
+    fn rows(who: &str, ratios: [f64; 2]) -> Vec<Row> {
+        let of = |(size, over): (usize, f64)| {
+            let (median, low, high) = (over, over * 0.99, over * 1.01);
+            let ratio = PairedRatio { median, low, high, rounds: PAIRS };
+            row(Operation::Copy, size, who, vec![1e3 * over; PAIRS]).with_ratio(ratio)
+        };
+        TRIED.into_iter().zip(ratios).map(of).collect()
+    }
+
+    #[test]
+    fn a_variable_pays_alone_where_the_others_lose() {
+        let variables = ["glibc.cpu.a=0x1", "glibc.cpu.b=0x2"].map(str::to_owned);
+        let paying = |[together, a, b]: [[f64; 2]; 3]| {
+            let mut tried = Vec::new();
+            let settled = settle(&variables, &mut |who, setting| {
+                let ratios = if who == TUNED_LIBC {
+                    together
+                } else if who == "a" {
+                    a
+                } else {
+                    b
+                };
+                tried.push(setting.to_owned());
+                Ok(Some(rows(who, ratios)))
+            });
+            let settled = settled.expect("no process was started").expect("nobody stopped it");
+            assert_eq!(settled.seen.len(), 2 * tried.len());
+            (settled.pays.map(|(setting, _)| setting), tried.len())
+        };
+        let (good, better, level, bad) = ([0.8, 1.0], [0.7, 0.9], [1.0, 1.0], [0.5, 1.3]);
+        assert_eq!(paying([good, bad, bad]), (Some(variables.join(":")), 1));
+        assert_eq!(paying([bad, good, bad]), (Some(variables[0].clone()), 3));
+        assert_eq!(paying([bad, good, better]), (Some(variables[1].clone()), 3));
+        assert_eq!(paying([level, level, bad]), (None, 3));
+        // Of one variable there is nothing else to try.
+        let none = settle(&variables[..1], &mut |who, _| Ok(Some(rows(who, bad))));
+        let none = none.expect("no process was started").expect("nobody stopped it");
+        assert!(none.pays.is_none() && none.seen.len() == 2);
+        let stopped = settle(&variables, &mut |_, _| Ok(None));
+        assert!(stopped.expect("no process was started").is_none());
+    }
 }

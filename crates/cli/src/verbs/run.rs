@@ -49,7 +49,8 @@ pub fn run(args: &Run) -> anyhow::Result<u8> {
         (None, Some(many)) => return launches(args, experiment, many, &bar),
         _ => {}
     }
-    let mut bench = Bench::new(args.seed.unwrap_or_else(super::drawn_seed), args.memory)?;
+    let seed = args.seed.unwrap_or_else(super::drawn_seed);
+    let mut bench = Bench::new(seed, args.memory, args.size.iter().copied().max().unwrap_or(0))?;
     // The profile in force decides for the library and, in glibc's terms, for libc.
     let follows = super::profile_in_force().and_then(|path| Profile::read(path).ok());
     let libc = Machine::describe().libc;
@@ -303,7 +304,8 @@ fn next(experiment: &Experiment, is_kept: bool, interrupted: bool) -> String {
                 .to_owned()
         }
         Serves::Pool => {
-            "a pool in the program (docs/page-pool.md), where it takes and gives back large blocks"
+            "a pool in the program (docs/page-pool.md) where its rows are ahead of `calloc`'s and THP's; \
+             `cachewise advise -- PROGRAM` tries what else there is"
                 .to_owned()
         }
         Serves::Tuner if is_kept => {

@@ -75,6 +75,7 @@ pub fn run(args: &Tune) -> anyhow::Result<u8> {
         return Ok(nothing_seen());
     }
     let mut hardware = made?;
+    let started = hardware.header(seed).started;
     bar.borrow().say(&hardware.machine.summary_line());
     for warning in hardware.warnings() {
         bar.borrow().say(&format!("warning: {warning}"));
@@ -100,6 +101,7 @@ pub fn run(args: &Tune) -> anyhow::Result<u8> {
         return Ok(nothing_seen());
     }
     let mut header = hardware.header(seed);
+    header.started = started;
     header.settings = BTreeMap::from([
         ("experiment".to_owned(), "tune".into()),
         ("budget".to_owned(), budget.into()),
@@ -113,7 +115,7 @@ pub fn run(args: &Tune) -> anyhow::Result<u8> {
     let tuning = match outcome {
         Ok(tuning) => tuning,
         Err(error) => {
-            let kept = keep(&record_path, &record, &[]);
+            let kept = keep(&record_path, begun, &record, &[]);
             if !matches!(error, LabError::Interrupted) {
                 return Err(error.into());
             }
@@ -149,7 +151,7 @@ pub fn run(args: &Tune) -> anyhow::Result<u8> {
     let mut text = tuned.table().terminal(output::width());
     text.push_str(&tuned.threads());
     let save = || {
-        let end = keep(&record_path, &record, std::slice::from_ref(&closing.because))?;
+        let end = keep(&record_path, begun, &record, std::slice::from_ref(&closing.because))?;
         let mut profile = profile_of(&tuning, &hardware.machine, &record.header.started, budget);
         profile.record = Some(record_of(&record_path)?);
         // Hints for programs are not measured here, and stay.
@@ -200,9 +202,14 @@ pub fn run(args: &Tune) -> anyhow::Result<u8> {
     Ok(if weaker.is_some() { status::INCONCLUSIVE } else { status::OK })
 }
 
-/// Writes the record; one without verdicts was interrupted.
-fn keep(path: &Path, record: &Record, verdicts: &[String]) -> Result<End, RecordError> {
-    output::write_record(Writer::create(path)?, record, verdicts, verdicts.is_empty())
+/// Writes the record of a tuning that began then; one without verdicts was interrupted.
+fn keep(
+    path: &Path,
+    begun: Instant,
+    record: &Record,
+    verdicts: &[String],
+) -> Result<End, RecordError> {
+    output::write_record(Writer::create(path)?.since(begun), record, verdicts, verdicts.is_empty())
 }
 
 /// The profile that a tuning would replace.

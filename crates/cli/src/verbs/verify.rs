@@ -17,7 +17,8 @@ pub fn experiment(args: &Run, experiment: &Experiment) -> anyhow::Result<u8> {
         return Err(LabError::Usage(refusal).into());
     }
     let operations = if args.op.is_empty() { experiment.operations } else { &args.op };
-    checked(name, args.memory, args.seed, |seed, bar| {
+    let largest = args.size.iter().copied().max().unwrap_or(0);
+    checked(name, (args.memory, largest), args.seed, |seed, bar| {
         let done = verify::kernels(operations, args.kernels.as_deref(), &args.size, seed, bar);
         bar.clear();
         if name == "page-fault" {
@@ -31,18 +32,17 @@ pub fn experiment(args: &Run, experiment: &Experiment) -> anyhow::Result<u8> {
 
 /// `tune --verify-only`.
 pub fn tuning(args: &Tune) -> anyhow::Result<u8> {
-    checked("tune", args.memory, args.seed, |seed, bar| Ok(verify::tuning(seed, bar)?))
+    checked("tune", (args.memory, 0), args.seed, |seed, bar| Ok(verify::tuning(seed, bar)?))
 }
 
 fn checked(
     what: &str,
-    memory: Option<usize>,
+    (memory, largest): (Option<usize>, usize),
     seed: Option<u64>,
     check: impl FnOnce(u64, &mut Bar) -> anyhow::Result<Verified>,
 ) -> anyhow::Result<u8> {
-    let budget = MemoryBudget::process();
-    let quarter = budget.limit();
-    budget.set_limit(memory.unwrap_or(1 << 30).min(quarter));
+    // Two operands, each with a page to spare.
+    MemoryBudget::process().limit_to(memory, largest.saturating_mul(2).saturating_add(1 << 20));
     let mut bar = Bar::new()?;
     let done = check(seed.unwrap_or_else(drawn_seed), &mut bar)?;
     bar.clear();

@@ -26,8 +26,8 @@ fn each_wrong_argument_is_a_line_that_says_what_is_accepted() {
         // Refused by the experiment itself.
         ("run page-clear --size 5000", &["found 5000, accepted whole pages"]),
         // The bound is told.
-        ("run copy-matrix --size 2G", &["found 2 GiB, accepted 1 B to "]),
-        ("run copy-matrix --memory 1M", &["found 1 MiB, accepted "]),
+        ("run copy-matrix --size 1T", &["found 1 TiB, accepted 1 B to "]),
+        ("run copy-matrix --memory 1M", &["--memory: found 1 MiB, accepted "]),
         ("tune --quick --budget 1s", &["--quick", "cannot be used with", "--budget"]),
         ("tune --from r.jsonl --quick", &["cannot be used with"]),
         ("run copy-matrix --verify-only --json -", &["cannot be used with"]),

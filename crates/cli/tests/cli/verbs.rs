@@ -138,7 +138,7 @@ fn an_experiment_prints_seed_columns_and_writes_its_files() {
         folder.path("a.csv"),
         folder.path("a.md")
     ));
-    has(&printed, &["copy0", "copyT", "B/s", "us"]);
+    has(&printed, &["copy0", "copyT", "GB/s", "us"]);
     has(&printed, &["copy, 1 KiB, L1 to L1", "DRAM to L1", "4.096e9 bytes"]);
     // In capitals where the proof failed, beside other work.
     assert!(printed.to_lowercase().contains("residency"), "{printed}");

@@ -62,7 +62,7 @@ fn times(operation: &str, sizes: &[usize], library: Option<&str>) -> Result<Vec<
         }
         None => libc_reference(operation),
     };
-    let mut bench = Bench::new(0, None)?;
+    let mut bench = Bench::new(0, None, sizes.iter().copied().max().unwrap_or(0))?;
     let time = |&size: &usize| {
         let plan = Plan { screening_rounds: 0, ..Plan::default() };
         let task = Task { operation, size, cell: Cell::warm(), plan };

@@ -59,7 +59,7 @@ fn run(
         if let Some((_, rows)) = setting.told(&task, Call::of_all(routines, true))? {
             let ceiling = ceilings.of(*operation, source.max(destination), setting)?;
             let clock = setting.bench.clock;
-            setting.out.rows(rows.into_iter().map(|row| related(row, ceiling, &clock)))?;
+            setting.out.rows(related(rows, ceiling, &clock))?;
         }
         Ok(text)
     })

@@ -44,10 +44,11 @@ pub fn verdicts(rows: &[Row]) -> Vec<String> {
             pair.map_or(String::new(), |pair| format!(", {} {whose}", rate(pair)))
         };
         let thp = over("kernel THP", "THP's");
+        let calloc = over("calloc", "calloc's");
         let hot = over("pool hot-zero", "that of zeroing at hand-out");
         texts.push(format!(
             "A prezeroed page is taken and touched in one line at {rate_of_it} the rate of the kernel's \
-             4 KiB fault{thp}{hot} (one thread)"
+             4 KiB fault{thp}{calloc}{hot} (one thread)"
         ));
     }
     texts.extend(by_size(rows));
@@ -56,10 +57,15 @@ pub fn verdicts(rows: &[Row]) -> Vec<String> {
     for (name, lines, reps) in
         [(PREZEROED, PAGE_LINES, 1), ("pool draining", 1, 10), ("pool hot-zero", 1, 1)]
     {
-        texts.extend(compared(name, lines, reps).map(|(row, rate)| {
+        texts.extend(compared(name, lines, reps).map(|(row, of_it)| {
             let cpu = cpu(row, find(KERNEL_FAULT, lines, 1, reps));
+            let beside = [("calloc", "calloc's"), ("kernel THP", "THP's")].map(|(name, whose)| {
+                let pair = find(name, lines, 1, reps).map(|other| versus(row, other));
+                pair.map_or(String::new(), |pair| format!(", {} {whose}", rate(pair)))
+            });
             format!(
-                "{name}, {lines} of {PAGE_LINES} lines, {reps} x: {rate} the kernel's rate{cpu}"
+                "{name}, {lines} of {PAGE_LINES} lines, {reps} x: {of_it} the kernel's rate{}{cpu}",
+                beside.concat()
             )
         }));
     }

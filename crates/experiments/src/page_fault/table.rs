@@ -48,7 +48,10 @@ fn figure(row: &Row, name: &str) -> f64 {
 }
 
 fn seconds(row: &Row, name: &str) -> String {
-    format!("{:.3}s", figure(row, name))
+    match figure(row, name) {
+        0.0 => "0".to_owned(),
+        seconds => time(seconds * 1e9),
+    }
 }
 
 const FAULTED: [Column<Row>; 14] = [

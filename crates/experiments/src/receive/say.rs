@@ -9,21 +9,24 @@ pub fn verdicts(rows: &[Row]) -> Vec<String> {
         return Vec::new();
     }
     let (means, compared) = means(&cells);
-    let mut texts = vec![if let [(best, _), (second, _), ..] = means[..] {
+    let mut texts = Vec::new();
+    if let [(best, _), (second, _), ..] = means[..] {
         let head = if says(over_cells(&cells, best, second)) == Verdict::Faster {
             format!("\"{best}\" costs least")
         } else {
-            format!("Cannot tell \"{best}\" from \"{second}\"; they cost least")
+            format!("Cannot tell \"{best}\" from \"{second}\", which cost least")
         };
-        format!(
-            "Policies over {} of receiving and sending (001.8; whole cost over \"never NT\", \
-             geometric mean): {head}: {}",
-            counted(compared, "cell"),
+        let (policies, cells) = (means.len(), counted(compared, "cell"));
+        texts.push(format!(
+            "{head} of {policies} policies of receiving and sending, over {cells} (001.8)"
+        ));
+        texts.push(format!(
+            "Whole cost over \"never NT\", geometric mean: {}",
             joined(means.iter().map(|(name, mean)| format!("{name} {mean:.2}")), ", ")
-        )
+        ));
     } else {
-        "Policies (001.8): cannot tell, no cell has two of them".to_owned()
-    }];
+        texts.push("Policies (001.8): cannot tell, no cell has two of them".to_owned());
+    }
     texts.extend(recommended(&cells));
     for (state, what) in [(RECEIVE, "Receiving"), (SEND, "Sending, for a device to fetch (001.8)")]
     {

@@ -65,15 +65,20 @@ impl Ceilings {
     }
 }
 
-/// A row with how near the limit it is.
-pub(crate) fn related(mut row: Row, ceiling: f64, clock: &Clock) -> Row {
-    let speed = row.gbps();
-    row.extra.insert(BYTES_PER_CYCLE.into(), speed / clock.core_ghz());
-    if ceiling > 0.0 {
-        row.extra.insert(CEILING_GBPS.into(), ceiling);
-        row.extra.insert(CEILING_SHARE.into(), speed / ceiling);
-    }
-    row
+/// Rows of a cell with how near the limit they are: one that passes the ceiling of the straight kernels is the
+/// ceiling itself.
+pub(crate) fn related(rows: Vec<Row>, ceiling: f64, clock: &Clock) -> Vec<Row> {
+    let highest = ceiling.max(best(&rows));
+    let with_share = |mut row: Row| {
+        let speed = row.gbps();
+        row.extra.insert(BYTES_PER_CYCLE.into(), speed / clock.core_ghz());
+        if ceiling > 0.0 {
+            row.extra.insert(CEILING_GBPS.into(), highest);
+            row.extra.insert(CEILING_SHARE.into(), speed / highest);
+        }
+        row
+    };
+    rows.into_iter().map(with_share).collect()
 }
 
 /// The figure of every matrix whose operations are timed alone.
@@ -93,7 +98,7 @@ pub(super) fn run(setting: &mut Setting) -> Result {
         let calls = Call::of_all(&straight(operation, setting.bench), true);
         if let Some((_, rows)) = setting.told(&task, calls)? {
             let (ceiling, clock) = (best(&rows), setting.bench.clock);
-            setting.out.rows(rows.into_iter().map(|row| related(row, ceiling, &clock)))?;
+            setting.out.rows(related(rows, ceiling, &clock))?;
         }
         Ok(format!("{operation} {} {level}", bytes(task.size)))
     })

@@ -9,6 +9,7 @@ pub fn verdicts(rows: &[Row]) -> Vec<String> {
         rows.iter().filter(|row| row.cell.state == BREAK_EVEN && row.candidate != row.reference);
     for (operation, of_it) in groups(break_even_rows, |row: &Row| row.cell.operation.clone()) {
         let mut dirty: Vec<(usize, String)> = Vec::new();
+        let mut paying: Vec<(String, String)> = Vec::new();
         for (candidate, curve) in by_candidate(&of_it) {
             if !candidate.contains(", ") && !candidate.ends_with(BARE) {
                 continue;
@@ -18,11 +19,18 @@ pub fn verdicts(rows: &[Row]) -> Vec<String> {
             let mut points: Vec<_> = curve.iter().filter_map(point).collect();
             points.sort_by_key(|point| point.0);
             let Some((at, found)) = break_even(&points) else { continue };
-            details.push(format!("{operation}: {candidate} pays {found}"));
+            paying.push((found.clone(), candidate.clone()));
             if candidate.ends_with(Held::Dirty.name()) {
                 let who = if at == usize::MAX { "any of them" } else { candidate.as_str() };
                 dirty.push((at, format!("{operation} {found} ({who})")));
             }
+        }
+        let alike = groups(paying.iter(), |(found, _)| found).into_iter().map(|(found, of_it)| {
+            let names: Vec<&str> = of_it.iter().map(|(_, name)| name.as_str()).collect();
+            format!("{found}: {}", names.join(" | "))
+        });
+        if !paying.is_empty() {
+            details.push(format!("{operation} pays {}", joined(alike, "; ")));
         }
         headline.extend(dirty.into_iter().min_by_key(|(at, _)| *at).map(|(_, text)| text));
     }

@@ -20,7 +20,7 @@ mod x86;
 
 /// One bench for all: experiments share its arena, and none may be timed beside another.
 static BENCH: LazyLock<Mutex<Bench>> =
-    LazyLock::new(|| Mutex::new(Bench::new(1, None).expect("a machine to measure")));
+    LazyLock::new(|| Mutex::new(Bench::new(1, None, 0).expect("a machine to measure")));
 
 /// What an experiment handed over.
 struct Outcome {

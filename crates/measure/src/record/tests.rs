@@ -3,6 +3,7 @@
 use super::*;
 use crate::{DriftVerdict, Level, Proof, ProofVerdict, Verdict};
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 fn header() -> Header {
     let machine = Machine::from_sources(Path::new("/nonexistent"), None);
@@ -239,4 +240,13 @@ fn damage_is_named() {
     assert!(verdict.starts_with(told), "{verdict}");
     assert!(refused(&changed("cannot-tell", "may\\nbe")).contains("`may\u{fffd}be`"));
     assert!(refused(&format!("{whole}{}", lines[2])).contains("accepted here: header"));
+}
+
+#[test]
+fn a_run_that_began_before_its_record_has_all_its_seconds() {
+    let begun = Instant::now().checked_sub(Duration::from_secs(1)).expect("a second of uptime");
+    let mut writer = Writer::to(Box::new(std::io::sink())).since(begun);
+    writer.header(&header()).expect("written");
+    let end = writer.finish(false).expect("finished");
+    assert!(end.seconds >= 1.0, "{}", end.seconds);
 }

@@ -44,6 +44,13 @@ impl Writer {
         Writer::new(output, "the output".to_owned(), None)
     }
 
+    /// Counts the time from then on, for a run that began before its record.
+    #[must_use]
+    pub fn since(mut self, started: Instant) -> Writer {
+        self.started = started;
+        self
+    }
+
     fn new(output: Box<dyn Write>, name: String, files: Option<(TempPath, PathBuf)>) -> Writer {
         Writer {
             output: Some(output),

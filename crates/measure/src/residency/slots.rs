@@ -45,11 +45,12 @@ impl Slots {
             });
         }
         let capacity = (level.capacity(caches) as f64 * share) as usize;
-        let does_not_fit = || MeasureError::DoesNotFit { level, size, capacity };
+        let does_not_fit = |size| MeasureError::DoesNotFit { level, size, capacity };
         // Whole pages fix the operands' distance modulo 4 KiB. Small slots lie line by line: one
         // line a page would leave so few of them that nearer caches could hold them all.
         let unit = if size >= PAGE { PAGE } else { LINE };
-        let one = Slots::one(level, size, offset, unit, caches).ok_or_else(does_not_fit)?;
+        let one =
+            Slots::one(level, size, offset, unit, caches).ok_or_else(|| does_not_fit(size))?;
         let count = if level == Level::Dram {
             // Two at least: in a single one the end of a pass would still be cached when an
             // operation that runs backward begins the next.
@@ -58,7 +59,7 @@ impl Slots {
             capacity / one.stride
         };
         if count == 0 || count.checked_mul(one.stride).is_none() {
-            return Err(does_not_fit());
+            return Err(does_not_fit(one.stride));
         }
         Ok(Slots { count, ..one })
     }

@@ -71,6 +71,12 @@ fn calls_bytes_and_call_sites_go_where_they_are_wanted() {
     let told = run(&mut watched(&program, "1"));
     check(&text(&told.stderr));
 
+    // Servers are started by links to one program.
+    let link = directory.path().join("served");
+    std::os::unix::fs::symlink(&program, &link).expect("a link");
+    let told = text(&run(&mut watched(&link, "1")).stderr);
+    assert!(told.contains("/counted as served)"), "{told}");
+
     // A relative path is the starting directory's, wherever the program goes.
     let mut command = watched(&program, "counts");
     command.arg("/").current_dir(directory.path());

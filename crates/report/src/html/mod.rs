@@ -202,8 +202,11 @@ fn facts(record: &Record) -> Vec<(String, String)> {
     fact("written by", header.tool.clone());
     fact("seed", header.seed.to_string());
     if let Some(end) = &record.end {
-        let peak = end.peak_bytes.map(|peak| format!(", {} at the peak", bytes(peak)));
-        fact("took", format!("{:.0} s{}", end.seconds, peak.unwrap_or_default()));
+        // Some kept tunings have the seconds of writing alone.
+        if end.seconds >= 0.5 {
+            fact("took", format!("{:.0} s", end.seconds));
+        }
+        end.peak_bytes.into_iter().for_each(|peak| fact("most memory", bytes(peak)));
     }
     for (name, text) in timing(&header.clock, header.latencies.as_ref()) {
         fact(name, text);

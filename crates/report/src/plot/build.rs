@@ -250,7 +250,8 @@ pub fn plot(record: &Record, figure: &Figure) -> Option<Plot> {
     }
     let mut plot = Plot { title: figure.title.clone(), kind: figure.kind, value, keys, panels };
     if figure.kind == FigureKind::Curve && figure.candidates.is_empty() {
-        choose_shown(&mut plot);
+        let verdicts = record.end.iter().flat_map(|end| &end.verdicts);
+        choose_shown(&mut plot, verdicts.take(2).map(String::as_str));
     }
     agree_on_colours(std::slice::from_mut(&mut plot));
     Some(plot)
@@ -292,11 +293,16 @@ fn merged(rows: &[&Row]) -> Option<Histogram> {
     Some(sum)
 }
 
-/// Leaves on: the reference, and those that are best at the most places, then the nearest to it.
-fn choose_shown(plot: &mut Plot) {
+/// Leaves on: the reference, those that the sentences name, and those that are best at the most places, then the
+/// nearest to it.
+fn choose_shown<'t>(plot: &mut Plot, sentences: impl Iterator<Item = &'t str>) {
     if plot.keys.len() <= SHOWN {
         return;
     }
+    let words = sentences.flat_map(str::split_whitespace);
+    let words: Vec<_> =
+        words.map(|word| word.trim_matches(|c: char| !c.is_alphanumeric())).collect();
+    let is_named = |key: &Key| words.contains(&key.name.as_str());
     let less_is_better = plot.value.more_is_better() == Some(false);
     // Per key: places at which it is best, and its log distances to the best.
     let mut scores = vec![(0_usize, Vec::new()); plot.keys.len()];
@@ -318,9 +324,9 @@ fn choose_shown(plot: &mut Plot) {
     order.sort_by(|&a, &b| {
         let mean =
             |key: usize| scores[key].1.iter().sum::<f64>() / scores[key].1.len().max(1) as f64;
-        (plot.keys[b].reference, scores[b].0)
-            .cmp(&(plot.keys[a].reference, scores[a].0))
-            .then(mean(a).total_cmp(&mean(b)))
+        let first =
+            |key: usize| (plot.keys[key].reference, is_named(&plot.keys[key]), scores[key].0);
+        first(b).cmp(&first(a)).then(mean(a).total_cmp(&mean(b)))
     });
     // The legend goes by position, so those that are seen come first.
     plot.keys = order.iter().map(|key| plot.keys[*key].clone()).collect();
@@ -393,6 +399,12 @@ mod tests {
             }
         }
         rows.push(row("copy", 1024, "warm", "libc"));
+        // The headline's are there, however slow they are.
+        let mut told = record(rows.clone());
+        told.end.iter_mut().for_each(|end| end.verdicts = vec!["(copy.k11, at best) loses".into()]);
+        let figure = figure(FigureKind::Curve, "size", "gbps");
+        let named = plot(&told, &figure).expect("a plot").keys;
+        assert!(named[1].shown && named[1].name == "copy.k11", "{named:?}");
         let drawn = curve(rows);
         assert_eq!(drawn.keys.iter().filter(|key| key.shown).count(), SHOWN);
         assert!(drawn.keys[0].reference && drawn.keys[0].name == "libc");
