@@ -7,6 +7,7 @@
 use super::engines::{self, Arm};
 use super::service;
 use crate::prelude::*;
+use cachewise_measure::record::PART_NOISE;
 use cachewise_measure::{Bystander, turns};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -143,25 +144,30 @@ fn lost(arm: &mut Arm, batch: usize, clock: &Clock, bystander: &Bystander) -> Re
     ended.map(|()| beside)
 }
 
-/// Takes the bystander out of a batch's whole cost where it was faster beside an engine than alone: then what else
-/// runs decides its clock or its share of the caches, and its loss cannot be told.
+/// Takes the bystander out of a batch's whole cost where it was faster beside an engine than alone, by more than a
+/// row may have as noise ([`PART_NOISE`]): its loss cannot be told then.
 fn forget_what_nobody_lost(
     setting: &mut Setting,
     batch: usize,
     arms: &[Arm],
     found: &mut [Found],
 ) -> Result {
-    let lost = |own: &Found| stats::median(&own.bystander);
-    let least = arms.iter().zip(&*found).min_by(|one, other| lost(one.1).total_cmp(&lost(other.1)));
-    let Some((arm, own)) = least.filter(|(_, own)| lost(own) < 0.0) else { return Ok(()) };
+    let Some(at) = gained(found) else { return Ok(()) };
     setting.out.note(format!(
         "left out the bystander of batches of {}: it took {:.1} us a batch less beside {} than alone",
         bytes_in_words(batch),
-        -lost(own) / 1e3,
-        arm.name
+        -stats::median(&found[at].bystander) / 1e3,
+        arms[at].name
     ))?;
     found.iter_mut().for_each(|own| own.bystander.clear());
     Ok(())
+}
+
+/// The first engine beside which the bystander was faster than alone.
+fn gained(found: &[Found]) -> Option<usize> {
+    let is_faster =
+        |own: &Found| stats::median(&own.bystander) < -PART_NOISE * stats::median(&own.cpu);
+    found.iter().position(is_faster)
 }
 
 fn rows(setting: &Setting, batch: usize, arms: &[Arm], found: &[Found]) -> Vec<Row> {
@@ -219,4 +225,23 @@ pub fn least_cost(clock: &Clock) -> Result<String, LabError> {
     let why_not = why_not.map_or(String::new(), |why| format!("; {why}"));
     let least = costs.first().map_or("none", |(_, name)| name);
     Ok(format!("{least} costs least (CPU and reader, a GB: {}{why_not})", told.join(", ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bystander_gains_beyond_the_noise_of_a_row() {
+        let found = |bystander: &[f64]| Found {
+            cpu: vec![1000.0; 3],
+            bystander: bystander.to_vec(),
+            ..Found::default()
+        };
+        let loses = || found(&[300.0, -50.0, 200.0]);
+        let noise = found(&[-0.9 * PART_NOISE * 1000.0; 3]);
+        assert_eq!(gained(&[loses(), noise]), None);
+        assert_eq!(gained(&[loses(), found(&[-1.1 * PART_NOISE * 1000.0; 3])]), Some(1));
+        assert_eq!(gained(&[found(&[])]), None, "there was none");
+    }
 }
