@@ -2,12 +2,12 @@
 
 use super::claim::{Claim, Expect, Measured, Reads, Word};
 use super::items::{Item, Kind, items};
-use super::{copy_page, copyout, fpu, memcmp, prezeroing};
 use crate::registry;
 use cachewise_measure::units::significant;
 use cachewise_measure::{Record, one_sample, record};
 use std::fmt::Write as _;
 use std::path::Path;
+use std::sync::LazyLock;
 
 /// The CPUs of the records: their names in tables and in file names.
 pub const CPUS: [(&str, &str); 5] = [
@@ -23,9 +23,10 @@ const NUMBERS: &str = "---:|";
 
 /// All claims, by document.
 pub fn all() -> impl Iterator<Item = &'static Claim> {
-    [copy_page::CLAIMS, copyout::CLAIMS, fpu::CLAIMS, prezeroing::CLAIMS, memcmp::CLAIMS]
-        .into_iter()
-        .flatten()
+    static ALL: LazyLock<Vec<Claim>> = LazyLock::new(|| {
+        serde_json::from_str(include_str!("claims.json")).expect("claims, which a test has read")
+    });
+    ALL.iter()
 }
 
 /// What one CPU says about one claim.
@@ -69,7 +70,7 @@ impl Shelf {
 
     /// What the newest record with such rows says.
     fn answer(&self, claim: &Claim, cpu: &str) -> Option<Answer> {
-        self.records(claim.record, cpu).find_map(|(_, record)| {
+        self.records(&claim.record, cpu).find_map(|(_, record)| {
             let cells = claim.measured(&record.rows);
             let launched = record.header.settings.contains_key("launches");
             (!cells.is_empty()).then_some(Answer { cells, words: Vec::new(), launched })
@@ -124,7 +125,7 @@ impl Answers {
     /// Claims for which no record of any CPU has a row: there should be none.
     pub fn without_rows(&self) -> Vec<&'static str> {
         let empty = self.rows.iter().filter(|(_, answers)| answers.iter().all(Option::is_none));
-        empty.map(|(claim, _)| claim.asks).collect()
+        empty.map(|(claim, _)| &*claim.asks).collect()
     }
 
     /// How many claims have which answer, in a sentence.
@@ -180,7 +181,7 @@ impl Answers {
             let quote =
                 if claim.quote.is_empty() { String::new() } else { format!("\"{}\"", claim.quote) };
             let both = !quote.is_empty() && !claim.asks.is_empty();
-            let asks = if both { format!("{quote} ({})", claim.asks) } else { quote + claim.asks };
+            let asks = if both { format!("{quote} ({})", claim.asks) } else { quote + &claim.asks };
             _ = write!(text, "|{}|{asks}|{}|", claim.item, claim.theirs);
             for answer in answers {
                 let shown = answer.as_ref().map_or("-".to_owned(), |answer| cell(claim, answer));
@@ -198,7 +199,7 @@ impl Answers {
         for item in items().filter(|item| item.number.starts_with(document)) {
             let of_item = self.rows.iter().filter(|(claim, _)| claim.item == item.number);
             let records: std::collections::BTreeSet<&str> =
-                of_item.map(|(claim, _)| claim.record).collect();
+                of_item.map(|(claim, _)| &*claim.record).collect();
             let records: Vec<String> =
                 records.into_iter().map(|name| format!("`{name}`")).collect();
             let answer = match (item.answer, records.is_empty()) {
@@ -256,7 +257,7 @@ fn together(claim: &Claim, words: &[Word]) -> Word {
 fn figures(claim: &Claim, answer: &Answer) -> String {
     let mut medians: Vec<f64> = answer.cells.iter().map(Measured::median).collect();
     medians.sort_unstable_by(f64::total_cmp);
-    let figure = |value: f64| match claim.reads {
+    let figure = |value: f64| match &claim.reads {
         Reads::Figure(name) if name.contains("share") || name.starts_with("within_") => {
             format!("{:.0} %", value * 100.0)
         }

@@ -2,33 +2,92 @@
 
 use cachewise_measure::record::by_cell;
 use cachewise_measure::{CellKey, ProofVerdict, Row, stats};
+use serde::Deserialize;
+use std::collections::BTreeMap;
 
-/// One claim, and what answers it.
-#[derive(Clone, Copy)]
+/// One claim, and what answers it: an object of `claims.json`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Claim {
     /// The item of the checklist, `000.6`.
-    pub item: &'static str,
+    pub item: String,
     /// Its words, or some of them, as they stand in the document.
-    pub quote: &'static str,
+    #[serde(default)]
+    pub quote: String,
     /// What is compared, where the words do not say it.
-    pub asks: &'static str,
+    #[serde(default)]
+    pub asks: String,
     /// The document's own figure, as a ratio of times where it has one.
-    pub theirs: &'static str,
+    #[serde(default = "asked")]
+    pub theirs: String,
     /// The experiment whose records answer.
-    pub record: &'static str,
+    pub record: String,
     /// The candidate's cells.
-    pub cells: fn(&CellKey) -> bool,
+    pub cells: Cells,
     /// The reference's cells, where they are others: of those the likest is taken.
-    pub base: Option<fn(&CellKey) -> bool>,
+    pub base: Option<Cells>,
     /// Candidates and references. A name with `|` is the first of them that was measured, one that
     /// begins with `FASTEST` the fastest; a `*` at its end stands for anything.
-    pub pairs: &'static [(&'static str, &'static str)],
+    pub pairs: Vec<(String, String)>,
     /// What of a row counts.
+    #[serde(default)]
     pub reads: Reads,
     /// What the document expects; none where it asks or gives no figure.
     pub expect: Option<Expect>,
     /// The question that it answers in the short answer; empty where it is not part of it.
-    pub short: &'static str,
+    #[serde(default)]
+    pub short: String,
+}
+
+fn asked() -> String {
+    "asked".to_owned()
+}
+
+/// Which cells are meant: those that all fields fit; one that is absent fits any.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Cells {
+    operation: Option<String>,
+    /// After `!` any other state, before `*` any that begins so.
+    state: Option<String>,
+    /// The least and the greatest.
+    size: Option<(u64, Option<u64>)>,
+    /// The destination's levels, with spaces between them.
+    at: Option<String>,
+    /// No axis but the levels, which are the same for both operands.
+    #[serde(default)]
+    plain: bool,
+    /// An extent in one call.
+    #[serde(default)]
+    whole: bool,
+    reader: Option<f64>,
+    /// Values by coordinate, of which a cell has one.
+    #[serde(default)]
+    axes: BTreeMap<String, Vec<f64>>,
+}
+
+impl Cells {
+    fn has(&self, cell: &CellKey) -> bool {
+        let state = |wanted: &String| match (wanted.strip_prefix('!'), wanted.strip_suffix('*')) {
+            (Some(other), _) => cell.state != *other,
+            (None, Some(start)) => cell.state.starts_with(start),
+            (None, None) => cell.state == **wanted,
+        };
+        let size = |(least, most): &(u64, Option<u64>)| {
+            (*least..=most.unwrap_or(u64::MAX)).contains(&cell.size)
+        };
+        let axis = |(name, values): (&String, &Vec<f64>)| {
+            cell.axis(name).is_some_and(|value| values.contains(&value))
+        };
+        self.operation.as_ref().is_none_or(|operation| cell.operation == *operation)
+            && self.state.as_ref().is_none_or(state)
+            && self.size.as_ref().is_none_or(size)
+            && self.at.as_ref().is_none_or(|at| at.split(' ').any(|level| is_at(cell, level)))
+            && self.reader.is_none_or(|reader| cell.reader == Some(reader))
+            && self.axes.iter().all(axis)
+            && (!self.plain || is_plain(cell))
+            && (!self.whole || is_whole(cell))
+    }
 }
 
 /// Rounds or launches that a cell needs: sizes that follow from what a launch measured are not in all.
@@ -38,20 +97,23 @@ const FEWEST: usize = 5;
 const FASTEST: &str = "fastest of ";
 
 /// What of a row counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Reads {
     /// The operation alone.
+    #[default]
     Operation,
     /// Operation, reader and bystander.
     Whole,
     /// A figure of the candidate, which has no interval and so no word.
-    Figure(&'static str),
+    Figure(String),
     /// The same over the reference's.
-    FigureOver(&'static str),
+    FigureOver(String),
 }
 
 /// Which ratios confirm a claim.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Expect {
     /// At most so much. Above it, but still on that side of 1, the effect is weaker than claimed.
     AtMost(f64),
@@ -136,63 +198,23 @@ impl Measured {
 }
 
 impl Claim {
-    /// A claim about the operation alone, not yet expecting anything.
-    pub(super) const fn new(
-        (item, quote, asks): (&'static str, &'static str, &'static str),
-        record: &'static str,
-        cells: fn(&CellKey) -> bool,
-        pairs: &'static [(&'static str, &'static str)],
-    ) -> Claim {
-        let (reads, expect) = (Reads::Operation, None);
-        let (theirs, base, short) = ("asked", None, "");
-        Claim { item, quote, asks, theirs, record, cells, base, pairs, reads, expect, short }
-    }
-
-    pub(super) const fn whole(self) -> Claim {
-        Claim { reads: Reads::Whole, ..self }
-    }
-
-    pub(super) const fn figure(self, name: &'static str) -> Claim {
-        Claim { reads: Reads::Figure(name), ..self }
-    }
-
-    pub(super) const fn figure_over(self, name: &'static str) -> Claim {
-        Claim { reads: Reads::FigureOver(name), ..self }
-    }
-
-    pub(super) const fn against(self, base: fn(&CellKey) -> bool) -> Claim {
-        Claim { base: Some(base), ..self }
-    }
-
-    pub(super) const fn expects(self, expect: Expect, theirs: &'static str) -> Claim {
-        Claim { expect: Some(expect), theirs, ..self }
-    }
-
-    pub(super) const fn short(self, short: &'static str) -> Claim {
-        Claim { short, ..self }
-    }
-
-    pub(super) const fn theirs(self, theirs: &'static str) -> Claim {
-        Claim { theirs, ..self }
-    }
-
     /// What the rows of one record say, cell by cell; nothing where they have none of it. Cells whose
     /// operands were not where they are said to be are left out.
     pub fn measured(&self, rows: &[Row]) -> Vec<Measured> {
-        let of = |wanted: fn(&CellKey) -> bool| {
-            let cells = by_cell(rows.iter().filter(|row| wanted(&row.cell)));
+        let of = |wanted: &Cells| {
+            let cells = by_cell(rows.iter().filter(|row| wanted.has(&row.cell)));
             cells.into_iter().filter(|(_, rows)| !rows.iter().any(|row| is_misplaced(row)))
         };
-        let base: Option<Vec<_>> = self.base.map(|base| of(base).collect());
+        let base: Option<Vec<_>> = self.base.as_ref().map(|base| of(base).collect());
         let mut found = Vec::new();
-        for (cell, own) in of(self.cells) {
+        for (cell, own) in of(&self.cells) {
             let theirs = match &base {
                 None => Some(&own),
                 Some(base) => {
                     base.iter().max_by_key(|(other, _)| likeness(cell, other)).map(|(_, rows)| rows)
                 }
             };
-            for (candidate, reference) in self.pairs {
+            for (candidate, reference) in &self.pairs {
                 let candidate = find(&own, candidate);
                 let reference = theirs.and_then(|rows| find(rows, reference));
                 found.extend(self.one(candidate, reference));
@@ -207,7 +229,7 @@ impl Claim {
             let ratios = ours.iter().zip(theirs).map(|(ours, theirs)| ours / theirs);
             ratios.filter(|ratio| ratio.is_finite() && *ratio > 0.0).collect::<Vec<f64>>()
         };
-        let ratios = match self.reads {
+        let ratios = match &self.reads {
             Reads::Figure(name) => vec![candidate.figure(name)?],
             Reads::FigureOver(name) => vec![candidate.figure(name)? / reference?.figure(name)?],
             Reads::Operation => over(&candidate.operation_ns, &reference?.operation_ns),
@@ -266,13 +288,13 @@ pub(super) fn between(cell: &CellKey, operation: &str, level: &str) -> bool {
 }
 
 /// Whether an extent is done in one call. Old records have its length rounded.
-pub(super) fn is_whole(cell: &CellKey) -> bool {
+fn is_whole(cell: &CellKey) -> bool {
     let chunk = cell.axis(cachewise_measure::record::names::CHUNK);
     chunk.is_some_and(|chunk| (chunk / cell.size as f64 - 1.0).abs() < 1e-3)
 }
 
 /// Whether a cell's destination is at a level.
-pub(super) fn is_at(cell: &CellKey, level: &str) -> bool {
+fn is_at(cell: &CellKey, level: &str) -> bool {
     cell.destination.is_some_and(|residency| residency.name() == level)
 }
 

@@ -8,17 +8,12 @@
 //! Benjamini and Hochberg's correction for all comparisons of that CPU. Where a record has launches a round is a launch; where it is of one process,
 //! the word stands in brackets, because launches differ by more than rounds do.
 //!
-//! The quotations are in [`items`], the claims in one file per document.
+//! The quotations are in [`items`], the claims in `claims.json`, whose fields are [`Claim`]'s.
 
 mod answers;
 mod claim;
-mod copy_page;
-mod copyout;
-mod fpu;
 pub mod items;
-mod memcmp;
 pub mod period;
-mod prezeroing;
 
 pub use answers::{Answers, CPUS, all};
 pub use claim::{Claim, Expect, Measured, Reads, Word};

@@ -33,7 +33,9 @@ fn text(folder: &Path, document: &str) -> String {
 fn quotations() -> impl Iterator<Item = (&'static str, &'static str)> {
     let items = items().filter(|item| item.kind == Kind::Quoted);
     let claims = all().filter(|claim| !claim.quote.is_empty());
-    items.map(|item| (item.number, item.words)).chain(claims.map(|claim| (claim.item, claim.quote)))
+    items
+        .map(|item| (item.number, item.words))
+        .chain(claims.map(|claim| (&*claim.item, &*claim.quote)))
 }
 
 #[test]
@@ -63,7 +65,7 @@ fn every_item_is_answered_and_every_claim_is_of_an_item() {
     once.dedup();
     assert_eq!(once.len(), numbers.len(), "an item is there twice");
     for claim in all() {
-        assert!(numbers.contains(&claim.item), "{} is no item", claim.item);
+        assert!(numbers.contains(&&*claim.item), "{} is no item", claim.item);
     }
     for item in items() {
         let claimed = all().any(|claim| claim.item == item.number);
