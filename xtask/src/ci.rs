@@ -164,7 +164,8 @@ fn cargo(words: &str) -> Result<()> {
 
 /// All tests; what one of them left out for want of something is known by a word in its output.
 fn test() -> Result<()> {
-    let mut command = command::cargo("test --workspace --no-fail-fast -- --show-output");
+    let mut command =
+        command::cargo("test --workspace --no-fail-fast -- --show-output --include-ignored");
     // More of the cases than a first look at a clone asks for.
     command.env("CACHEWISE_TEST_EFFORT", "normal");
     let mut child = command.stdout(Stdio::piped()).spawn()?;

@@ -32,7 +32,7 @@ fn is_child() -> bool {
 #[cfg(target_arch = "x86_64")]
 fn child(test: &str) -> std::process::Command {
     let mut command = std::process::Command::new(std::env::current_exe().expect("this binary"));
-    command.args(["--exact", test, "--nocapture", "--test-threads=1"]);
+    command.args(["--exact", test, "--include-ignored", "--nocapture", "--test-threads=1"]);
     command.env(CHILD, "1").env("XDG_CONFIG_HOME", "/nonexistent");
     command.env_remove("CACHEWISE_PROFILE").env_remove("CACHEWISE_QUIET");
     command

@@ -101,6 +101,7 @@ fn wrong(ordered: bool, a: *mut u8, b: *mut u8, start: usize, n: usize) -> Optio
 }
 
 #[test]
+#[ignore = "long: CI runs it, by --include-ignored"]
 fn a_writer_beside_them_leads_no_comparison_outside() {
     if !crate::alone("racing::a_writer_beside_them_leads_no_comparison_outside") {
         return;

@@ -54,6 +54,7 @@ fn some_kernel(record: &Record, random: &mut fastrand::Rng) -> String {
 }
 
 #[test]
+#[ignore = "long: CI runs it, by --include-ignored"]
 fn a_build_does_not_differ_from_itself_and_a_slow_kernel_shows() {
     let stored = crate::stored::records();
     let mut random = fastrand::Rng::with_seed(1);

@@ -165,6 +165,7 @@ fn by_the_fifty_percent_rule(live: f64) -> f64 {
 /// Of requests for which there is memory enough, fewer are refused than the rule has it for the fullest
 /// moment.
 #[test]
+#[ignore = "long: CI runs it, by --include-ignored"]
 fn what_fits_by_bytes_is_rarely_refused() {
     for (low, high) in [(0.6, 0.6), (0.6, 0.8)] {
         // Not a seed by which the order of looks was chosen.
@@ -178,6 +179,7 @@ fn what_fits_by_bytes_is_rarely_refused() {
 
 /// When most of it was given back, what is still resident are the huge pages that somebody holds a part of.
 #[test]
+#[ignore = "long: CI runs it, by --include-ignored"]
 fn what_nobody_holds_a_part_of_goes_back_to_the_system() {
     let (mut world, _) = run(2, (0.6, 0.7));
     let mut random = fastrand::Rng::with_seed(2);

@@ -5,6 +5,7 @@ use cachewise_pages::soak::{Plan, run};
 use std::time::Duration;
 
 #[test]
+#[ignore = "long: CI runs it, by --include-ignored"]
 fn ten_seconds_of_mixed_sizes_threads_forks_trims_and_faulty_engines() {
     let _alone = alone();
     let plan = Plan {

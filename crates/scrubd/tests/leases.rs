@@ -710,6 +710,7 @@ fn explicit_huge_pages_and_small_ones_are_leased_too() {
 
 /// Clients that come, take, write and die as a seed says; all bytes of all leases are read.
 #[test]
+#[ignore = "long: CI runs it, by --include-ignored"]
 fn thousands_of_leases_by_clients_that_die() {
     let thorough = std::env::var("CACHEWISE_TEST_EFFORT").is_ok_and(|effort| effort == "thorough");
     let most = if thorough { 10_000 } else { 1_000 };

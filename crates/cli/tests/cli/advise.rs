@@ -39,6 +39,7 @@ fn a_program_that_fails_or_hangs_or_is_not_there_is_told_in_a_line() {
 }
 
 #[test]
+#[ignore = "long: CI runs it, by --include-ignored"]
 fn other_output_each_time_is_not_compared_unless_a_file_is_named() {
     let notes = "differs from run to run";
     let found = shell(&["--budget=2s"], "echo $$");
@@ -64,6 +65,7 @@ fn what_a_program_leaves_running_is_ended_and_named() {
 }
 
 #[test]
+#[ignore = "long: CI runs it, by --include-ignored"]
 fn every_setting_runs_as_often_as_asked_and_all_is_written_down() {
     let folder = Folder::new();
     let [json, html, write] = ["a.jsonl", "a.html", "advised.sh"].map(|name| folder.path(name));
@@ -91,6 +93,7 @@ fn every_setting_runs_as_often_as_asked_and_all_is_written_down() {
 }
 
 #[test]
+#[ignore = "long: CI runs it, by --include-ignored"]
 fn a_control_c_says_what_is_known() {
     for (line, known) in
         [("sleep 600", "gain here:  cannot tell"), ("sleep 0.1", "of a run can be gained")]
@@ -126,6 +129,7 @@ print('rate 1250 per second')
 ";
 
 #[test]
+#[ignore = "long: CI runs it, by --include-ignored"]
 fn a_server_is_loaded_and_ended_and_its_figure_taken() {
     let folder = Folder::new();
     let [server, client, socket] =

@@ -92,6 +92,7 @@ fn a_program_is_not_run_on_another_profile_than_the_one_named() {
 
 /// By Ctrl-C, or because a connection by `ssh` breaks.
 #[test]
+#[ignore = "long: CI runs it, by --include-ignored"]
 fn a_run_that_is_ended_keeps_the_finished_rows() {
     for ended_by in [Signal::INT, Signal::HUP] {
         let folder = Folder::new();
@@ -113,6 +114,7 @@ fn a_run_that_is_ended_keeps_the_finished_rows() {
 /// While the machine is calibrated, in the race, while the decisions are checked: as soon as the program
 /// says that it is there. What an earlier tuning left stays as it was.
 #[test]
+#[ignore = "long: CI runs it, by --include-ignored"]
 fn ctrl_c_in_any_stage_of_a_tuning_keeps_the_rows_and_the_profile_before() {
     for stage in ["getting to know the machine", "kernels against libc", "checking the decisions"] {
         let folder = Folder::new();
@@ -184,6 +186,7 @@ fn a_second_is_enough_for_a_profile_whose_record_says_what_was_in_force() {
 }
 
 #[test]
+#[ignore = "long: CI runs it, by --include-ignored"]
 fn a_record_that_cannot_be_decided_from_is_one_line() {
     let folder = Folder::new();
     let tune = format!("tune --from {}", folder.path("r.jsonl"));

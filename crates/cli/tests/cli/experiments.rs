@@ -4,6 +4,7 @@ use crate::support::{Folder, asked, has, ok, piped, said, text};
 use std::io::Write as _;
 
 #[test]
+#[ignore = "long: CI runs it, by --include-ignored"]
 fn three_launches_are_three_processes_and_their_histograms_are_recorded() {
     let folder = Folder::new();
     let printed = ok(&format!(
@@ -46,6 +47,7 @@ fn the_kernels_fork_copies_the_buffers_pages() {
 
 #[cfg(target_arch = "x86_64")]
 #[test]
+#[ignore = "long: CI runs it, by --include-ignored"]
 fn page_copy_stands_beside_a_real_fork() {
     let folder = Folder::new();
     let text = ok(&format!(

@@ -43,6 +43,7 @@ fn a_distribution_that_is_missing_or_malformed_names_file_line_and_what_was_foun
 
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 #[test]
+#[ignore = "long: CI runs it, by --include-ignored"]
 fn libc_under_the_profiles_tunables_is_a_peer() {
     let folder = Folder::new();
     let copies = "decide copy unknown 256 65535 copy.gpr64\n\
@@ -74,6 +75,7 @@ fn libc_under_the_profiles_tunables_is_a_peer() {
 }
 
 #[test]
+#[ignore = "long: CI runs it, by --include-ignored"]
 fn hints_are_measured_with_their_reader_and_their_bystander() {
     let folder = Folder::new();
     let arguments = "run reuse-map --size 128K --op copy --rounds 15 --json";
@@ -95,6 +97,7 @@ fn hints_are_measured_with_their_reader_and_their_bystander() {
 }
 
 #[test]
+#[ignore = "long: CI runs it, by --include-ignored"]
 fn launches_are_rounds_and_a_ctrl_c_keeps_those_that_ended() {
     let folder = Folder::new();
     let run = "run peers --op fill --size 64 --rounds 15";

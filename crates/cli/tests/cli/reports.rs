@@ -198,6 +198,7 @@ fn comparing_tells_by_exit_status() {
 }
 
 #[test]
+#[ignore = "long: CI runs it, by --include-ignored"]
 fn two_builds_are_launched_in_turns() {
     let this = env!("CARGO_BIN_EXE_cachewise");
     let run = "run page-clear --quick --size 4K --kernels zero.(rep.stosb|avx|sse2)";

@@ -51,6 +51,7 @@ fn messages_that_nobody_can_read_end_nothing() {
 
 /// What was measured is shown, whatever cannot be written; and no part of a file is left.
 #[test]
+#[ignore = "long: CI runs it, by --include-ignored"]
 fn a_disk_that_fills_costs_the_file_and_not_the_figures() {
     let folder = Folder::new();
     let sizes = SMALL.replace("1K", "1K,2K,4K,8K");
@@ -151,6 +152,7 @@ const NINE: &str = "int main(void) { return 9; }";
 
 /// Programs run, and what they print and end with is theirs.
 #[test]
+#[ignore = "long: CI runs it, by --include-ignored"]
 fn no_folder_for_temporary_files_is_needed() {
     let folder = Folder::new();
     let nine = compiled(NINE, &folder, "nine");

@@ -19,6 +19,7 @@ fn pages_are_cleared_counted_and_judged() {
 }
 
 #[test]
+#[ignore = "long: CI runs it, by --include-ignored"]
 fn the_seeds_own_parameters_are_its_loops() {
     let options =
         Options { kernels: Some("zero\\.rep\\.stosb".into()), classic: true, ..Options::default() };
@@ -60,6 +61,7 @@ fn huge_pages_are_copied_whole() {
 }
 
 #[test]
+#[ignore = "long: CI runs it, by --include-ignored"]
 fn the_map_answers_the_question() {
     let mut options = quick("(copy|zero)\\.sse2(\\.nt)?", &[4096]);
     options.placements = vec![(Level::L2, Level::L2)];
@@ -138,6 +140,7 @@ fn shorts() -> impl Iterator<Item = (&'static str, Options, Vec<&'static str>)> 
 }
 
 #[test]
+#[ignore = "long: CI runs it, by --include-ignored"]
 fn rows_figures_and_verdicts_agree() {
     for (name, options, candidates) in shorts() {
         let outcome = run(name, &options);

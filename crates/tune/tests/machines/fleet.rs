@@ -74,6 +74,7 @@ fn tune(directory: &Path, model: &str, condition: &str, seed: u64, header: &Head
 }
 
 #[test]
+#[ignore = "long: CI runs it, by --include-ignored"]
 fn a_fleet_leaves_profiles_and_records() {
     let kept = std::env::var_os("CACHEWISE_FLEET").map(PathBuf::from);
     let temporary = tempfile::tempdir().expect("a directory");

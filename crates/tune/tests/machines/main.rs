@@ -330,11 +330,18 @@ fn broken(found: &Outcome, promise: &Promise) -> Vec<&'static str> {
 }
 
 macro_rules! promised {
-    ($($test:ident $name:literal $promise:ident;)*) => {
+    ($($test:ident $name:literal $promise:ident;)* [long] $($long:ident $of:literal $its:ident;)*) => {
         $(
             #[test]
             fn $test() {
                 holds($name, &$promise);
+            }
+        )*
+        $(
+            #[test]
+            #[ignore = "long: CI runs it, by --include-ignored"]
+            fn $long() {
+                holds($of, &$its);
             }
         )*
     };
@@ -346,6 +353,7 @@ promised! {
     zen4_guest "zen4" PROMISE;
     zen5_guest "zen5" PROMISE;
     three_times_the_noise "noise x 3" NOISY;
+    [long]
     drifting "drift" PROMISE;
     stolen_from "steal" NOISY;
     a_neighbour_takes_the_llc "neighbour" PROMISE;
@@ -365,6 +373,7 @@ promised! {
 
 /// Without restored destinations the same tuner breaks its promise: the test sees what it is for.
 #[test]
+#[ignore = "long: CI runs it, by --include-ignored"]
 fn sticky_destinations_break_the_promise() {
     let sticky = Kind { restores: false, ..plain(cascade_lake()) };
     let found = check(&sticky, 2);
@@ -382,6 +391,7 @@ fn where_nothing_is_better_everything_is_libc() {
 
 /// A decision for libc is weighed with what the library's way to it costs.
 #[test]
+#[ignore = "long: CI runs it, by --include-ignored"]
 fn libc_costs_what_it_costs_through_the_library() {
     let kernels_at = |handing_over: f64| {
         let kind = Kind { handing_over, ..named("libc is far") };
@@ -411,6 +421,7 @@ fn a_second_gives_a_profile_that_says_mostly_libc() {
 /// A clock that is half a minute ahead at once, as where a virtual machine was moved, or that stands still
 /// and catches up: nothing is lost to libc, and the time is kept that is left.
 #[test]
+#[ignore = "long: CI runs it, by --include-ignored"]
 fn a_wrong_clock_costs_gain_and_nothing_else() {
     let with = |clock: fn(f64) -> f64| Kind { clock, ..plain(cascade_lake()) };
     let machines = [
@@ -434,6 +445,7 @@ fn a_wrong_clock_costs_gain_and_nothing_else() {
 
 /// A second CPU that is somebody else's for a third of the race does not make the profile say never.
 #[test]
+#[ignore = "long: CI runs it, by --include-ignored"]
 fn threads_are_decided_over_the_whole_run() {
     for second_cpu_late in [false, true] {
         let kind = Kind { second_cpu_late, ..plain(cascade_lake()) };
@@ -451,6 +463,7 @@ fn threads_are_decided_over_the_whole_run() {
 
 /// Beside a bystander, stores that leave the cache alone pay from some size on: one number.
 #[test]
+#[ignore = "long: CI runs it, by --include-ignored"]
 fn never_has_one_number() {
     let (other, _) = check::tune(&plain(cascade_lake()), 9, Vec::new());
     for (name, tuning) in [("cascade lake", &other), ("zen 5", &ZEN5.0)] {
@@ -507,6 +520,7 @@ fn never_is_refereed() {
 /// The entry stub is chosen where it loses neither hot nor cold; one that is in use stays where no other is
 /// shown to be better.
 #[test]
+#[ignore = "long: CI runs it, by --include-ignored"]
 fn entry_stubs_are_raced() {
     let avx2 = |over_libc| ("avx2", over_libc, over_libc);
     for (others, in_use, expected) in [

@@ -244,6 +244,7 @@ pub fn machine(seed: u64) -> Kind {
 }
 
 #[test]
+#[ignore = "long: CI runs it, by --include-ignored"]
 fn random_machines_keep_the_promise() {
     let wanted = std::env::var("MACHINES").unwrap_or_else(|_| "0..3".to_owned());
     let (from, to) = wanted.split_once("..").expect("two numbers");

@@ -280,6 +280,7 @@ fn shipped_profiles_lose_nothing_to_libc() {
 
 /// One tuning has its luck, and a profile is shipped to everybody. What stays for want of [`MARGIN`] may be worse by it.
 #[test]
+#[ignore = "long: CI runs it, by --include-ignored"]
 fn a_shipped_profile_is_no_worse_than_the_median_of_fresh_tunings() {
     for (cpu, name, _) in SHIPPED {
         let path = at("profiles").join(format!("{name}.profile"));
@@ -301,6 +302,7 @@ fn a_shipped_profile_is_no_worse_than_the_median_of_fresh_tunings() {
 /// Whoever tunes for the first time has the shipped profile in force, and what a minute does not show to be worse
 /// is kept. What is promised of a tuning holds for one that begins with another CPU's profile, too.
 #[test]
+#[ignore = "long: CI runs it, by --include-ignored"]
 fn a_first_tuning_begins_with_what_is_shipped() {
     let read = |name| {
         let path = at("profiles").join(format!("{name}.profile"));

@@ -212,6 +212,7 @@ fn table_of_rows(rows: &[Row]) -> Table {
 /// every state and at every size where they took part; and the table that is made of it is that of the machine. With
 /// `SEEDS` in the environment of every operation and of a faster machine too, whose ten minutes take longer to simulate.
 #[test]
+#[ignore = "long: CI runs it, by --include-ignored"]
 fn a_tuning_of_ten_minutes_leaves_a_whole_table() {
     let all = std::env::var_os("SEEDS").is_some();
     let machines = [("2 GB/s", named("2 GB/s")), ("zen5", plain(zen5()))];
