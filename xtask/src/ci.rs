@@ -36,7 +36,7 @@ const STAGES: &[Stage] = &[
     ("thread-sanitizer", crate::nightly::thread_sanitizer),
     ("matrix", crate::matrix::run),
     ("conformance", || crate::conformance::run(None, None)),
-    ("install", || cargo("test -p xtask --features installation --test install")),
+    ("install", || cargo("test -p xtask --features installation --test install --test dist")),
     // The wheel, its tests under two releases of NumPy, and NumPy's own tests in the pool.
     ("python", crate::python::run),
     ("documents", || {

@@ -1,12 +1,13 @@
-//! `xtask dist`: what is installed without a compiler. For x86-64 an archive, a `.deb`, an `.rpm`
-//! and a wheel, with a Software Bill of Materials and checksums, for glibc 2.28 and later.
+//! `xtask dist`: what is installed without a compiler. For each architecture an archive, a `.deb`, an `.rpm`
+//! and a wheel, with a Software Bill of Materials and checksums, for glibc 2.28 and later (POWER: 2.32).
 //!
-//! Zig links against the symbol versions of that glibc. Its wheel and those of the
-//! packers are in `packaging/requirements.txt`; the wheel brings a bill of its own. The same commit gives the same bytes: times are the commit's,
-//! paths are cut off, and names are in order.
+//! Zig links against the symbol versions of that glibc, for other architectures too. Its wheel and those of the
+//! packers are in `packaging/requirements.txt`; the wheel brings a bill of its own. The same commit gives the
+//! same bytes: times are the commit's, paths are cut off, and names are in order.
 
 use crate::command::run as run_command;
-use crate::command::{self, command, files_in, printed, remove_folder, root};
+use crate::command::{self, Lacking, accepted, command, files_in, printed, remove_folder, root};
+use crate::emulate_arch::{self, tool};
 use crate::install::{self, Install};
 use crate::python;
 use anyhow::{Context as _, Result, ensure};
@@ -20,32 +21,64 @@ pub struct Dist {
     /// The folder that it is put into
     #[arg(long, value_name = "DIR", default_value = "target/dist/out")]
     output: PathBuf,
+    /// Only for this architecture: x86_64, aarch64 or powerpc64le
+    #[arg(long = "arch", value_name = "NAME")]
+    architecture: Option<String>,
+    /// Archive and .deb alone, for this machine's glibc, from what `xtask install` builds
+    #[arg(long, conflicts_with = "architecture")]
+    native: bool,
 }
 
-const TRIPLE: &str = "x86_64-unknown-linux-gnu";
+/// An architecture as Rust, Debian and RPM call it.
+struct Architecture {
+    name: &'static str,
+    deb: &'static str,
+    rpm: &'static str,
+    /// The oldest that it runs with.
+    glibc: Version,
+}
 
-/// The oldest glibc that it runs with.
-const GLIBC: [u32; 2] = [2, 28];
+const ARCHITECTURES: [Architecture; 3] = [
+    Architecture { name: "x86_64", deb: "amd64", rpm: "x86_64", glibc: [2, 28] },
+    Architecture { name: "aarch64", deb: "arm64", rpm: "aarch64", glibc: [2, 28] },
+    // The first with the long double that Zig compiles its unwinder for.
+    Architecture { name: "powerpc64le", deb: "ppc64el", rpm: "ppc64le", glibc: [2, 32] },
+];
+
+/// A release of glibc.
+type Version = [u32; 2];
 
 /// What is linked with: glibc's own.
-const LIBC: [&str; 6] = [
+const LIBC: [&str; 8] = [
     "libc.so.6",
     "libm.so.6",
     "libdl.so.2",
     "libpthread.so.0",
     "librt.so.1",
     "ld-linux-x86-64.so.2",
+    "ld-linux-aarch64.so.1",
+    "ld64.so.2",
 ];
 
 /// Makes everything.
 pub fn run(args: &Dist) -> Result<()> {
+    let names = ARCHITECTURES.each_ref().map(|architecture| architecture.name);
+    accepted("architecture", args.architecture.as_slice(), &names)?;
+    let only = match args.native {
+        true => Some(std::env::consts::ARCH),
+        false => args.architecture.as_deref(),
+    };
     let place = command::target().join("dist");
     fs::create_dir_all(&place)?;
     let out = root().join(&args.output);
     remove_folder(&out)?;
     fs::create_dir_all(&out)?;
-    let tools = Tools::made(&place)?;
-    tools.packages(&place, &out)?;
+    let tools = Tools::made(&place, args.native)?;
+    for architecture in &ARCHITECTURES {
+        if only.is_none_or(|only| only == architecture.name) {
+            tools.made_for(architecture, args.native, &place, &out)?;
+        }
+    }
     checksums(&out)
 }
 
@@ -57,20 +90,23 @@ struct Tools {
 }
 
 impl Tools {
-    /// Installs them into an environment of their own.
-    fn made(place: &Path) -> Result<Tools> {
-        let list = root().join("packaging/requirements.txt");
-        let wanted = fs::read_to_string(&list)?;
-        let packages = ["--requirement", list.to_str().context("a path that is text")?];
-        let python = python::environment(&place.join("tools"), &wanted, &packages)?;
+    /// Installs them into an environment of their own: what packs a `.deb`, or all.
+    fn made(place: &Path, deb_alone: bool) -> Result<Tools> {
+        let list = fs::read_to_string(root().join("packaging/requirements.txt"))?;
+        let wanted: Vec<_> = match deb_alone {
+            true => list.lines().filter(|line| line.starts_with("cargo-deb=")).collect(),
+            false => list.lines().filter(|line| !line.starts_with('#')).collect(),
+        };
+        let folder = place.join(if deb_alone { "deb-tools" } else { "tools" });
+        let python = python::environment(&folder, &wanted.join("\n"), &wanted)?;
         let bin = python.parent().context("a folder of programs")?.to_owned();
         let mut log = command("git log -1 --format=%ct");
         let epoch = printed(log.current_dir(root()))?.trim().to_owned();
         // The one that is no wheel. It runs for a second: it is compiled quickly.
-        if !bin.join("cargo-cyclonedx").exists() {
+        if !deb_alone && !bin.join("cargo-cyclonedx").exists() {
             let mut install =
                 command::cargo("install --quiet --debug --locked cargo-cyclonedx@0.5.9");
-            run_command(install.arg("--root").arg(place.join("tools")))?;
+            run_command(install.arg("--root").arg(&folder))?;
         }
         Ok(Tools { bin, epoch })
     }
@@ -94,49 +130,83 @@ impl Tools {
         Ok(program)
     }
 
-    /// Everything but the sums.
-    fn packages(&self, place: &Path, out: &Path) -> Result<()> {
-        let release = self.release()?;
+    /// Everything for one architecture.
+    fn made_for(
+        &self,
+        architecture: &Architecture,
+        native: bool,
+        place: &Path,
+        out: &Path,
+    ) -> Result<()> {
+        let Architecture { name, deb, rpm, glibc } = architecture;
+        let triple = format!("{name}-unknown-linux-gnu");
+        let across = match *name == std::env::consts::ARCH {
+            true => None,
+            false => Some(emulate_arch::find(name)?),
+        };
+        let release = match native {
+            true => install::all_built()?,
+            false => self.release(&triple, *glibc)?,
+        };
+        let place = place.join(if native { "native" } else { name });
+        let mut asked_for = [0; 2];
         // Debian's and the RPM distributions' folders for libraries; the archive's.
-        for (kind, prefix, libdir) in [
-            ("deb", "/usr", "lib/x86_64-linux-gnu"),
-            ("rpm", "/usr", "lib64"),
-            ("archive", "/usr/local", "lib"),
-        ] {
-            let tree = place.join(kind);
-            remove_folder(&tree)?;
-            let (prefix, libdir, destdir) = (prefix.into(), libdir.into(), Some(tree.clone()));
-            install::placed(&Install { prefix, libdir, destdir, uninstall: false }, &release)?;
-            let all = binaries(&tree)?;
-            ensure!(all.len() == 5, "{}: found {} programs", tree.display(), all.len());
-            all.iter().try_for_each(|file| needs_an_old_libc_alone(file))?;
+        let debian = format!("lib/{name}-linux-gnu");
+        for (kind, prefix, libdir) in
+            [("deb", "/usr", &*debian), ("rpm", "/usr", "lib64"), ("archive", "/usr/local", "lib")]
+        {
+            let destdir = place.join(kind);
+            remove_folder(&destdir)?;
+            let install = Install::staged_in(prefix, libdir, &destdir);
+            install::placed(&install, &release, across)?;
+            let all = binaries(&destdir)?;
+            ensure!(all.len() == 5, "{}: found {} programs", destdir.display(), all.len());
+            for file in &all {
+                let told = printed(tool(across, "objdump").arg("-pT").arg(file))?;
+                let latest = libc_alone(&told, native).with_context(|| file.display().to_string());
+                asked_for = asked_for.max(latest?);
+            }
         }
+        ensure!(
+            native || asked_for <= *glibc,
+            "{name}: asks for glibc {asked_for:?}, accepted {glibc:?} and earlier"
+        );
+        // The compiler's own linker takes the unwinder from a library.
+        let [major, minor] = if native { asked_for } else { *glibc };
+        let unwinder = if native { ", libgcc-s1" } else { "" };
         let version = env!("CARGO_PKG_VERSION");
-        let archive = out.join(format!("cachewise-{version}-{TRIPLE}.tar.gz"));
+        let archive = out.join(format!("cachewise-{version}-{triple}.tar.gz"));
         self.archive(&place.join("archive/usr/local"), &archive)?;
-        let package = package(place, version)?;
+        let debian = format!("libc6 (>= {major}.{minor}){unwinder}");
+        let package = package(&place, &debian, &format!(">= {major}.{minor}"))?;
         let mut packer = self.program("cargo-deb")?;
-        packer.args(["--no-build", "--no-strip", "--target", TRIPLE, "--output"]);
-        packer.arg(out.join(format!("cachewise_{version}_amd64.deb")));
+        packer.args(["--no-build", "--no-strip", "--target", &triple, "--output"]);
+        packer.arg(out.join(format!("cachewise_{version}_{deb}.deb")));
         run_command(packer.current_dir(&package))?;
+        if native {
+            return Ok(());
+        }
         // Zstandard, its default: gzip's header has the time.
         let mut packer = self.program("cargo-generate-rpm")?;
-        packer.args(["--arch", "x86_64", "--output"]);
-        packer.arg(out.join(format!("cachewise-{version}.x86_64.rpm")));
+        packer.args(["--arch", rpm, "--output"]);
+        packer.arg(out.join(format!("cachewise-{version}.{rpm}.rpm")));
         run_command(packer.current_dir(&package))?;
-        self.bill_of_materials(&out.join(format!("cachewise-{version}-{TRIPLE}.cdx.json")))?;
-        self.wheel(&place.join("archive/usr/local/bin/cachewise"), out)
+        self.bill_of_materials(
+            &triple,
+            &out.join(format!("cachewise-{version}-{triple}.cdx.json")),
+        )?;
+        self.wheel(&triple, *glibc, &place.join("archive/usr/local/bin/cachewise"), out)
     }
 
     /// Builds everything that is installed, each by itself; the folder it is in.
-    fn release(&self) -> Result<PathBuf> {
-        let [major, minor] = GLIBC;
+    fn release(&self, triple: &str, [major, minor]: Version) -> Result<PathBuf> {
+        Lacking::check_target(triple)?;
         for package in install::PACKAGES {
             let mut build = self.program("cargo-zigbuild")?;
             build.args(["zigbuild", "--release", "--locked", "--package", package, "--target"]);
-            run_command(build.arg(format!("{TRIPLE}.{major}.{minor}")))?;
+            run_command(build.arg(format!("{triple}.{major}.{minor}")))?;
         }
-        Ok(command::target().join("dist/build").join(TRIPLE).join("release"))
+        Ok(command::target().join("dist/build").join(triple).join("release"))
     }
 
     /// Files in order, with the commit's time and nobody's names.
@@ -151,7 +221,7 @@ impl Tools {
     }
 
     /// The Python package with the command in it, which lies there while the wheel is made.
-    fn wheel(&self, program: &Path, out: &Path) -> Result<()> {
+    fn wheel(&self, triple: &str, glibc: Version, program: &Path, out: &Path) -> Result<()> {
         let own = root().join("python/cachewise/bin/cachewise");
         fs::create_dir_all(own.parent().context("a folder")?)?;
         let kept = own.with_extension("kept");
@@ -160,9 +230,9 @@ impl Tools {
             fs::rename(&own, &kept)?;
         }
         fs::copy(program, &own)?;
-        let [major, minor] = GLIBC;
+        let [major, minor] = glibc;
         let mut maturin = self.program("maturin")?;
-        maturin.args(["build", "--zig", "--locked", "--target", TRIPLE, "--compatibility"]);
+        maturin.args(["build", "--zig", "--locked", "--target", triple, "--compatibility"]);
         maturin.arg(format!("manylinux_{major}_{minor}"));
         maturin.args(["--manifest-path", "python/Cargo.toml", "--out"]).arg(out);
         let made = run_command(&mut maturin);
@@ -175,11 +245,11 @@ impl Tools {
 
     /// What the command is made of, which the libraries add nothing to. The tool writes a file for each package, and
     /// into its folder.
-    fn bill_of_materials(&self, bill: &Path) -> Result<()> {
+    fn bill_of_materials(&self, triple: &str, bill: &Path) -> Result<()> {
         const NAME: &str = "bill-of-materials";
         let mut cyclonedx = self.program("cargo-cyclonedx")?;
         cyclonedx.args(["cyclonedx", "--quiet", "--format", "json", "--spec-version", "1.5"]);
-        cyclonedx.args(["--no-build-deps", "--target", TRIPLE, "--override-filename", NAME]);
+        cyclonedx.args(["--no-build-deps", "--target", triple, "--override-filename", NAME]);
         let made = run_command(cyclonedx.args(["--manifest-path", "crates/cli/Cargo.toml"]));
         let written = |package: &str| root().join(package).join(format!("{NAME}.json"));
         let text = made.and_then(|()| Ok(fs::read_to_string(written("crates/cli"))?));
@@ -195,13 +265,14 @@ impl Tools {
 }
 
 /// The folder that the packers of `.deb` and `.rpm` read.
-fn package(place: &Path, version: &str) -> Result<PathBuf> {
+fn package(place: &Path, debian: &str, glibc: &str) -> Result<PathBuf> {
     let folder = place.join("package");
     remove_folder(&folder)?;
     fs::create_dir_all(folder.join("debian"))?;
     let packaging = root().join("packaging");
     let manifest = fs::read_to_string(packaging.join("packages.toml"))?;
-    let manifest = manifest.replace("version = \"0.0.0\"", &format!("version = \"{version}\""));
+    let manifest = manifest.replace("libc6 (>= 2.28)", debian).replace(">= 2.28", glibc);
+    let manifest = manifest.replace("0.0.0", env!("CARGO_PKG_VERSION"));
     fs::write(folder.join("Cargo.toml"), manifest)?;
     fs::write(folder.join("lib.rs"), "")?;
     for (files, into) in [
@@ -231,23 +302,18 @@ fn binaries(tree: &Path) -> Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// An error where a file asks for a symbol of a later glibc, or for another library.
-fn needs_an_old_libc_alone(file: &Path) -> Result<()> {
-    let told = printed(command("objdump -pT").arg(file))?;
-    let versions = told.split(['(', ')', ' ', '\n']).filter_map(|word| {
-        let parts = word.strip_prefix("GLIBC_")?.split('.').map(str::parse);
-        parts.collect::<Result<Vec<u32>, _>>().ok()
-    });
-    let file = file.display();
-    // The preload libraries name no version and no library.
-    if let Some(latest) = versions.max() {
-        let is_old = latest.get(..2).is_some_and(|latest| latest <= &GLIBC[..]);
-        ensure!(is_old, "{file}: asks for glibc {latest:?}, accepted {GLIBC:?} and earlier");
-    }
+/// The latest glibc that a file asks for, as `objdump -pT` tells of it; an error where it needs another library.
+fn libc_alone(told: &str, native: bool) -> Result<Version> {
     let needed = told.lines().filter_map(|line| line.trim().strip_prefix("NEEDED"));
-    let foreign: Vec<&str> = needed.map(str::trim).filter(|name| !LIBC.contains(name)).collect();
-    ensure!(foreign.is_empty(), "{file}: needs {foreign:?}, accepted glibc's libraries");
-    Ok(())
+    let is_ours = |name: &&str| LIBC.contains(name) || native && *name == "libgcc_s.so.1";
+    let foreign: Vec<&str> = needed.map(str::trim).filter(|name| !is_ours(name)).collect();
+    ensure!(foreign.is_empty(), "needs {foreign:?}, accepted glibc's libraries");
+    let versions = told.split(['(', ')', ' ', '\n']).filter_map(|word| {
+        let mut parts = word.strip_prefix("GLIBC_")?.split('.').map(str::parse);
+        Some([parts.next()?.ok()?, parts.next()?.ok()?])
+    });
+    // The preload libraries name no version and no library.
+    Ok(versions.max().unwrap_or_default())
 }
 
 /// `SHA256SUMS`, as `sha256sum --check` reads it.

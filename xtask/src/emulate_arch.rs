@@ -19,7 +19,8 @@ use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 use std::path::Path;
 use std::process::Command;
-use target::{Target, cargo};
+use target::cargo;
+pub(crate) use target::{Target, tool};
 
 /// All of them.
 const TARGETS: [Target; 2] = [

@@ -1,7 +1,8 @@
 //! `xtask install`: the command with its manual, the C libraries with headers and pkg-config files, and
 //! the preload libraries, built for release and put where a system expects them.
 
-use crate::command::{self, cargo, command, files_in, printed, root, text};
+use crate::command::{self, cargo, files_in, printed, root, text};
+use crate::emulate_arch::{Target, tool};
 use anyhow::{Context as _, Result, bail, ensure};
 use fs_err::{self as fs, os::unix::fs::symlink};
 use std::collections::BTreeSet;
@@ -16,19 +17,25 @@ use std::sync::{Mutex, PoisonError};
 pub struct Install {
     /// The tree that the files will be used in
     #[arg(long, value_name = "DIR", default_value = "/usr/local")]
-    pub(crate) prefix: PathBuf,
+    prefix: PathBuf,
     /// Directory for libraries; relative to the prefix unless absolute
     #[arg(long, value_name = "DIR", default_value = "lib")]
-    pub(crate) libdir: PathBuf,
+    libdir: PathBuf,
     /// Put the tree under this directory instead, as packagers do; no file names it
     #[arg(long, value_name = "DIR")]
-    pub(crate) destdir: Option<PathBuf>,
+    destdir: Option<PathBuf>,
     /// Remove what was installed there
     #[arg(long)]
-    pub(crate) uninstall: bool,
+    uninstall: bool,
 }
 
 impl Install {
+    /// A tree for packagers.
+    pub(crate) fn staged_in(prefix: &str, libdir: &str, destdir: &Path) -> Install {
+        let destdir = Some(destdir.to_owned());
+        Install { prefix: prefix.into(), libdir: libdir.into(), destdir, uninstall: false }
+    }
+
     /// Where a file of the tree is put.
     fn staged(&self, path: &Path) -> PathBuf {
         match &self.destdir {
@@ -64,10 +71,7 @@ pub fn run(args: &Install) -> Result<()> {
     if args.uninstall {
         return removed(args);
     }
-    for package in PACKAGES {
-        built(package)?;
-    }
-    placed(args, &release()?)?;
+    placed(args, &all_built()?, None)?;
     let list = args.list();
     fs::create_dir_all(list.parent().context("a folder")?)?;
     // Taken out: the list is put there by what notes files, too.
@@ -105,8 +109,8 @@ pub(crate) const PACKAGES: [&str; 5] = [
     "cachewise-preload",
 ];
 
-/// Puts what was built in that directory where it belongs.
-pub(crate) fn placed(args: &Install, release: &Path) -> Result<()> {
+/// Puts what was built in that directory, for this architecture or another, where it belongs.
+pub(crate) fn placed(args: &Install, release: &Path, across: Option<&Target>) -> Result<()> {
     let prefix = &args.prefix;
     let libdir = prefix.join(&args.libdir);
     let staged = |path: &Path| args.staged(path);
@@ -126,7 +130,7 @@ pub(crate) fn placed(args: &Install, release: &Path) -> Result<()> {
         ("libcachewise_pool_c.so", "libcachewise_pool.so"),
     ] {
         let real = format!("{stem}.{version}");
-        place_stripped(&release.join(built), &libraries.join(&real))?;
+        place_stripped(&release.join(built), &libraries.join(&real), across)?;
         for name in [&format!("{stem}.{major}"), stem] {
             put(&libraries.join(name), |new| symlink(&real, new))?;
         }
@@ -138,7 +142,7 @@ pub(crate) fn placed(args: &Install, release: &Path) -> Result<()> {
     ] {
         let file = format!("{name}.h");
         let header = root().join("crates").join(package).join("include").join(&file);
-        let one_object = static_library(&release.join(built), &header, name, release)?;
+        let one_object = static_library(&release.join(built), &header, name, across)?;
         place(&one_object, &libraries.join(format!("lib{name}.a")), 0o644)?;
         place(&header, &headers.join(&file), 0o644)?;
         let text = package_file(name, about, prefix, &libdir);
@@ -152,9 +156,13 @@ pub(crate) fn placed(args: &Install, release: &Path) -> Result<()> {
         put(&units.join(unit), |new| fs::write(new, &text))?;
     }
     let program = release.join("cachewise");
-    place_stripped(&program, &programs.join("cachewise"))?;
+    place_stripped(&program, &programs.join("cachewise"), across)?;
     let pages = release.join("man");
-    command::run(Command::new(&program).args(["man", "--to"]).arg(&pages))?;
+    let cachewise = || match across {
+        Some(target) => target.emulated(&[], &program),
+        None => Command::new(&program),
+    };
+    command::run(cachewise().args(["man", "--to"]).arg(&pages))?;
     for page in files_in(&pages, "", "")? {
         place(&page, &manual.join(page.file_name().context("a page's name")?), 0o644)?;
     }
@@ -168,7 +176,7 @@ pub(crate) fn placed(args: &Install, release: &Path) -> Result<()> {
     ] {
         let file = staged(&prefix.join(file));
         fs::create_dir_all(file.parent().context("a folder")?)?;
-        let text = printed(Command::new(&program).args(["completions", shell]))?;
+        let text = printed(cachewise().args(["completions", shell]))?;
         put(&file, |new| fs::write(new, &text))?;
     }
     Ok(())
@@ -193,6 +201,12 @@ fn cmake_files(prefix: &Path, libdir: &Path) -> [(&'static str, String); 2] {
          set(PACKAGE_VERSION_COMPATIBLE FALSE)\nelse()\n  set(PACKAGE_VERSION_COMPATIBLE TRUE)\nendif()\n"
     );
     [("cachewise-config.cmake", config), ("cachewise-config-version.cmake", compatible)]
+}
+
+/// Builds everything that is installed; the directory it is in.
+pub(crate) fn all_built() -> Result<PathBuf> {
+    PACKAGES.iter().try_for_each(|package| built(package).map(drop))?;
+    release()
 }
 
 /// Builds a package for release.
@@ -221,19 +235,29 @@ fn functions(header: &str) -> BTreeSet<&str> {
 
 /// The static library as one object that offers [`EXPORTED`] alone, so that nothing of Rust's meets
 /// another Rust library in a program. Without binutils it is installed as it was built.
-fn static_library(built: &Path, header: &Path, name: &str, scratch: &Path) -> Result<PathBuf> {
+fn static_library(
+    built: &Path,
+    header: &Path,
+    name: &str,
+    across: Option<&Target>,
+) -> Result<PathBuf> {
+    let scratch = built.parent().context("a folder")?;
     let object = scratch.join(format!("{name}-static.o"));
     let archive = scratch.join(format!("lib{name}-static.a"));
     let header = fs::read_to_string(header)?;
-    let mut partial = command("ld -r --gc-sections -o");
-    partial.arg(&object).args(functions(&header).into_iter().flat_map(|name| ["-u", name]));
+    let mut partial = tool(across, "ld");
+    partial
+        .args(["-r", "--gc-sections", "-o"])
+        .arg(&object)
+        .args(functions(&header).into_iter().flat_map(|name| ["-u", name]));
     partial.arg(built);
-    let mut hide = command("objcopy --wildcard --strip-debug --keep-global-symbol");
+    let mut hide = tool(across, "objcopy");
+    hide.args(["--wildcard", "--strip-debug", "--keep-global-symbol"]);
     // The compiler's own form of core, which several objects joined are not any more.
     hide.args([EXPORTED, "--remove-section", ".llvmbc", "--remove-section", ".llvmcmd"]);
     hide.arg(&object);
-    let mut pack = command("ar rcsD");
-    pack.arg(&archive).arg(&object);
+    let mut pack = tool(across, "ar");
+    pack.arg("rcsD").arg(&archive).arg(&object);
     let _ = fs::remove_file(&archive);
     for command in [&mut partial, &mut hide, &mut pack] {
         match command.output() {
@@ -271,11 +295,11 @@ fn place(from: &Path, to: &Path, mode: u32) -> Result<()> {
 }
 
 /// Copies a program or library to where it is installed, without what only a debugger reads where `strip` is there.
-fn place_stripped(from: &Path, to: &Path) -> Result<()> {
+fn place_stripped(from: &Path, to: &Path, across: Option<&Target>) -> Result<()> {
     put(to, |new| {
         fs::copy(from, new)?;
         fs::set_permissions(new, std::fs::Permissions::from_mode(0o755))?;
-        match command("strip --strip-unneeded").arg(new).output() {
+        match tool(across, "strip").arg("--strip-unneeded").arg(new).output() {
             Ok(output) if output.status.success() => Ok(()),
             Ok(output) => Err(std::io::Error::other(text(&output.stderr).trim().to_owned())),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),

@@ -97,7 +97,7 @@ enum Chore {
     },
     /// Build the C library and the preload library and install them, with header and pkg-config file.
     Install(install::Install),
-    /// Make an archive, a .deb, an .rpm and a wheel, with a bill of materials and checksums.
+    /// Make an archive, a .deb, an .rpm and a wheel per architecture, with a bill of materials and checksums.
     Dist(dist::Dist),
     /// What to set for programs that compute, pack, compile and serve: `cachewise advise` on each.
     Programs(programs::Programs),

@@ -1,6 +1,6 @@
 //! `xtask dist`, and what somebody does with it where no Rust and no clone is: each package installed as the
-//! README says, used and removed, in Debian's own files. With effort `thorough` also in Debian 13,
-//! and built a second time elsewhere.
+//! README says, used and removed. Here in this system's own files, which nothing is written to; with effort
+//! `thorough` in Debian's, for other architectures under emulation, and built a second time in another clone.
 #![cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 
 use std::collections::BTreeMap;
@@ -20,11 +20,14 @@ fn sh(script: &str, folder: &Path) -> String {
     run(Command::new("sh").args(["-euc", script]).current_dir(folder))
 }
 
-/// Makes it all in that target folder; what each file's sum is.
-fn made(output: &Path, target: &Path) -> BTreeMap<String, String> {
-    let mut make = Command::new(env!("CARGO_BIN_EXE_xtask"));
-    make.args(["dist", "--output"]).arg(output);
-    run(make.env("CARGO_TARGET_DIR", target));
+/// The clone that is tested.
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the workspace's folder")
+}
+
+/// Makes it there; what each file's sum is.
+fn made(make: &mut Command, output: &Path) -> BTreeMap<String, String> {
+    run(make.arg("--output").arg(output));
     sh("sha256sum --check --quiet --strict SHA256SUMS", output);
     let sums = std::fs::read_to_string(output.join("SHA256SUMS")).expect("sums");
     let sums = sums.lines().map(|line| line.split_once("  ").expect("a sum and a file"));
@@ -34,23 +37,32 @@ fn made(output: &Path, target: &Path) -> BTreeMap<String, String> {
     sums
 }
 
+/// The chore, in the tests' own target folder: what was built there is not built again.
+fn dist(options: &[&str]) -> Command {
+    let mut dist = Command::new(env!("CARGO_BIN_EXE_xtask"));
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("target/tmp");
+    dist.arg("dist").args(options).env("CARGO_TARGET_DIR", target);
+    dist
+}
+
 /// The README's line that begins so, up to its comment.
 fn line(beginning: &str) -> String {
-    let readme = Path::new(env!("CARGO_MANIFEST_DIR")).join("../README.md");
-    let readme = std::fs::read_to_string(readme).expect("the README");
+    let readme = std::fs::read_to_string(root().join("README.md")).expect("the README");
     let line = readme.lines().find(|line| line.starts_with(beginning)).expect(beginning);
     line.split("  #").next().unwrap_or(line).trim().to_owned()
 }
 
-/// What is in a root file system; `PIP` and `APT` are the README's lines. Whoever is root there needs no `sudo`.
-const USED: &str = "
+/// What both begin with. Whoever is root there needs no `sudo`.
+const BEGUN: &str = "
 export HOME=/root LC_ALL=C PATH=/usr/sbin:/usr/bin:/sbin:/bin
 sudo() { \"$@\"; }
-listed() { find / -xdev -name '*cachewise*' -not -path '/dist/*' -not -path '/proc/*' -not -path '/sys/*' \
-    -not -path '/var/log/*' -not -path '/venv/*'; }
+listed() { find /etc /lib /opt /root /run /srv /usr /var -xdev -name '*cachewise*' -not -path '/var/log/*'; }
+before=$(listed)
 cd /dist
+";
 
-# The wheel, with NumPy's arrays in the pool.
+/// The wheel, with NumPy's arrays in the pool; `PIP` is the README's line.
+const WHEEL: &str = "
 python3 -m venv /venv
 (
     PATH=/venv/bin:$PATH
@@ -60,10 +72,15 @@ python3 -m venv /venv
     echo 'import numpy; a = numpy.ones(1 << 20); print(numpy.zeros(1 << 20).sum() + a.sum())' > /sums.py
     test \"$(python -m cachewise.run --pool 64M /sums.py)\" = 1048576.0
     python -m cachewise.run --pool 64M --stats /sums.py 2>&1 | grep -q '^cachewise: '
+    pip uninstall --quiet --yes cachewise
+    ! command -v cachewise
 )
+";
 
-# The package.
+/// The packages; `APT` is the README's line.
+const PACKAGE: &str = "
 APT
+ldd --version
 cachewise --version
 # Whether something is gained here, nothing, or cannot be told.
 judged() { status=0; \"$@\" || status=$?; case $status in 0|3|4) ;; *) exit $status;; esac; }
@@ -92,57 +109,111 @@ apt-get remove --yes cachewise
 ls /etc/cachewise/*.profile
 dpkg --purge cachewise
 test ! -e /etc/cachewise
-test -z \"$(listed)\" || { listed; false; }
+test \"$(listed)\" = \"$before\" || { listed; false; }
 
 # The same as an RPM, where there is such a program.
 if command -v rpm > /dev/null; then
     rpm --install --nodeps cachewise-*.x86_64.rpm
     cachewise exec -- /bin/cat /proc/self/maps | grep -q /usr/lib64/libcachewise_preload.so
     rpm --erase cachewise
-    test -z \"$(listed)\" || { listed; false; }
+    test \"$(listed)\" = \"$before\" || { listed; false; }
 fi
 echo all removed
 ";
 
-/// What a root file system is used for; it is Debian's, made from packages. NumPy is a wheel for its Python.
-fn used_in(suite: &str, python: &str, more: &str, place: &Path) {
-    let root = place.join(suite);
-    let mut make = Command::new("mmdebstrap");
-    make.args(["--quiet", "--variant=minbase"]);
-    run(make.arg(format!("--include=python3-venv{more}")).arg(suite).arg(&root));
-    sh(&format!("cp -r dist {suite}/dist"), place);
-    let numpy = format!(
-        "python3 -m pip download --quiet --only-binary=:all: --python-version {python} --dest {suite}/numpy 'numpy>=2,<3'"
-    );
-    sh(&numpy, place);
-    let script =
-        USED.replace("PIP", &line("pip install")).replace("APT", &line("sudo apt install"));
-    std::fs::write(root.join("used.sh"), script).expect("written");
+/// The script in a root file system, over all of which it is run: `on` makes `$root` of the folder `$1`.
+fn used(script: &str, on: &str, folder: &str, place: &Path) -> String {
+    let script = script.replace("PIP", &line("pip install"));
+    let script = script.replace("APT", &line("sudo apt install"));
+    std::fs::write(place.join("used.sh"), BEGUN.to_owned() + &script).expect("written");
     // Mounts that are gone with the last process.
-    let inside = "mount -t proc proc \"$1/proc\"; mount --rbind /sys \"$1/sys\"; mount --rbind /dev \"$1/dev\"
-        exec chroot \"$1\" /bin/sh -eux /used.sh";
+    let inside = format!(
+        "{on}; cp -r dist used.sh $root; mount -t proc proc $root/proc; mount --rbind /sys $root/sys
+        mount --rbind /dev $root/dev; exec env -i PATH=/usr/sbin:/usr/bin chroot $root /bin/sh -eux /used.sh"
+    );
     let mut enter = Command::new("unshare");
-    enter.args(["--mount", "--pid", "--fork", "sh", "-euc", inside, "sh"]).arg(&root);
-    let told = run(&mut enter);
-    assert!(told.ends_with("all removed\n"), "{suite}: {told}");
+    enter.args(["--mount", "--pid", "--fork", "sh", "-euc", &inside, "sh", folder]);
+    let told = run(enter.current_dir(place));
+    assert!(told.ends_with("all removed\n"), "{folder}: {told}");
+    told
 }
 
-#[test]
-fn what_is_made_is_installed_used_and_removed() {
-    let whole = std::env::var("CACHEWISE_TEST_EFFORT").is_ok_and(|effort| effort == "thorough");
-    let directory = tempfile::tempdir().expect("a directory");
-    let (place, dist) = (directory.path(), directory.path().join("dist"));
-    // What was built there is not built again.
-    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("target/tmp");
-    let sums = made(&dist, target);
-    assert_eq!(sums.len(), 5, "{sums:?}");
+/// Debian's own files, made from packages. NumPy is a wheel for the Python there.
+fn used_in(suite: &str, more: &str, place: &Path) {
+    let mut make = Command::new("mmdebstrap");
+    make.args(["--quiet", "--variant=minbase"]);
+    make.arg(format!("--include=python3-venv{more}"));
+    run(make.arg(suite).arg(place.join(suite)));
+    let numpy = format!(
+        "python=$(ls {suite}/usr/bin | sed -n 's/^python\\(3\\.[0-9]*\\)$/\\1/p')
+        python3 -m pip download --quiet --only-binary=:all: --python-version $python --dest {suite}/numpy 'numpy>=2,<3'"
+    );
+    sh(&numpy, place);
+    let told = used(&(WHEEL.to_owned() + PACKAGE), "root=$1", suite, place);
+    let glibc = told.lines().find(|line| line.starts_with("ldd (")).expect("which glibc it is");
+    println!("{suite}: {glibc}: installed, used, removed");
+    std::fs::remove_dir_all(place.join(suite)).expect("removed");
+}
 
-    // The archive's command, from wherever it was unpacked, with its own library.
+/// What is made for another architecture, under emulation.
+fn emulated(name: &str, deb: &str, qemu: &str, place: &Path) {
+    let folder = place.join(name);
+    std::fs::create_dir(&folder).expect("a folder");
+    sh(&format!("tar -xzf ../dist/cachewise-*-{name}-*.tar.gz --strip-components 1"), &folder);
+    sh(&format!("dpkg-deb --extract ../dist/cachewise_*_{deb}.deb deb"), &folder);
+    let library = format!("deb/usr/lib/{name}-linux-gnu/libcachewise_preload.so");
+    for program in ["bin/cachewise", "deb/usr/bin/cachewise"] {
+        let run_by = format!("{qemu} -L /usr/{name}-linux-gnu");
+        let version = sh(&format!("{run_by} {program} --version"), &folder);
+        assert_eq!(version, concat!("cachewise ", env!("CARGO_PKG_VERSION"), "\n"));
+        let told = sh(
+            &format!("{run_by} {program} run copy-matrix --verify-only --size 100,9001"),
+            &folder,
+        );
+        assert!(told.contains("every byte right"), "{told}");
+        let under = format!("{run_by} -E LD_PRELOAD=$PWD/{library} {program} list kernels");
+        assert!(sh(&under, &folder).contains("copy."));
+    }
+}
+
+/// The archive's command, from wherever it was unpacked, with its own library.
+fn archive_works(place: &Path) {
     sh("tar -xzf dist/*-x86_64-unknown-linux-gnu.tar.gz", place);
     let maps = sh("cachewise-*/bin/cachewise exec -- cat /proc/self/maps", place);
     assert!(maps.contains("linux-gnu/lib/libcachewise_preload.so"), "{maps}");
+}
 
-    let bill = sh("cat dist/*.cdx.json", place);
+#[test]
+fn what_is_made_for_this_machine_is_installed_used_and_removed() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let place = directory.path();
+    let sums = made(&mut dist(&["--native"]), &place.join("dist"));
+    assert_eq!(sums.len(), 2, "{sums:?}");
+    archive_works(place);
+    // This system's files under a layer that takes what is written; its users' files and the clone are hidden.
+    std::fs::create_dir(place.join("layers")).expect("a folder");
+    let on = format!(
+        "mount -t tmpfs none $1; mkdir $1/upper $1/work $1/root; root=$1/root
+        mount -t overlay none -o lowerdir=/,upperdir=$1/upper,workdir=$1/work $root
+        mount -t tmpfs none $root/root; ! test -d $root{0} || mount -t tmpfs none $root{0}",
+        root().display()
+    );
+    used(PACKAGE, &on, "layers", place);
+}
+
+#[test]
+fn what_is_made_for_everybody_is_installed_used_and_removed() {
+    if std::env::var("CACHEWISE_TEST_EFFORT").as_deref() != Ok("thorough") {
+        println!("the effort is not thorough: what is made for this machine stands for the rest");
+        return;
+    }
+    let directory = tempfile::tempdir().expect("a directory");
+    let place = directory.path();
+    let sums = made(&mut dist(&[]), &place.join("dist"));
+    assert_eq!(sums.len(), 15, "{sums:?}");
+    archive_works(place);
+
+    let bill = sh("cat dist/*-x86_64-*.cdx.json", place);
     let bill: serde_json::Value = serde_json::from_str(&bill).expect("JSON");
     assert_eq!(bill["bomFormat"], "CycloneDX");
     let components = bill["components"].as_array().expect("components");
@@ -151,14 +222,20 @@ fn what_is_made_is_installed_used_and_removed() {
     assert!(clap["purl"].as_str().is_some_and(|purl| purl.starts_with("pkg:cargo/clap@")));
     assert!(clap["licenses"].is_array(), "{clap}");
 
-    // Here with RPM's and systemd's programs.
-    used_in("bookworm", "3.11", ",rpm,systemd", place);
-    if whole {
-        used_in("trixie", "3.13", "", place);
-        let (again, elsewhere) = (place.join("again"), place.join("target"));
-        let same = made(&again, &elsewhere);
-        let differ: Vec<_> =
-            same.iter().filter(|(file, sum)| sums.get(*file) != Some(sum)).collect();
-        assert!(differ.is_empty(), "{differ:?}");
-    }
+    emulated("aarch64", "arm64", "qemu-aarch64", place);
+    emulated("powerpc64le", "ppc64el", "qemu-ppc64le", place);
+    // The first with RPM's and systemd's programs.
+    used_in("bookworm", ",rpm,systemd", place);
+    used_in("trixie", "", place);
+    used_in("sid", "", place);
+
+    // The same commit at another path.
+    let (clone, again) = (place.join("clone"), place.join("again"));
+    run(Command::new("git").arg("clone").arg("--quiet").arg(root()).arg(&clone));
+    let mut elsewhere = Command::new(env!("CARGO"));
+    elsewhere.args(["run", "--quiet", "-p", "xtask", "--", "dist", "--arch", "x86_64"]);
+    elsewhere.current_dir(&clone).env_remove("CARGO_TARGET_DIR");
+    let same = made(&mut elsewhere, &again);
+    let differ: Vec<_> = same.iter().filter(|(file, sum)| sums.get(*file) != Some(sum)).collect();
+    assert!(same.len() == 5 && differ.is_empty(), "{differ:?}");
 }

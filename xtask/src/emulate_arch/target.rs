@@ -36,13 +36,19 @@ impl Target {
         format!("{}-linux-gnu-{name}", self.name)
     }
 
-    pub(super) fn emulated(&self, options: &[&str], program: &Path) -> Command {
+    /// A program of the target.
+    pub(crate) fn emulated(&self, options: &[&str], program: &Path) -> Command {
         let mut command = Command::new(self.emulator);
         command.args(["-L", &self.root()]).args(options).arg(program);
         // Decisions are the computed ones, whoever runs this.
         command.env_remove("CACHEWISE_PROFILE").env("XDG_CONFIG_HOME", "/nonexistent");
         command
     }
+}
+
+/// A program of binutils, for another architecture or for this one.
+pub(crate) fn tool(across: Option<&Target>, name: &str) -> Command {
+    Command::new(across.map_or_else(|| name.to_owned(), |target| target.tool(name)))
 }
 
 /// Has cargo build for the target; what came out, by name.
