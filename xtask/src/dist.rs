@@ -7,7 +7,7 @@
 
 use crate::command::run as run_command;
 use crate::command::{self, Lacking, accepted, command, files_in, printed, remove_folder, root};
-use crate::emulate_arch::{self, tool};
+use crate::emulate_arch::{self, Target, tool};
 use crate::install::{self, Install};
 use crate::python;
 use anyhow::{Context as _, Result, ensure};
@@ -68,16 +68,17 @@ pub fn run(args: &Dist) -> Result<()> {
         true => Some(std::env::consts::ARCH),
         false => args.architecture.as_deref(),
     };
+    let chosen = ARCHITECTURES.iter().filter(|one| only.is_none_or(|only| only == one.name));
+    let chosen: Vec<_> =
+        chosen.map(|one| Ok((one, across(one.name, args.native)?))).collect::<Result<_>>()?;
     let place = command::target().join("dist");
     fs::create_dir_all(&place)?;
     let out = root().join(&args.output);
     remove_folder(&out)?;
     fs::create_dir_all(&out)?;
     let tools = Tools::made(&place, args.native)?;
-    for architecture in &ARCHITECTURES {
-        if only.is_none_or(|only| only == architecture.name) {
-            tools.made_for(architecture, args.native, &place, &out)?;
-        }
+    for (architecture, across) in chosen {
+        tools.made_for(architecture, across, args.native, &place, &out)?;
     }
     checksums(&out)
 }
@@ -134,16 +135,13 @@ impl Tools {
     fn made_for(
         &self,
         architecture: &Architecture,
+        across: Option<&Target>,
         native: bool,
         place: &Path,
         out: &Path,
     ) -> Result<()> {
         let Architecture { name, deb, rpm, glibc } = architecture;
-        let triple = format!("{name}-unknown-linux-gnu");
-        let across = match *name == std::env::consts::ARCH {
-            true => None,
-            false => Some(emulate_arch::find(name)?),
-        };
+        let triple = triple(name);
         let release = match native {
             true => install::all_built()?,
             false => self.release(&triple, *glibc)?,
@@ -200,7 +198,6 @@ impl Tools {
 
     /// Builds everything that is installed, each by itself; the folder it is in.
     fn release(&self, triple: &str, [major, minor]: Version) -> Result<PathBuf> {
-        Lacking::check_target(triple)?;
         for package in install::PACKAGES {
             let mut build = self.program("cargo-zigbuild")?;
             build.args(["zigbuild", "--release", "--locked", "--package", package, "--target"]);
@@ -262,6 +259,25 @@ impl Tools {
         // Nobody else has these folders.
         Ok(fs::write(bill, text?.replace(&root().display().to_string(), "/cachewise"))?)
     }
+}
+
+/// An architecture as Rust's target.
+fn triple(name: &str) -> String {
+    format!("{name}-unknown-linux-gnu")
+}
+
+/// How an architecture's programs are run and taken apart, where it is not this machine's; an error where it cannot
+/// be built for.
+fn across(name: &str, native: bool) -> Result<Option<&'static Target>> {
+    if !native {
+        Lacking::check_target(&triple(name))?;
+    }
+    if name == std::env::consts::ARCH {
+        return Ok(None);
+    }
+    let target = emulate_arch::find(name)?;
+    target.is_installed()?;
+    Ok(Some(target))
 }
 
 /// The folder that the packers of `.deb` and `.rpm` read.

@@ -40,11 +40,10 @@ const TARGETS: [Target; 2] = [
 ];
 
 /// What every target needs besides its own packages.
-const COMMON: [(&str, &str); 4] = [
+const COMMON: [(&str, &str); 3] = [
     ("/usr/bin/rustc", "rustc-web"),
     ("/usr/bin/cargo", "cargo-web"),
     ("/usr/lib/rustlib/src/rust/library/Cargo.toml", "rust-web-src"),
-    ("/usr/bin/qemu-aarch64", "qemu-user"),
 ];
 
 /// The same for all that is built, so that dependencies have the same features and are compiled once.
@@ -96,12 +95,8 @@ pub fn find(name: &str) -> Result<&'static Target> {
 /// Builds, runs and counts. Everything it makes is under `target/emulate-arch`; what the programs
 /// say goes to stderr.
 pub fn run(target: &Target, effort: &str) -> Result<()> {
-    let compiler =
-        (format!("/usr/bin/{}", target.tool("gcc")), format!("gcc-{}-linux-gnu", target.name));
-    let libc = (format!("{}/lib/libc.so.6", target.root()), target.libc.to_owned());
-    let own = [compiler, libc];
-    let own = own.iter().map(|(file, package)| (file.as_str(), package.as_str()));
-    Lacking::check(COMMON.into_iter().chain(own))?;
+    Lacking::check(COMMON)?;
+    target.is_installed()?;
     let with_command = effort != "small";
     let packages = if with_command { format!("{COMMAND} {PACKAGES}") } else { PACKAGES.to_owned() };
     let cachewise = match with_command {

@@ -182,20 +182,29 @@ pub(crate) fn placed(args: &Install, release: &Path, across: Option<&Target>) ->
     Ok(())
 }
 
-/// What `find_package(cachewise)` reads: the targets `cachewise::cachewise` and `cachewise::pool`.
+/// What `find_package(cachewise)` reads: the targets `cachewise::cachewise` and `cachewise::pool`. Files are found
+/// from its own folder, wherever a tree was unpacked, and where `/lib` is a link to `/usr/lib`.
 fn cmake_files(prefix: &Path, libdir: &Path) -> [(&'static str, String); 2] {
     let version = env!("CARGO_PKG_VERSION");
-    let (include, libdir) = (prefix.join("include"), libdir.display());
+    let include = match libdir.strip_prefix(prefix) {
+        Ok(inside) => {
+            format!("${{_cachewise}}/../..{}/include", "/..".repeat(inside.components().count()))
+        }
+        Err(_) => prefix.join("include").display().to_string(),
+    };
+    let place = "get_filename_component(_cachewise \"${CMAKE_CURRENT_LIST_DIR}\" REALPATH)\n";
+    // A compiler leaves out one of its own folders, but not where it has dots.
+    let include = format!("get_filename_component(_cachewise_include \"{include}\" ABSOLUTE)\n");
     let target = |name: &str, library: &str| {
         format!(
             "if(NOT TARGET cachewise::{name})\n  add_library(cachewise::{name} SHARED IMPORTED)\n  \
              set_target_properties(cachewise::{name} PROPERTIES\n    \
-             IMPORTED_LOCATION \"{libdir}/lib{library}.so\"\n    \
-             INTERFACE_INCLUDE_DIRECTORIES \"{}\")\nendif()\n",
-            include.display()
+             IMPORTED_LOCATION \"${{_cachewise}}/../../lib{library}.so\"\n    \
+             INTERFACE_INCLUDE_DIRECTORIES \"${{_cachewise_include}}\")\nendif()\n"
         )
     };
-    let config = target("cachewise", "cachewise") + &target("pool", "cachewise_pool");
+    let targets = target("cachewise", "cachewise") + &target("pool", "cachewise_pool");
+    let config = format!("{place}{include}{targets}unset(_cachewise)\nunset(_cachewise_include)\n");
     let compatible = format!(
         "set(PACKAGE_VERSION \"{version}\")\nif(PACKAGE_FIND_VERSION VERSION_GREATER PACKAGE_VERSION)\n  \
          set(PACKAGE_VERSION_COMPATIBLE FALSE)\nelse()\n  set(PACKAGE_VERSION_COMPATIBLE TRUE)\nendif()\n"

@@ -61,6 +61,40 @@ before=$(listed)
 cd /dist
 ";
 
+/// A C program that CMake and pkg-config build with the libraries in the folder `$1`, or with the system's.
+const LINKED: &str = r#"
+linked() {
+    command -v cmake && command -v cc && command -v pkg-config || return 0
+    folder=$(mktemp -d)
+    cat > $folder/linked.c <<'END'
+#include <cachewise.h>
+#include <cachewise_pool.h>
+#include <string.h>
+int main(void) {
+    char to[3] = "";
+    struct cw_pool_config config;
+    cw_copy(to, "ab", sizeof to);
+    cw_pool_config_init(&config);
+    return strcmp(to, "ab") != 0 || config.struct_size == 0;
+}
+END
+    cat > $folder/CMakeLists.txt <<'END'
+cmake_minimum_required(VERSION 3.13)
+project(linked C)
+find_package(cachewise 0.2 REQUIRED)
+add_executable(linked linked.c)
+target_link_libraries(linked cachewise::cachewise cachewise::pool)
+END
+    cmake -S $folder -B $folder/made -DCMAKE_PREFIX_PATH=$1 >/dev/null
+    cmake --build $folder/made >/dev/null
+    $folder/made/linked
+    flags=$(PKG_CONFIG_PATH=${1:+$1/lib/pkgconfig} pkg-config ${1:+--define-prefix} --cflags --libs cachewise cachewise_pool)
+    cc -o $folder/again $folder/linked.c $flags
+    LD_LIBRARY_PATH=${1:+$1/lib} $folder/again
+    rm -r $folder
+}
+"#;
+
 /// The wheel, with NumPy's arrays in the pool; `PIP` is the README's line.
 const WHEEL: &str = "
 python3 -m venv /venv
@@ -96,6 +130,7 @@ for file in include/cachewise.h include/cachewise_pool.h share/man/man1/cachewis
     lib/systemd/system/cachewise-scrubd.socket lib/$(uname -m)-linux-gnu/libcachewise_pool.a \
     lib/$(uname -m)-linux-gnu/pkgconfig/cachewise.pc lib/$(uname -m)-linux-gnu/cmake/cachewise/cachewise-config.cmake
 do test -e /usr/$file || { echo /usr/$file; false; }; done
+linked ''
 grep -q '^ExecStart=/usr/bin/cachewise tune' /usr/lib/systemd/system/cachewise-tune.service
 
 # An upgrade and a removal keep the profile; a purge keeps nothing, nor links to units.
@@ -125,7 +160,7 @@ echo all removed
 fn used(script: &str, on: &str, folder: &str, place: &Path) -> String {
     let script = script.replace("PIP", &line("pip install"));
     let script = script.replace("APT", &line("sudo apt install"));
-    std::fs::write(place.join("used.sh"), BEGUN.to_owned() + &script).expect("written");
+    std::fs::write(place.join("used.sh"), [BEGUN, LINKED, &script].concat()).expect("written");
     // Mounts that are gone with the last process.
     let inside = format!(
         "{on}; cp -r dist used.sh $root; mount -t proc proc $root/proc; mount --rbind /sys $root/sys
@@ -155,32 +190,72 @@ fn used_in(suite: &str, more: &str, place: &Path) {
     std::fs::remove_dir_all(place.join(suite)).expect("removed");
 }
 
-/// What is made for another architecture, under emulation.
+/// Tells which library has its `memcpy`, and copies with it.
+const COPIES: &str = r#"
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+int main(void) {
+    static char from[9001], to[9001];
+    void *(*volatile copy)(void *, const void *, size_t) = memcpy;
+    Dl_info info;
+    memset(from, 7, sizeof from);
+    copy(to, from, sizeof from);
+    dladdr((void *)copy, &info);
+    puts(info.dli_fname);
+    return memcmp(to, from, sizeof from) != 0;
+}
+"#;
+
+/// What is made for another architecture, under emulation: the command, programs linked with the libraries, and
+/// one that the preload library comes under.
 fn emulated(name: &str, deb: &str, qemu: &str, place: &Path) {
     let folder = place.join(name);
     std::fs::create_dir(&folder).expect("a folder");
     sh(&format!("tar -xzf ../dist/cachewise-*-{name}-*.tar.gz --strip-components 1"), &folder);
     sh(&format!("dpkg-deb --extract ../dist/cachewise_*_{deb}.deb deb"), &folder);
-    let library = format!("deb/usr/lib/{name}-linux-gnu/libcachewise_preload.so");
+    let run_by = format!("env HOME=/nonexistent {qemu} -L /usr/{name}-linux-gnu");
     for program in ["bin/cachewise", "deb/usr/bin/cachewise"] {
-        let run_by = format!("{qemu} -L /usr/{name}-linux-gnu");
-        let version = sh(&format!("{run_by} {program} --version"), &folder);
-        assert_eq!(version, concat!("cachewise ", env!("CARGO_PKG_VERSION"), "\n"));
-        let told = sh(
-            &format!("{run_by} {program} run copy-matrix --verify-only --size 100,9001"),
-            &folder,
-        );
-        assert!(told.contains("every byte right"), "{told}");
-        let under = format!("{run_by} -E LD_PRELOAD=$PWD/{library} {program} list kernels");
-        assert!(sh(&under, &folder).contains("copy."));
+        let told = |words: &str| sh(&format!("{run_by} {program} {words}"), &folder);
+        assert_eq!(told("--version"), concat!("cachewise ", env!("CARGO_PKG_VERSION"), "\n"));
+        let verified = told("run copy-matrix --verify-only --size 100,9001");
+        assert!(verified.contains("every byte right"), "{verified}");
+        let explained = told("explain --op copy --size 4K");
+        assert!(explained.contains("copy"), "{explained}");
     }
+    let judged = sh(&format!("{run_by} bin/cachewise doctor || test $? = 4"), &folder);
+    assert!(judged.contains("no timing is taken here"), "{judged}");
+
+    let cc = format!("{name}-linux-gnu-gcc -Wall -Werror -Iinclude -o program");
+    let examples = root().join("crates").display().to_string();
+    let (ring, rows) = ("capi/examples/log_ring.c", "pool-capi/examples/row_cache.c");
+    for (example, libraries, last) in [
+        (ring, "-Llib -lcachewise", "bytes sent\n"),
+        (ring, "lib/libcachewise.a -lm", "bytes sent\n"),
+        (rows, "-Llib -lcachewise_pool", "rows were zero\n"),
+        (rows, "lib/libcachewise_pool.a -lm", "rows were zero\n"),
+    ] {
+        sh(&format!("{cc} {examples}/{example} {libraries}"), &folder);
+        let told = sh(&format!("{run_by} -E LD_LIBRARY_PATH=$PWD/lib ./program"), &folder);
+        assert!(told.ends_with(last), "{libraries}: {told}");
+    }
+    std::fs::write(folder.join("copies.c"), COPIES).expect("written");
+    sh(&format!("{cc} copies.c"), &folder);
+    for lib in ["lib".to_owned(), format!("deb/usr/lib/{name}-linux-gnu")] {
+        let library = folder.join(lib).join("libcachewise_preload.so").display().to_string();
+        let told = sh(&format!("{run_by} -E LD_PRELOAD={library} ./program"), &folder);
+        assert_eq!(told.trim_end(), library);
+    }
+    println!("{name}: the archive and the package, used under emulation");
 }
 
-/// The archive's command, from wherever it was unpacked, with its own library.
+/// The archive's command, from wherever it was unpacked, with its own library, and programs that are linked with it.
 fn archive_works(place: &Path) {
     sh("tar -xzf dist/*-x86_64-unknown-linux-gnu.tar.gz", place);
     let maps = sh("cachewise-*/bin/cachewise exec -- cat /proc/self/maps", place);
     assert!(maps.contains("linux-gnu/lib/libcachewise_preload.so"), "{maps}");
+    sh(&format!("{LINKED} linked $(echo $PWD/cachewise-*/)"), place);
 }
 
 #[test]
@@ -190,6 +265,14 @@ fn what_is_made_for_this_machine_is_installed_used_and_removed() {
     let sums = made(&mut dist(&["--native"]), &place.join("dist"));
     assert_eq!(sums.len(), 2, "{sums:?}");
     archive_works(place);
+    let mounts = "mount -t tmpfs none /mnt; mkdir /mnt/upper /mnt/work; \
+        mount -t overlay none -o lowerdir=/,upperdir=/mnt/upper,workdir=/mnt/work /mnt";
+    let mut probe = Command::new("unshare");
+    probe.args(["--mount", "sh", "-euc", mounts]);
+    if !probe.output().is_ok_and(|output| output.status.success()) {
+        eprintln!("dist: SKIPPED, mounts are refused here: the archive alone was used");
+        return;
+    }
     // This system's files under a layer that takes what is written; its users' files and the clone are hidden.
     std::fs::create_dir(place.join("layers")).expect("a folder");
     let on = format!(

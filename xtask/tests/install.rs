@@ -117,7 +117,11 @@ fn a_command_that_cargo_installed_runs_programs_on_the_library() {
     std::fs::create_dir(&home).expect("a directory");
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("target/tmp");
     let mut install = Command::new(env!("CARGO"));
-    install.args(["install", "--locked", "--path", "crates/cli", "--root"]).arg(&root);
+    // As the README says.
+    let readme = include_str!("../../README.md");
+    let line = readme.lines().find(|line| line.starts_with("cargo install")).expect("the line");
+    let words = line.split("  #").next().unwrap_or(line).split_whitespace().skip(1);
+    install.args(words).args(["--locked", "--root"]).arg(&root);
     install.current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(".."));
     run(install.env("CARGO_TARGET_DIR", target));
     let command = root.join("bin/cachewise");

@@ -1,6 +1,6 @@
 //! An architecture, and how programs are built for it and run.
 
-use crate::command::{built, command, root};
+use crate::command::{Lacking, built, command, root};
 use anyhow::Result;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -34,6 +34,16 @@ impl Target {
     /// A program of the cross compiler.
     pub(super) fn tool(&self, name: &str) -> String {
         format!("{}-linux-gnu-{name}", self.name)
+    }
+
+    /// An error where its compiler, C library or emulator is not there.
+    pub(crate) fn is_installed(&self) -> Result<()> {
+        let file = |name: &str| format!("/usr/bin/{name}");
+        Lacking::check([
+            (&*file(&self.tool("gcc")), &*format!("gcc-{}-linux-gnu", self.name)),
+            (&*format!("{}/lib/libc.so.6", self.root()), self.libc),
+            (&*file(self.emulator), "qemu-user"),
+        ])
     }
 
     /// A program of the target.
