@@ -285,7 +285,10 @@ fn static_library(
     Ok(archive)
 }
 
+/// What `pkg-config` reads, with `--define-prefix` wherever a tree was unpacked.
 fn package_file(name: &str, about: &str, prefix: &Path, libdir: &Path) -> String {
+    let inside = libdir.strip_prefix(prefix).map(|inside| Path::new("${prefix}").join(inside));
+    let libdir = inside.unwrap_or_else(|_| libdir.to_owned());
     format!(
         "prefix={}\nlibdir={}\nincludedir=${{prefix}}/include\n\nName: {name}\nDescription: {about}\n\
          Version: {}\nLibs: -L${{libdir}} -l{name}\nCflags: -I${{includedir}}\n",
