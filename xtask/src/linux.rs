@@ -90,7 +90,7 @@ pub(crate) fn boots() -> Result<()> {
     if left() < booting {
         return without_the_rest();
     }
-    boot(&["selftests", "cachewise"], Some(&command))
+    boot(&["selftests", "cachewise", "init_on_alloc=1"], Some(&command))
 }
 
 /// Whether the kernel's own tests and the command are begun, after all before them took so long on this
