@@ -61,7 +61,7 @@ static void testing(void)
 	counters("mmap");
 	settle();
 	conserved("mmap");
-	run_plain_writes(16 * MIB);
+	run_plain_writes(64 * MIB);
 	run_neighbours(8);
 	conserved("neighbours");
 	if (exists("/proc/sys/vm/copyout_nontemporal"))

@@ -94,7 +94,7 @@ void selftests(void)
 	set("overcommit_memory", "1");
 	if (with_series) {
 		switch_on();
-		run_plain_writes(16 * MIB);
+		run_plain_writes(64 * MIB);
 	}
 	while (fgets(line, sizeof(line), list)) {
 		char *words[8] = { NULL }, *word = strtok(line, " \n");

@@ -160,7 +160,7 @@ void run_copyout(void)
 	static char bytes[2 * PAGE];
 	char *at = map(2 * MIB, 0), *end = at + 3 * PAGE;
 	int file = open("/tmp/file", O_RDWR | O_CREAT | O_TRUNC, 0600);
-	size_t length, offset, i;
+	size_t length, offset, there, i;
 
 	for (i = 0; i < sizeof(bytes); i++)
 		bytes[i] = i % 251 + 1;
@@ -173,8 +173,9 @@ void run_copyout(void)
 			if (pread(file, at + offset, length, 0) != (ssize_t)length || memcmp(at + offset, bytes, length) ||
 			    at[offset + length])
 				fail("a read around the cache");
-			if (pread(file, end - length, sizeof(bytes), offset) > (ssize_t)length ||
-			    memcmp(end - length, bytes + offset, length - length % 8))
+			there = length < sizeof(bytes) - offset ? length : sizeof(bytes) - offset;
+			if (pread(file, end - length, sizeof(bytes), offset) > (ssize_t)there ||
+			    memcmp(end - length, bytes + offset, there - there % 8))
 				fail("a read around the cache into memory that ends");
 			madvise(at, 3 * PAGE, MADV_DONTNEED);
 		}
