@@ -65,7 +65,6 @@ fn output(program: &Path) -> String {
 }
 
 #[test]
-#[ignore = "long: CI runs it, by --include-ignored"]
 fn the_contract_is_kept_and_the_example_runs() {
     let directory = tempfile::tempdir().expect("a directory");
     for shared in [true, false] {
@@ -78,7 +77,6 @@ fn the_contract_is_kept_and_the_example_runs() {
 }
 
 #[test]
-#[ignore = "long: CI runs it, by --include-ignored"]
 fn a_process_whose_main_thread_leaves_ends_with_its_last_thread() {
     let directory = tempfile::tempdir().expect("a directory");
     let program = compile(directory.path(), "tests/c/leaves.c", &["-pthread"], true);
@@ -95,7 +93,6 @@ fn a_process_whose_main_thread_leaves_ends_with_its_last_thread() {
 
 /// With both libraries under ThreadSanitizer as well (`cargo run -p xtask -- ci thread-sanitizer`).
 #[test]
-#[ignore = "long: CI runs it, by --include-ignored"]
 fn threads_pass_blocks_on_while_one_zeroes_and_trims() {
     let directory = tempfile::tempdir().expect("a directory");
     for shared in [true, false] {
@@ -107,7 +104,6 @@ fn threads_pass_blocks_on_while_one_zeroes_and_trims() {
 /// Each reads and writes what it may, and leaves nothing that nobody can reach: handles, which are never
 /// freed, were once reported as lost.
 #[test]
-#[ignore = "long: CI runs it, by --include-ignored"]
 fn under_address_sanitizer_nothing_is_found() {
     let directory = tempfile::tempdir().expect("a directory");
     let flags = ["-g", "-pthread", "-fsanitize=address,undefined", "-fno-sanitize-recover"];
@@ -134,7 +130,6 @@ fn declared() -> BTreeSet<String> {
 }
 
 #[test]
-#[ignore = "long: CI runs it, by --include-ignored"]
 fn what_is_declared_is_exported_and_nothing_else() {
     let mut command = Command::new("nm");
     command.args(["-D", "--defined-only"]).arg(libraries().join("libcachewise_pool.so"));

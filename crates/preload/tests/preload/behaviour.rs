@@ -24,7 +24,6 @@ fn every_length_alignment_and_overlap() {
 /// `mempcpy` has its own way into each.
 #[cfg(target_arch = "x86_64")]
 #[test]
-#[ignore = "long: CI runs it, by --include-ignored"]
 fn every_length_by_each_entry_that_a_profile_may_name() {
     use cachewise::entry::{self, Operation};
     let directory = tempfile::tempdir().expect("a directory");

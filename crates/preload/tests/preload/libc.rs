@@ -62,7 +62,6 @@ fn the_next_definition_is_called_and_never_this_one() {
 }
 
 #[test]
-#[ignore = "long: CI runs it, by --include-ignored"]
 fn every_length_alignment_and_overlap_by_libc() {
     let directory = tempfile::tempdir().expect("a directory");
     let profile = leave_all(directory.path());
@@ -81,7 +80,6 @@ fn every_length_alignment_and_overlap_by_libc() {
 /// In a resolver, before `main`, in signal handlers, in forked children, in threads, at exit; with
 /// statistics as well.
 #[test]
-#[ignore = "long: CI runs it, by --include-ignored"]
 fn libc_at_every_moment_of_a_process() {
     let directory = tempfile::tempdir().expect("a directory");
     let profile = leave_all(directory.path());

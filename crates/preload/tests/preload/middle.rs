@@ -23,7 +23,6 @@ fn told(mut command: Command, how: &str) -> Vec<(String, Vec<u32>)> {
 }
 
 #[test]
-#[ignore = "long: CI runs it, by --include-ignored"]
 fn no_mode_asks_the_system_for_anything_in_the_middle() {
     let directory = tempfile::tempdir().expect("a directory");
     let program =

@@ -40,7 +40,6 @@ fn same(program: &str, arguments: &[&str], directory: &Path) {
 }
 
 #[test]
-#[ignore = "long: CI runs it, by --include-ignored"]
 fn output_is_the_same_with_the_library_and_without() {
     let directory = tempfile::tempdir().expect("a directory");
     let directory = directory.path();
