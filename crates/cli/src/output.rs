@@ -3,7 +3,7 @@
 use anyhow::Context;
 use cachewise_experiments::LabError;
 use cachewise_measure::{End, Record, RecordError, Writer};
-use cachewise_report::table;
+use cachewise_report::{Table, table};
 use regex_lite::{Captures, Regex};
 use std::borrow::Cow;
 use std::io::{ErrorKind, IsTerminal, Write};
@@ -90,8 +90,16 @@ pub fn tell(text: &str) {
 /// Writes whole lines to stderr, [`printable`]. Where nobody can be told (a full disk, a terminal that
 /// is gone), the work goes on: `eprintln!` would panic.
 pub fn tell_all(lines: &str) {
-    let width = terminal_size::terminal_size_of(std::io::stderr()).map(|(width, _)| width.0);
-    let _ = anstream::stderr().write_all(folded(&printable(lines), width).as_bytes());
+    let _ = anstream::stderr().write_all(folded(&printable(lines), stderr_width()).as_bytes());
+}
+
+/// Writes a table to stderr, as wide as that is.
+pub fn tell_table(table: &Table) {
+    tell(&table.terminal(stderr_width()));
+}
+
+fn stderr_width() -> Option<u16> {
+    terminal_size::terminal_size_of(std::io::stderr()).map(|(width, _)| width.0)
 }
 
 /// Columns of the terminal on stdout; none when stdout is no terminal.

@@ -4,11 +4,12 @@
 use super::again::UNEQUAL;
 use super::rounds::Purpose;
 use super::seam::{Layout, Script};
-use cachewise_measure::record::{Decision, Decisions};
+use cachewise_measure::record::{Decision, Decisions, distinct, groups};
 use cachewise_measure::stats::{LEAST_ROUNDS as INTERVAL_ROUNDS, geometric_mean, median};
 use cachewise_measure::units::{bytes, counted, gain, time};
 use cachewise_measure::{PairedRatio, Record, Residency, Row, ThreadDecision, Warning};
 use cachewise_report::closing::{Answer, Closing, Trust};
+use cachewise_report::cost::WORTHWHILE;
 use cachewise_report::rows::{experiment_of, or_dash, sorted};
 use cachewise_report::{Said, Table};
 
@@ -153,20 +154,27 @@ impl<'t> Tuned<'t> {
             format!("Decisions, and the library's speed with them against {}", self.libc),
             &["operation", "reuse", ">from", ">to", "kernel", ">cells", ">speed", ">at worst"],
         );
+        let news = self.decisions.kernels.iter().filter(|one| self.is_news(one));
+        // A hint's ranges are one line: none was checked on its own, and `explain` has each.
+        let lines = groups(news, |one| {
+            (&one.operation, &one.reuse, (one.reuse == "unknown").then_some(one.from))
+        });
         let mut before = ("", "");
-        for decision in self.decisions.kernels.iter().filter(|one| self.is_news(one)) {
-            let here = (decision.operation.as_str(), decision.reuse.as_str());
+        for (_, ranges) in lines {
+            let (first, last) = (ranges[0], ranges[ranges.len() - 1]);
+            let here = (first.operation.as_str(), first.reuse.as_str());
             let operation = if here.0 == before.0 { "" } else { here.0 };
             let reuse = if here == before { "" } else { here.1 };
             before = here;
-            let seen = self.seen(|other| other == decision);
+            let seen = self.seen(|other| other == first);
             let figure = |ratio: Option<f64>| or_dash(ratio, gain);
+            let kernels = distinct(ranges.iter().map(|one| one.kernel.as_str()));
             table.push(vec![
                 operation.to_owned(),
                 reuse.to_owned(),
-                bytes(decision.from),
-                decision.to.map_or("and up".to_owned(), |to| bytes(to + 1)),
-                decision.kernel.clone(),
+                bytes(first.from),
+                last.to.map_or("and up".to_owned(), |to| bytes(to + 1)),
+                kernels.join(", "),
                 or_dash(Some(seen.len()).filter(|count| *count > 0), |count| count.to_string()),
                 figure(worst(&seen).map(|_| middle(&seen))),
                 figure(worst(&seen).map(|cell| cell.ratio.median)),
@@ -176,7 +184,8 @@ impl<'t> Tuned<'t> {
             "speed: of the operation and a reader after it, the median of the cells; +100 % is twice as fast \
              as libc; each range ends below `to`",
             "cells: sizes and states that were checked with the library following these decisions",
-            "what is not listed is left to libc, or with a hint done as without; `cachewise explain` says why",
+            "what is not listed is left to libc, or with a hint done as without; several kernels: by size; \
+             `cachewise explain` says which and why",
         ] {
             table.remark(remark);
         }
@@ -220,8 +229,16 @@ impl<'t> Tuned<'t> {
             }
         }
         gains.sort_by(|a, b| a.1.total_cmp(&b.1));
-        let told = gains.iter().map(|(operation, ratio)| format!("{operation} {}", gain(*ratio)));
-        let told: Vec<String> = told.collect();
+        // What no table calls a gain is none here.
+        let level = |ratio: f64| ratio > 1.0 - WORTHWHILE && ratio < LOSS;
+        let told = gains.iter().filter(|(_, ratio)| !level(*ratio));
+        let told = told.map(|(operation, ratio)| format!("{operation} {}", gain(*ratio)));
+        let mut told: Vec<String> = told.collect();
+        let levels = gains.iter().filter(|(_, ratio)| level(*ratio));
+        let levels: Vec<&str> = levels.map(|(operation, _)| *operation).collect();
+        if !levels.is_empty() {
+            told.push(format!("less than 3 % for {}", levels.join(", ")));
+        }
         let left = match left.len() {
             0 => String::new(),
             1 => format!("; {} is left to libc at every size", left[0]),
@@ -244,7 +261,16 @@ impl<'t> Tuned<'t> {
                 self.libc,
                 told.join(", ")
             );
-            (Answer::Yes, why)
+            // A range may gain where the operation's other cells do not.
+            let pays = |decision: &Decision| {
+                let seen = self.seen(|other| other == decision);
+                !seen.is_empty() && middle(&seen) <= 1.0 - WORTHWHILE
+            };
+            let answer = match self.decisions.kernels.iter().any(pays) {
+                true => Answer::Yes,
+                false => Answer::No,
+            };
+            (answer, why)
         };
         Closing { answer, because, trust: self.trust(), next: self.next(answer) }
     }
@@ -528,13 +554,15 @@ mod tests {
             hinted("soon", 4096, None, "copy.avx"),
             hinted("never", 256, Some(4095), "libc"),
             hinted("never", 4096, Some(65535), "copy.avx"),
-            hinted("never", 65536, None, "copy.avx.nt"),
+            hinted("never", 65536, Some(131071), "copy.avx.nt"),
+            hinted("never", 131072, None, "copy.sse2.nt"),
         ];
         let decisions = Decisions { kernels, threads: Vec::new() };
         let table = tuned(&decisions, &[], "libc").table();
-        let listed = table.rows.iter().map(|row| (row[1].as_str(), row[4].as_str()));
-        let listed: Vec<_> = listed.collect();
-        assert_eq!(listed, [("unknown", "copy.avx"), ("never", "copy.avx.nt")]);
+        let listed: Vec<_> = table.rows.iter().map(|row| row[1..5].join(" ")).collect();
+        let expected =
+            ["unknown 4 KiB and up copy.avx", "never 64 KiB and up copy.avx.nt, copy.sse2.nt"];
+        assert_eq!(listed, expected);
     }
 
     #[test]
@@ -574,6 +602,16 @@ mod tests {
             assert!(drawn.contains(part), "{part}: {drawn}");
         }
         assert!(tuned.beside("zero", 2 << 20).is_none());
+    }
+
+    #[test]
+    fn less_than_three_per_cent_is_no_gain() {
+        let decisions = decisions();
+        let rows = refereed(4096, "cached", "copy.avx", 0.98);
+        let closing = tuned(&decisions, &rows, "libc").closing();
+        assert_eq!(closing.answer, Answer::No);
+        let said = "in the median cell: less than 3 % for copy; move, fill";
+        assert!(closing.because.contains(said), "{}", closing.because);
     }
 
     #[test]

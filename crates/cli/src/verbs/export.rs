@@ -227,7 +227,7 @@ fn glibc(
     }
     bar.clear();
     let warnings = cachewise_measure::warnings(&before, &NoiseSnapshot::take(), &machine);
-    output::tell(&advice::tried(&rows).terminal(None));
+    output::tell_table(&advice::tried(&rows));
     let trust = Trust::of(&rows, &warnings, false);
     // What pays is judged, and kept, without what does not.
     let (kept, setting) = match paying.is_empty() {

@@ -31,9 +31,11 @@ fn table((key, rows): (&CellKey, Vec<&Row>)) -> Table {
          >sum | >ratio | >95 % interval | verdict",
     );
     for row in &rows {
-        let share = |name: &str| or_dash(row.figure(name), |part| format!("{:.1} %", part * 100.0));
-        let mut cells = vec![row.candidate.clone(), or_dash(row.figure(GBIT), significant)];
-        cells.extend([CPU_SHARE, COPY_SHARE].map(share));
+        let share = |part: Option<f64>| or_dash(part, |part| format!("{:.1} %", part * 100.0));
+        // Of a whole that cannot be there is no rate.
+        let of_whole = |name: &str| row.figure(name).filter(|_| row.is_measurable());
+        let mut cells = vec![row.candidate.clone(), or_dash(of_whole(GBIT), significant)];
+        cells.extend([of_whole(CPU_SHARE), row.figure(COPY_SHARE)].map(share));
         cells.extend(cost::parts(row));
         cells.extend(comparison(row));
         table.push(cells);

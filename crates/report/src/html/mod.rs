@@ -325,7 +325,7 @@ fn note(plot: &Plot) -> String {
         FigureKind::Curve => {
             "Points are medians, bands their 95 % intervals; the reference is dashed"
         }
-        FigureKind::Bars if plot.value == Quantity::Cost => "Medians of the three parts, stacked",
+        FigureKind::Bars if plot.value == Quantity::Cost => "Medians, divided as those of the parts are",
         FigureKind::Bars => "Medians, whiskers their 95 % intervals",
         FigureKind::Dots => "Dots are estimates, lines beside them their 95 % intervals",
         FigureKind::HeatMap if ratio => {

@@ -84,6 +84,15 @@ pub struct Point {
     pub parts: Option<[f64; 3]>,
 }
 
+impl Point {
+    /// The value divided as the medians of its parts are: these do not add up to the median of sums.
+    pub(crate) fn divided(&self) -> Option<[f64; 3]> {
+        let parts = self.parts?;
+        let sum: f64 = parts.iter().sum();
+        Some(parts.map(|part| if sum > 0.0 { part / sum * self.value.mid } else { 0.0 }))
+    }
+}
+
 /// One of the bars of a panel.
 pub(crate) struct Bar<'p> {
     pub key: usize,

@@ -11,5 +11,5 @@ pub(crate) use build::cell_caption;
 pub use build::{figures, plot, plots};
 pub use data::{Axis, Key, Panel, Plot, Point, Series, agree_on_colours};
 pub(crate) use data::{Bar, bins};
-pub(crate) use scale::{Scale, range};
+pub(crate) use scale::{Scale, longest_bar, range};
 pub use value::{Quantity, Spread, Unit};

@@ -1,6 +1,6 @@
 //! From values to lengths, and which values get a tick.
 
-use super::data::Axis;
+use super::data::{Axis, Bar};
 use super::value::{Quantity, Unit};
 
 /// A straight or logarithmic map from values to a length. Monotone, and finite for every finite
@@ -148,6 +148,23 @@ pub(crate) fn range(values: impl Iterator<Item = f64>) -> (f64, f64) {
     let ends = (f64::INFINITY, f64::NEG_INFINITY);
     let finite = values.filter(|value| value.is_finite());
     finite.fold(ends, |(low, high), value| (low.min(value), high.max(value)))
+}
+
+/// Bars of this many times the next shorter one are cut.
+const FAR: f64 = 4.0;
+
+/// The longest bar that is drawn whole, and how many are cut. A few that are far beyond all others would flatten
+/// them; figures say how long they are.
+pub(crate) fn longest_bar(bars: &[Bar<'_>]) -> (f64, usize) {
+    let mut ends: Vec<f64> = bars.iter().map(|bar| bar.point.value.mid.max(0.0)).collect();
+    ends.sort_unstable_by(f64::total_cmp);
+    let count = ends.len();
+    let few = (count / 4).max(1);
+    let far = |at: &usize| ends[at - 1] > 0.0 && ends[*at] > FAR * ends[at - 1];
+    match (count.saturating_sub(few).max(1)..count).find(far) {
+        Some(at) => (1.2 * ends[at - 1], count - at),
+        None => (ends.last().copied().unwrap_or(0.0), 0),
+    }
 }
 
 #[cfg(test)]

@@ -87,7 +87,16 @@ pub fn axis_title(name: &str) -> String {
         "size" => "bytes per call".to_owned(),
         "reader" => "share read afterwards".to_owned(),
         "bystander" => "working set beside it".to_owned(),
-        other => other.strip_suffix("_ns").unwrap_or(other).replace('_', " "),
+        other => {
+            let words =
+                other.strip_suffix("_ns").unwrap_or(other).split('_').map(|word| match word {
+                    "cpu" => "CPU",
+                    "gb" => "GB",
+                    "gbit" => "Gbit",
+                    word => word,
+                });
+            words.collect::<Vec<_>>().join(" ")
+        }
     }
 }
 
@@ -248,5 +257,6 @@ mod tests {
         assert_eq!(Unit::of("threads").write(2.0), "2");
         assert_eq!(Quantity::Gbps.tick(0.5), "0.5");
         assert_eq!(Quantity::named("total_ns").tick(2e6), "2 ms");
+        assert_eq!(axis_title("bystander_ms_per_gb"), "bystander ms per GB");
     }
 }

@@ -1,13 +1,11 @@
 //! Lying bars with the interval's whisker; stacked where the value is a sum of three parts.
 
 use super::elements::*;
-use crate::plot::{Bar, Quantity, range};
+use crate::plot::{Bar, Quantity, longest_bar, range};
 use crate::units::time;
 
 /// More bars than these are left to the table.
 const MOST: usize = 32;
-/// A bar of this many times the next one is cut.
-const FAR: f64 = 4.0;
 const ROW: f64 = 27.0;
 const TOP: f64 = 6.0;
 const LEFT: f64 = 8.0;
@@ -16,12 +14,8 @@ const RIGHT: f64 = WIDTH - 8.0;
 /// The picture's height and elements.
 pub(super) fn draw(plot: &Plot, panel: &Panel) -> (f64, Vec<String>) {
     let (bars, beyond) = plot.bars(panel, MOST);
-    let end = |bar: &Bar<'_>| bar.point.parts.map_or(bar.point.value.mid, |all| all.iter().sum());
-    let (least, most) = range(bars.iter().map(end).chain([0.0]));
-    // One that is far beyond all others would flatten them: it is cut, and its figure says how long it is.
-    let second = bars.iter().map(end).filter(|end| *end < most).fold(0.0, f64::max);
-    let is_cut = second > 0.0 && most > FAR * second;
-    let most = if is_cut { 1.2 * second } else { most };
+    let (least, _) = range(bars.iter().map(|bar| bar.point.value.mid).chain([0.0]));
+    let (most, cut) = longest_bar(&bars);
     let scale = Scale::new((least, most * 1.02), false, (LEFT, RIGHT));
     let bottom = TOP + ROW * bars.len() as f64;
     let mut axis = Vec::new();
@@ -32,8 +26,12 @@ pub(super) fn draw(plot: &Plot, panel: &Panel) -> (f64, Vec<String>) {
     let places: Vec<_> =
         ticks.iter().map(|tick| (scale.at(*tick), plot.value.tick(*tick))).collect();
     axis.extend(texts(&places, bottom + 12.0, (LEFT, RIGHT)));
-    let cut = if is_cut { ", a bar is cut" } else { "" };
-    let title = plot.value.title() + cut;
+    let cut = match cut {
+        0 => String::new(),
+        1 => ", a bar is cut".to_owned(),
+        several => format!(", {several} bars are cut"),
+    };
+    let title = plot.value.title() + &cut;
     axis.push(label((LEFT + RIGHT) / 2.0, bottom + 26.0, "title", &title));
     let mut out = vec![unheard("axis", &axis)];
     let top = |index: usize| TOP + ROW * index as f64;
@@ -59,12 +57,13 @@ fn draw_bar(plot: &Plot, bar: &Bar<'_>, scale: &Scale, y: f64) -> String {
         inside.push(rectangle(class, (from.min(to), y + 15.0), sides, ""));
     };
     let mut said = format!("{}: {mid}", bar.name);
-    match bar.point.parts {
-        Some(parts) => {
+    match bar.point.parts.zip(bar.point.divided()) {
+        Some((parts, divided)) => {
             let [operation, reader, bystander] = parts.map(time);
-            said += &format!(" = operation {operation} + reader {reader} + bystander {bystander}");
+            said +=
+                &format!(": medians operation {operation}, reader {reader}, bystander {bystander}");
             let mut from = 0.0;
-            for (part, name) in parts.iter().zip(["operation", "reader", "bystander"]) {
+            for (part, name) in divided.iter().zip(["operation", "reader", "bystander"]) {
                 block(&format!("part {name}"), from, from + part);
                 from += part;
             }
@@ -76,8 +75,7 @@ fn draw_bar(plot: &Plot, bar: &Bar<'_>, scale: &Scale, y: f64) -> String {
             inside.push(line("whisker", low, high));
         }
     }
-    let end = bar.point.parts.map_or(value.mid, |all| all.iter().sum());
-    if end > scale.most() {
+    if value.mid > scale.most() {
         inside.push(rectangle("gap", (RIGHT - 14.0, y + 14.0), (4.0, 9.0), ""));
     }
     inside.insert(0, title(&said));

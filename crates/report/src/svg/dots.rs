@@ -18,16 +18,10 @@ pub(super) fn draw(plot: &Plot, panel: &Panel) -> (f64, Vec<String>) {
     let scale = Scale::new((least, most), false, (LEFT, RIGHT));
     let bottom = TOP + ROW * dots.len() as f64;
     let mut axis = Vec::new();
-    for tick in scale.ticks(4) {
-        let at = scale.at(tick);
-        axis.push(line("grid", (at, TOP), (at, bottom)));
-        let class = match at {
-            _ if at > RIGHT - 20.0 => "tick right",
-            _ if at < LEFT + 8.0 => "tick left",
-            _ => "tick",
-        };
-        axis.push(label(at, bottom + 12.0, class, &plot.value.tick(tick)));
-    }
+    let ticks: Vec<_> =
+        scale.ticks(4).iter().map(|tick| (scale.at(*tick), plot.value.tick(*tick))).collect();
+    axis.extend(ticks.iter().map(|(at, _)| line("grid", (*at, TOP), (*at, bottom))));
+    axis.extend(texts(&ticks, bottom + 12.0, (LEFT, RIGHT)));
     for (at, _) in &panel.rules {
         axis.push(line("rule", (scale.at(*at), TOP), (scale.at(*at), bottom)));
     }

@@ -4,13 +4,13 @@
 
 /// Custom properties on light ground.
 pub const LIGHT: &str = "--bg: #ffffff; --fg: #1b1f24; --dim: #56606b; --hair: #d7dce2; --panel: #f6f7f9; \
-    --c0: #0067a8; --c1: #b84a00; --c2: #00794f; --c3: #9c3d7d; --c4: #8a6100; --c5: #2f6fd0; --c6: #7a4fbf; \
+    --c0: #0067a8; --c1: #b84a00; --c2: #00794f; --c3: #9c3d7d; --c4: #8a6100; --c5: #008a9e; --c6: #7a4fbf; \
     --p0: #0067a8; --p1: #d98200; --p2: #9c3d7d; \
     --h0: #0b4f8a; --h1: #2f7fc1; --h2: #7fb2dc; --h3: #c9dff0; --h4: #f1f1f1; --h5: #f6dcc0; --h6: #eeb06f; --h7: #cf6f1a; --h8: #8f3f00;";
 
 /// Custom properties on dark ground.
 pub const DARK: &str = "--bg: #14171b; --fg: #e8ebef; --dim: #a5afba; --hair: #343b44; --panel: #1c2026; \
-    --c0: #58b4f0; --c1: #ff8f4a; --c2: #3ecf98; --c3: #ea8fcb; --c4: #e3b341; --c5: #8ab4ff; --c6: #b99cff; \
+    --c0: #58b4f0; --c1: #ff8f4a; --c2: #3ecf98; --c3: #ea8fcb; --c4: #e3b341; --c5: #6fe3ee; --c6: #b99cff; \
     --p0: #58b4f0; --p1: #e3a23b; --p2: #ea8fcb; \
     --h0: #9fd0ff; --h1: #5ba3e0; --h2: #376f9f; --h3: #2b4257; --h4: #2c3036; --h5: #4f3d2a; --h6: #8a5a24; --h7: #d0812f; --h8: #ffbd7a;";
 

@@ -1,8 +1,8 @@
 //! The figures in text: curves of dots with a letter at each point, bars in blocks. No line is wider than it may
 //! be.
 
-use crate::plot::{Panel, Plot, Quantity, Scale, Series, bins, range};
-use crate::units::{significant, time};
+use crate::plot::{Panel, Plot, Quantity, Scale, Series, bins, longest_bar, range};
+use crate::units::{counted, significant, time};
 use cachewise_measure::FigureKind;
 
 /// The narrowest that is drawn for; narrower terminals wrap.
@@ -157,16 +157,20 @@ fn columns_of(entries: &[String], width: usize) -> Vec<String> {
 fn bars(plot: &Plot, panel: &Panel, width: usize) -> Vec<String> {
     const VALUE: usize = 10;
     let (bars, beyond) = plot.bars(panel, MOST_BARS);
-    let most = bars.iter().map(|bar| bar.point.value.mid).fold(0.0, f64::max);
+    let (most, cut) = longest_bar(&bars);
     let longest = bars.iter().map(|bar| bar.name.chars().count()).max().unwrap_or(0);
     let name_width = longest.min(width * 2 / 5);
     let room = width.saturating_sub(name_width + VALUE + 2).max(4);
     let eighths = |value: f64| {
-        if most > 0.0 { (value.max(0.0) / most * room as f64 * 8.0).round() as usize } else { 0 }
+        if most > 0.0 {
+            (value.clamp(0.0, most) / most * room as f64 * 8.0).round() as usize
+        } else {
+            0
+        }
     };
     let mut lines = Vec::new();
     for bar in &bars {
-        let drawn = match bar.point.parts {
+        let drawn = match bar.point.divided() {
             Some(parts) => {
                 let mut drawn = String::new();
                 let mut sum = 0.0;
@@ -185,6 +189,7 @@ fn bars(plot: &Plot, panel: &Panel, width: usize) -> Vec<String> {
     if plot.value == Quantity::Cost {
         lines.push("█ operation ▒ reader ░ bystander".to_owned());
     }
+    lines.extend((cut > 0).then(|| format!("cut: the longest {}", counted(cut, "bar"))));
     lines.extend((beyond > 0).then(|| format!("{beyond} more in the report")));
     lines
 }

@@ -89,7 +89,7 @@ pub fn settle(
     }
     bar.clear();
     table.remark("a setting pays where it is faster in one row and slower in none");
-    output::tell(&table.terminal(None));
+    output::tell_table(&table);
     output::print(&paying.concat())?;
     Ok(if paying.is_empty() { status::INCONCLUSIVE } else { status::OK })
 }
