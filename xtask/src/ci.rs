@@ -2,7 +2,7 @@
 
 use crate::command::{self, Lacking, accepted, run as run_command};
 use crate::{emulate, emulate_arch, linux};
-use anyhow::{Context as _, Result, bail, ensure};
+use anyhow::{Result, bail, ensure};
 use fs_err as fs;
 use std::io::{BufRead as _, BufReader, BufWriter, Write as _};
 use std::path::Path;
@@ -169,10 +169,12 @@ fn test() -> Result<()> {
     command.arg(shipped.join(",")).args(["--", "--show-output", "--include-ignored"]);
     // More than a first look at a clone asks for, and more of the cases.
     command.env("CACHEWISE_TEST_EFFORT", "normal");
-    let mut child = command.stdout(Stdio::piped()).spawn()?;
-    let output = child.stdout.take().context("a pipe")?;
+    let (reader, writer) = std::io::pipe()?;
+    let mut child = command.stdout(writer.try_clone()?).stderr(writer).spawn()?;
+    // It keeps copies of the pipe's end to write to, which would never close.
+    drop(command);
     let mut left_out = Vec::new();
-    for line in BufReader::new(output).lines() {
+    for line in BufReader::new(reader).lines() {
         let line = line?;
         println!("{line}");
         if line.contains(": SKIPPED, ") {

@@ -604,7 +604,7 @@ fn child_is_privileged() {
 fn a_set_user_id_program_ignores_the_environment() {
     // SAFETY: always callable.
     if unsafe { libc::geteuid() } != 0 {
-        eprintln!("not root: nothing tested");
+        eprintln!("set-user-id: SKIPPED, only root can make such a program");
         return;
     }
     let root = tempfile::tempdir().expect("a directory");
@@ -633,7 +633,7 @@ fn a_set_user_id_program_ignores_the_environment() {
     for named in [profile.as_os_str(), OsStr::new("/nonexistent")] {
         let (out, lines) = run_as(65_534, named);
         if !out.contains("secure: 1") {
-            eprintln!("set-user-id has no effect on this file system: nothing tested");
+            eprintln!("set-user-id: SKIPPED, it has no effect on this file system");
             return;
         }
         assert!(without_a_profile(&out) && lines.is_empty(), "{out} {lines:?}");
@@ -686,7 +686,7 @@ fn the_machines_profile_is_followed_where_the_user_has_none() {
     let etc = etc_with_a_profile(None);
     let can = with_etc(etc.path(), "true").output().is_ok_and(|output| output.status.success());
     if !can {
-        eprintln!("mount namespaces are not allowed here: nothing tested");
+        eprintln!("the machine's profile: SKIPPED, mount namespaces are not allowed");
         return;
     }
     let inside = |settings: &[(&str, &Path)]| {

@@ -1,17 +1,23 @@
-//! What the command was started with, where the standard library changes it before `main`: SIGPIPE that is
-//! ignored, standard streams that are closed. A program that it starts gets them as they were.
+//! What the command was started with, where it is changed before `main`: SIGPIPE and SIGCHLD that are ignored,
+//! standard streams that are closed. A program that it starts gets them as they were.
 
 use crate::progress::is_ignored;
 use std::os::unix::process::CommandExt as _;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-static SIGPIPE_IGNORED: AtomicBool = AtomicBool::new(false);
+/// The standard library sets the first; while the second is ignored, no child can be waited for.
+const SIGNALS: [i32; 2] = [libc::SIGPIPE, libc::SIGCHLD];
+static IGNORED: [AtomicBool; 2] = [const { AtomicBool::new(false) }; 2];
 static CLOSED: [AtomicBool; 3] = [const { AtomicBool::new(false) }; 3];
 
 /// Before the standard library's own beginning.
 extern "C" fn look() {
-    SIGPIPE_IGNORED.store(is_ignored(libc::SIGPIPE), Ordering::Relaxed);
+    for (signal, ignored) in SIGNALS.into_iter().zip(&IGNORED) {
+        ignored.store(is_ignored(signal), Ordering::Relaxed);
+    }
+    // SAFETY: nothing is called when it comes.
+    unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };
     for (file, closed) in (0..).zip(&CLOSED) {
         // SAFETY: reads and changes no memory.
         let flags = unsafe { libc::fcntl(file, libc::F_GETFD) };
@@ -26,9 +32,10 @@ static LOOK: extern "C" fn() = look;
 /// Has the program begin as the command did.
 pub fn hand_on(command: &mut Command) -> &mut Command {
     let begin = || {
-        if SIGPIPE_IGNORED.load(Ordering::Relaxed) {
+        let ignored = |(_, ignored): &(i32, &AtomicBool)| ignored.load(Ordering::Relaxed);
+        for (signal, _) in SIGNALS.into_iter().zip(&IGNORED).filter(ignored) {
             // SAFETY: nothing is called when it comes.
-            unsafe { libc::signal(libc::SIGPIPE, libc::SIG_IGN) };
+            unsafe { libc::signal(signal, libc::SIG_IGN) };
         }
         for (file, _) in (0..).zip(&CLOSED).filter(|(_, closed)| closed.load(Ordering::Relaxed)) {
             // SAFETY: what the standard library opened in its place, and the program is to begin without.

@@ -524,7 +524,7 @@ fn half_requests_and_silent_clients_stop_nobody() {
 #[test]
 fn another_user_has_no_second_way_in() {
     if !is_root() {
-        eprintln!("left out: changing the user takes root");
+        eprintln!("another user: SKIPPED, only root can become one");
         return;
     }
     let mut limited = server(8 * PAGE, |settings| settings.user_most = 2 * PAGE as u64);
@@ -579,7 +579,7 @@ fn full() -> rustix::io::Result<OwnedFd> {
 #[test]
 fn a_full_file_system_is_said_in_one_line() {
     let Ok(full) = full() else {
-        eprintln!("left out: a file system of its own takes CAP_SYS_ADMIN");
+        eprintln!("a full file system: SKIPPED, making one takes CAP_SYS_ADMIN");
         return;
     };
     let socket = PathBuf::from(format!("/proc/self/fd/{}/socket", full.as_raw_fd()));
@@ -593,7 +593,7 @@ fn a_full_file_system_is_said_in_one_line() {
 #[test]
 fn huge_pages_without_root_come_from_a_namespace_or_not_at_all() {
     if !is_root() {
-        eprintln!("left out: changing the user takes root");
+        eprintln!("another user: SKIPPED, only root can become one");
         return;
     }
     let output = child("namespace", &["none"]).output().expect("it ran");
@@ -692,7 +692,7 @@ fn explicit_huge_pages_and_small_ones_are_leased_too() {
     let kinds = [(Pages::Small, None), (Pages::Hugetlb, Reserved::new(8))];
     for (pages, reserved) in kinds {
         if pages == Pages::Hugetlb && reserved.is_none() {
-            eprintln!("left out: no huge pages can be reserved here");
+            eprintln!("explicit huge pages: SKIPPED, none can be reserved");
             continue;
         }
         let server = server(4 * PAGE, |settings| settings.pages = pages);

@@ -8,7 +8,10 @@ use crate::progress::is_ignored;
 use crate::{output, status};
 use anyhow::{Context as _, bail};
 use rustix::io::Errno;
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
+use rustix::process::{
+    DumpableBehavior, Pid, Signal, WaitId, WaitIdOptions, kill_process, set_dumpable_behavior,
+    waitid,
+};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::ffi::{OsStr, OsString};
@@ -220,6 +223,8 @@ pub(super) fn ended(command: &mut Command) -> std::io::Result<Result<ExitStatus,
 /// The status to end with; a program that died of a signal is followed.
 pub(super) fn pass_on(ended: ExitStatus) -> u8 {
     if let Some(signal) = ended.signal() {
+        // A core is the program's, and no second one takes its place.
+        let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
         // Dies of it unless it is one that stops or is ignored.
         let _ = signal_hook::low_level::emulate_default_handler(signal);
         return 128 + (signal & 0x7F) as u8;

@@ -3,6 +3,7 @@
 use super::exec::{NOT_FOUND, not_started, program};
 use super::scrubd::socket;
 use crate::args::Lease;
+use crate::inherited;
 use anyhow::Context as _;
 use rustix::fd::{AsFd as _, AsRawFd as _};
 use std::os::unix::process::CommandExt as _;
@@ -33,5 +34,6 @@ pub fn run(args: &Lease) -> anyhow::Result<u8> {
     });
     let mut command = Command::new(&program);
     command.arg0(&args.program[0]).args(words);
+    inherited::hand_on(&mut command);
     Ok(not_started(&program, &command.exec()))
 }

@@ -1,8 +1,8 @@
 //! `exec`: what programs get, and each refusal.
 
-use crate::support::{Folder, asked, cachewise, has, refused, said};
+use crate::support::{Folder, asked, cachewise, has, refused, said, text};
 use std::os::unix::fs::PermissionsExt as _;
-use std::os::unix::process::CommandExt as _;
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
@@ -92,7 +92,7 @@ fn a_program_begins_as_it_would_without_the_command() {
         };
         command.args(["-c", script]);
         let ignored = || {
-            for signal in [libc::SIGPIPE, libc::SIGINT, libc::SIGQUIT, libc::SIGUSR1] {
+            for signal in [libc::SIGPIPE, libc::SIGCHLD, libc::SIGINT, libc::SIGQUIT] {
                 // SAFETY: nothing is called when it comes.
                 unsafe { libc::signal(signal, libc::SIG_IGN) };
             }
@@ -115,6 +115,23 @@ fn a_program_begins_as_it_would_without_the_command() {
     for words in ["exec --", "exec --stats --"] {
         assert_eq!(begun(words, script).with(7).out, plain, "{words}");
     }
+}
+
+/// What counts for a program that died is the program's core, where the system writes one.
+#[test]
+fn a_program_that_dies_of_a_signal_leaves_one_core_at_most() {
+    let folder = Folder::new();
+    let mut dies = asked_beside("exec --stats -- sh -c");
+    let unlimited = || {
+        let all = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: libc::RLIM_INFINITY };
+        // SAFETY: `all` is readable. Where it is refused, there is no core.
+        unsafe { libc::setrlimit(libc::RLIMIT_CORE, &raw const all) };
+        Ok(())
+    };
+    // SAFETY: a system call alone, which a forked child may make.
+    unsafe { dies.arg("kill -ABRT $$").current_dir(folder.path("")).pre_exec(unlimited) };
+    let status = dies.output().expect("it starts").status;
+    assert_eq!((status.signal(), status.core_dumped()), (Some(libc::SIGABRT), false));
 }
 
 #[test]
@@ -205,6 +222,55 @@ fn a_program_whose_c_library_has_too_little_runs_without_the_library() {
     }
 }
 
+/// A C library of its own kind, none to preload into, 32 bits: all run as they do without the command.
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn programs_of_every_kind_run() {
+    let folder = Folder::new();
+    let copies = "#include <stdio.h>\n#include <string.h>\nint main(int c, char **v) {\n\
+        char b[3000]; memset(b, 48 + c, 3000); memmove(b + 1, b, 2999); b[2999] = 0;\n\
+        printf(\"%s %.9s\\n\", v[0] + strlen(v[0]) - 1, b); fputs(\"told\\n\", stderr); return 6; }\n";
+    let narrow = "static int call(int n, int a, const void *b, int c) {\n\
+        __asm__ volatile(\"int $0x80\" : \"+a\"(n) : \"b\"(a), \"c\"(b), \"d\"(c) : \"memory\"); return n; }\n\
+        void _start(void) { call(4, 1, \"32\\n\", 3); call(4, 2, \"told\\n\", 5); call(1, 6, 0, 0); }\n";
+    let none = "a statically linked program, into which nothing is preloaded";
+    for (compiler, flags, text, told) in [
+        ("musl-gcc", "-O1", copies, ""),
+        ("musl-gcc", "-static", copies, none),
+        ("cc", "-static-pie", copies, none),
+        ("cc", "-m32 -O1 -ffreestanding -fno-pie -nostdlib -static", narrow, "a 32-bit program"),
+    ] {
+        let (source, program) = (folder.write("p.c", text), folder.path("p"));
+        let mut build = Command::new(compiler);
+        build.args(flags.split(' ')).args(["-fno-builtin", "-o", &program, &source]);
+        match build.status() {
+            Err(error) => {
+                eprintln!("{compiler}: SKIPPED, {error}");
+                continue;
+            }
+            Ok(status) => assert!(status.success(), "{build:?}"),
+        }
+        let plain = said(&mut Command::new(&program)).with(6);
+        assert_eq!(plain.err, "told\n");
+        for words in ["exec --", "exec -- sh -c", "exec --stats --"] {
+            let found = said(asked_beside(words).arg(&program)).with(6);
+            assert_eq!(found.out, plain.out, "{words} {build:?}");
+            let line = found.err.lines().find(|line| line.starts_with("cachewise: warning: "));
+            if words.ends_with("-c") || told.is_empty() {
+                assert_eq!(line, None, "{words} {build:?}");
+            } else {
+                has(line.expect("a warning"), &[told]);
+            }
+            let others = found.err.lines().filter(|other| Some(*other) != line).collect::<Vec<_>>();
+            assert!(
+                words.contains("--stats") || others == ["told"],
+                "{words} {build:?}: {found:?}"
+            );
+        }
+    }
+}
+
+/// gcc's, and clang's where it is installed: the shared ones insist on being the first.
 #[test]
 fn a_program_with_a_sanitizer_runs() {
     let folder = Folder::new();
@@ -214,7 +280,16 @@ fn a_program_with_a_sanitizer_runs() {
         char b[64]; memset(b, 0, 64); memcpy(b, v[0], 3); return puts(\"runs\") < 0; }\n",
     );
     let program = folder.path("sanitized");
-    said(Command::new("cc").args(["-fsanitize=address", "-o", &program, &source])).with(0);
-    let told = said(&mut asked_beside(&format!("exec -- {program}"))).with(0);
-    assert_eq!((&*told.out, &*told.err), ("runs\n", ""));
+    let runtimes = Command::new("clang").arg("--print-runtime-dir").output();
+    let runtimes = runtimes.map(|told| text(&told.stdout));
+    let of_clang = runtimes.as_ref().map_or(&[][..], |_| &["address -shared-libsan", "memory"]);
+    let of_clang = of_clang.iter().map(|flags| ("clang", *flags));
+    for (compiler, flags) in [("cc", "address")].into_iter().chain(of_clang) {
+        let mut build = Command::new(compiler);
+        build.args(format!("-fsanitize={flags}").split(' ')).args(["-o", &program, &source]);
+        let found = format!("-Wl,-rpath,{}", runtimes.as_deref().unwrap_or_default().trim());
+        said(build.arg(found)).with(0);
+        let told = said(&mut asked_beside(&format!("exec -- {program}"))).with(0);
+        assert_eq!((&*told.out, &*told.err), ("runs\n", ""), "{build:?}");
+    }
 }

@@ -21,7 +21,7 @@ fn corpus() -> PathBuf {
 fn replay_target<C: Case + Debug>(target: &str, operations: &[Operation]) {
     watch::explain_crashes();
     if !corpus().exists() {
-        runner::say(&format!("corpus of {target}: skipped, {} is not here", corpus().display()));
+        runner::say(&format!("corpus of {target}: SKIPPED, {} is not here", corpus().display()));
         return;
     }
     let mut files = 0;

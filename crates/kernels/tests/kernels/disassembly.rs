@@ -59,7 +59,7 @@ impl Image {
         let found =
             DISASSEMBLERS.iter().find_map(|tool| Some((tool, disassembled(tool, &around, &path)?)));
         let Some((tool, text)) = found else {
-            say(&format!("disassembly: skipped, none of {} runs here", DISASSEMBLERS.join(", ")));
+            say(&format!("disassembly: SKIPPED, none of {} runs here", DISASSEMBLERS.join(", ")));
             return None;
         };
         let mut symbols = BTreeMap::new();
