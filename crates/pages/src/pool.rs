@@ -341,14 +341,20 @@ impl Pool {
     }
 
     /// A block for one that has to move to become larger: at the start of a place for one that is larger by
-    /// three orders, so that of four steps one moves it. More would spread blocks over the pool.
+    /// three orders, so that of four steps one moves it, or of a smaller one that is there already. More would
+    /// spread blocks over the pool.
     ///
     /// # Errors
     /// As [`alloc`](Pool::alloc).
     pub(crate) fn roomy_block_raw(&self, order: u32) -> Result<NonNull<u8>, PoolError> {
         const AHEAD: u32 = 3;
         let max_order = self.inner.settings().max_order;
-        let place = order.saturating_add(AHEAD).min(max_order);
+        let most = order.saturating_add(AHEAD).min(max_order);
+        let mut guard = self.inner.lock()?;
+        let buddy = guard.buddy();
+        let there = (order..=most).rev().find(|place| buddy.has_resident(1 << place));
+        drop(guard);
+        let place = there.unwrap_or(most);
         if order < place
             && let Ok(block) = self.run(1 << order, 1 << place, false)
         {

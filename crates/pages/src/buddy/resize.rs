@@ -77,6 +77,15 @@ impl Buddy<'_> {
             || matches!(self.free_block_at(index), Some((_, State::ZeroAbsent, _)))
     }
 
+    /// Whether a block begins at that frame that is in a thread's cache.
+    pub fn is_cached(&self, index: u32) -> bool {
+        index < self.core.managed
+            && matches!(
+                self.frames[index as usize].tag().used(),
+                Some(Use::CachedDirty | Use::CachedZero)
+            )
+    }
+
     /// Whether a resident block of at least so many frames is free.
     pub fn has_resident(&self, frames: u32) -> bool {
         let mut orders = super::order_for(frames)..=self.core.max_order();

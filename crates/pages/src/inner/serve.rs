@@ -206,6 +206,12 @@ impl Inner {
         }
         let owner = self.owner();
         let mut guard = self.lock()?;
+        if wanted > frames && guard.buddy().is_cached(index + frames) {
+            // This thread's cache may have taken what is behind it together with it.
+            drop(guard);
+            cache::flush(self);
+            guard = self.lock()?;
+        }
         if wanted <= frames {
             let (parts, now) = ((frames, wanted), now());
             let done = guard.buddy().shorten(index, parts, State::Dirty, owner, now);
