@@ -66,16 +66,28 @@ const NGINX: How = How::Server {
     needs: &["nginx", "curl"],
 };
 
+const POSTGRESQL: How = How::Server {
+    server: "PATH=$PATH:$(echo /usr/lib/postgresql/*/bin); mkdir data; as=; \
+             if [ $(id -u) = 0 ]; then chown postgres . data; as='setpriv --reuid=postgres --regid=postgres --clear-groups'; fi; \
+             $as initdb -D data -A trust -U postgres >/dev/null; \
+             exec $as postgres -D data -k \"$PWD\" -c listen_addresses= -c fsync=off",
+    load: "until pg_isready -q -h \"$PWD\"; do sleep 0.01; done; pgbench -h \"$PWD\" -U postgres -i -q -s 4 postgres 2>/dev/null && \
+           pgbench -h \"$PWD\" -U postgres -n -c 4 -t 500 postgres >/dev/null 2>&1",
+    needs: &["pgbench"],
+};
+
 /// Programs that compute, pack and compile.
-const PROGRAMS: [(&str, How); 9] = [
+const PROGRAMS: [(&str, How); 11] = [
     ("cpython", script!("cpython")),
     ("git", script!("git")),
     ("gcc", script!("gcc")),
     ("gzip", script!("gzip")),
+    ("sort", script!("sort")),
     ("xz", script!("xz")),
     ("zstd", script!("zstd")),
     ("sqlite", script!("sqlite")),
     ("nginx", NGINX),
+    ("postgresql", POSTGRESQL),
     ("numpy", script!("numpy")),
 ];
 
@@ -152,7 +164,7 @@ fn one(args: &Programs, name: &str, how: How, advise: &Path, python: Option<&Pat
     variables.extend(python.map(|python| ("PYTHON", python.into())));
     fs::write(prepared.join("common.sh"), COMMON)?;
     let mut command = Command::new(advise);
-    command.arg("advise").args(&args.options).current_dir(prepared);
+    command.args(["advise", "--name", name]).args(&args.options).current_dir(prepared);
     if let Some(folder) = &args.to {
         let folder = fs::canonicalize(folder)?;
         command.arg("--json").arg(folder.join(format!("{name}.jsonl")));

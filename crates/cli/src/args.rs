@@ -115,6 +115,9 @@ pub struct Advise {
     /// How long it may take: 90s, 10min, 0.5h [default: 3min]
     #[arg(long, value_name = "DURATION", value_parser = duration, allow_negative_numbers = true)]
     pub budget: Option<f64>,
+    /// What tables and the record call the program [default: the name of its file]
+    #[arg(long, value_name = "NAME")]
+    pub name: Option<String>,
     /// The program is a server: run this shell command against it once it listens, and time that
     #[arg(long, value_name = "COMMAND")]
     pub load: Option<String>,

@@ -170,7 +170,17 @@ pub struct Record {
 impl Record {
     /// The experiment that it was run for; none where it is no experiment's, as of a tuning.
     pub fn experiment(&self) -> Option<&str> {
-        self.header.settings.get("experiment").and_then(|name| name.as_str())
+        self.setting("experiment")
+    }
+
+    /// What it is called among several of a file: a program's name where a program was asked about, else the
+    /// experiment's.
+    pub fn name(&self) -> Option<&str> {
+        self.setting("name").or_else(|| self.experiment())
+    }
+
+    fn setting(&self, name: &str) -> Option<&str> {
+        self.header.settings.get(name).and_then(|value| value.as_str())
     }
 }
 

@@ -123,13 +123,13 @@ fn run_one(
     let watched = pidfd_open(group, PidfdFlags::empty())?;
     let mut look = SOON;
     let cut = loop {
-        let next = Timespec { tv_sec: 0, tv_nsec: look.min(LOOK) };
+        let next = Timespec { tv_sec: 0, tv_nsec: look };
         match poll(&mut [PollFd::new(&watched, PollFlags::IN)], Some(&next)) {
             Ok(0) if stop.load(Ordering::Relaxed) => break Some(Ended::Stopped),
             Ok(0) if begun.elapsed() >= limit => break Some(Ended::TooLong),
             Ok(0) => {
                 watch(group);
-                look += look / 2;
+                look = (look + look / 2).min(LOOK);
             }
             Err(rustix::io::Errno::INTR) => {}
             Ok(_) => break None,

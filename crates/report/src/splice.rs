@@ -45,6 +45,8 @@ pub enum What {
     Items(String),
     /// How many claims have which answer.
     Counts,
+    /// What a file of several programs' records says of each.
+    Programs,
     /// The table of 2007 beside today's.
     Period,
 }
@@ -81,7 +83,7 @@ pub struct SpliceError {
 
 const ACCEPTED: &str = "verdict, verdicts, machine, command, decisions, crossovers, \
      table CAPTION, plot N [PANEL], numbers N [PANEL], figure N FILE.svg [PANEL]; of a folder of \
-     records: claims [DOCUMENT|short], items [DOCUMENT], counts, period";
+     records: claims [DOCUMENT|short], items [DOCUMENT], counts, period; of a file of programs' records: programs";
 
 /// The first word and the rest.
 fn parted(text: &str) -> (&str, &str) {
@@ -124,9 +126,10 @@ fn wanted(inside: &str) -> Result<(String, What), String> {
         ("items", _) => Ok(What::Items(argument.to_owned())),
         ("counts", "") => Ok(What::Counts),
         ("period", "") => Ok(What::Period),
+        ("programs", "") => Ok(What::Programs),
         (
             "verdict" | "verdicts" | "machine" | "command" | "decisions" | "crossovers" | "counts"
-            | "period",
+            | "period" | "programs",
             _,
         ) => Err(format!("{word}: found \"{argument}\", accepted nothing after it")),
         _ => Err(format!("found \"{word}\", accepted {ACCEPTED}")),
@@ -244,6 +247,7 @@ pub fn make(what: &What, record: &Record, said: &Said) -> Result<Made, String> {
         What::Claims(_) | What::Items(_) | What::Counts | What::Period => {
             return Err("found one record, accepted a folder of them".to_owned());
         }
+        What::Programs => return Err("found one record, accepted a file of several".to_owned()),
     };
     Ok(Made { markdown, file: None })
 }

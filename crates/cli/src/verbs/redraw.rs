@@ -32,8 +32,8 @@ impl Loaded {
         }
         let all = record::read_all(path)?;
         let several = all.len() > 1;
-        let loaded = |record: Record| match record.experiment().filter(|_| several) {
-            Some(experiment) => Loaded { name: format!("{}#{experiment}", named(path)), record },
+        let loaded = |record: Record| match record.name().filter(|_| several) {
+            Some(own) => Loaded { name: format!("{}#{own}", named(path)), record },
             None => Loaded { name: named(path), record },
         };
         Ok(all.into_iter().map(loaded).collect())

@@ -1,6 +1,7 @@
 //! `cachewise report`: old records drawn again, and spliced into documents.
 
 use crate::args::Report;
+use crate::verbs::advise;
 use crate::verbs::redraw::{self, Loaded};
 use crate::{output, status};
 use anyhow::Context;
@@ -132,6 +133,10 @@ fn spliced(path: &Path, sources: &mut Sources) -> anyhow::Result<Vec<(PathBuf, S
                 sources.folders.insert(record_path.clone(), Answers::of(&record_path)?);
             }
             return of_folder(&marker.what, &record_path, &sources.folders[&record_path]);
+        }
+        if marker.what == What::Programs {
+            let records = record::read_all(&record_path).map_err(|error| error.to_string())?;
+            return Ok(advise::table::programs(&records).markdown());
         }
         let records = &mut sources.records;
         if !records.contains_key(&record_path) {

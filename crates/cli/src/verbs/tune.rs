@@ -13,6 +13,7 @@ use cachewise_experiments::recorder::Progress as _;
 use cachewise_measure::distributions::Distribution;
 use cachewise_measure::record::Note;
 use cachewise_measure::{Decisions, End, Machine, Record, RecordError, Writer, record};
+use cachewise_report::closing::Answer;
 use cachewise_report::units::bytes;
 use cachewise_tune::again::{self, decide_again, facts};
 use cachewise_tune::hardware::{Hardware, Setup};
@@ -175,6 +176,13 @@ pub fn run(args: &Tune) -> anyhow::Result<u8> {
             return Err(error);
         }
     };
+    if closing.answer == Answer::Yes && weaker.is_none() && !is_found(&profile_path) {
+        let file = profile_path.display();
+        closing.next = format!(
+            "programs look for their profile elsewhere: `cachewise exec --profile {file} -- PROGRAM`; why: \
+             `cachewise explain --profile {file} --op memcpy --size 1M`"
+        );
+    }
     let peak =
         end.peak_bytes.map_or(String::new(), |peak| format!(", {} at the peak", bytes(peak)));
     text.push_str(&format!(
@@ -338,6 +346,15 @@ fn default_path(system: bool) -> anyhow::Result<PathBuf> {
             .with_context(|| format!("{}: directory not made", directory.display()))?;
     }
     Ok(path)
+}
+
+/// Whether a program that is told of no profile follows this one.
+fn is_found(path: &Path) -> bool {
+    let told = std::env::var_os("CACHEWISE_PROFILE").map(PathBuf::from);
+    let own = || profile::user_path().filter(|path| path.exists());
+    let first = told.or_else(own).or_else(profile::machine_path);
+    let real = |path: &Path| std::fs::canonicalize(path).ok();
+    first.is_some_and(|first| real(&first) == real(path))
 }
 
 fn record_of(path: &Path) -> anyhow::Result<profile::Record> {

@@ -57,7 +57,7 @@ const GZIP: [u8; 2] = [0x1f, 0x8b];
 pub fn read(path: &Path) -> Result<Record, RecordError> {
     let (file, wanted) = parted(path);
     let mut all = records(&file.display().to_string(), &unpacked(&file)?, wanted)?;
-    let names: Vec<&str> = all.iter().map(|one| one.experiment().unwrap_or_default()).collect();
+    let names: Vec<&str> = all.iter().map(|one| one.name().unwrap_or_default()).collect();
     let named = match wanted {
         None if all.len() == 1 => Some(0),
         None => None,
@@ -71,7 +71,7 @@ pub fn read(path: &Path) -> Result<Record, RecordError> {
     Ok(all.swap_remove(at))
 }
 
-/// A file, and the experiment that its name asks for behind `#`.
+/// A file, and the experiment or program that its name asks for behind `#`.
 fn parted(path: &Path) -> (PathBuf, Option<&str>) {
     let parts = path.to_str().and_then(|text| text.rsplit_once('#'));
     match parts.filter(|_| !path.exists()) {
@@ -90,7 +90,8 @@ pub fn read_all(path: &Path) -> Result<Vec<Record>, RecordError> {
 
 /// The records of a folder whose names are `wanted`, by name: `DATE-WHAT-MACHINE`. Those in a file
 /// called `DATE-experiments-MACHINE` have the name of their experiment for WHAT; in one called
-/// `DATE-classic-MACHINE` that and `-classic`.
+/// `DATE-classic-MACHINE` that and `-classic`; in one called `DATE-programs-MACHINE` their program's and
+/// `-program`.
 ///
 /// # Errors
 /// The folder's, and those of [`read_all`].
@@ -104,14 +105,15 @@ pub fn folder(
         let file = entry.map_err(refused)?.path();
         let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let Some((name, _)) = name.split_once(".jsonl") else { continue };
-        let several = [("-experiments-", ""), ("-classic-", "-classic")];
+        let several =
+            [("-experiments-", ""), ("-classic-", "-classic"), ("-programs-", "-program")];
         let several = several
             .into_iter()
             .find(|(part, _)| name.get(DATE..).is_some_and(|rest| rest.starts_with(part)));
         match several {
             Some((part, behind)) => found.extend(read_all(&file)?.into_iter().map(|record| {
-                let experiment = record.experiment().unwrap_or_default();
-                (name.replacen(part, &format!("-{experiment}{behind}-"), 1), record)
+                let own = record.name().unwrap_or_default();
+                (name.replacen(part, &format!("-{own}{behind}-"), 1), record)
             })),
             None if wanted(name) => found.push((name.to_owned(), read(&file)?)),
             None => {}
@@ -160,7 +162,7 @@ pub fn read_text(file: &str, text: &str) -> Result<Record, RecordError> {
 
 /// The records of a text, each from its header to its end; the rows of the `wanted` alone, if one is.
 fn records(file: &str, text: &str, wanted: Option<&str>) -> Result<Vec<Record>, RecordError> {
-    let is_other = |record: &Record| wanted.is_some() && record.experiment() != wanted;
+    let is_other = |record: &Record| wanted.is_some() && record.name() != wanted;
     let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
     let mut lines = lines.map(|(at, text)| (Position { file, line: at + 1 }, text));
     let Some((mut at, first)) = lines.next() else {

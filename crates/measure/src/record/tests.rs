@@ -176,6 +176,10 @@ fn a_file_may_hold_several_records() {
         let found = of(name).expect("one of them");
         assert_eq!((found.experiment(), found.rows.len()), (Some(name), 1));
     }
+    let program = named("one").replacen("\"settings\":{", "\"settings\":{\"name\":\"sort\",", 1);
+    std::fs::write(&path, named("one") + &program).expect("room");
+    assert_eq!(of("sort").expect("a program's").name(), Some("sort"));
+    std::fs::write(&path, named("one") + &named("other")).expect("room");
     for refused in [of("third"), read(&path)] {
         let told = refused.expect_err("a refusal").to_string();
         assert!(told.contains("2 records (one, other); accepted: one of them, as "), "{told}");

@@ -45,6 +45,8 @@ pub fn record(found: &Found, args: &Advise, words: &[String], warnings: Vec<Warn
         Header::now(tool, found.machine.clone(), Clock::of_process().facts(), found.seed);
     header.warnings = warnings;
     header.settings.insert("experiment".to_owned(), EXPERIMENT.into());
+    let name = args.name.clone().unwrap_or_else(|| program(words));
+    header.settings.insert("name".to_owned(), name.as_str().into());
     header.settings.insert("program".to_owned(), words.into());
     header.settings.insert("load".to_owned(), args.load.clone().into());
     if let Some(bound) = &found.bound {
@@ -68,7 +70,6 @@ pub fn record(found: &Found, args: &Advise, words: &[String], warnings: Vec<Warn
     ];
     let mut rows = Vec::new();
     let names: Vec<&str> = found.candidates.iter().map(|one| one.name.as_str()).collect();
-    let name = program(words);
     let runs: Vec<(&str, &Runs)> =
         std::iter::once(PLAIN).chain(names.iter().copied()).zip(&found.outcome.runs).collect();
     let least = found.bound.as_ref().map(|bound| 1.0 - bound.total());

@@ -1,12 +1,42 @@
 //! `advise`: what each setting of a program gains and costs, and the fresh runs of the best.
 
+use cachewise_advise::verdict::percent;
 use cachewise_measure::record::names::{
-    ADVISED_CPU, ADVISED_FRESH, ADVISED_RACE, PAGE_FAULTS, PEAK, PLAIN,
+    ADVISED_CPU, ADVISED_FRESH, ADVISED_RACE, PAGE_FAULTS, PEAK, PEAK_RATIO, PLAIN, RECOMMENDED,
 };
 use cachewise_measure::units::{bytes, time};
-use cachewise_measure::{PairedRatio, Row};
+use cachewise_measure::{PairedRatio, Record, Row};
 use cachewise_report::Table;
 use cachewise_report::cost::median;
+
+/// Of each program what can be gained at most, what was answered, and what that costs.
+pub fn programs(records: &[Record]) -> Table {
+    let heads = "program | >at most | answer | >CPU | >memory";
+    let mut table = Table::of("", heads);
+    for record in records {
+        let bound = record.header.settings.get("bound").and_then(serde_json::Value::as_f64);
+        let answer = record.end.as_ref().and_then(|end| end.verdicts.first());
+        let set = record.rows.iter().rfind(|row| row.cell.state == ADVISED_FRESH);
+        let set = set.filter(|_| record.header.settings.contains_key(RECOMMENDED));
+        let of = |state: &str| {
+            let own = |row: &&Row| {
+                row.cell.state == state && Some(&row.candidate) == set.map(|row| &row.candidate)
+            };
+            record.rows.iter().find(own)
+        };
+        let times = |figure: Option<f64>| {
+            figure.map_or_else(|| "-".to_owned(), |part| format!("{part:.2}"))
+        };
+        table.push(vec![
+            record.name().unwrap_or_default().to_owned(),
+            bound.map_or_else(|| "-".to_owned(), percent),
+            answer.cloned().unwrap_or_default(),
+            times(of(ADVISED_CPU).and_then(|row| row.ratio).map(|ratio| ratio.median)),
+            times(set.and_then(|row| row.figure(PEAK_RATIO))),
+        ]);
+    }
+    table
+}
 
 /// The race, then the fresh runs where there were any.
 pub fn tables(rows: &[Row]) -> Vec<Table> {
