@@ -136,7 +136,7 @@ fn spliced(path: &Path, sources: &mut Sources) -> anyhow::Result<Vec<(PathBuf, S
         }
         if marker.what == What::Programs {
             let records = record::read_all(&record_path).map_err(|error| error.to_string())?;
-            return Ok(advise::table::programs(&records).markdown());
+            return Ok(advise::table::programs(&records));
         }
         let records = &mut sources.records;
         if !records.contains_key(&record_path) {

@@ -9,33 +9,27 @@ use cachewise_measure::{PairedRatio, Record, Row};
 use cachewise_report::Table;
 use cachewise_report::cost::median;
 
-/// Of each program what can be gained at most, what was answered, and what that costs.
-pub fn programs(records: &[Record]) -> Table {
-    let heads = "program | >at most | answer | >CPU | >memory";
-    let mut table = Table::of("", heads);
+/// Markdown: of each program what can be gained at most, what was answered, and what that costs.
+pub fn programs(records: &[Record]) -> String {
+    let mut lines = "|program|at most|answer|CPU|memory|\n|---|---:|---|---:|---:|\n".to_owned();
     for record in records {
-        let bound = record.header.settings.get("bound").and_then(serde_json::Value::as_f64);
-        let answer = record.end.as_ref().and_then(|end| end.verdicts.first());
-        let set = record.rows.iter().rfind(|row| row.cell.state == ADVISED_FRESH);
-        let set = set.filter(|_| record.header.settings.contains_key(RECOMMENDED));
-        let of = |state: &str| {
-            let own = |row: &&Row| {
-                row.cell.state == state && Some(&row.candidate) == set.map(|row| &row.candidate)
-            };
-            record.rows.iter().find(own)
-        };
-        let times = |figure: Option<f64>| {
-            figure.map_or_else(|| "-".to_owned(), |part| format!("{part:.2}"))
-        };
-        table.push(vec![
-            record.name().unwrap_or_default().to_owned(),
-            bound.map_or_else(|| "-".to_owned(), percent),
-            answer.cloned().unwrap_or_default(),
-            times(of(ADVISED_CPU).and_then(|row| row.ratio).map(|ratio| ratio.median)),
-            times(set.and_then(|row| row.figure(PEAK_RATIO))),
-        ]);
+        let settings = &record.header.settings;
+        let set = settings.get(RECOMMENDED).is_some();
+        let fresh = record.rows.iter().rfind(|row| set && row.cell.state == ADVISED_FRESH);
+        let cpu = record.rows.iter().find(|row| {
+            row.cell.state == ADVISED_CPU && fresh.is_some_and(|set| set.candidate == row.candidate)
+        });
+        let part = |figure: Option<f64>| figure.map_or("-".to_owned(), |part| format!("{part:.2}"));
+        lines.push_str(&format!(
+            "|{}|{}|{}|{}|{}|\n",
+            record.name().unwrap_or_default(),
+            settings.get("bound").and_then(serde_json::Value::as_f64).map_or("-".to_owned(), percent),
+            record.end.as_ref().and_then(|end| end.verdicts.first()).map_or("-", String::as_str),
+            part(cpu.and_then(|row| row.ratio).map(|ratio| ratio.median)),
+            part(fresh.and_then(|row| row.figure(PEAK_RATIO))),
+        ));
     }
-    table
+    lines
 }
 
 /// The race, then the fresh runs where there were any.
