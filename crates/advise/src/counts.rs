@@ -18,6 +18,8 @@ pub struct Counts {
     pub calls: BTreeMap<(String, u64), Sum>,
     /// Calls of the allocator, where they were counted.
     pub blocks: Option<u64>,
+    /// Bytes that they asked for.
+    pub block_bytes: u64,
     /// Bytes of the classes that the profile leaves to libc as a whole.
     pub left: u64,
 }
@@ -36,6 +38,7 @@ impl Counts {
             let (Some(calls), Some(bytes)) = (number(), number()) else { continue };
             if (operation, size) == (BLOCKS, "all") {
                 *counts.blocks.get_or_insert(0) += calls;
+                counts.block_bytes += bytes;
             }
             // A class of sizes; what else the library says is not added up.
             if !size.starts_with(|first: char| first.is_ascii_digit()) {
@@ -95,7 +98,10 @@ mod tests {
         let named = |(name, size): (&str, u64)| (name.to_owned(), size);
         let calls =
             [(named(("copy", 2)), (6, 16)), (named(("zero", 1 << 20)), (2, 2 << 20))].into();
-        assert_eq!(counts, Counts { processes: 2, calls, blocks: Some(14), left: 0 });
+        assert_eq!(
+            counts,
+            Counts { processes: 2, calls, blocks: Some(14), block_bytes: 1800, left: 0 }
+        );
         let summary = |told: &str| Counts::read(told).summary().unwrap_or_default();
         let gains = "all 2 processes: 8 calls, 2 MiB: 100 % of the bytes are at";
         assert!(summary(&part.repeat(2)).contains(gains), "{}", summary(&part.repeat(2)));

@@ -13,6 +13,8 @@ use std::time::Instant;
 const ROUNDS: usize = 5;
 /// Bytes of memory that faults are timed in: more than most caches hold.
 const FAULTED: usize = 32 << 20;
+/// Mappings of a round.
+const MAPPINGS: u32 = 256;
 /// Blocks that are alive at once, and their sizes' range.
 const BLOCKS: usize = 512;
 const LARGEST_BLOCK: usize = 2048;
@@ -35,6 +37,22 @@ pub fn page_fault() -> io::Result<f64> {
         rounds.push(begun.elapsed().as_secs_f64());
     }
     Ok(median(&rounds) / (FAULTED / PAGE_SIZE) as f64)
+}
+
+/// Seconds of taking memory from the system and giving it back, untouched.
+///
+/// # Errors
+/// There is no memory.
+pub fn mapping() -> io::Result<f64> {
+    let mut rounds = Vec::new();
+    for _ in 0..ROUNDS {
+        let begun = Instant::now();
+        for _ in 0..MAPPINGS {
+            black_box(MmapMut::map_anon(PAGE_SIZE)?);
+        }
+        rounds.push(begun.elapsed().as_secs_f64());
+    }
+    Ok(median(&rounds) / f64::from(MAPPINGS))
 }
 
 /// Seconds of taking a block of up to 2 KiB from the system's allocator and giving it back, among others.
@@ -78,6 +96,7 @@ mod tests {
     fn costs_are_times_of_memory() {
         let fault = page_fault().expect("memory");
         assert!((1e-9..1e-3).contains(&fault), "{fault}");
+        assert!((1e-9..1e-3).contains(&mapping().expect("memory")));
         assert!((1e-10..1e-4).contains(&block()));
         assert!((1e-12..1e-6).contains(&byte().expect("memory")));
     }

@@ -79,7 +79,7 @@ impl<'a> Asked<'a> {
         let budget = args.budget.unwrap_or(180.0);
         let mut bar = Bar::new()?;
         bar.begin("what memory costs here", 1.0);
-        let (fault, block, byte) = (costs::page_fault()?, costs::block(), costs::byte()?);
+        let costs = [costs::page_fault()?, costs::mapping()?, costs::block(), costs::byte()?];
         let directory = output::temporary("advise", tempfile::tempdir)?;
         // Servers that refuse to run as root write there as somebody else.
         fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755))?;
@@ -114,7 +114,7 @@ impl<'a> Asked<'a> {
             hints: BTreeMap::new(),
             profile: None,
         };
-        let done = self.stages(&mut runner, linking, [fault, block, byte], budget, &mut found);
+        let done = self.stages(&mut runner, linking, costs, budget, &mut found);
         runner.bar.clear();
         if runner.left > 0 {
             let left = cachewise_measure::units::counted(runner.left, "process");
@@ -127,7 +127,7 @@ impl<'a> Asked<'a> {
         &self,
         runner: &mut Runner<'_>,
         linking: Linking,
-        [fault, block, byte]: [f64; 3],
+        [fault, mapping, block, byte]: [f64; 4],
         budget: f64,
         found: &mut Found,
     ) -> anyhow::Result<()> {
@@ -205,7 +205,7 @@ impl<'a> Asked<'a> {
             idle_faults: IDLE_FAULTS,
         };
         let of = |operation: &str, size: u64| saved.nanoseconds(operation, size);
-        let bound = Bound::of(&seen, counts.as_ref(), &Costs { fault, block, saved: &of });
+        let bound = Bound::of(&seen, counts.as_ref(), &Costs { fault, mapping, block, saved: &of });
         found.bound = Some(bound);
         found.ran = true;
         output::tell(&format!("cachewise: {}", verdict::of_bound(&bound)));

@@ -23,7 +23,10 @@ pub fn programs(records: &[Record]) -> String {
         lines.push_str(&format!(
             "|{}|{}|{}|{}|{}|\n",
             record.name().unwrap_or_default(),
-            settings.get("bound").and_then(serde_json::Value::as_f64).map_or("-".to_owned(), percent),
+            settings
+                .get("bound")
+                .and_then(serde_json::Value::as_f64)
+                .map_or("-".to_owned(), percent),
             record.end.as_ref().and_then(|end| end.verdicts.first()).map_or("-", String::as_str),
             part(cpu.and_then(|row| row.ratio).map(|ratio| ratio.median)),
             part(fresh.and_then(|row| row.figure(PEAK_RATIO))),
