@@ -11,7 +11,7 @@ use cachewise_kernels::{Operation, find};
 use cachewise_measure::{Record, record};
 use cachewise_report::units::bytes;
 use cachewise_tune::say::Tuned;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// What stands in a kernel's place where the library's own paths serve.
 const INLINED: &str = "inlined";
@@ -73,7 +73,7 @@ impl<'a> Call<'a> {
         {
             text += "  the library's own loop of vectors: at this size a jump to libc's costs more than it gains\n";
         } else if kernel == LIBC {
-            text += "  the C library's own routine\n";
+            text += "  the C library's own routine, behind this library's look at the size\n";
         }
         text += &format!("decided by: {who}\n");
         if let (None, Some(why)) = (self.profile, self.silent(&kernel)) {
@@ -165,7 +165,11 @@ impl<'a> Call<'a> {
     /// won the race of entries.
     fn evidence(&self, profile: &Path, chosen: Option<&str>) -> anyhow::Result<String> {
         let named = Profile::read(profile)?.record.context("the profile names no record")?;
-        let path = profile.with_file_name(&named.name);
+        // One that was kept under another name has the profile's; the checksum tells.
+        let names = ["jsonl.gz", "jsonl"].map(|form| profile.with_extension(form));
+        let mut paths = std::iter::once(profile.with_file_name(&named.name)).chain(names);
+        let is_there = |path: &PathBuf| path.exists();
+        let path = paths.find(is_there).unwrap_or_else(|| profile.with_file_name(&named.name));
         let file = path.display();
         let content = record::bytes(&path).with_context(|| file.to_string())?;
         if fnv1a64(&content) != named.checksum {
