@@ -24,6 +24,11 @@ fn every_record_is_read_and_drawn() {
         }
         assert!(!judged || said.contains("Withheld: ") == (failed > 0), "{name}: {failed}: {said}");
         withheld += usize::from(judged && failed > 0);
+        if experiment_of(&record) == "advise" && record.rows.is_empty() {
+            // What its bound answers has no race.
+            assert!(record.end.is_some_and(|end| !end.verdicts.is_empty()), "{name}");
+            continue;
+        }
         let tables = told.tables;
         assert!(!tables.is_empty() && !record.rows.is_empty(), "{name}");
         // A quick run, and one with a document's parameters, lacks states that some figures are of; all

@@ -36,6 +36,9 @@ pub fn run(args: &Report) -> anyhow::Result<u8> {
             if index > 0 {
                 text.push('\n');
             }
+            if all.len() > 1 {
+                text.push_str(&format!("{}\n", one.name));
+            }
             text.push_str(&summary(one));
         }
         if args.plot {
@@ -49,8 +52,9 @@ pub fn run(args: &Report) -> anyhow::Result<u8> {
 /// What the experiment printed when it ran.
 fn summary(one: &Loaded) -> String {
     let record = &one.record;
-    let mut text = redraw::summary(record, &redraw::said(record));
-    if record.rows.is_empty() {
+    let said = redraw::said(record);
+    let mut text = redraw::summary(record, &said);
+    if record.rows.is_empty() && said.verdicts.is_empty() {
         text.insert_str(0, &format!("{}\n", html::NOTHING_COMPARED));
     }
     if record.end.as_ref().is_some_and(|end| end.interrupted) {

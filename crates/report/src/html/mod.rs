@@ -136,8 +136,8 @@ fn section(index: usize, sheet: &Sheet<'_>, plots: &[Plot]) -> Value {
     if verdicts.first().is_none_or(no_finding) {
         verdicts.insert(0, tally(&record.rows));
     }
-    let experiment = Some(crate::rows::experiment_of(record)).filter(|name| !name.is_empty());
-    let experiment = experiment.unwrap_or("record");
+    let named = record.name().unwrap_or_else(|| crate::rows::experiment_of(record));
+    let experiment = if named.is_empty() { "record" } else { named };
     let tables = &sheet.said.tables;
     let hidden = sheet.said.is_matrix && tables.len() > MOST_TABLES;
     let tables = if hidden { &[] } else { tables.as_slice() };
