@@ -56,6 +56,7 @@ pub(crate) fn thread_sanitizer() -> Result<()> {
     installed(&["rust-src"])?;
     let mut tests = cargo(THREADS);
     tests.args(["test", "-Zbuild-std", "--target", SANITIZED]).args(THREADED.split(' '));
+    tests.args(["--", "--include-ignored"]);
     // Tests of forks start threads in the child, which has a copy of this one thread alone.
     run(tests.env("RUSTFLAGS", SANITIZE).env("TSAN_OPTIONS", "die_after_fork=0"))?;
     c_under_thread_sanitizer()

@@ -87,5 +87,6 @@ def simulate(directory: Path, seeds: int) -> None:
     """Has the simulated tuner leave its tunings."""
     # With the features that a whole build has: what it compiled is not compiled again.
     words = ["cargo", "test", "--locked", "-q", "--workspace", "--test", "machines", "fleet"]
+    words += ["--", "--include-ignored"]
     environment = {**os.environ, "CACHEWISE_FLEET": str(directory), "SEEDS": str(seeds)}
     subprocess.run(words, cwd=ROOT, env=environment, check=True, capture_output=True)

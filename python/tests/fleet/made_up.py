@@ -1,6 +1,6 @@
 """A made-up fleet as large as wanted, of simulated tunings.
 
-    CACHEWISE_FLEET=$PWD/tunings SEEDS=40 cargo test -p cachewise-tune --test machines fleet
+    CACHEWISE_FLEET=$PWD/tunings SEEDS=40 cargo test -p cachewise-tune --test machines fleet -- --include-ignored
     python python/tests/fleet/made_up.py tunings fleet --hosts 10000
     python -m cachewise.fleet merge fleet
 

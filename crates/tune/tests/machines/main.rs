@@ -1,7 +1,7 @@
 //! Machines in a box: the tuner, whole, on CPUs that nobody has at hand and on machines that mean
 //! harm, in virtual time. Each is asked what is promised of any machine.
 //!
-//! `cargo test -p cachewise-tune --test machines -- --nocapture` prints what each came to, with `SEEDS=16`
+//! `cargo test -p cachewise-tune --test machines -- --nocapture --include-ignored` prints what each came to, with `SEEDS=16`
 //! in the environment from as many seeds.
 
 mod check;
