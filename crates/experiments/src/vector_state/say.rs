@@ -60,7 +60,7 @@ fn after(rows: &[Row]) -> Vec<String> {
                 "takes {longer} longer than after {reference}, which no time of the kernel itself shows"
             )
         } else if ratio.high > CLOCK {
-            format!("cannot be told from that after {reference}")
+            format!("is not shown to be slower than after {reference}")
         } else {
             format!("is as fast as after {reference}")
         };

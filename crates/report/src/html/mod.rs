@@ -190,7 +190,7 @@ fn tally(rows: &[Row]) -> String {
     let (all, others) = (against.len(), against.len() - faster - slower);
     format!(
         "Of {all} comparisons with {reference}, {faster} were faster, {slower} slower, and {others} \
-         could not be told apart or were dropped as slow."
+         showed no difference or were dropped as slow."
     )
 }
 

@@ -84,7 +84,7 @@ pub fn tables(rows: &[Row]) -> Vec<Table> {
         if state == ADVISED_RACE {
             table.remark(format!("speed: time of {PLAIN} over the setting's, of the same rounds, with its 95 % interval"));
             table.remark(
-                "out: told to be slower, to gain too little, or otherwise, before the race's end",
+                "out: left the race early: slower, too small a gain, another output, or no time left",
             );
         }
         tables.push(table);
