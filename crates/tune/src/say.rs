@@ -259,20 +259,20 @@ impl<'t> Tuned<'t> {
             let why = format!("no kernel was shown to be faster than {} at any size", self.libc);
             (Answer::No, why)
         } else {
-            let why = format!(
-                "the profile's kernels gain over {}, in the median cell: {}{left}",
-                self.libc,
-                told.join(", ")
-            );
             // A range may gain where the operation's other cells do not.
             let pays = |decision: &Decision| {
                 let seen = self.seen(|other| other == decision);
                 !seen.is_empty() && middle(&seen) <= 1.0 - WORTHWHILE
             };
-            let answer = match self.decisions.kernels.iter().any(pays) {
-                true => Answer::Yes,
-                false => Answer::No,
+            let (answer, verb) = match self.decisions.kernels.iter().any(pays) {
+                true => (Answer::Yes, "gain"),
+                false => (Answer::No, "gain too little"),
             };
+            let told = told.join(", ");
+            let libc = self.libc;
+            let why = format!(
+                "the profile's kernels {verb} over {libc}, in the median cell: {told}{left}"
+            );
             (answer, why)
         };
         Closing { answer, because, trust: self.trust(), next: self.next(answer) }
@@ -613,7 +613,7 @@ mod tests {
         let rows = refereed(4096, "cached", "copy.avx", 0.98);
         let closing = tuned(&decisions, &rows, "libc").closing();
         assert_eq!(closing.answer, Answer::No);
-        let said = "in the median cell: less than 3 % for copy; move, fill";
+        let said = "kernels gain too little over libc, in the median cell: less than 3 % for copy; move, fill";
         assert!(closing.because.contains(said), "{}", closing.because);
     }
 

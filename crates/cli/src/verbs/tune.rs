@@ -176,7 +176,8 @@ pub fn run(args: &Tune) -> anyhow::Result<u8> {
             return Err(error);
         }
     };
-    if closing.answer == Answer::Yes && weaker.is_none() && !is_found(&profile_path) {
+    if closing.answer == Answer::Yes && weaker.is_none() && !is_followed(&profile_path, searched())
+    {
         let file = profile_path.display();
         closing.next = format!(
             "programs look for their profile elsewhere: `cachewise exec --profile {file} -- PROGRAM`; why: \
@@ -348,13 +349,16 @@ fn default_path(system: bool) -> anyhow::Result<PathBuf> {
     Ok(path)
 }
 
-/// Whether a program that is told of no profile follows this one.
-fn is_found(path: &Path) -> bool {
-    let told = std::env::var_os("CACHEWISE_PROFILE").map(PathBuf::from);
-    let own = || profile::user_path().filter(|path| path.exists());
-    let first = told.or_else(own).or_else(profile::machine_path);
+/// Where programs look for a profile, in their order.
+fn searched() -> impl Iterator<Item = PathBuf> {
+    let named = std::env::var_os("CACHEWISE_PROFILE").map(PathBuf::from);
+    [named, profile::user_path(), profile::machine_path()].into_iter().flatten()
+}
+
+/// Whether a program follows this profile: the first that is there.
+fn is_followed(path: &Path, mut searched: impl Iterator<Item = PathBuf>) -> bool {
     let real = |path: &Path| std::fs::canonicalize(path).ok();
-    first.is_some_and(|first| real(&first) == real(path))
+    searched.find_map(|place| real(&place)).is_some_and(|first| Some(first) == real(path))
 }
 
 fn record_of(path: &Path) -> anyhow::Result<profile::Record> {
@@ -383,5 +387,25 @@ fn profile_of(tuning: &Tuning, machine: &Machine, started: &str, budget: f64) ->
         entries: tuning.entries.clone(),
         programs: Vec::new(),
         notes: vec![format!("budget {budget:.0} s, {}", libc(machine))],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_profile_that_is_there_is_followed() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let [absent, first, second] =
+            ["absent", "first", "second"].map(|name| folder.path().join(name));
+        for path in [&first, &second] {
+            std::fs::write(path, "").expect("room");
+        }
+        let searched = || [absent.clone(), first.clone(), second.clone()].into_iter();
+        assert!(is_followed(&first, searched()));
+        assert!(!is_followed(&second, searched()));
+        assert!(!is_followed(&absent, searched()));
+        assert!(!is_followed(&first, std::iter::empty()));
     }
 }
