@@ -73,7 +73,7 @@ impl<'a> Call<'a> {
         {
             text += "  the library's own loop of vectors: at this size a jump to libc's costs more than it gains\n";
         } else if kernel == LIBC {
-            text += "  the C library's own routine, behind this library's look at the size\n";
+            text += "  the C library's own routine, called after a look at the size\n";
         }
         text += &format!("decided by: {who}\n");
         if let (None, Some(why)) = (self.profile, self.silent(&kernel)) {

@@ -71,12 +71,13 @@ fn every_setting_runs_as_often_as_asked_and_all_is_written_down() {
     let [json, html, write] = ["a.jsonl", "a.html", "advised.sh"].map(|name| folder.path(name));
     let files = [format!("--json={json}"), format!("--html={html}"), format!("--write={write}")];
     let options: Vec<&str> = files.iter().map(String::as_str).collect();
-    let only = ["--rounds=6", "--only=^the heap keeps freed blocks$"];
+    let only = ["--rounds=6", "--only=^the heap keeps freed blocks$", "--name=zeros"];
     let found = shell(&[&options[..], &only].concat(), "head -c 3000000 /dev/zero | cksum");
     assert!(matches!(found.status, Some(0 | 4)), "{found:#?}");
     has(&found.out, &["the heap keeps freed blocks", "| from the left:", "fresh runs of the best"]);
     let record = record::read(Path::new(&json)).expect("a record");
-    assert_eq!(record.experiment(), Some("advise"));
+    assert_eq!((record.experiment(), record.name()), (Some("advise"), Some("zeros")));
+    has(&found.out, &["zeros: settings beside the plain program"]);
     let row = record.rows.iter().find(|row| row.candidate == names::PLAIN).expect("a row");
     assert_eq!(row.operation_ns.len(), 6);
     // A shell's memory is its own, not what this command measured with.
