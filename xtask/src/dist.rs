@@ -2,7 +2,7 @@
 //! and a wheel, with a Software Bill of Materials and checksums, for glibc 2.28 and later (POWER: 2.34).
 //!
 //! Zig links against the symbol versions of that glibc, for other architectures too. Its wheel and those of the
-//! packers are in `packaging/requirements.txt`; the wheel brings a bill of its own. The same commit gives the
+//! packers are in `packaging/requirements.txt`. The same commit gives the
 //! same bytes: times are the commit's, paths are cut off, and names are in order.
 
 use crate::command::run as run_command;
@@ -157,6 +157,11 @@ impl Tools {
             remove_folder(&destdir)?;
             let install = Install::staged_in(prefix, libdir, &destdir);
             install::placed(&install, &release, across)?;
+            // An RPM has the files' times.
+            let time = format!("--date=@{}", self.epoch);
+            let mut dated = Command::new("find");
+            dated.arg(&destdir).args(["-exec", "touch", "--no-dereference", &time, "{}", "+"]);
+            run_command(&mut dated)?;
             let all = binaries(&destdir)?;
             ensure!(all.len() == 5, "{}: found {} programs", destdir.display(), all.len());
             for file in &all {
@@ -189,10 +194,7 @@ impl Tools {
         packer.args(["--arch", rpm, "--output"]);
         packer.arg(out.join(format!("cachewise-{version}.{rpm}.rpm")));
         run_command(packer.current_dir(&package))?;
-        self.bill_of_materials(
-            &triple,
-            &out.join(format!("cachewise-{version}-{triple}.cdx.json")),
-        )?;
+        self.bills_of_materials(&triple, out)?;
         self.wheel(&triple, *glibc, &place.join("archive/usr/local/bin/cachewise"), out)
     }
 
@@ -221,7 +223,8 @@ impl Tools {
     fn wheel(&self, triple: &str, glibc: Version, program: &Path, out: &Path) -> Result<()> {
         let own = root().join("python/cachewise/bin/cachewise");
         fs::create_dir_all(own.parent().context("a folder")?)?;
-        let kept = own.with_extension("kept");
+        // Beside the package: all that is in it becomes part of the wheel.
+        let kept = root().join("python/cachewise.kept");
         let is_there = own.exists();
         if is_there {
             fs::rename(&own, &kept)?;
@@ -240,24 +243,30 @@ impl Tools {
         made
     }
 
-    /// What the command is made of, which the libraries add nothing to. The tool writes a file for each package, and
-    /// into its folder.
-    fn bill_of_materials(&self, triple: &str, bill: &Path) -> Result<()> {
+    /// What the command is made of, which the libraries add nothing to, and the wheel's module. The tool writes a
+    /// file for each package, and into its folder.
+    fn bills_of_materials(&self, triple: &str, out: &Path) -> Result<()> {
         const NAME: &str = "bill-of-materials";
         let mut cyclonedx = self.program("cargo-cyclonedx")?;
         cyclonedx.args(["cyclonedx", "--quiet", "--format", "json", "--spec-version", "1.5"]);
         cyclonedx.args(["--no-build-deps", "--target", triple, "--override-filename", NAME]);
         let made = run_command(cyclonedx.args(["--manifest-path", "crates/cli/Cargo.toml"]));
-        let written = |package: &str| root().join(package).join(format!("{NAME}.json"));
-        let text = made.and_then(|()| Ok(fs::read_to_string(written("crates/cli"))?));
-        for folder in files_in(&root().join("crates"), "", "")? {
+        let mut packages = files_in(&root().join("crates"), "", "")?;
+        packages.extend(["python", "xtask"].map(|package| root().join(package)));
+        let version = env!("CARGO_PKG_VERSION");
+        let named = [("crates/cli", "cachewise"), ("python", "cachewise-python")];
+        let kept = made.and_then(|()| {
+            named.into_iter().try_for_each(|(package, name)| {
+                let text = fs::read_to_string(root().join(package).join(format!("{NAME}.json")))?;
+                // Nobody else has these folders.
+                let text = text.replace(&root().display().to_string(), "/cachewise");
+                Ok(fs::write(out.join(format!("{name}-{version}-{triple}.cdx.json")), text)?)
+            })
+        });
+        for folder in packages {
             let _ = fs::remove_file(folder.join(format!("{NAME}.json")));
         }
-        for package in ["python", "xtask"] {
-            let _ = fs::remove_file(written(package));
-        }
-        // Nobody else has these folders.
-        Ok(fs::write(bill, text?.replace(&root().display().to_string(), "/cachewise"))?)
+        kept
     }
 }
 
