@@ -199,7 +199,7 @@ impl Bench {
     pub fn bystander_bytes(&self, size: usize) -> usize {
         let caches = &self.machine.caches;
         let least = caches.l2.bytes / 2;
-        let usable = caches.llc_usable.unwrap_or(caches.llc.bytes);
+        let usable = caches.usable();
         let most = (usable / 2).max(least);
         let wanted = size.saturating_mul(2).clamp(least, most);
         1 << wanted.ilog2()

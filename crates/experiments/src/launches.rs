@@ -39,6 +39,9 @@ fn merged(rows: &[&Row]) -> Row {
     // A candidate that most launches dropped for its slowness is one that they dropped.
     let is_dropped = 2 * rows.iter().filter(|row| row.dropped).count() > rows.len();
     let rows: Vec<&Row> = rows.iter().copied().filter(|row| row.dropped == is_dropped).collect();
+    // A launch whose operands were elsewhere says nothing, if enough others do.
+    let sound: Vec<&Row> = rows.iter().copied().filter(|row| !row.is_withheld()).collect();
+    let rows = if sound.len() >= LEAST { sound } else { rows };
     let medians = |part: fn(&Row) -> &Vec<f64>| -> Vec<f64> {
         let parts = rows.iter().map(|row| part(row));
         parts.filter(|part| !part.is_empty()).map(|part| median(part)).collect()
@@ -49,7 +52,6 @@ fn merged(rows: &[&Row]) -> Row {
     one.bystander_ns = medians(|row| &row.bystander_ns);
     one.ratio = ratio(rows.iter().map(|row| row.ratio));
     one.total_ratio = ratio(rows.iter().map(|row| row.total_ratio));
-    // What one launch withheld is withheld.
     let is_withheld = rows.iter().any(|row| row.verdict.is_none());
     one.verdict = one.said().filter(|_| !is_withheld);
     one.proofs = rows.iter().flat_map(|row| row.proofs.clone()).collect();
@@ -152,5 +154,11 @@ mod tests {
         let all = merge(launches).expect("a record");
         assert_eq!((all.rows[1].verdict, all.notes), (None, vec![note]));
         assert!(all.rows[2].dropped && all.rows[2].operation_ns.len() == 4);
+
+        let mut launches = [1.2; 7].map(launch).to_vec();
+        launches[4].rows[1].verdict = None;
+        let all = merge(launches).expect("one");
+        assert_eq!(all.rows[1].verdict, Some(Verdict::Slower));
+        assert_eq!(all.rows[1].ratio.map(|ratio| ratio.rounds), Some(6));
     }
 }

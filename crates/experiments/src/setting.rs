@@ -202,7 +202,7 @@ impl Setting<'_, '_> {
 /// Sizes that say something about a level and of which two operands fit it. What a guest has of the
 /// last level varies, so sizes there are parts of what was found.
 pub(super) fn default_sizes(level: Level, quick: bool, caches: &Caches) -> Vec<usize> {
-    let usable = caches.llc_usable.unwrap_or(caches.llc.bytes);
+    let usable = caches.usable();
     // An operand has half of half the level; half of that again leaves it two slots.
     let in_llc = (usable / 8).clamp(64 << 10, 1 << 20).next_power_of_two();
     let sizes: &[usize] = match (level, quick) {

@@ -96,6 +96,11 @@ impl Caches {
         }
     }
 
+    /// How much of the LLC operands are made for.
+    pub fn usable(&self) -> usize {
+        self.llc_usable.unwrap_or(self.llc.bytes)
+    }
+
     /// Whether there is a level between L2 and memory.
     pub fn has_l3(&self) -> bool {
         self.llc.bytes > self.l2.bytes

@@ -43,6 +43,11 @@ const MOST_BYTES: usize = 512 << 20;
 pub(crate) const BLURRED: f64 = 1.2;
 
 impl Caches {
+    /// Has operands that are meant for the LLC made for so much of it, whatever was found.
+    pub fn count_on(&mut self, usable: usize) {
+        self.llc_usable = (usable < self.llc.bytes / 2).then_some(usable);
+    }
+
     /// Takes note of how much of the LLC answers like one, as its [latency](Latencies::llc_bytes)
     /// shows, so that operands meant for it are made no larger.
     pub fn note_usable(&mut self, latencies: &Latencies) {

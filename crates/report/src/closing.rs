@@ -5,6 +5,7 @@ use crate::cost::{self, WORTHWHILE};
 use crate::units::{bytes, gain};
 use cachewise_measure::record::groups;
 use cachewise_measure::record::names::{LIBC, LIBRARY, SHARED};
+use cachewise_measure::stats::LEAST_ROUNDS;
 use cachewise_measure::{DriftVerdict, ProofVerdict, Row, Verdict, Warning};
 use std::fmt;
 
@@ -143,6 +144,11 @@ pub fn gain_of(rows: &[Row], today: &[&str]) -> (Answer, String) {
         let none = !has(members, Verdict::Faster) && !has(members, Verdict::CannotTell);
         none && members.iter().all(known)
     };
+    let is_told = |row: &&Row| {
+        cost::verdict(row).is_some() && cost::ratio(row).is_some_and(|r| r.rounds >= LEAST_ROUNDS)
+    };
+    let told =
+        cells.iter().filter(|(_, members)| members.iter().copied().any(|r| is_told(&r))).count();
     let faster = cells.iter().filter(|(_, members)| has(members, Verdict::Faster)).count();
     let slower = cells.iter().filter(|(_, members)| slower(members)).count();
     let best = cells
@@ -167,9 +173,10 @@ pub fn gain_of(rows: &[Row], today: &[&str]) -> (Answer, String) {
             (Answer::Yes, format!("{who} is {counts}; {most}"))
         }
         None if 2 * slower >= all => (Answer::No, format!("{who} is {counts}")),
+        None if told == 0 => (Answer::CannotTell, format!("none of {all} cells has a verdict")),
         None if slower == 0 => (
             Answer::CannotTell,
-            format!("no difference to {reference} is larger than the noise in any of {all} cells"),
+            format!("no difference to {reference} is larger than the noise in any of {told} cells"),
         ),
         None => (
             Answer::CannotTell,
@@ -219,6 +226,10 @@ mod tests {
         let (_, because) = gain_of(&[&mixed[..], &[compared(32768, "a", loses)]].concat(), &[LIBC]);
         assert!(!because.contains("no difference") && because.contains("slower in 1"), "{because}");
         assert_eq!(gain_of(&[], &[LIBC]).0, Answer::CannotTell);
+        let mut few = compared(4096, "a", wins);
+        few.ratio = few.ratio.map(|ratio| PairedRatio { rounds: 5, ..ratio });
+        let (_, because) = gain_of(&[few, compared(8192, "a", equal)], &[LIBC]);
+        assert!(because.ends_with("in any of 1 cells"), "{because}");
         // What no headline calls a benefit is none here.
         let (answer, because) = gain_of(&[compared(4096, "a", [0.975, 0.98, 0.985])], &[LIBC]);
         assert_eq!(answer, Answer::No);

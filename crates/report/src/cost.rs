@@ -9,6 +9,7 @@ pub use cachewise_measure::MARGIN;
 
 use crate::units::time;
 use cachewise_measure::record::PART_NOISE;
+use cachewise_measure::stats::LEAST_ROUNDS;
 use cachewise_measure::{PairedRatio, Row, Verdict, stats};
 
 /// A difference of less than this is none worth a change: the best of a dozen is a little faster by luck.
@@ -30,20 +31,18 @@ pub fn sane(ratio: PairedRatio) -> Option<PairedRatio> {
 
 /// The ratio that counts: of the sum where there are parts; `None` where there is none or it cannot be.
 pub fn ratio(row: &Row) -> Option<PairedRatio> {
-    row.total_ratio.or(row.ratio).filter(|_| row.is_measurable()).and_then(sane)
+    row.whole_ratio().filter(|_| row.is_measurable()).and_then(sane)
 }
 
 /// In place of a verdict whose proof of residency failed.
 const WITHHELD: &str = "withheld";
 
-/// Whether the row's verdict was withheld when it was measured.
-fn is_withheld(row: &Row) -> bool {
-    row.ratio.is_some() && row.verdict.is_none()
-}
+/// In place of a verdict of fewer rounds than an interval takes.
+const TOO_FEW: &str = "too few rounds";
 
 /// What that ratio says; `None` for the reference itself, and where nothing can be said.
 pub fn verdict(row: &Row) -> Option<Verdict> {
-    let compared = row.candidate != row.reference && !row.dropped && !is_withheld(row);
+    let compared = row.candidate != row.reference && !row.dropped && !row.is_withheld();
     ratio(row).filter(|_| compared).map(|ratio| ratio.verdict(MARGIN))
 }
 
@@ -78,15 +77,19 @@ pub fn comparison(row: &Row) -> [String; 3] {
     match ratio(row) {
         Some(ratio) => [
             format!("{:.3}", ratio.median),
-            format!("{:.3} .. {:.3}", ratio.low, ratio.high),
+            match ratio.rounds < LEAST_ROUNDS {
+                true => String::new(),
+                false => format!("{:.3} .. {:.3}", ratio.low, ratio.high),
+            },
             match row.dropped {
                 true => "dropped, slow",
-                false if is_withheld(row) => WITHHELD,
+                false if row.is_withheld() => WITHHELD,
+                false if ratio.rounds < LEAST_ROUNDS => TOO_FEW,
                 false => ratio.verdict(MARGIN).name(),
             }
             .to_owned(),
         ],
-        None if row.total_ratio.or(row.ratio).is_some() => told(NOT_MEASURABLE),
+        None if row.ratio.is_some() || row.total_ratio.is_some() => told(NOT_MEASURABLE),
         None => told(""),
     }
 }

@@ -200,7 +200,7 @@ pub fn facts(header: &Header) -> Facts {
         l1: caches.l1d.bytes,
         l2: caches.l2.bytes,
         llc: caches.llc.bytes,
-        llc_usable: caches.llc_usable.unwrap_or(caches.llc.bytes),
+        llc_usable: caches.usable(),
         near_ns: latencies.map_or(0.0, |latencies| latencies.llc),
         dram_ns: latencies.map_or(0.0, |latencies| latencies.dram),
         cpus: header.machine.logical_cpus,

@@ -3,7 +3,7 @@
 use crate::args::Compare;
 use crate::progress::Bar;
 use crate::verbs::redraw::Loaded;
-use crate::verbs::run::launch;
+use crate::verbs::run::{LLC, asked_for, launch};
 use crate::{output, status};
 use anyhow::Context as _;
 use cachewise_experiments::LabError;
@@ -81,6 +81,8 @@ fn in_turns(args: &Compare) -> anyhow::Result<[Record; 2]> {
     let path = directory.path().join("launch.jsonl");
     let mut records = [Vec::new(), Vec::new()];
     let mut random = fastrand::Rng::new();
+    let is_asked = args.command.iter().any(|word| word.to_string_lossy().starts_with("--llc"));
+    let (mut llc, mut knows) = (None, [false; 2]);
     for turn in 1..=args.launches {
         let first = random.usize(..2);
         for side in [first, 1 - first] {
@@ -88,6 +90,7 @@ fn in_turns(args: &Compare) -> anyhow::Result<[Record; 2]> {
             bar.say(&format!("cachewise: turn {turn} of {}: {}", args.launches, program.display()));
             let mut words = args.command.clone();
             words.extend(["--json".into(), path.clone().into()]);
+            words.extend(llc.filter(|_| knows[side] && !is_asked).map(asked_for));
             let ended = launch(program, &words, &bar)?;
             if bar.cancelled() {
                 return Err(LabError::Interrupted.into());
@@ -98,7 +101,14 @@ fn in_turns(args: &Compare) -> anyhow::Result<[Record; 2]> {
                     program.display()
                 );
             }
-            records[side].push(record::read(&path)?);
+            let record = record::read(&path)?;
+            // All have the cells of the first one; an older build has no such option.
+            if let Some(found) = record.header.settings.get(LLC).and_then(serde_json::Value::as_u64)
+            {
+                knows[side] = true;
+                llc.get_or_insert(found as usize);
+            }
+            records[side].push(record);
             std::fs::remove_file(&path).with_context(|| path.display().to_string())?;
         }
     }

@@ -30,6 +30,9 @@ use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::Duration;
 
+/// The setting that says how much of the LLC operands were made for; `--llc` asks for the same.
+pub const LLC: &str = "llc";
+
 /// Runs it, prints its tables, writes what was asked for.
 pub fn run(args: &Run) -> anyhow::Result<u8> {
     let experiment = registry::find(&args.experiment)?;
@@ -51,6 +54,9 @@ pub fn run(args: &Run) -> anyhow::Result<u8> {
     }
     let seed = args.seed.unwrap_or_else(super::drawn_seed);
     let mut bench = Bench::new(seed, args.memory, args.size.iter().copied().max().unwrap_or(0))?;
+    if let Some(llc) = args.llc {
+        bench.machine.caches.count_on(llc);
+    }
     // The profile in force decides for the library and, in glibc's terms, for libc.
     let follows = super::profile_in_force().and_then(|path| Profile::read(path).ok());
     let libc = Machine::describe().libc;
@@ -101,6 +107,7 @@ pub fn run(args: &Run) -> anyhow::Result<u8> {
         ("experiment".to_owned(), experiment.name.into()),
         ("quick".to_owned(), args.quick.into()),
         ("classic".to_owned(), args.classic.into()),
+        (LLC.to_owned(), bench.machine.caches.usable().into()),
     ]);
     if let Some(tunables) = options.tunables.as_ref().filter(|_| is_peers) {
         settings.insert("libc+tunables".to_owned(), tunables.as_str().into());
@@ -156,7 +163,9 @@ fn launches(args: &Run, experiment: &Experiment, many: u32, bar: &Bar) -> anyhow
     let (mut records, mut interrupted) = (Vec::new(), false);
     for which in 1..=many {
         let path = directory.path().join("launch.jsonl");
-        let ended = if bar.cancelled() { None } else { Some(again(which, &path, bar)?) };
+        let llc = records.first().map(|first: &Record| first.header.machine.caches.usable());
+        let llc = llc.filter(|_| args.llc.is_none());
+        let ended = if bar.cancelled() { None } else { Some(again(which, llc, &path, bar)?) };
         let code = ended.and_then(|ended| ended.code());
         // One that was told before it could listen died of it.
         interrupted =
@@ -210,12 +219,18 @@ fn end_with_parent() {
 }
 
 /// Starts this program as one of the launches, which stops when this process ends, and waits.
-fn again(which: u32, path: &Path, bar: &Bar) -> anyhow::Result<ExitStatus> {
+fn again(which: u32, llc: Option<usize>, path: &Path, bar: &Bar) -> anyhow::Result<ExitStatus> {
     let program = std::env::current_exe().context("this program's own file")?;
     let mut words: Vec<OsString> = std::env::args_os().skip(1).collect();
     words.extend(["--launch".into(), which.to_string().into()]);
     words.extend(["--launch-record".into(), path.into()]);
+    words.extend(llc.map(asked_for));
     launch(&program, &words, bar)
+}
+
+/// Operands for so much of the LLC.
+pub fn asked_for(llc: usize) -> OsString {
+    format!("--{LLC}={llc}").into()
 }
 
 /// Starts a program without output, and waits. It is told when the user wants to stop.

@@ -112,6 +112,14 @@ fn launches_are_rounds_and_a_ctrl_c_keeps_those_that_ended() {
         assert!(row.dropped || row.operation_ns.len() == 6, "{row:?}");
     }
 
+    // The cells of each launch are those of the first one.
+    let whole = "run whole-cost --quick --op zero --residency LLC --kernels zero\\.sse2";
+    let rest = format!("--rounds 15 --launches 6 --llc 512K --json {}", folder.path("l.jsonl"));
+    ok(&format!("{whole} {rest}"));
+    let record = folder.record("l.jsonl");
+    assert_eq!((record.header.settings["llc"].as_u64(), record.rows.len()), (Some(512 << 10), 2));
+    assert!(record.rows.iter().all(|row| row.cell.size == 64 << 10), "{:?}", record.rows);
+
     let mut child = piped(asked(&format!("{run} 1000")));
     let mut told = BufReader::new(child.stderr.take().expect("a pipe")).lines();
     let third = told.find(|line| line.as_ref().is_ok_and(|line| line.contains("launch 3 of 1000")));

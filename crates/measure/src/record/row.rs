@@ -93,9 +93,21 @@ impl Row {
         self
     }
 
-    /// What its ratios say: that of the whole cost, where there is one.
+    /// The ratio that counts: of the whole cost, or of the operation where nothing else was timed. None where
+    /// parts were timed whose sums were lost in noise.
+    pub fn whole_ratio(&self) -> Option<PairedRatio> {
+        let is_alone = self.reader_ns.is_empty() && self.bystander_ns.is_empty();
+        self.total_ratio.or(self.ratio.filter(|_| is_alone))
+    }
+
+    /// Whether its verdict was withheld when it was measured, because the operands were elsewhere.
+    pub fn is_withheld(&self) -> bool {
+        self.ratio.is_some() && self.verdict.is_none()
+    }
+
+    /// What that ratio says.
     pub fn said(&self) -> Option<Verdict> {
-        self.total_ratio.or(self.ratio).map(|ratio| ratio.verdict(MARGIN))
+        self.whole_ratio().map(|ratio| ratio.verdict(MARGIN))
     }
 
     /// Operation, reader and bystander together, nanoseconds per call, by round.
