@@ -2,8 +2,10 @@
 /* What prints figures: instructions, times, a fork's pages, and fragmentation. */
 #define _GNU_SOURCE
 #include <fcntl.h>
+#include <linux/mempolicy.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 #include "guest.h"
@@ -198,27 +200,36 @@ static double unusable(unsigned int order)
 static void huge_faults(void)
 {
 	const char *folder = "/sys/kernel/mm/transparent_hugepage";
-	size_t huge = number("/proc/meminfo", "MemAvailable") / 2048 * 3 / 4, i;
+	size_t huge = number("/proc/meminfo", "MemFree") / 2048 * 3 / 4, i;
 	long had = event("thp_fault_alloc");
+	unsigned long nodes = 3;
 	char *at;
 
 	if (!exists(folder))
 		return;
+	/* In turns: a fault without a policy asks its own node alone. */
+	if (syscall(SYS_set_mempolicy, MPOL_INTERLEAVE, &nodes, 8 * sizeof(nodes)))
+		fail("interleaving");
 	write_to("/sys/kernel/mm/transparent_hugepage/defrag", "never");
 	at = map(huge * 2 * MIB, 1);
 	for (i = 0; i < huge; i++)
 		at[i * 2 * MIB] = 1;
 	printf("guest: %ld of %zu faults got a huge page without compaction\n", event("thp_fault_alloc") - had, huge);
 	unmap(at, huge * 2 * MIB);
+	syscall(SYS_set_mempolicy, MPOL_DEFAULT, NULL, 0);
 }
 
-/* Huge pages of the pool, after compaction. */
+/* Huge pages of the pool, after compaction, of those that would fit. */
 static void huge_pool(void)
 {
+	long fit = number("/proc/meminfo", "MemFree") / 2048;
+	char text[32];
+
 	if (!exists("/proc/sys/vm/nr_hugepages"))
 		return;
-	set("nr_hugepages", "400");
-	printf("guest: %ld of 400 huge pages had, with compaction\n", number("/proc/meminfo", "HugePages_Total"));
+	snprintf(text, sizeof(text), "%ld", fit);
+	set("nr_hugepages", text);
+	printf("guest: %ld of %ld huge pages had, with compaction\n", number("/proc/meminfo", "HugePages_Total"), fit);
 	set("nr_hugepages", "0");
 }
 
@@ -261,17 +272,29 @@ static void fragmentation(const char *when)
 	fflush(stdout);
 }
 
+/* The number that the kernel's command line gives, as NAME=NUMBER. */
+static int told(const char *name, int otherwise)
+{
+	return getenv(name) ? atoi(getenv(name)) : otherwise;
+}
+
 /*
- * A mix that keeps a part of what it allocates, the same each time for the same "seed=" at boot. scrubd has the same
- * pauses whether it works or not. In the end all of it is given back.
+ * How fragmented free memory is after a mix that keeps a part of what it allocates, and after all is given back: with
+ * the lists off or on. The mix is of "rounds=" and the same for the same "seed=". scrubd has the same pauses whether
+ * it works or not.
  */
-static void keep_some(const char *when)
+void fragmenting(int lists)
 {
 	static int pipes[PIPES][2];
-	int round, i;
+	int rounds = told("rounds", 20), round, i;
 
-	srandom(getenv("seed") ? atoi(getenv("seed")) : 1);
-	for (round = 0; round < 20; round++) {
+	if (lists) {
+		set("scrub_start", "9");
+		settle();
+	}
+	fragmentation("at first");
+	srandom(told("seed", 1));
+	for (round = 0; round < rounds; round++) {
 		for (i = 0; i < 60; i++)
 			replace_file(random() % FILES, random() % 4 ? random() % 128 : 0);
 		for (i = 0; i < 20; i++)
@@ -279,7 +302,7 @@ static void keep_some(const char *when)
 		run_mix(3, 2);
 		usleep(300000);
 	}
-	fragmentation(when);
+	fragmentation(lists ? "after a mix, lists on" : "after a mix, lists off");
 	huge_faults();
 	huge_pool();
 	for (i = 0; i < FILES; i++)
@@ -292,16 +315,8 @@ static void keep_some(const char *when)
 		}
 	}
 	fragmentation("given back");
-}
-
-/* How fragmented free memory is after a mix, with the lists off and then on. */
-void fragmenting(void)
-{
-	fragmentation("at first");
-	keep_some("after a mix, lists off");
-	set("scrub_start", "9");
-	settle();
-	keep_some("after a mix, lists on");
+	if (!lists)
+		return;
 	settle();
 	counters("fragmentation");
 	conserved("fragmentation");

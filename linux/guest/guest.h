@@ -54,7 +54,7 @@ long print_file(const char *path, const char *when);
 void counting(void);
 void benching(void);
 void fork_footprint(size_t pages, int times);
-void fragmenting(void);
+void fragmenting(int lists);
 
 /* programs.c */
 void selftests(void);

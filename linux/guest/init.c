@@ -15,7 +15,7 @@
  * nanosecond of the guest's clock is one instruction. "bench" prints what the kernel's own timing of
  * its allocator says (/proc/zeroed_bench): User Mode Linux runs at the CPU's speed. "fork" prints how
  * many pages a fork zeroes and copies. "fragment" prints how fragmented free memory is after a mix, with
- * the lists off and on.
+ * the lists off, or on where "lists" is there too.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -197,7 +197,7 @@ int main(int argc, char **argv)
 		fork_footprint(64, 100);
 	}
 	if (part(argc, argv, "fragment"))
-		fragmenting();
+		fragmenting(named(argc, argv, "lists"));
 	if (part(argc, argv, "invariants"))
 		testing();
 	if (part(argc, argv, "selftests") && exists("/selftests"))
