@@ -164,88 +164,35 @@ pub mod boots {
     };
 }
 
-/// # Safety
-/// As [`CopyFn`].
-#[cold]
-pub unsafe extern "C" fn boot_copy(dst: *mut u8, src: *const u8, n: usize) -> *mut u8 {
-    #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
-    if !is_relocated() {
-        // SAFETY: the caller's promise.
-        return unsafe { early::r#move(dst, src, n) };
-    }
-    let kernel = boot(&COPY, Operation::Copy, n, const { fallback(Operation::Copy) });
-    // SAFETY: the caller's promise; the table holds kernels that this CPU can run.
-    unsafe { kernel(dst, src, n) }
+/// What fills the table and does the work of that call, by operation; `$n` is the size among the arguments, and `$early`
+/// does the work where addresses are not right yet.
+macro_rules! boots {
+    ($($boot:ident: $functions:ident, $operation:ident, ($($argument:ident: $type:ty),*) -> $result:ty, $n:ident,
+        $early:ident($($passed:expr),*);)*) => {$(
+        /// # Safety
+        /// As the operation's kernels.
+        #[cold]
+        pub unsafe extern "C" fn $boot($($argument: $type),*) -> $result {
+            #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
+            if !is_relocated() {
+                // SAFETY: the caller's promise.
+                return unsafe { early::$early($($passed),*) };
+            }
+            const FALLBACK: usize = fallback(Operation::$operation);
+            let kernel = boot(&$functions, Operation::$operation, $n, FALLBACK);
+            // SAFETY: the caller's promise; the table holds kernels that this CPU can run.
+            unsafe { kernel($($argument),*) }
+        }
+    )*};
 }
 
-/// # Safety
-/// As [`CopyFn`], overlap allowed.
-#[cold]
-pub unsafe extern "C" fn boot_move(dst: *mut u8, src: *const u8, n: usize) -> *mut u8 {
-    #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
-    if !is_relocated() {
-        // SAFETY: the caller's promise.
-        return unsafe { early::r#move(dst, src, n) };
-    }
-    let kernel = boot(&MOVE, Operation::Move, n, const { fallback(Operation::Move) });
-    // SAFETY: as in `boot_copy`.
-    unsafe { kernel(dst, src, n) }
-}
-
-/// # Safety
-/// As [`FillFn`].
-#[cold]
-pub unsafe extern "C" fn boot_fill(dst: *mut u8, byte: i32, n: usize) -> *mut u8 {
-    #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
-    if !is_relocated() {
-        // SAFETY: the caller's promise.
-        return unsafe { early::fill(dst, byte, n) };
-    }
-    let kernel = boot(&FILL, Operation::Fill, n, const { fallback(Operation::Fill) });
-    // SAFETY: as in `boot_copy`.
-    unsafe { kernel(dst, byte, n) }
-}
-
-/// # Safety
-/// As [`ZeroFn`].
-#[cold]
-pub unsafe extern "C" fn boot_zero(dst: *mut u8, n: usize) -> *mut u8 {
-    #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
-    if !is_relocated() {
-        // SAFETY: the caller's promise.
-        return unsafe { early::fill(dst, 0, n) };
-    }
-    let kernel = boot(&ZERO, Operation::Zero, n, const { fallback(Operation::Zero) });
-    // SAFETY: as in `boot_copy`.
-    unsafe { kernel(dst, n) }
-}
-
-/// # Safety
-/// As [`CompareFn`].
-#[cold]
-pub unsafe extern "C" fn boot_compare(a: *const u8, b: *const u8, n: usize) -> i32 {
-    #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
-    if !is_relocated() {
-        // SAFETY: the caller's promise.
-        return unsafe { early::compare(a, b, n) };
-    }
-    let kernel = boot(&COMPARE, Operation::Compare, n, const { fallback(Operation::Compare) });
-    // SAFETY: as in `boot_copy`.
-    unsafe { kernel(a, b, n) }
-}
-
-/// # Safety
-/// As [`CompareFn`].
-#[cold]
-pub unsafe extern "C" fn boot_equal(a: *const u8, b: *const u8, n: usize) -> i32 {
-    #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
-    if !is_relocated() {
-        // SAFETY: the caller's promise.
-        return unsafe { early::compare(a, b, n) };
-    }
-    let kernel = boot(&EQUAL, Operation::Equal, n, const { fallback(Operation::Equal) });
-    // SAFETY: as in `boot_copy`.
-    unsafe { kernel(a, b, n) }
+boots! {
+    boot_copy: COPY, Copy, (dst: *mut u8, src: *const u8, n: usize) -> *mut u8, n, r#move(dst, src, n);
+    boot_move: MOVE, Move, (dst: *mut u8, src: *const u8, n: usize) -> *mut u8, n, r#move(dst, src, n);
+    boot_fill: FILL, Fill, (dst: *mut u8, byte: i32, n: usize) -> *mut u8, n, fill(dst, byte, n);
+    boot_zero: ZERO, Zero, (dst: *mut u8, n: usize) -> *mut u8, n, fill(dst, 0, n);
+    boot_compare: COMPARE, Compare, (a: *const u8, b: *const u8, n: usize) -> i32, n, compare(a, b, n);
+    boot_equal: EQUAL, Equal, (a: *const u8, b: *const u8, n: usize) -> i32, n, compare(a, b, n);
 }
 
 #[cfg(test)]

@@ -42,155 +42,62 @@ fn reuse(value: c_uint) -> Reuse {
     }
 }
 
-/// See `cachewise.h`.
-///
-/// # Safety
-/// `memcpy`'s contract.
-#[unsafe(no_mangle)]
-#[cfg_attr(written_out, unsafe(naked))]
-pub unsafe extern "C" fn cw_copy(dst: *mut u8, src: *const u8, n: usize) -> *mut u8 {
-    #[cfg(written_out)]
-    cachewise::entry_copy!();
-    #[cfg(not(written_out))]
-    // SAFETY: the caller's promise.
-    unsafe {
-        raw::copy_nonoverlapping(dst, src, n)
-    }
+/// The operations: an entry of `cachewise::entry` where those are written out.
+macro_rules! operations {
+    ($($(#[$contract:meta])* fn $name:ident($($argument:ident: $type:ty),*) -> $result:ty = $entry:ident, $raw:path;)*) => {$(
+        /// See `cachewise.h`.
+        ///
+        /// # Safety
+        $(#[$contract])*
+        #[unsafe(no_mangle)]
+        #[cfg_attr(written_out, unsafe(naked))]
+        pub unsafe extern "C" fn $name($($argument: $type),*) -> $result {
+            #[cfg(written_out)]
+            cachewise::$entry!();
+            #[cfg(not(written_out))]
+            // SAFETY: the caller's promise.
+            unsafe {
+                $raw($($argument),*)
+            }
+        }
+    )*};
 }
 
-/// See `cachewise.h`.
-///
-/// # Safety
-/// `memmove`'s contract.
-#[unsafe(no_mangle)]
-#[cfg_attr(written_out, unsafe(naked))]
-pub unsafe extern "C" fn cw_move(dst: *mut u8, src: *const u8, n: usize) -> *mut u8 {
-    #[cfg(written_out)]
-    cachewise::entry_move!();
-    #[cfg(not(written_out))]
-    // SAFETY: the caller's promise.
-    unsafe {
-        raw::copy(dst, src, n)
-    }
+operations! {
+    /// `memcpy`'s contract.
+    fn cw_copy(dst: *mut u8, src: *const u8, n: usize) -> *mut u8 = entry_copy, raw::copy_nonoverlapping;
+    /// `memmove`'s contract.
+    fn cw_move(dst: *mut u8, src: *const u8, n: usize) -> *mut u8 = entry_move, raw::copy;
+    /// `memset`'s contract.
+    fn cw_fill(dst: *mut u8, byte: c_int, n: usize) -> *mut u8 = entry_fill, raw::fill;
+    /// `dst` is writable for `n` bytes.
+    fn cw_zero(dst: *mut u8, n: usize) -> *mut u8 = entry_zero, raw::zero;
+    /// `memcmp`'s contract.
+    fn cw_compare(a: *const u8, b: *const u8, n: usize) -> c_int = entry_compare, raw::compare;
+    /// `a` and `b` are readable for `n` bytes.
+    fn cw_equal(a: *const u8, b: *const u8, n: usize) -> c_int = entry_equal, raw::equal_int;
 }
 
-/// See `cachewise.h`.
-///
-/// # Safety
-/// `memset`'s contract.
-#[unsafe(no_mangle)]
-#[cfg_attr(written_out, unsafe(naked))]
-pub unsafe extern "C" fn cw_fill(dst: *mut u8, byte: c_int, n: usize) -> *mut u8 {
-    #[cfg(written_out)]
-    cachewise::entry_fill!();
-    #[cfg(not(written_out))]
-    // SAFETY: the caller's promise.
-    unsafe {
-        raw::fill(dst, byte, n)
-    }
+/// The same with a hint.
+macro_rules! hinted {
+    ($(fn $name:ident($($argument:ident: $type:ty),*; $hint:ident: c_uint) -> *mut u8 = $raw:path, as $plain:ident;)*) => {$(
+        /// See `cachewise.h`.
+        ///
+        /// # Safety
+        #[doc = concat!("As [`", stringify!($plain), "`].")]
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name($($argument: $type,)* $hint: c_uint) -> *mut u8 {
+            // SAFETY: the caller's promise.
+            unsafe { $raw(reuse($hint), $($argument),*) }
+        }
+    )*};
 }
 
-/// See `cachewise.h`.
-///
-/// # Safety
-/// `dst` is writable for `n` bytes.
-#[unsafe(no_mangle)]
-#[cfg_attr(written_out, unsafe(naked))]
-pub unsafe extern "C" fn cw_zero(dst: *mut u8, n: usize) -> *mut u8 {
-    #[cfg(written_out)]
-    cachewise::entry_zero!();
-    #[cfg(not(written_out))]
-    // SAFETY: the caller's promise.
-    unsafe {
-        raw::zero(dst, n)
-    }
-}
-
-/// See `cachewise.h`.
-///
-/// # Safety
-/// `memcmp`'s contract.
-#[unsafe(no_mangle)]
-#[cfg_attr(written_out, unsafe(naked))]
-pub unsafe extern "C" fn cw_compare(a: *const u8, b: *const u8, n: usize) -> c_int {
-    #[cfg(written_out)]
-    cachewise::entry_compare!();
-    #[cfg(not(written_out))]
-    // SAFETY: the caller's promise.
-    unsafe {
-        raw::compare(a, b, n)
-    }
-}
-
-/// See `cachewise.h`.
-///
-/// # Safety
-/// `a` and `b` are readable for `n` bytes.
-#[unsafe(no_mangle)]
-#[cfg_attr(written_out, unsafe(naked))]
-pub unsafe extern "C" fn cw_equal(a: *const u8, b: *const u8, n: usize) -> c_int {
-    #[cfg(written_out)]
-    cachewise::entry_equal!();
-    #[cfg(not(written_out))]
-    // SAFETY: the caller's promise.
-    unsafe {
-        raw::equal_int(a, b, n)
-    }
-}
-
-/// See `cachewise.h`.
-///
-/// # Safety
-/// As [`cw_copy`].
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn cw_copy_hint(
-    dst: *mut u8,
-    src: *const u8,
-    n: usize,
-    hint: c_uint,
-) -> *mut u8 {
-    // SAFETY: the caller's promise.
-    unsafe { raw::copy_nonoverlapping_with(reuse(hint), dst, src, n) }
-}
-
-/// See `cachewise.h`.
-///
-/// # Safety
-/// As [`cw_move`].
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn cw_move_hint(
-    dst: *mut u8,
-    src: *const u8,
-    n: usize,
-    hint: c_uint,
-) -> *mut u8 {
-    // SAFETY: the caller's promise.
-    unsafe { raw::copy_with(reuse(hint), dst, src, n) }
-}
-
-/// See `cachewise.h`.
-///
-/// # Safety
-/// As [`cw_fill`].
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn cw_fill_hint(
-    dst: *mut u8,
-    byte: c_int,
-    n: usize,
-    hint: c_uint,
-) -> *mut u8 {
-    // SAFETY: the caller's promise.
-    unsafe { raw::fill_with(reuse(hint), dst, byte, n) }
-}
-
-/// See `cachewise.h`.
-///
-/// # Safety
-/// As [`cw_zero`].
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn cw_zero_hint(dst: *mut u8, n: usize, hint: c_uint) -> *mut u8 {
-    // SAFETY: the caller's promise.
-    unsafe { raw::zero_with(reuse(hint), dst, n) }
+hinted! {
+    fn cw_copy_hint(dst: *mut u8, src: *const u8, n: usize; hint: c_uint) -> *mut u8 = raw::copy_nonoverlapping_with, as cw_copy;
+    fn cw_move_hint(dst: *mut u8, src: *const u8, n: usize; hint: c_uint) -> *mut u8 = raw::copy_with, as cw_move;
+    fn cw_fill_hint(dst: *mut u8, byte: c_int, n: usize; hint: c_uint) -> *mut u8 = raw::fill_with, as cw_fill;
+    fn cw_zero_hint(dst: *mut u8, n: usize; hint: c_uint) -> *mut u8 = raw::zero_with, as cw_zero;
 }
 
 /// See `cachewise.h`.

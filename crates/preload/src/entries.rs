@@ -59,54 +59,82 @@ pub(crate) mod plain {
     }
 }
 
-#[cfg(target_arch = "x86_64")]
 mod exported {
-    //! The operations themselves, by the macros of `cachewise::entry`: the entry that most CPUs
-    //! take, and a jump to the others.
+    //! On x86-64 by the macros of `cachewise::entry`: the entry that most CPUs take, and a jump to the others.
     //!
     //! `rdi`, `rsi`, `rdx`, `rcx` hold the arguments (System V ABI); a tail jump leaves the stack
     //! as the callee expects it.
 
     use super::plain;
+    #[cfg(target_arch = "x86_64")]
     use cachewise::entry::ways::copy;
-    use cachewise::{entry_compare, entry_copy, entry_fill, entry_move, entry_zero};
-    use core::arch::naked_asm;
+    #[cfg(not(target_arch = "x86_64"))]
+    use cachewise::raw;
 
-    /// The body of a function that ends the program where `$n` exceeds `$room`, and is another
-    /// otherwise.
-    macro_rules! checked {
-        ($n:literal, $room:literal, $target:path) => {
-            naked_asm!(
-                concat!("cmp ", $room, ", ", $n),
-                "jb 2f",
-                "jmp {target}",
-                "2:",
-                "jmp {overflow}",
-                ".p2align 4", // the section's alignment, and so the first instruction's
-                target = sym $target,
-                overflow = sym cachewise::overflow,
-            )
-        };
+    /// Functions that are an entry of `cachewise::entry`, or elsewhere a function in Rust.
+    macro_rules! operations {
+        ($($(#[$doc:meta])* $name:ident($($argument:ident: $type:ty),*) $(-> $result:ty)? = $entry:ident, $plain:path;)*) => {$(
+            $(#[$doc])*
+            #[unsafe(no_mangle)]
+            #[cfg_attr(target_arch = "x86_64", unsafe(naked))]
+            pub unsafe extern "C" fn $name($($argument: $type),*) $(-> $result)? {
+                #[cfg(target_arch = "x86_64")]
+                cachewise::$entry!();
+                #[cfg(not(target_arch = "x86_64"))]
+                {
+                    // SAFETY: the caller's promise is the callee's.
+                    let _result = unsafe { $plain($($argument),*) };
+                    $(_result as $result)?
+                }
+            }
+        )*};
     }
 
-    /// Copies `n` bytes; returns `dst`.
-    ///
-    /// # Safety
-    /// `memmove`'s contract: more than C asks for, see above.
-    #[unsafe(no_mangle)]
-    #[unsafe(naked)]
-    pub unsafe extern "C" fn memcpy(dst: *mut u8, src: *const u8, n: usize) -> *mut u8 {
-        entry_copy!()
-    }
-
-    /// Copies `n` bytes, overlap allowed; returns `dst`.
-    ///
-    /// # Safety
-    /// `memmove`'s contract.
-    #[unsafe(no_mangle)]
-    #[unsafe(naked)]
-    pub unsafe extern "C" fn memmove(dst: *mut u8, src: *const u8, n: usize) -> *mut u8 {
-        entry_move!()
+    operations! {
+        /// Copies `n` bytes; returns `dst`.
+        ///
+        /// # Safety
+        /// `memmove`'s contract: more than C asks for, see above.
+        memcpy(dst: *mut u8, src: *const u8, n: usize) -> *mut u8 = entry_copy, plain::memcpy;
+        /// Copies `n` bytes, overlap allowed; returns `dst`.
+        ///
+        /// # Safety
+        /// `memmove`'s contract.
+        memmove(dst: *mut u8, src: *const u8, n: usize) -> *mut u8 = entry_move, raw::copy;
+        /// Stores the low byte of `byte` in `n` places; returns `dst`.
+        ///
+        /// # Safety
+        /// `memset`'s contract.
+        memset(dst: *mut u8, byte: i32, n: usize) -> *mut u8 = entry_fill, plain::memset;
+        /// Negative, zero or positive by the first byte that differs.
+        ///
+        /// # Safety
+        /// `memcmp`'s contract.
+        memcmp(a: *const u8, b: *const u8, n: usize) -> i32 = entry_compare, raw::compare;
+        /// Zero where all bytes are equal.
+        ///
+        /// In glibc it is another name of `memcmp`, whose sign a program may have come to use.
+        ///
+        /// # Safety
+        /// `memcmp`'s contract.
+        bcmp(a: *const u8, b: *const u8, n: usize) -> i32 = entry_compare, raw::compare;
+        /// Zeroes `n` bytes.
+        ///
+        /// # Safety
+        /// `dst` is writable for `n` bytes.
+        bzero(dst: *mut u8, n: usize) = entry_zero, raw::zero;
+        /// Zeroes `n` bytes, even where the compiler can see that nobody reads them: it cannot see
+        /// through the call of an exported function.
+        ///
+        /// # Safety
+        /// As [`bzero`].
+        explicit_bzero(dst: *mut u8, n: usize) = entry_zero, raw::zero;
+        /// [`memset`], even where the compiler can see that nobody reads what it stores (C23; glibc has it from
+        /// 2.43 on).
+        ///
+        /// # Safety
+        /// As [`memset`].
+        memset_explicit(dst: *mut u8, byte: i32, n: usize) -> *mut u8 = entry_fill, plain::memset;
     }
 
     /// Copies `n` bytes; returns the end of the destination.
@@ -114,19 +142,19 @@ mod exported {
     /// # Safety
     /// As [`memcpy`].
     #[unsafe(no_mangle)]
-    #[unsafe(naked)]
+    #[cfg_attr(target_arch = "x86_64", unsafe(naked))]
     pub unsafe extern "C" fn mempcpy(dst: *mut u8, src: *const u8, n: usize) -> *mut u8 {
         // The table's kernels return dst; up to here no entry goes there, whatever another thread
         // decides meanwhile. The first instruction of each, of three bytes, is what returns dst.
-        naked_asm!(
+        #[cfg(target_arch = "x86_64")]
+        core::arch::naked_asm!(
             ".hidden {chosen}",
             "lea rax, [rdi + rdx]",
             "cmp rdx, {small}",
             "ja {elsewhere}",
             "cmp byte ptr [rip + {chosen} + {operation}], {number}",
             "je {avx512vl} + 3",
-            "ja {avx512vl_256} + 3",
-            "jp {avx2} + 3", // as in `others`
+            "ja {avx2} + 3",
             "jmp {sse2} + 3",
             ".p2align 4", // as in `checked`
             chosen = sym cachewise::entry::CHOSEN,
@@ -135,219 +163,56 @@ mod exported {
             number = const cachewise::entry::AVX512VL,
             avx2 = sym copy::avx2,
             avx512vl = sym copy::avx512vl,
-            avx512vl_256 = sym copy::avx512vl_256,
             sse2 = sym copy::sse2,
             elsewhere = sym plain::mempcpy,
-        )
+        );
+        #[cfg(not(target_arch = "x86_64"))]
+        // SAFETY: the caller's promise.
+        unsafe {
+            plain::mempcpy(dst, src, n)
+        }
     }
 
-    /// Stores the low byte of `byte` in `n` places; returns `dst`.
-    ///
-    /// # Safety
-    /// `memset`'s contract.
-    #[unsafe(no_mangle)]
-    #[unsafe(naked)]
-    pub unsafe extern "C" fn memset(dst: *mut u8, byte: i32, n: usize) -> *mut u8 {
-        entry_fill!()
-    }
-
-    /// Negative, zero or positive by the first byte that differs.
-    ///
-    /// # Safety
-    /// `memcmp`'s contract.
-    #[unsafe(no_mangle)]
-    #[unsafe(naked)]
-    pub unsafe extern "C" fn memcmp(a: *const u8, b: *const u8, n: usize) -> i32 {
-        entry_compare!()
-    }
-
-    /// Zero where all bytes are equal.
-    ///
-    /// In glibc it is another name of `memcmp`, whose sign a program may have come to use.
-    ///
-    /// # Safety
-    /// `memcmp`'s contract.
-    #[unsafe(no_mangle)]
-    #[unsafe(naked)]
-    pub unsafe extern "C" fn bcmp(a: *const u8, b: *const u8, n: usize) -> i32 {
-        entry_compare!()
-    }
-
-    /// Zeroes `n` bytes.
-    ///
-    /// # Safety
-    /// `dst` is writable for `n` bytes.
-    #[unsafe(no_mangle)]
-    #[unsafe(naked)]
-    pub unsafe extern "C" fn bzero(dst: *mut u8, n: usize) {
-        entry_zero!()
-    }
-
-    /// Zeroes `n` bytes, even where the compiler can see that nobody reads them: it cannot see
-    /// through the call of an exported function.
-    ///
-    /// # Safety
-    /// As [`bzero`].
-    #[unsafe(no_mangle)]
-    #[unsafe(naked)]
-    pub unsafe extern "C" fn explicit_bzero(dst: *mut u8, n: usize) {
-        entry_zero!()
-    }
-
-    /// [`memset`], even where the compiler can see that nobody reads what it stores (C23; glibc has it from
-    /// 2.43 on).
-    ///
-    /// # Safety
-    /// As [`memset`].
-    #[unsafe(no_mangle)]
-    #[unsafe(naked)]
-    pub unsafe extern "C" fn memset_explicit(dst: *mut u8, byte: i32, n: usize) -> *mut u8 {
-        entry_fill!()
-    }
-
-    /// [`memcpy`] that ends the program where `n` exceeds `room`.
-    ///
-    /// # Safety
-    /// As [`memcpy`].
-    #[unsafe(no_mangle)]
-    #[unsafe(naked)]
-    pub unsafe extern "C" fn __memcpy_chk(
-        dst: *mut u8,
-        src: *const u8,
-        n: usize,
-        room: usize,
-    ) -> *mut u8 {
-        checked!("rdx", "rcx", memcpy)
-    }
-
-    /// [`memmove`] that ends the program where `n` exceeds `room`.
-    ///
-    /// # Safety
-    /// As [`memmove`].
-    #[unsafe(no_mangle)]
-    #[unsafe(naked)]
-    pub unsafe extern "C" fn __memmove_chk(
-        dst: *mut u8,
-        src: *const u8,
-        n: usize,
-        room: usize,
-    ) -> *mut u8 {
-        checked!("rdx", "rcx", memmove)
-    }
-
-    /// [`mempcpy`] that ends the program where `n` exceeds `room`.
-    ///
-    /// # Safety
-    /// As [`mempcpy`].
-    #[unsafe(no_mangle)]
-    #[unsafe(naked)]
-    pub unsafe extern "C" fn __mempcpy_chk(
-        dst: *mut u8,
-        src: *const u8,
-        n: usize,
-        room: usize,
-    ) -> *mut u8 {
-        checked!("rdx", "rcx", mempcpy)
-    }
-
-    /// [`memset`] that ends the program where `n` exceeds `room`.
-    ///
-    /// # Safety
-    /// As [`memset`].
-    #[unsafe(no_mangle)]
-    #[unsafe(naked)]
-    pub unsafe extern "C" fn __memset_chk(
-        dst: *mut u8,
-        byte: i32,
-        n: usize,
-        room: usize,
-    ) -> *mut u8 {
-        checked!("rdx", "rcx", memset)
-    }
-
-    /// [`explicit_bzero`] that ends the program where `n` exceeds `room`.
-    ///
-    /// # Safety
-    /// As [`explicit_bzero`].
-    #[unsafe(no_mangle)]
-    #[unsafe(naked)]
-    pub unsafe extern "C" fn __explicit_bzero_chk(dst: *mut u8, n: usize, room: usize) {
-        checked!("rsi", "rdx", explicit_bzero)
-    }
-
-    /// [`memset_explicit`] that ends the program where `n` exceeds `room`.
-    ///
-    /// # Safety
-    /// As [`memset_explicit`].
-    #[unsafe(no_mangle)]
-    #[unsafe(naked)]
-    pub unsafe extern "C" fn __memset_explicit_chk(
-        dst: *mut u8,
-        byte: i32,
-        n: usize,
-        room: usize,
-    ) -> *mut u8 {
-        checked!("rdx", "rcx", memset_explicit)
-    }
-}
-
-#[cfg(not(target_arch = "x86_64"))]
-mod exported {
-    //! The same in Rust.
-
-    use super::plain;
-    use cachewise::raw;
-
-    macro_rules! forward {
-        ($($name:ident($($argument:ident: $type:ty),*) $(-> $result:ty)? = $target:path;)*) => {$(
-            /// As its namesake in the C library.
-            ///
-            /// # Safety
-            /// As there.
-            #[unsafe(no_mangle)]
-            pub unsafe extern "C" fn $name($($argument: $type),*) $(-> $result)? {
-                // SAFETY: the caller's promise is the callee's.
-                let _result = unsafe { $target($($argument),*) };
-                $(_result as $result)?
-            }
-        )*};
-    }
-
+    /// Functions that end the program where the size exceeds `room`, and are another otherwise; with the registers of
+    /// both.
     macro_rules! checked {
-        ($($name:ident($($argument:ident: $type:ty),*; $n:ident) $(-> $result:ty)? = $target:path;)*) => {$(
-            /// As its namesake in the C library.
+        ($($name:ident($($argument:ident: $type:ty),*; $n:ident in $size:literal, $room:literal) $(-> $result:ty)? = $function:ident;)*) => {$(
+            #[doc = concat!("[`", stringify!($function), "`] that ends the program where `n` exceeds `room`.")]
             ///
             /// # Safety
-            /// As there.
+            #[doc = concat!("As [`", stringify!($function), "`].")]
             #[unsafe(no_mangle)]
+            #[cfg_attr(target_arch = "x86_64", unsafe(naked))]
             pub unsafe extern "C" fn $name($($argument: $type,)* room: usize) $(-> $result)? {
-                if room < $n {
-                    cachewise::overflow();
+                #[cfg(target_arch = "x86_64")]
+                core::arch::naked_asm!(
+                    concat!("cmp ", $room, ", ", $size),
+                    "jb 2f",
+                    "jmp {target}",
+                    "2:",
+                    "jmp {overflow}",
+                    ".p2align 4", // the section's alignment, and so the first instruction's
+                    target = sym $function,
+                    overflow = sym cachewise::overflow,
+                );
+                #[cfg(not(target_arch = "x86_64"))]
+                {
+                    if room < $n {
+                        cachewise::overflow();
+                    }
+                    // SAFETY: the caller's promise is the callee's.
+                    unsafe { $function($($argument),*) }
                 }
-                // SAFETY: the caller's promise is the callee's.
-                let _result = unsafe { $target($($argument),*) };
-                $(_result as $result)?
             }
         )*};
     }
 
-    forward! {
-        memcpy(dst: *mut u8, src: *const u8, n: usize) -> *mut u8 = plain::memcpy;
-        memmove(dst: *mut u8, src: *const u8, n: usize) -> *mut u8 = raw::copy;
-        mempcpy(dst: *mut u8, src: *const u8, n: usize) -> *mut u8 = plain::mempcpy;
-        memset(dst: *mut u8, byte: i32, n: usize) -> *mut u8 = plain::memset;
-        memcmp(a: *const u8, b: *const u8, n: usize) -> i32 = raw::compare;
-        bcmp(a: *const u8, b: *const u8, n: usize) -> i32 = raw::compare;
-        bzero(dst: *mut u8, n: usize) = raw::zero;
-        explicit_bzero(dst: *mut u8, n: usize) = raw::zero;
-        memset_explicit(dst: *mut u8, byte: i32, n: usize) -> *mut u8 = plain::memset;
-    }
     checked! {
-        __memcpy_chk(dst: *mut u8, src: *const u8, n: usize; n) -> *mut u8 = plain::memcpy;
-        __memmove_chk(dst: *mut u8, src: *const u8, n: usize; n) -> *mut u8 = raw::copy;
-        __mempcpy_chk(dst: *mut u8, src: *const u8, n: usize; n) -> *mut u8 = plain::mempcpy;
-        __memset_chk(dst: *mut u8, byte: i32, n: usize; n) -> *mut u8 = plain::memset;
-        __explicit_bzero_chk(dst: *mut u8, n: usize; n) = raw::zero;
-        __memset_explicit_chk(dst: *mut u8, byte: i32, n: usize; n) -> *mut u8 = plain::memset;
+        __memcpy_chk(dst: *mut u8, src: *const u8, n: usize; n in "rdx", "rcx") -> *mut u8 = memcpy;
+        __memmove_chk(dst: *mut u8, src: *const u8, n: usize; n in "rdx", "rcx") -> *mut u8 = memmove;
+        __mempcpy_chk(dst: *mut u8, src: *const u8, n: usize; n in "rdx", "rcx") -> *mut u8 = mempcpy;
+        __memset_chk(dst: *mut u8, byte: i32, n: usize; n in "rdx", "rcx") -> *mut u8 = memset;
+        __explicit_bzero_chk(dst: *mut u8, n: usize; n in "rsi", "rdx") = explicit_bzero;
+        __memset_explicit_chk(dst: *mut u8, byte: i32, n: usize; n in "rdx", "rcx") -> *mut u8 = memset_explicit;
     }
 }

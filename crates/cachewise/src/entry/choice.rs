@@ -9,16 +9,14 @@ use core::sync::atomic::{AtomicU8, Ordering};
 
 /// The entries by their numbers.
 pub const SSE2: u8 = 0;
+/// As [`SSE2`]. It is between the others: one comparison with it tells all three apart.
+pub const AVX512VL: u8 = 1;
 /// As [`SSE2`].
-pub const AVX2: u8 = 1;
-/// As [`SSE2`].
-pub const AVX512VL: u8 = 2;
-/// As [`SSE2`].
-pub const AVX512VL_256: u8 = 3;
+pub const AVX2: u8 = 2;
 
 /// How many there are.
 #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
-pub(crate) const COUNT: usize = 4;
+pub(crate) const COUNT: usize = 3;
 
 /// The number of the entry that each operation takes; one line of the cache.
 #[derive(Debug)]
@@ -31,7 +29,7 @@ pub static CHOSEN: Chosen = Chosen([const { AtomicU8::new(SSE2) }; OPERATIONS.le
 /// What the entries of a number are called, and what the CPU must offer; the same for each operation.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Kind {
-    /// `sse2`, `avx2`, `avx512vl` or `avx512vl.256`, as in a profile.
+    /// `sse2`, `avx2` or `avx512vl`, as in a profile.
     pub(crate) name: &'static str,
     pub(crate) requires: Features,
 }
@@ -45,9 +43,8 @@ pub(crate) static KINDS: [Kind; COUNT] = {
         WITH_AVX2.and(Features::AVX512F).and(Features::AVX512BW).and(Features::AVX512VL);
     [
         Kind { name: "sse2", requires: Features::SSE2 },
-        Kind { name: "avx2", requires: WITH_AVX2 },
         Kind { name: "avx512vl", requires: WITH_AVX512 },
-        Kind { name: "avx512vl.256", requires: WITH_AVX512 },
+        Kind { name: "avx2", requires: WITH_AVX2 },
     ]
 };
 /// See above.
@@ -57,7 +54,7 @@ pub(crate) static KINDS: [Kind; 0] = [];
 /// One entry of an operation.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
-    /// `sse2`, `avx2`, `avx512vl` or `avx512vl.256`, as in a profile.
+    /// `sse2`, `avx2` or `avx512vl`, as in a profile.
     pub name: &'static str,
     /// What the CPU must offer.
     pub requires: Features,
@@ -104,11 +101,15 @@ pub(crate) fn named(name: &str) -> Option<(u8, &'static Kind)> {
     (0u8..).zip(&KINDS).find(|(_, kind)| kind.name == now_called(name))
 }
 
-/// What an entry of that name in a profile or a record is called now: until 2026-11-25 there was one more with
-/// AVX-512, with masks up to 64 bytes.
+/// What an entry of that name in a profile or a record of an earlier version is called: two more used AVX-512, with
+/// masks of up to 64 bytes, and with no vector over 32.
 #[must_use]
 pub fn now_called(name: &str) -> &str {
-    if name == "avx512vl.masked" { "avx512vl" } else { name }
+    match name {
+        "avx512vl.masked" => "avx512vl",
+        "avx512vl.256" => "avx2",
+        name => name,
+    }
 }
 
 /// The technique of the kernel whose work an entry does by itself above 256 bytes; `None` where it
@@ -116,8 +117,8 @@ pub fn now_called(name: &str) -> &str {
 #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
 pub(crate) const fn continues(operation: Operation, way: u8) -> Option<&'static str> {
     match (way, operation) {
-        (AVX2 | AVX512VL_256, Operation::Compare | Operation::Equal) => Some("avx2"),
-        (AVX2 | AVX512VL_256, _) => Some("avx"),
+        (AVX2, Operation::Compare | Operation::Equal) => Some("avx2"),
+        (AVX2, _) => Some("avx"),
         (AVX512VL, _) => Some("avx512"),
         _ => None,
     }

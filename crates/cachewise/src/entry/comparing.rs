@@ -11,8 +11,6 @@
 //! | more than 512, [`NARROW`](super::NARROW) | | | two 64, then as `avx2` |
 //! | beyond the direct limit | | the table's kernel | the table's kernel |
 //!
-//! `avx512vl.256` is `avx512vl` up to 64 bytes and `avx2` above.
-//!
 //! In `sse2` and `avx2` up to 32 bytes are one class because calls of mixed sizes have then nothing
 //! to mispredict, which costs more than all the rest. Its 32 bytes may reach beyond the buffers,
 //! never beyond the page that they begin in: that is asked first ([`PAGE`](super::PAGE)). Where
@@ -63,7 +61,6 @@ macro_rules! entry_compare_classes {
             "jnz 55f\n",
             "xor eax, eax\n",
             $same,
-            "\n",
             "ret\n",
             ".p2align 4\n",
             "21:\n", // 16 to 32
@@ -79,7 +76,6 @@ macro_rules! entry_compare_classes {
             "sub eax, 0xFFFF\n",
             "jnz 40f\n",
             $same,
-            "\n",
             "ret\n",
         )
     };
@@ -169,7 +165,6 @@ macro_rules! entry_compare_evex {
             "jnz 49f\n",
             "xor eax, eax\n",
             $same,
-            "\n",
             "ret\n",
             // So that the return of a test for equality does not end 32 bytes.
             ".p2align 6\n",
@@ -181,7 +176,6 @@ macro_rules! entry_compare_evex {
             "test eax, eax\n",
             "jnz 43f\n",
             $same,
-            "\n",
             "ret\n",
             ".p2align 5\n",
             "29:\n", // 65 to 128
@@ -193,7 +187,6 @@ macro_rules! entry_compare_evex {
             "jnz 44f\n",
             "xor eax, eax\n",
             $same,
-            "\n",
             "ret\n",
             ".p2align 5\n",
             "33:\n", // 257 and more
@@ -242,7 +235,6 @@ macro_rules! entry_compare_evex {
             "jnz 47f\n",
             "xor eax, eax\n",
             $same,
-            "\n",
             "ret\n",
             ".p2align 5\n",
             "36:\n",
@@ -255,7 +247,6 @@ macro_rules! entry_compare_evex {
             "jnz 45f\n",
             "xor eax, eax\n",
             $same,
-            "\n",
             "ret\n",
             ".p2align 5\n",
             "37:\n",
@@ -265,75 +256,7 @@ macro_rules! entry_compare_evex {
             "test rax, rax\n",
             "jnz 53f\n",
             $same,
-            "\n",
             "ret\n",
-        )
-    };
-    // 33 and more by vectors of 32 alone: two one by one, as in `avx2`.
-    (larger_256, $same:expr) => {
-        concat!(
-            ".p2align 4\n",
-            "23:\n",
-            "vmovdqu64 ymm20, [rdi]\n",
-            "vpcmpneqb k1, ymm20, [rsi]\n",
-            "kmovd eax, k1\n",
-            "test eax, eax\n",
-            "jnz 57b\n",
-            "cmp rdx, 64\n",
-            "{{disp32}} jbe 28f\n",
-            "vmovdqu64 ymm20, [rdi + 32]\n",
-            "vpcmpneqb k1, ymm20, [rsi + 32]\n",
-            "kmovd eax, k1\n",
-            "test eax, eax\n",
-            "jnz 41f\n",
-            "cmp rdx, 128\n",
-            "ja 29f\n",
-            $crate::entry_differences!(32 "rdi", "rsi", " + rdx - 64", 0),
-            "vporq ymm24, ymm20, ymm21\n",
-            "vptestmb k1, ymm24, ymm24\n",
-            "kortestd k1, k1\n",
-            "jnz 44f\n",
-            "xor eax, eax\n",
-            $same,
-            "\n",
-            "ret\n",
-            ".p2align 6\n",
-            ".nops 1\n",
-            "28:\n", // 33 to 64
-            "vmovdqu64 ymm21, [rdi + rdx - 32]\n",
-            "vpcmpneqb k1, ymm21, [rsi + rdx - 32]\n",
-            "kmovd eax, k1\n",
-            "test eax, eax\n",
-            "jnz 43f\n",
-            $same,
-            "\n",
-            "ret\n",
-            ".p2align 5\n",
-            "29:\n", // 129 and more
-            "cmp rdx, 256\n",
-            "ja 33f\n",
-            $crate::entry_differences!(32 "rdi", "rsi", " + 64", 0),
-            "vporq ymm24, ymm20, ymm21\n",
-            "vptestmb k1, ymm24, ymm24\n",
-            "kortestd k1, k1\n",
-            "jnz 42f\n",
-            $crate::entry_differences!(32 "rdi", "rsi", " + rdx - 128", 0),
-            $crate::entry_differences!(32 "rdi", "rsi", " + rdx - 64", 2),
-            "jnz 45f\n",
-            "xor eax, eax\n",
-            $same,
-            "\n",
-            "ret\n",
-            ".p2align 5\n",
-            "33:\n", // 257 and more
-            "cmp rdx, [rip + {direct} + {row} * 8]\n",
-            "ja 39f\n",
-            $crate::entry_differences!(32 "rdi", "rsi", " + 64", 0),
-            "vporq ymm24, ymm20, ymm21\n",
-            "vptestmb k1, ymm24, ymm24\n",
-            "kortestd k1, k1\n",
-            "jnz 42f\n",
-            $crate::entry_compare_evex!(by_32, $same),
         )
     };
     // What bytes 32 to 63 differ in, and 64 to 127.
@@ -356,12 +279,6 @@ macro_rules! entry_compare_evex {
             "vptestmb k1, zmm22, zmm22\n",
             "kortestq k1, k1\n",
             "jnz 49f\n",
-            $crate::entry_compare_evex!(by_32, $same),
-        )
-    };
-    // More than 128 bytes, of which the first 128 are equal.
-    (by_32, $same:expr) => {
-        concat!(
             "lea rcx, [rdi + rdx - 128]\n",
             "sub rsi, rdi\n",
             "and rdi, -32\n",
@@ -385,7 +302,6 @@ macro_rules! entry_compare_evex {
             "jnz 64f\n",
             "xor eax, eax\n",
             $same,
-            "\n",
             "ret\n",
             ".p2align 5\n",
             "62:\n",
@@ -397,7 +313,6 @@ macro_rules! entry_compare_evex {
             "jnz 64f\n",
             "xor eax, eax\n",
             $same,
-            "\n",
             "ret\n",
             ".p2align 5\n",
             "63:\n",
@@ -408,7 +323,6 @@ macro_rules! entry_compare_evex {
             "test eax, eax\n",
             "jnz 66f\n",
             $same,
-            "\n",
             "ret\n",
         )
     };
@@ -441,7 +355,6 @@ macro_rules! entry_compare_way {
             "jne 24f\n",
             "xor eax, eax\n",
             $same,
-            "\n",
             "ret\n",
             $near,
             ".p2align 4\n",
@@ -480,7 +393,6 @@ macro_rules! entry_compare_way {
             "jmp 30b\n",
             "31:\n",
             $same,
-            "\n",
             "ret\n",
             $apart,
             ".p2align 4\n",
@@ -517,7 +429,6 @@ macro_rules! entry_compare_way {
             "inc eax\n",
             "jnz 42f\n",
             $same,
-            "\n",
             "vzeroupper\n",
             "ret\n",
             ".p2align 6\n",
@@ -554,7 +465,6 @@ macro_rules! entry_compare_way {
             "inc eax\n",
             "jnz 45f\n",
             $same,
-            "\n",
             "vzeroupper\n",
             "ret\n",
             ".p2align 6\n",
@@ -568,7 +478,6 @@ macro_rules! entry_compare_way {
             "inc eax\n",
             "jnz 43f\n",
             $same,
-            "\n",
             "vzeroupper\n",
             "ret\n",
             // 257 and more: from the last aligned place of what is known to be equal to the last
@@ -633,7 +542,6 @@ macro_rules! entry_compare_way {
             "inc eax\n",
             "jnz 54f\n",
             $same,
-            "\n",
             "vzeroupper\n",
             "ret\n",
             ".p2align 5\n",
@@ -643,7 +551,6 @@ macro_rules! entry_compare_way {
             "inc eax\n",
             "jnz 37f\n",
             $same,
-            "\n",
             "vzeroupper\n",
             "ret\n",
             ".p2align 5\n",
@@ -654,7 +561,6 @@ macro_rules! entry_compare_way {
             "inc eax\n",
             "jnz 38f\n",
             $same,
-            "\n",
             "vzeroupper\n",
             "ret\n",
             $apart,
@@ -667,12 +573,6 @@ macro_rules! entry_compare_way {
     // (Fleetbench), which a branch would mispredict. If their pointers lead to an absent page, that takes a fifth
     // of a microsecond.
     (avx512vl, $same:expr, $small:expr, $near:expr, $apart:expr) => {
-        $crate::entry_compare_way!(evex larger, $same, $near, $apart)
-    };
-    (avx512vl_256, $same:expr, $small:expr, $near:expr, $apart:expr) => {
-        $crate::entry_compare_way!(evex larger_256, $same, $near, $apart)
-    };
-    (evex $larger:ident, $same:expr, $near:expr, $apart:expr) => {
         concat!(
             "mov ecx, -1\n",
             "cmp rdx, 33\n",
@@ -682,7 +582,7 @@ macro_rules! entry_compare_way {
             "vmovdqu8 ymm20{{k1}}{{z}}, [rdi]\n",
             "vpcmpneqb k2{{k1}}, ymm20, [rsi]\n",
             $near,
-            $crate::entry_compare_evex!($larger, $same),
+            $crate::entry_compare_evex!(larger, $same),
             $apart,
             ".p2align 4\n",
         )
@@ -723,7 +623,7 @@ macro_rules! entry_equal_in {
             $choice,
             $crate::entry_compare_way!(
                 $way,
-                "inc eax",
+                "inc eax\n",
                 $crate::entry_equal_small!(),
                 $crate::entry_equal_near!($way),
                 $crate::entry_equal_apart!($way)

@@ -7,66 +7,6 @@
 #[doc(hidden)]
 #[macro_export]
 macro_rules! entry_compare_evex_apart {
-    // Vectors of 32 behind label 50.
-    (by_32) => {
-        concat!(
-            // One at rdi.
-            "66:\n",
-            "add rsi, rdi\n",
-            "xor r8d, r8d\n",
-            "jmp 50b\n",
-            // Four of 32 at rdi, of which the last two may be equal; rsi is b less a.
-            "64:\n",
-            "add rsi, rdi\n",
-            "65:\n",
-            "vptestmb k1, ymm20, ymm20\n",
-            "vptestmb k2, ymm21, ymm21\n",
-            "vptestmb k3, ymm22, ymm22\n",
-            "vptestmb k4, ymm23, ymm23\n",
-            "kunpckdq k1, k2, k1\n",
-            "kunpckdq k3, k4, k3\n",
-            "mov r8d, 64\n",
-            "xor r9d, r9d\n",
-            "kmovq rax, k3\n",
-            "kmovq rcx, k1\n",
-            "test rcx, rcx\n",
-            "cmovnz rax, rcx\n",
-            "cmovnz r8, r9\n",
-            "jmp 50b\n",
-        )
-    };
-    // Vectors of 32 alone.
-    (256) => {
-        concat!(
-            // At 32; the last.
-            "41:\n",
-            "mov r8d, 32\n",
-            "jmp 50f\n",
-            "43:\n",
-            "lea r8, [rdx - 32]\n",
-            "jmp 50f\n",
-            // Two at 64; the last two.
-            "42:\n",
-            "mov r8d, 64\n",
-            "jmp 47f\n",
-            "44:\n",
-            "lea r8, [rdx - 64]\n",
-            "47:\n",
-            "vptestmb k1, ymm20, ymm20\n",
-            "vptestmb k2, ymm21, ymm21\n",
-            "kunpckdq k1, k2, k1\n",
-            "kmovq rax, k1\n",
-            "50:\n",
-            "tzcnt rcx, rax\n",
-            $crate::entry_compare_byte!(),
-            // The last four.
-            "45:\n",
-            "lea rdi, [rdi + rdx - 128]\n",
-            "lea rsi, [rsi + rdx - 128]\n",
-            "jmp 65f\n",
-            $crate::entry_compare_evex_apart!(by_32),
-        )
-    };
     () => {
         concat!(
             // The last of 32, that at 32 or the last of 64.
@@ -126,7 +66,28 @@ macro_rules! entry_compare_evex_apart {
             "50:\n",
             "tzcnt rcx, rax\n",
             $crate::entry_compare_byte!(),
-            $crate::entry_compare_evex_apart!(by_32),
+            // One of 32 at rdi.
+            "66:\n",
+            "add rsi, rdi\n",
+            "xor r8d, r8d\n",
+            "jmp 50b\n",
+            // Four of 32 at rdi, of which the last two may be equal; rsi is b less a.
+            "64:\n",
+            "add rsi, rdi\n",
+            "vptestmb k1, ymm20, ymm20\n",
+            "vptestmb k2, ymm21, ymm21\n",
+            "vptestmb k3, ymm22, ymm22\n",
+            "vptestmb k4, ymm23, ymm23\n",
+            "kunpckdq k1, k2, k1\n",
+            "kunpckdq k3, k4, k3\n",
+            "mov r8d, 64\n",
+            "xor r9d, r9d\n",
+            "kmovq rax, k3\n",
+            "kmovq rcx, k1\n",
+            "test rcx, rcx\n",
+            "cmovnz rax, rcx\n",
+            "cmovnz r8, r9\n",
+            "jmp 50b\n",
         )
     };
 }
@@ -277,27 +238,11 @@ macro_rules! entry_compare_apart {
     // that differs, and there is none, in the flags too, where none does.
     (two $first:literal $second:literal $low:literal $mask:literal $high:literal $other:literal) => {
         concat!(
-            "vpmovmskb ",
-            $high,
-            ", ymm",
-            $second,
-            "\n",
-            "shl ",
-            $other,
-            ", 32\n",
-            "vpmovmskb ",
-            $low,
-            ", ymm",
-            $first,
-            "\n",
-            "or ",
-            $mask,
-            ", ",
-            $other,
-            "\n",
-            "inc ",
-            $mask,
-            "\n",
+            concat!("vpmovmskb ", $high, ", ymm", $second, "\n"),
+            concat!("shl ", $other, ", 32\n"),
+            concat!("vpmovmskb ", $low, ", ymm", $first, "\n"),
+            concat!("or ", $mask, ", ", $other, "\n"),
+            concat!("inc ", $mask, "\n"),
         )
     };
     (last) => {
@@ -311,9 +256,6 @@ macro_rules! entry_compare_apart {
     };
     (avx512vl) => {
         $crate::entry_compare_evex_apart!()
-    };
-    (avx512vl_256) => {
-        $crate::entry_compare_evex_apart!(256)
     };
 }
 
@@ -406,7 +348,7 @@ macro_rules! entry_equal_apart {
     };
     ($evex:ident) => {
         concat!(
-            "41:\n42:\n43:\n44:\n45:\n46:\n47:\n48:\n49:\n53:\n64:\n66:\n",
+            "43:\n44:\n45:\n46:\n47:\n48:\n49:\n53:\n64:\n66:\n",
             $crate::entry_equal_apart!(sse2)
         )
     };

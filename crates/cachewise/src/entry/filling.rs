@@ -19,19 +19,11 @@ macro_rules! entry_put {
 macro_rules! entry_fill_many {
     (eight_here $kind:ident, $n:literal, $splat:expr) => {
         concat!(
-            "cmp ",
-            $n,
-            ", 8 * ",
-            $crate::entry_width!($kind),
-            "\n",
+            concat!("cmp ", $n, ", 8 * ", $crate::entry_width!($kind), "\n"),
             "ja 33f\n",
             $splat,
             $crate::entry_put!($kind: "+ 0", "+ 1"),
-            "cmp ",
-            $n,
-            ", 4 * ",
-            $crate::entry_width!($kind),
-            "\n",
+            concat!("cmp ", $n, ", 4 * ", $crate::entry_width!($kind), "\n"),
             "ja 28f\n",
             $crate::entry_put!($kind: concat!("+ ", $n, " - 2"), concat!("+ ", $n, " - 1")),
             $crate::entry_vector!(done $kind),
@@ -52,18 +44,10 @@ macro_rules! entry_fill_many {
         concat!(
             ".p2align 6\n",
             "23:\n",
-            "cmp ",
-            $n,
-            ", 4 * ",
-            $crate::entry_width!($kind),
-            "\n",
+            concat!("cmp ", $n, ", 4 * ", $crate::entry_width!($kind), "\n"),
             "jbe 28f\n",
             $limit,
-            "cmp ",
-            $n,
-            ", 8 * ",
-            $crate::entry_width!($kind),
-            "\n",
+            concat!("cmp ", $n, ", 8 * ", $crate::entry_width!($kind), "\n"),
             "ja 35f\n",
             $crate::entry_put!($kind: "+ 0", "+ 1", "+ 2", "+ 3"),
             $crate::entry_put!($kind: concat!("+ ", $n, " - 4"), concat!("+ ", $n, " - 3")),
@@ -88,29 +72,25 @@ macro_rules! entry_fill_many {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! entry_fill_loop {
-    (by_32 $kind:ident, $n:literal) => {
+    (avx, $n:literal) => {
         concat!(
-            "lea rcx, [rdi + ",
-            $n,
-            " - 1]\n",
-            $crate::entry_put!($kind: "+ 0"),
+            concat!("lea rcx, [rdi + ", $n, " - 1]\n"),
+            $crate::entry_put!(avx: "+ 0"),
             "or rdi, 31\n",
             "inc rdi\n",
             "and rcx, -32\n",
-            $crate::entry_group!(put $kind "rdi": 0 "+ 0", 0 "+ 1", 0 "+ 2"),
+            $crate::entry_group!(put avx "rdi": 0 "+ 0", 0 "+ 1", 0 "+ 2"),
             "add rdi, 3 * 32\n",
             "sub rcx, 3 * 32\n",
-            $crate::entry_fill_loop!(steps $kind),
-            $crate::entry_group!(store $kind "rax": 0 concat!("+ ", $n, " - 1")),
-            $crate::entry_vector!(done $kind),
+            $crate::entry_fill_loop!(steps avx),
+            $crate::entry_group!(store avx "rax": 0 concat!("+ ", $n, " - 1")),
+            "vzeroupper\n",
             "ret\n",
         )
     };
     (evex64, $n:literal) => {
         concat!(
-            "lea rcx, [rdi + ",
-            $n,
-            " - 1]\n",
+            concat!("lea rcx, [rdi + ", $n, " - 1]\n"),
             "or r8, -1\n",
             "shlx r9, r8, rdi\n", // shifts by what is beyond an aligned place
             "and rdi, -64\n",
@@ -135,9 +115,7 @@ macro_rules! entry_fill_loop {
             ".p2align 6\n",
             "36:\n",
             $crate::entry_group!(put $kind "rdi": 0 "+ 0", 0 "+ 1", 0 "+ 2", 0 "+ 3"),
-            "sub rdi, -4 * ",
-            $crate::entry_width!($kind),
-            "\n",
+            concat!("sub rdi, -4 * ", $crate::entry_width!($kind), "\n"),
             "cmp rdi, rcx\n",
             "jb 36b\n",
             $crate::entry_group!(put $kind "rcx": 0 "+ 0", 0 "+ 1", 0 "+ 2"),
@@ -154,43 +132,29 @@ macro_rules! entry_fill_bytes {
             ".p2align 4\n",
             "22:\n",
             $word,
-            "cmp ",
-            $half,
-            ", 4\n",
+            concat!("cmp ", $half, ", 4\n"),
             "jb 24f\n",
             "mov r8d, ", // 4 to 15, as in a copy
             $half,
             "\n",
-            "mov r10, ",
-            $n,
-            "\n",
+            concat!("mov r10, ", $n, "\n"),
             "shr r8d, 1\n",
             "and r8d, 4\n",
             "mov [rdi], ecx\n",
             "sub r10, r8\n",
             "mov [rdi + r8], ecx\n",
-            "mov [rdi + ",
-            $n,
-            " - 4], ecx\n",
+            concat!("mov [rdi + ", $n, " - 4], ecx\n"),
             "mov [rdi + r10 - 4], ecx\n",
             "ret\n",
             ".p2align 4\n",
             "24:\n", // 0 to 3
-            "test ",
-            $half,
-            ", ",
-            $half,
-            "\n",
+            concat!("test ", $half, ", ", $half, "\n"),
             "jz 25f\n",
-            "mov r8d, ",
-            $half,
-            "\n",
+            concat!("mov r8d, ", $half, "\n"),
             "shr r8d, 1\n",
             "mov [rdi], cl\n",
             "mov [rdi + r8], cl\n",
-            "mov [rdi + ",
-            $n,
-            " - 1], cl\n",
+            concat!("mov [rdi + ", $n, " - 1], cl\n"),
             "25:\n",
             "ret\n",
         )
@@ -220,13 +184,9 @@ macro_rules! entry_fill_way {
     (sse2, $n:literal, $half:literal, $byte:ident, $limit:expr) => {
         concat!(
             "mov rax, rdi\n",
-            "cmp ",
-            $n,
-            ", 32\n",
+            concat!("cmp ", $n, ", 32\n"),
             "ja 23f\n",
-            "cmp ",
-            $half,
-            ", 16\n",
+            concat!("cmp ", $half, ", 16\n"),
             "jb 22f\n",
             $crate::entry_fill_two!(sse, $n, $crate::$byte!(sse)),
             $crate::entry_fill_bytes!($n, $half, $crate::$byte!(word)),
@@ -238,17 +198,11 @@ macro_rules! entry_fill_way {
     (avx2, $n:literal, $half:literal, $byte:ident, $limit:expr) => {
         concat!(
             "mov rax, rdi\n",
-            "cmp ",
-            $n,
-            ", 64\n",
+            concat!("cmp ", $n, ", 64\n"),
             "ja 23f\n",
-            "cmp ",
-            $half,
-            ", 16\n",
+            concat!("cmp ", $half, ", 16\n"),
             "jb 22f\n",
-            "cmp ",
-            $half,
-            ", 32\n",
+            concat!("cmp ", $half, ", 32\n"),
             "jb 29f\n",
             $crate::entry_fill_two!(avx, $n, $crate::$byte!(avx)),
             ".p2align 6\n",
@@ -260,7 +214,7 @@ macro_rules! entry_fill_way {
             $crate::entry_fill_many!(eight_here avx, $n, $crate::$byte!(avx)),
             $limit,
             $crate::$byte!(avx),
-            $crate::entry_fill_loop!(by_32 avx, $n),
+            $crate::entry_fill_loop!(avx, $n),
             ".p2align 4\n",
         )
     };
@@ -269,36 +223,26 @@ macro_rules! entry_fill_way {
     (avx512vl, $n:literal, $half:literal, $byte:ident, $limit:expr) => {
         concat!(
             "mov rax, rdi\n",
-            "cmp ",
-            $n,
-            ", 65\n",
+            concat!("cmp ", $n, ", 65\n"),
             "jae 26f\n",
             $crate::$byte!(evex64),
             $crate::entry_in_page!(64),
             "or rcx, -1\n",
-            "bzhi rcx, rcx, ",
-            $n,
-            "\n",
+            concat!("bzhi rcx, rcx, ", $n, "\n"),
             "kmovq k1, rcx\n",
             "vmovdqu8 [rdi]{{k1}}, zmm20\n",
             "ret\n",
             ".p2align 5\n",
             "26:\n",
             $crate::$byte!(evex64),
-            "cmp ",
-            $n,
-            ", 128\n",
+            concat!("cmp ", $n, ", 128\n"),
             "ja 23f\n",
             $crate::entry_fill_two!(evex64, $n, ""),
             ".p2align 4\n",
             "21:\n",
-            "cmp ",
-            $half,
-            ", 16\n",
+            concat!("cmp ", $half, ", 16\n"),
             "jb 22f\n",
-            "cmp ",
-            $half,
-            ", 32\n",
+            concat!("cmp ", $half, ", 32\n"),
             "jbe 29f\n",
             $crate::entry_fill_two!(evex32, $n, ""),
             ".p2align 5\n",
@@ -307,46 +251,6 @@ macro_rules! entry_fill_way {
             $crate::entry_fill_bytes!($n, $half, $crate::$byte!(word)),
             $crate::entry_fill_many!(four_here evex64, $n, $limit),
             $crate::entry_fill_loop!(evex64, $n),
-            ".p2align 4\n",
-        )
-    };
-    (avx512vl_256, $n:literal, $half:literal, $byte:ident, $limit:expr) => {
-        concat!(
-            "mov rax, rdi\n",
-            "cmp ",
-            $n,
-            ", 33\n",
-            "jae 26f\n",
-            $crate::$byte!(evex32),
-            $crate::entry_in_page!(32),
-            "or ecx, -1\n",
-            "bzhi ecx, ecx, ",
-            $half,
-            "\n",
-            "kmovd k1, ecx\n",
-            "vmovdqu8 [rdi]{{k1}}, ymm20\n",
-            "ret\n",
-            ".p2align 5\n",
-            "26:\n",
-            $crate::$byte!(evex32),
-            "cmp ",
-            $n,
-            ", 64\n",
-            "ja 23f\n",
-            $crate::entry_fill_two!(evex32, $n, ""),
-            ".p2align 4\n",
-            "21:\n",
-            "cmp ",
-            $half,
-            ", 16\n",
-            "jb 22f\n",
-            $crate::entry_fill_two!(evex16, $n, ""),
-            $crate::entry_fill_bytes!($n, $half, $crate::$byte!(word)),
-            ".p2align 6\n",
-            "23:\n",
-            $crate::entry_fill_many!(eight_here evex32, $n, ""),
-            $limit,
-            $crate::entry_fill_loop!(by_32 evex32, $n),
             ".p2align 4\n",
         )
     };
@@ -365,9 +269,6 @@ macro_rules! entry_splat_byte {
     (avx) => {
         "vmovd xmm0, esi\nvpbroadcastb ymm0, xmm0\n"
     };
-    (evex32) => {
-        "vpbroadcastb ymm20, esi\n"
-    };
     (evex64) => {
         "vpbroadcastb zmm20, esi\n"
     };
@@ -385,9 +286,6 @@ macro_rules! entry_splat_zero {
     };
     (avx) => {
         "vpxor xmm0, xmm0, xmm0\n"
-    };
-    (evex32) => {
-        "vpxord xmm20, xmm20, xmm20\n"
     };
     (evex64) => {
         "vpxord xmm20, xmm20, xmm20\n"

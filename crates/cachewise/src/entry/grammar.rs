@@ -63,9 +63,6 @@ macro_rules! entry_vector {
     (store evex32 $r:literal $at:expr) => {
         concat!("vmovdqu64 ", $at, ", ymm2", $r, "\n")
     };
-    (put evex32 $r:literal $at:expr) => {
-        concat!("vmovdqa64 ", $at, ", ymm2", $r, "\n")
-    };
     (load evex64 $r:literal $at:expr) => {
         concat!("vmovdqu64 zmm2", $r, ", ", $at, "\n")
     };
@@ -107,9 +104,7 @@ macro_rules! entry_group {
 macro_rules! entry_in_page {
     ($bytes:literal) => {
         concat!(
-            "lea ecx, [rdi + ",
-            $bytes,
-            " - 1]\n",
+            concat!("lea ecx, [rdi + ", $bytes, " - 1]\n"),
             "xor ecx, edi\n",
             "test ch, 16\n",
             "jnz 21f\n"
@@ -127,27 +122,15 @@ macro_rules! entry_next {
     ($n:literal, $row:literal, $arguments:literal) => {
         concat!(
             ".hidden {next}\n",
-            "cmp ",
-            $n,
-            ", [rip + {next} + {",
-            $row,
-            "} * {next_bytes}]\n",
+            concat!("cmp ", $n, ", [rip + {next} + {", $row, "} * {next_bytes}]\n"),
             "ja 42f\n",
             $arguments,
-            "jmp [rip + {next} + {",
-            $row,
-            "} * {next_bytes} + 8]\n",
+            concat!("jmp [rip + {next} + {", $row, "} * {next_bytes} + 8]\n"),
             "42:\n",
-            "cmp ",
-            $n,
-            ", [rip + {next} + {",
-            $row,
-            "} * {next_bytes} + 16]\n",
+            concat!("cmp ", $n, ", [rip + {next} + {", $row, "} * {next_bytes} + 16]\n"),
             "ja 45f\n",
             $arguments,
-            "jmp [rip + {next} + {",
-            $row,
-            "} * {next_bytes} + 24]\n",
+            concat!("jmp [rip + {next} + {", $row, "} * {next_bytes} + 24]\n"),
             "45:\n",
         )
     };
@@ -163,13 +146,9 @@ macro_rules! entry_through_the_table {
             // Nobody outside the library or program that this is linked into has them, so that
             // their distance from here is known, in a shared library too.
             ".hidden {rows}\n.hidden {functions}\n",
-            "cmp ",
-            $n,
-            ", 4096\n",
+            concat!("cmp ", $n, ", 4096\n"),
             "jae 3f\n",
-            "mov rcx, ",
-            $n,
-            "\n",
+            concat!("mov rcx, ", $n, "\n"),
             "shr rcx, 5\n",
             "2:\n",
             "lea r8, [rip + {rows} + {row} * {row_bytes}]\n",
@@ -183,13 +162,9 @@ macro_rules! entry_through_the_table {
             "jmp qword ptr [r8 + rcx * 8]\n",
             // An eighth of an octave: class = 128 + 8 * (octave - 12) + (n >> (octave - 3)) - 8.
             "3:\n",
-            "bsr r9, ",
-            $n,
-            "\n",
+            concat!("bsr r9, ", $n, "\n"),
             "lea ecx, [r9 - 3]\n",
-            "mov r8, ",
-            $n,
-            "\n",
+            concat!("mov r8, ", $n, "\n"),
             "shr r8, cl\n",
             "lea rcx, [r8 + r9 * 8 + 24]\n",
             "jmp 2b\n",

@@ -13,8 +13,7 @@
 //! | more | | 32, loop of 4 x 32 at aligned places, 4 x 32 | the same with 64 |
 //! | beyond the direct limit | | the table's kernel | the table's kernel |
 //!
-//! At the end of a page `avx512vl` has the classes of `avx2`. `avx512vl.256` is `avx512vl` up to 64 bytes (a fill:
-//! one masked 32, then 32 + 32) and `avx2` above, without the classes of 384 and 512.
+//! At the end of a page `avx512vl` has the classes of `avx2`.
 //!
 //! The grammar is llvm-libc's: a class is served by blocks from its head and as many from its tail,
 //! which overlap where the size is not the class's largest. Nothing branches but on the class; in
@@ -126,14 +125,10 @@ macro_rules! entry_copy_many {
             $crate::entry_copy_many!(eight $kind),
             ".p2align 6\n",
             "23:\n",
-            "cmp rdx, 8 * ",
-            $crate::entry_width!($kind),
-            "\n",
+            concat!("cmp rdx, 8 * ", $crate::entry_width!($kind), "\n"),
             "ja 33f\n",
             $crate::entry_copy_many!(ends $kind),
-            "cmp edx, 4 * ",
-            $crate::entry_width!($kind),
-            "\n",
+            concat!("cmp edx, 4 * ", $crate::entry_width!($kind), "\n"),
             "ja 28b\n",
             $crate::entry_copy_many!(four $kind),
             ".p2align 5\n",
@@ -148,13 +143,9 @@ macro_rules! entry_copy_many {
             "cmp rdx, [rip + {direct} + {row} * 8]\n",
             "ja 39f\n",
             $crate::entry_copy_many!(ends $kind),
-            "cmp rdx, 4 * ",
-            $crate::entry_width!($kind),
-            "\n",
+            concat!("cmp rdx, 4 * ", $crate::entry_width!($kind), "\n"),
             "jbe 28f\n",
-            "cmp rdx, 8 * ",
-            $crate::entry_width!($kind),
-            "\n",
+            concat!("cmp rdx, 8 * ", $crate::entry_width!($kind), "\n"),
             "ja 35f\n",
             $crate::entry_copy_many!(eight $kind),
             ".p2align 5\n",
@@ -191,22 +182,16 @@ macro_rules! entry_copy_loops {
             $crate::entry_group!(load $kind "rsi": 4 "+ rdx - 4", 5 "+ rdx - 3"),
             // From the first aligned place behind dst to the last four vectors, rcx, and up to
             // three and a bit of them into these.
-            "lea rcx, [rdi + rdx - 4 * ",
-            $crate::entry_width!($kind),
-            "]\n",
+            concat!("lea rcx, [rdi + rdx - 4 * ", $crate::entry_width!($kind), "]\n"),
             "mov r10, rdi\n",
             "sub rsi, rdi\n",
-            "or rdi, ",
-            $crate::entry_width!($kind),
-            " - 1\n",
+            concat!("or rdi, ", $crate::entry_width!($kind), " - 1\n"),
             "inc rdi\n",
             ".p2align 6\n",
             "36:\n",
             $crate::entry_group!(load $kind "rdi + rsi": 1 "+ 0", 2 "+ 1", 3 "+ 2", 8 "+ 3"),
             $crate::entry_group!(put $kind "rdi": 1 "+ 0", 2 "+ 1", 3 "+ 2", 8 "+ 3"),
-            "sub rdi, -4 * ",
-            $crate::entry_width!($kind),
-            "\n",
+            concat!("sub rdi, -4 * ", $crate::entry_width!($kind), "\n"),
             "cmp rdi, rcx\n",
             "jb 36b\n",
             $crate::entry_group!(store $kind "rcx": 4 "+ 0", 5 "+ 1", 6 "+ 2", 7 "+ 3"),
@@ -217,24 +202,16 @@ macro_rules! entry_copy_loops {
             ".p2align 5\n",
             "37:\n",
             $crate::entry_group!(load $kind "rsi": 2 "+ 2", 3 "+ 3"),
-            "lea rcx, [rdi + 4 * ",
-            $crate::entry_width!($kind),
-            "]\n",
+            concat!("lea rcx, [rdi + 4 * ", $crate::entry_width!($kind), "]\n"),
             "lea r8, [rdi + rdx]\n",
             "sub rsi, rdi\n",
-            "lea r9, [r8 - ",
-            $crate::entry_width!($kind),
-            "]\n",
-            "and r8, -",
-            $crate::entry_width!($kind),
-            "\n",
+            concat!("lea r9, [r8 - ", $crate::entry_width!($kind), "]\n"),
+            concat!("and r8, -", $crate::entry_width!($kind), "\n"),
             ".p2align 6\n",
             "38:\n",
             $crate::entry_group!(load $kind "r8 + rsi": 4 "- 1", 5 "- 2", 6 "- 3", 8 "- 4"),
             $crate::entry_group!(put $kind "r8": 4 "- 1", 5 "- 2", 6 "- 3", 8 "- 4"),
-            "add r8, -4 * ",
-            $crate::entry_width!($kind),
-            "\n",
+            concat!("add r8, -4 * ", $crate::entry_width!($kind), "\n"),
             "cmp r8, rcx\n",
             "ja 38b\n",
             $crate::entry_group!(store $kind "rdi": 0 "+ 0", 1 "+ 1", 2 "+ 2", 3 "+ 3"),
@@ -314,39 +291,6 @@ macro_rules! entry_copy_way {
     };
     (avx512vl) => {
         concat!(
-            $crate::entry_copy_way!(small evex),
-            "cmp rdx, 64\n",
-            "jbe 29f\n",
-            "cmp rdx, 128\n",
-            "ja 23f\n",
-            $crate::entry_copy_two!(evex64),
-            ".p2align 6\n",
-            "29:\n",
-            $crate::entry_copy_two!(evex32),
-            $crate::entry_copy_bytes!(),
-            $crate::entry_copy_many!(four_here evex64),
-            $crate::entry_copy_loops!(evex64),
-            ".p2align 4\n",
-        )
-    };
-    (avx512vl_256) => {
-        concat!(
-            $crate::entry_copy_way!(small evex),
-            "cmp rdx, 64\n",
-            "ja 23f\n",
-            $crate::entry_copy_two!(evex32),
-            $crate::entry_copy_bytes!(),
-            $crate::entry_copy_many!(eight_here evex32),
-            "cmp rdx, [rip + {direct} + {row} * 8]\n",
-            "ja 39f\n",
-            $crate::entry_copy_many!(ends evex32),
-            $crate::entry_copy_loops!(evex32),
-            ".p2align 4\n",
-        )
-    };
-    // 0 to 32 bytes; 33 and more follow.
-    (small evex) => {
-        concat!(
             "mov rax, rdi\n",
             "cmp rdx, 33\n",
             "jae 27f\n",
@@ -366,6 +310,18 @@ macro_rules! entry_copy_way {
             "ret\n",
             ".p2align 6\n",
             "27:\n",
+            "cmp rdx, 64\n",
+            "jbe 29f\n",
+            "cmp rdx, 128\n",
+            "ja 23f\n",
+            $crate::entry_copy_two!(evex64),
+            ".p2align 6\n",
+            "29:\n",
+            $crate::entry_copy_two!(evex32),
+            $crate::entry_copy_bytes!(),
+            $crate::entry_copy_many!(four_here evex64),
+            $crate::entry_copy_loops!(evex64),
+            ".p2align 4\n",
         )
     };
 }

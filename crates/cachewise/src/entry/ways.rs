@@ -1,7 +1,7 @@
 //! The entries, each a function by itself, and what leads to those that do not follow in the
 //! exported functions.
 
-use super::choice::{AVX2, AVX512VL, AVX512VL_256, COUNT, Entry, KINDS};
+use super::choice::{AVX2, AVX512VL, COUNT, Entry, KINDS};
 use cachewise_kernels::Function;
 
 /// The body of a naked function with `memcpy`'s contract.
@@ -153,28 +153,16 @@ macro_rules! operation {
                 $crate::$in!("", avx2, $($operand = sym super::$other::avx2)?)
             }
 
-            /// `avx2`, or one of the others: behind the comparison of an exported function, whose flags it asks for.
-            /// The difference of `avx2`'s number is -1, with an even number of bits; 1 and -2 have an odd one.
+            /// `avx2`, or `sse2` where its number is below that of `avx512vl`: behind the comparison of an exported
+            /// function, whose flags it asks for.
             ///
             /// # Safety
             /// As [`avx2`].
             #[unsafe(naked)]
             pub unsafe extern "C" fn others($($argument: $kind),*) -> $result {
                 $crate::$in!(
-                    ".hidden {odd}\n{{disp32}} jnp {odd}", avx2,
-                    odd = sym odd $(, $operand = sym super::$other::avx2)?
-                )
-            }
-
-            /// `avx512vl.256`, or `sse2` where the difference is negative.
-            ///
-            /// # Safety
-            /// As [`avx512vl`].
-            #[unsafe(naked)]
-            unsafe extern "C" fn odd($($argument: $kind),*) -> $result {
-                $crate::$in!(
-                    ".hidden {sse2}\n{{disp32}} jb {sse2}", avx512vl_256,
-                    sse2 = sym sse2 $(, $operand = sym super::$other::avx512vl_256)?
+                    ".hidden {sse2}\n{{disp32}} jb {sse2}", avx2,
+                    sse2 = sym sse2 $(, $operand = sym super::$other::avx2)?
                 )
             }
 
@@ -185,19 +173,10 @@ macro_rules! operation {
                 $crate::$in!("", avx512vl, $($operand = sym super::$other::avx512vl)?)
             }
 
-            /// # Safety
-            /// As [`avx512vl`].
-            #[unsafe(naked)]
-            pub unsafe extern "C" fn avx512vl_256($($argument: $kind),*) -> $result {
-                $crate::$in!("", avx512vl_256, $($operand = sym super::$other::avx512vl_256)?)
-            }
-
             pub(super) static ENTRIES: [Entry; COUNT] = {
                 let mut entries = [Entry::new(&KINDS[0], Function::$operation(sse2)); COUNT];
                 entries[AVX512VL as usize] =
                     Entry::new(&KINDS[AVX512VL as usize], Function::$operation(avx512vl));
-                entries[AVX512VL_256 as usize] =
-                    Entry::new(&KINDS[AVX512VL_256 as usize], Function::$operation(avx512vl_256));
                 entries[AVX2 as usize] =
                     Entry::new(&KINDS[AVX2 as usize], Function::$operation(avx2));
                 entries

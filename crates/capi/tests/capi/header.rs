@@ -53,16 +53,16 @@ fn definitions() -> BTreeMap<String, Vec<String>> {
     let source = ["src/lib.rs", "src/parallel.rs"]
         .map(|file| std::fs::read_to_string(package().join(file)).expect("the source"))
         .concat();
-    let functions = source.split("#[unsafe(no_mangle)]").skip(1);
+    // With a body, or in a macro's list.
+    let functions = source.split("fn cw_").skip(1);
     functions
         .map(|part| {
-            let part = part.split_once('{').expect("a body").0;
-            let part = part.split_once("fn ").expect("a function").1;
+            let part = part.split_once(['{', '=']).expect("a body").0;
             let (name, rest) = part.split_once('(').expect("an argument list");
             let (arguments, result) = rest.rsplit_once(')').expect("its end");
-            let arguments = arguments.split(',').filter(|one| !one.trim().is_empty());
+            let arguments = arguments.split([',', ';']).filter(|one| !one.trim().is_empty());
             let kinds = arguments.map(|one| rust_kind(one.split_once(':').expect("a type").1));
-            (name.to_owned(), [rust_kind(result)].into_iter().chain(kinds).collect())
+            (format!("cw_{name}"), [rust_kind(result)].into_iter().chain(kinds).collect())
         })
         .collect()
 }
