@@ -1,6 +1,7 @@
 //! The page allocator by itself: against a model, exhaustively for small ones, and after a death at
 //! any moment.
 
+use crate::frames;
 use crate::support::{Model, replay};
 use cachewise_pages::buddy::{
     Buddy, Core, Frame, FreeError, MAX_ORDER, State, Use, Wanted, halve_cached, run_parts,
@@ -8,10 +9,6 @@ use cachewise_pages::buddy::{
 };
 use proptest::prelude::*;
 use std::path::Path;
-
-fn frames(count: usize) -> Vec<Frame> {
-    (0..count).map(|_| Frame::new()).collect()
-}
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..Default::default() })]
@@ -76,9 +73,7 @@ fn every_size_and_order_takes_all_and_gives_all_back() {
 #[test]
 fn runs_of_every_length_leave_the_rest() {
     for count in 1..=64u32 {
-        let (mut core, frames) = (Core::new(6), frames(64));
-        let mut buddy = Buddy::new(&mut core, &frames);
-        buddy.extend(64, State::ZeroResident, 0);
+        buddy!(buddy, frames: 6, 64; 64 of State::ZeroResident);
         let order = cachewise_pages::buddy::order_for(count);
         let index = buddy.take(order, State::ZeroResident, 1).expect("all is free");
         buddy.shrink_resident(index, order, (count, 1 << order), 1, 0).expect("ours");
@@ -116,9 +111,7 @@ fn absent_memory_is_taken_ahead_in_the_portion_asked_for_or_the_largest_below() 
     assert!(buddy.all_resident(0, 2) && !buddy.all_resident(0, 3));
     // An absent frame anywhere among those that are managed.
     for absent in 0..6 {
-        let (mut core, frames) = (Core::new(3), self::frames(8));
-        let mut buddy = Buddy::new(&mut core, &frames);
-        buddy.extend(6, State::Dirty, 0);
+        buddy!(buddy, frames: 3, 8; 6 of State::Dirty);
         while buddy.take(0, State::Dirty, 1).is_some() {}
         assert!(buddy.all_resident(0, 3));
         buddy.free(absent, 0, State::ZeroAbsent, 1, 0).expect("ours");
@@ -131,9 +124,7 @@ fn absent_memory_is_taken_ahead_in_the_portion_asked_for_or_the_largest_below() 
 fn an_absent_block_cut_down_to_a_run_has_the_rest_in_its_states() {
     for kept in 1..=16u32 {
         for there in kept..=16 {
-            let (mut core, frames) = (Core::new(4), frames(16));
-            let mut buddy = Buddy::new(&mut core, &frames);
-            buddy.extend(16, State::ZeroAbsent, 0);
+            buddy!(buddy, frames: 4, 16; 16 of State::ZeroAbsent);
             let index = buddy.take(4, State::ZeroAbsent, 1).expect("all");
             for wrong in [(0, there), (there + 1, there), (kept, 17)] {
                 let refused = buddy.shrink_resident(index, 4, wrong, 1, 0);
@@ -171,9 +162,7 @@ fn cached_blocks_are_taken_back_all_at_once() {
         (|frame| (frame < 38 && frame % 2 == 0) || matches!(frame, 39 | 40), 0, false),
         (|_| false, 0, false),
     ] {
-        let (mut core, frames) = (Core::new(6), frames(64));
-        let mut buddy = Buddy::new(&mut core, &frames);
-        buddy.extend(64, State::Dirty, 0);
+        buddy!(buddy, frames: 6, 64; 64 of State::Dirty);
         while buddy.take(0, State::Dirty, 1).is_some() {}
         let mut number = 0;
         for frame in (0..64).filter(|frame| cached(*frame)) {
@@ -194,9 +183,7 @@ fn cached_blocks_are_taken_back_all_at_once() {
 /// No more than a block may have is taken together, and what is named twice is taken once.
 #[test]
 fn cached_blocks_beside_each_other_are_as_many_as_a_block_may_have() {
-    let (mut core, frames) = (Core::new(2), frames(12));
-    let mut buddy = Buddy::new(&mut core, &frames);
-    buddy.extend(12, State::ZeroResident, 0);
+    buddy!(buddy, frames: 2, 12; 12 of State::ZeroResident);
     let mut pieces = [0; 6];
     let state = State::ZeroResident;
     assert_eq!(buddy.take_cached_of(State::ZeroAbsent, 1, 6, 1, &mut pieces), 0);
@@ -225,9 +212,7 @@ fn a_block_of_buddies_in_different_states_is_as_good_as_the_worst() {
         (there, dirty, dirty),
         (dirty, there, dirty),
     ] {
-        let (mut core, frames) = (Core::new(1), frames(2));
-        let mut buddy = Buddy::new(&mut core, &frames);
-        buddy.extend(1, lower, 0);
+        buddy!(buddy, frames: 1, 2; 1 of lower);
         buddy.extend(1, upper, 0);
         let run = buddy.take_any_run(&Wanted::frames(2), 1).map(|run| (run.first, run.state));
         assert_eq!(run, Some((0, worst)), "{lower:?}, {upper:?}");
@@ -242,9 +227,7 @@ fn a_block_of_buddies_in_different_states_is_as_good_as_the_worst() {
 /// though all of it was free (design: "zeroed and dirty buddies never merged").
 #[test]
 fn a_zero_and_a_dirty_buddy_merge_when_a_larger_block_is_needed_and_not_before() {
-    let (mut core, frames) = (Core::new(4), frames(16));
-    let mut buddy = Buddy::new(&mut core, &frames);
-    buddy.extend(16, State::ZeroResident, 0);
+    buddy!(buddy, frames: 4, 16; 16 of State::ZeroResident);
     let low = buddy.take(3, State::ZeroResident, 1).expect("half");
     buddy.free(low, 3, State::Dirty, 1, 0).expect("ours");
     assert_eq!(buddy.core().blocks(State::Dirty, 3), 1, "not before");
@@ -287,9 +270,7 @@ fn wasted_is_what_the_taker_overwrites_or_what_is_zeroed_once_more() {
 
 #[test]
 fn idle_memory_goes_whole_though_its_parts_are_in_different_states() {
-    let (mut core, frames) = (Core::new(3), frames(16));
-    let mut buddy = Buddy::new(&mut core, &frames);
-    buddy.extend(16, State::ZeroResident, 0);
+    buddy!(buddy, frames: 3, 16; 16 of State::ZeroResident);
     let whole = buddy.take(3, State::ZeroResident, 1).expect("eight");
     let kept = buddy.take(0, State::ZeroResident, 1).expect("one of the other eight");
     buddy.shrink_resident(whole, 3, (5, 8), 1, 100).expect("ours");
@@ -418,9 +399,7 @@ fn of_groups_in_different_states_the_idle_one_goes() {
         buddy.check().expect("sound");
     }
     // A group that ends behind the last frame is none.
-    let (mut core, frames) = (Core::new(3), frames(4));
-    let mut buddy = Buddy::new(&mut core, &frames);
-    buddy.extend(2, zero, 0);
+    buddy!(buddy, frames: 3, 4; 2 of zero);
     buddy.extend(2, dirty, 0);
     assert_eq!(buddy.take_idle((3, 3), 0, 1, 0), Err(None));
     assert_eq!(buddy.take_idle((2, 2), 0, 1, 0), Ok((0, 2)));
@@ -428,9 +407,7 @@ fn of_groups_in_different_states_the_idle_one_goes() {
 
 #[test]
 fn what_is_withdrawn_is_nobodys_until_that_ends() {
-    let (mut core, frames) = (Core::new(2), frames(8));
-    let mut buddy = Buddy::new(&mut core, &frames);
-    buddy.extend(8, State::Dirty, 0);
+    buddy!(buddy, frames: 2, 8; 8 of State::Dirty);
     let index = buddy.take(1, State::Dirty, 1).expect("two");
     assert_eq!(buddy.quarantine_allocated(index, 1, 2), Err(FreeError::OtherOwner { owner: 1 }));
     assert_eq!(buddy.end_quarantine(index, 1, 0), Err(FreeError::DoubleFree), "it is in use");
@@ -448,9 +425,7 @@ fn what_is_withdrawn_is_nobodys_until_that_ends() {
 /// The forerunner took blocks in flight out of the lists and left them in the counts.
 #[test]
 fn a_block_in_flight_is_in_no_list_and_in_one_count() {
-    let (mut core, frames) = (Core::new(4), frames(16));
-    let mut buddy = Buddy::new(&mut core, &frames);
-    buddy.extend(16, State::Dirty, 0);
+    buddy!(buddy, frames: 4, 16; 16 of State::Dirty);
     let (index, order) = buddy.take_to_zero(0, 2, 0, 1, 10).expect("dirty and idle");
     let counts = buddy.check().expect("sound");
     assert_eq!((counts.in_flight, counts.dirty), (4, 12));
@@ -464,9 +439,7 @@ fn a_block_in_flight_is_in_no_list_and_in_one_count() {
 
 #[test]
 fn zeroing_begins_with_the_highest_order_and_leaves_what_was_used_lately() {
-    let (mut core, frames) = (Core::new(4), frames(32));
-    let mut buddy = Buddy::new(&mut core, &frames);
-    buddy.extend(32, State::ZeroResident, 0);
+    buddy!(buddy, frames: 4, 32; 32 of State::ZeroResident);
     let small = buddy.take(0, State::ZeroResident, 1).expect("one");
     let large = buddy.take(4, State::ZeroResident, 1).expect("large");
     buddy.free(small, 0, State::Dirty, 1, 100).expect("ours");
@@ -481,9 +454,7 @@ fn zeroing_begins_with_the_highest_order_and_leaves_what_was_used_lately() {
 
 #[test]
 fn the_most_recently_used_block_is_handed_out_first() {
-    let (mut core, frames) = (Core::new(0), frames(8));
-    let mut buddy = Buddy::new(&mut core, &frames);
-    buddy.extend(8, State::Dirty, 0);
+    buddy!(buddy, frames: 0, 8; 8 of State::Dirty);
     let taken: Vec<_> = (0..8).map(|_| buddy.take(0, State::Dirty, 1).expect("one")).collect();
     for index in [taken[2], taken[5], taken[3]] {
         buddy.free(index, 0, State::Dirty, 1, 1).expect("ours");
@@ -498,9 +469,7 @@ fn the_most_recently_used_block_is_handed_out_first() {
 
 #[test]
 fn every_wrong_free_has_its_own_answer() {
-    let (mut core, frames) = (Core::new(4), frames(16));
-    let mut buddy = Buddy::new(&mut core, &frames);
-    buddy.extend(16, State::Dirty, 0);
+    buddy!(buddy, frames: 4, 16; 16 of State::Dirty);
     let index = buddy.take(2, State::Dirty, 1).expect("four");
     let free = |buddy: &mut Buddy<'_>, index, order, owner| {
         buddy.free(index, order, State::Dirty, owner, 0)
@@ -518,9 +487,7 @@ fn every_wrong_free_has_its_own_answer() {
 
 #[test]
 fn what_is_no_run_is_not_taken_back_as_one() {
-    let (mut core, frames) = (Core::new(4), frames(32));
-    let mut buddy = Buddy::new(&mut core, &frames);
-    buddy.extend(16, State::Dirty, 0);
+    buddy!(buddy, frames: 4, 32; 16 of State::Dirty);
     let whole = buddy.take(4, State::Dirty, 1).expect("sixteen");
     buddy.extend(16, State::Dirty, 0);
     while buddy.take(0, State::Dirty, 1).is_some() {}
@@ -540,9 +507,7 @@ fn what_is_no_run_is_not_taken_back_as_one() {
 
 #[test]
 fn what_came_of_a_run_taken_back_is_as_large_as_its_largest_part() {
-    let (mut core, frames) = (Core::new(4), frames(8));
-    let mut buddy = Buddy::new(&mut core, &frames);
-    buddy.extend(8, State::Dirty, 0);
+    buddy!(buddy, frames: 4, 8; 8 of State::Dirty);
     assert_eq!(buddy.take_run(&Wanted::frames(3), 1).map(|run| run.first), Some(0));
     while buddy.take(0, State::Dirty, 1).is_some() {}
     for (first, frames, order) in [(5, 1, 0), (0, 3, 1), (3, 1, 2), (4, 1, 1)] {
@@ -555,9 +520,7 @@ fn what_came_of_a_run_taken_back_is_as_large_as_its_largest_part() {
 #[test]
 fn a_cached_block_is_taken_back_as_it_was_cached() {
     for zero in [false, true] {
-        let (mut core, frames) = (Core::new(2), frames(4));
-        let mut buddy = Buddy::new(&mut core, &frames);
-        buddy.extend(4, State::Dirty, 0);
+        buddy!(buddy, frames: 2, 4; 4 of State::Dirty);
         let index = buddy.take(1, State::Dirty, 1).expect("two");
         let free = |buddy: &mut Buddy<'_>, order, zero| buddy.free_cached(index, order, zero, 100);
         assert_eq!(free(&mut buddy, 1, zero), Err(FreeError::DoubleFree), "it is in use");
@@ -618,9 +581,7 @@ fn the_lists_come_back_from_the_tags_alone() {
 
 #[test]
 fn a_block_of_the_highest_order_outlives_its_lists() {
-    let (mut core, frames) = (Core::new(3), frames(16));
-    let mut buddy = Buddy::new(&mut core, &frames);
-    buddy.extend(16, State::ZeroResident, 0);
+    buddy!(buddy, frames: 3, 16; 16 of State::ZeroResident);
     let index = buddy.take(3, State::ZeroResident, 1).expect("eight");
     buddy.rebuild(0);
     let counts = buddy.check().expect("sound");
@@ -630,9 +591,7 @@ fn a_block_of_the_highest_order_outlives_its_lists() {
 
 #[test]
 fn reclaiming_takes_what_the_dead_held_and_nothing_else() {
-    let (mut core, frames) = (Core::new(5), frames(64));
-    let mut buddy = Buddy::new(&mut core, &frames);
-    buddy.extend(64, State::ZeroResident, 0);
+    buddy!(buddy, frames: 5, 64; 64 of State::ZeroResident);
     let alive = buddy.take(1, State::ZeroResident, 1).expect("two");
     let dead = buddy.take(3, State::ZeroResident, 2).expect("eight");
     assert_eq!(buddy.reclaim(|tag| tag.owner() == 2, State::Dirty, 0), 8);
@@ -654,9 +613,8 @@ fn a_model_of_a_pool_that_fills_and_drains() {
 #[test]
 fn bookkeeping_is_16_bytes_per_page_and_orders_go_to_18() {
     assert_eq!((size_of::<Frame>(), MAX_ORDER), (16, 18));
-    let (mut core, frames) = (Core::new(18), frames(1 << 18));
-    let mut buddy = Buddy::new(&mut core, &frames);
-    buddy.extend(1 << 18, State::Dirty, 0);
+    let all = 1 << 18;
+    buddy!(buddy, frames: 18, all as usize; all of State::Dirty);
     assert_eq!(buddy.take(18, State::Dirty, 1), Some(0));
     let walked: Vec<_> =
         buddy.walk().map(|(index, tag)| (index, tag.used(), tag.order())).collect();

@@ -1,11 +1,8 @@
 //! Runs: any number of frames side by side, from any frame on, of blocks in any state.
 
+use crate::frames;
 use cachewise_pages::buddy::{Buddy, Core, Frame, Run, State, Use, Wanted, order_for};
 use std::ops::Range;
-
-fn frames(count: usize) -> Vec<Frame> {
-    (0..count).map(|_| Frame::new()).collect()
-}
 
 /// What is known of each frame; nothing where somebody has it.
 fn states(buddy: &Buddy<'_>) -> Vec<Option<State>> {
@@ -198,9 +195,7 @@ fn a_run_begins_at_any_frame_where_as_many_are_free_side_by_side() {
     for state in [State::Dirty, State::ZeroResident] {
         for kept in 0..16u32 {
             for asked in 1..=16u32 {
-                let (mut core, frames) = (Core::new(4), frames(16));
-                let mut buddy = Buddy::new(&mut core, &frames);
-                buddy.extend(16, state, 0);
+                buddy!(buddy, frames: 4, 16; 16 of state);
                 // All single, and all but one given back, in an order that leaves lists in any order.
                 let mut all: Vec<_> = (0..16).filter_map(|_| buddy.take(0, state, 1)).collect();
                 all.rotate_left(5);
@@ -267,9 +262,7 @@ fn a_run_is_cut_from_the_stretch_that_fits_it_closest() {
 #[test]
 fn a_run_is_found_however_many_blocks_have_to_be_looked_at() {
     // Every other frame zero, the rest dirty: nothing merges, and no stretch is known as a whole.
-    let (mut core, frames) = (Core::new(9), frames(512));
-    let mut buddy = Buddy::new(&mut core, &frames);
-    buddy.extend(512, State::Dirty, 0);
+    buddy!(buddy, frames: 9, 512; 512 of State::Dirty);
     while buddy.take(0, State::Dirty, 1).is_some() {}
     for at in 0..300u32 {
         let state = if at.is_multiple_of(2) { State::Dirty } else { State::ZeroResident };
@@ -299,9 +292,7 @@ fn what_the_system_brings_beside_a_run_is_there_from_then_on() {
         // A run that ends inside what is there brings nothing.
         (12, 9, (0, 12)),
     ] {
-        let (mut core, frames) = (Core::new(6), frames(64));
-        let mut buddy = Buddy::new(&mut core, &frames);
-        buddy.extend(64, State::ZeroAbsent, 0);
+        buddy!(buddy, frames: 6, 64; 64 of State::ZeroAbsent);
         buddy.take(6, State::ZeroAbsent, 1).expect("all");
         buddy.shrink_resident(0, 6, (1, resident), 1, 0).expect("ours");
         buddy.free(0, 0, State::ZeroResident, 1, 0).expect("ours");
@@ -376,9 +367,7 @@ fn of_runs_in_different_states_the_one_with_the_fewest_faults_is_taken() {
         (3, 4, Some(16)),
         (4, 4, Some(40)),
     ] {
-        let (mut core, frames) = (Core::new(4), frames(64));
-        let mut buddy = Buddy::new(&mut core, &frames);
-        buddy.extend(64, State::Dirty, 0);
+        buddy!(buddy, frames: 4, 64; 64 of State::Dirty);
         while buddy.take(0, State::Dirty, 1).is_some() {}
         for (first, faults) in [(16, at_16), (40, at_40)] {
             for at in 0..12 {
@@ -521,9 +510,7 @@ fn no_run_goes_on_where_somebody_died_growing() {
 #[test]
 fn what_a_run_or_a_block_leaves_is_as_old_as_it_was() {
     for run in [false, true] {
-        let (mut core, frames) = (Core::new(4), frames(16));
-        let mut buddy = Buddy::new(&mut core, &frames);
-        buddy.extend(16, State::Dirty, 0);
+        buddy!(buddy, frames: 4, 16; 16 of State::Dirty);
         let whole = buddy.take(4, State::Dirty, 1).expect("all");
         buddy.free(whole, 4, State::Dirty, 1, 100).expect("ours");
         let taken = match run {

@@ -9,6 +9,8 @@ pub(crate) mod powerpc64;
 pub mod scalar;
 #[cfg(any(target_arch = "aarch64", all(target_arch = "powerpc64", target_endian = "little")))]
 mod units;
+#[cfg(any(target_arch = "aarch64", all(target_arch = "powerpc64", target_endian = "little")))]
+mod words;
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod x86_64;
 

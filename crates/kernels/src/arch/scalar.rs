@@ -107,63 +107,45 @@ pub unsafe extern "C" fn zero_pages(dst: *mut u8, order: u32) {
     unsafe { fill(dst, 0, PAGE_SIZE << order) };
 }
 
-const ROW: Kernel = Kernel {
-    name: "",
-    requires: Features::NONE,
-    store: StoreKind::Temporal,
-    prefetch: Prefetch::None,
-    grouping: 1,
-    registers: RegisterClass::Gpr,
-    deploy: true,
-    aliases: &[],
-    about: "",
-    function: Function::Copy(copy),
-};
+const REFERENCE: &str = "one byte at a time: the reference";
+const PAIRS: &str = "one pair of bytes at a time: the reference";
 
-pub(crate) const ROWS: &[Kernel] = &[
-    Kernel { name: "copy.bytes", about: "one byte at a time, ascending: the reference", ..ROW },
+const fn row(
+    name: &'static str,
+    store: StoreKind,
+    about: &'static str,
+    function: Function,
+) -> Kernel {
     Kernel {
-        name: "move.bytes",
-        about: "one byte at a time, in the direction that overlap allows: the reference",
-        function: Function::Move(r#move),
-        ..ROW
-    },
-    Kernel {
-        name: "fill.bytes",
-        about: "one byte at a time: the reference",
-        function: Function::Fill(fill),
-        ..ROW
-    },
-    Kernel {
-        name: "zero.bytes",
-        about: "one byte at a time: the reference",
-        function: Function::Zero(zero),
-        ..ROW
-    },
-    Kernel {
-        name: "compare.bytes",
-        store: StoreKind::None,
-        about: "one pair of bytes at a time: the reference",
-        function: Function::Compare(compare),
-        ..ROW
-    },
-    Kernel {
-        name: "equal.bytes",
-        store: StoreKind::None,
-        about: "one pair of bytes at a time: the reference",
-        function: Function::Equal(equal),
-        ..ROW
-    },
-    Kernel {
-        name: "copy-pages.bytes",
-        about: "one byte at a time: the reference",
-        function: Function::CopyPages(copy_pages),
-        ..ROW
-    },
-    Kernel {
-        name: "zero-pages.bytes",
-        about: "one byte at a time: the reference",
-        function: Function::ZeroPages(zero_pages),
-        ..ROW
-    },
-];
+        name,
+        requires: Features::NONE,
+        store,
+        prefetch: Prefetch::None,
+        grouping: 1,
+        registers: RegisterClass::Gpr,
+        deploy: true,
+        aliases: &[],
+        about,
+        function,
+    }
+}
+
+pub(crate) const ROWS: &[Kernel] = {
+    use Function as F;
+    use StoreKind::{None, Temporal};
+    &[
+        row("copy.bytes", Temporal, "one byte at a time, ascending: the reference", F::Copy(copy)),
+        row(
+            "move.bytes",
+            Temporal,
+            "one byte at a time, in the direction that overlap allows: the reference",
+            F::Move(r#move),
+        ),
+        row("fill.bytes", Temporal, REFERENCE, F::Fill(fill)),
+        row("zero.bytes", Temporal, REFERENCE, F::Zero(zero)),
+        row("compare.bytes", None, PAIRS, F::Compare(compare)),
+        row("equal.bytes", None, PAIRS, F::Equal(equal)),
+        row("copy-pages.bytes", Temporal, REFERENCE, F::CopyPages(copy_pages)),
+        row("zero-pages.bytes", Temporal, REFERENCE, F::ZeroPages(zero_pages)),
+    ]
+};

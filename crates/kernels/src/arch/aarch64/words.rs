@@ -1,57 +1,13 @@
-//! Single words in general registers, each one instruction of its own: what the edges are made of.
+//! Arm's single words, and the loop that finds the first pair that differs.
 
 use core::arch::asm;
 
-macro_rules! loads {
-    ($($name:ident $load:literal;)*) => {$(
-        /// # Safety
-        /// As many bytes as the name says are readable at `p`.
-        #[inline(always)]
-        pub(in crate::arch) unsafe fn $name(p: *const u8) -> u64 {
-            let word;
-            // SAFETY: the caller's promise; writes of a w register clear the upper half.
-            unsafe {
-                asm!(
-                    $load,
-                    word = out(reg) word,
-                    p = in(reg) p,
-                    options(nostack, readonly, preserves_flags),
-                );
-            }
-            word
-        }
-    )*};
-}
-loads! {
-    load8 "ldr {word}, [{p}]";
-    load4 "ldr {word:w}, [{p}]";
-    load2 "ldrh {word:w}, [{p}]";
-    load1 "ldrb {word:w}, [{p}]";
-}
-
-macro_rules! stores {
-    ($($name:ident $store:literal;)*) => {$(
-        /// # Safety
-        /// As many bytes as the name says are writable at `p`.
-        #[inline(always)]
-        pub(in crate::arch) unsafe fn $name(p: *mut u8, word: u64) {
-            // SAFETY: the caller's promise.
-            unsafe {
-                asm!(
-                    $store,
-                    word = in(reg) word,
-                    p = in(reg) p,
-                    options(nostack, preserves_flags),
-                );
-            }
-        }
-    )*};
-}
-stores! {
-    store8 "str {word}, [{p}]";
-    store4 "str {word:w}, [{p}]";
-    store2 "strh {word:w}, [{p}]";
-    store1 "strb {word:w}, [{p}]";
+crate::arch::words::words! {
+    reg:
+    load8 "ldr {word}, [{p}]", store8 "str {word}, [{p}]";
+    load4 "ldr {word:w}, [{p}]", store4 "str {word:w}, [{p}]";
+    load2 "ldrh {word:w}, [{p}]", store2 "strh {word:w}, [{p}]";
+    load1 "ldrb {word:w}, [{p}]", store1 "strb {word:w}, [{p}]";
 }
 
 /// The first pair of words that differ, first byte most significant; the last pair if none does.

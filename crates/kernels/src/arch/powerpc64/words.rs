@@ -1,59 +1,15 @@
-//! Single words in general registers, each one instruction of its own: what the edges are made of.
+//! POWER's single words, and the loop that finds the first pair that differs.
 //!
 //! A base register is never r0, which these instructions read as zero.
 
 use core::arch::asm;
 
-macro_rules! loads {
-    ($($name:ident $load:literal;)*) => {$(
-        /// # Safety
-        /// As many bytes as the name says are readable at `p`.
-        #[inline(always)]
-        pub(in crate::arch) unsafe fn $name(p: *const u8) -> u64 {
-            let word;
-            // SAFETY: the caller's promise; shorter loads clear the rest of the register.
-            unsafe {
-                asm!(
-                    $load,
-                    word = out(reg) word,
-                    p = in(reg_nonzero) p,
-                    options(nostack, readonly, preserves_flags),
-                );
-            }
-            word
-        }
-    )*};
-}
-loads! {
-    load8 "ld {word}, 0({p})";
-    load4 "lwz {word}, 0({p})";
-    load2 "lhz {word}, 0({p})";
-    load1 "lbz {word}, 0({p})";
-}
-
-macro_rules! stores {
-    ($($name:ident $store:literal;)*) => {$(
-        /// # Safety
-        /// As many bytes as the name says are writable at `p`.
-        #[inline(always)]
-        pub(in crate::arch) unsafe fn $name(p: *mut u8, word: u64) {
-            // SAFETY: the caller's promise.
-            unsafe {
-                asm!(
-                    $store,
-                    word = in(reg) word,
-                    p = in(reg_nonzero) p,
-                    options(nostack, preserves_flags),
-                );
-            }
-        }
-    )*};
-}
-stores! {
-    store8 "std {word}, 0({p})";
-    store4 "stw {word}, 0({p})";
-    store2 "sth {word}, 0({p})";
-    store1 "stb {word}, 0({p})";
+crate::arch::words::words! {
+    reg_nonzero:
+    load8 "ld {word}, 0({p})", store8 "std {word}, 0({p})";
+    load4 "lwz {word}, 0({p})", store4 "stw {word}, 0({p})";
+    load2 "lhz {word}, 0({p})", store2 "sth {word}, 0({p})";
+    load1 "lbz {word}, 0({p})", store1 "stb {word}, 0({p})";
 }
 
 /// The first pair of words that differ, first byte most significant; the last pair if none does.

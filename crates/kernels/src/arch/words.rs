@@ -1,0 +1,39 @@
+//! Single words in general registers, each one instruction of its own: what the edges are made of.
+
+/// Loads and stores by their instructions, with the class of registers that may hold an address.
+macro_rules! words {
+    ($address:ident: $($load:ident $read:literal, $store:ident $write:literal;)*) => {$(
+        /// # Safety
+        /// As many bytes as the name says are readable at `p`.
+        #[inline(always)]
+        pub(in crate::arch) unsafe fn $load(p: *const u8) -> u64 {
+            let word;
+            // SAFETY: the caller's promise; shorter loads clear the rest of the register.
+            unsafe {
+                asm!(
+                    $read,
+                    word = out(reg) word,
+                    p = in($address) p,
+                    options(nostack, readonly, preserves_flags),
+                );
+            }
+            word
+        }
+
+        /// # Safety
+        /// As many bytes as the name says are writable at `p`.
+        #[inline(always)]
+        pub(in crate::arch) unsafe fn $store(p: *mut u8, word: u64) {
+            // SAFETY: the caller's promise.
+            unsafe {
+                asm!(
+                    $write,
+                    word = in(reg) word,
+                    p = in($address) p,
+                    options(nostack, preserves_flags),
+                );
+            }
+        }
+    )*};
+}
+pub(super) use words;
