@@ -138,7 +138,6 @@ fn tuning(path: &Path) -> Result<Tuning> {
 mod tests {
     use super::*;
     use cachewise::Reuse;
-    use cachewise::cpu::{Caches, Cpu};
     use cachewise::profile::Decision;
     use cachewise_measure::record::State;
     use cachewise_measure::{CellKey, PairedRatio};
@@ -147,21 +146,9 @@ mod tests {
     /// that lie so far apart.
     fn tuning(chosen: &str, seen: [(&str, f64); 2], apart: f64) -> Tuning {
         let copy = OPERATIONS.into_iter().find(|operation| operation.name() == "copy");
-        let (operation, reuse) = (copy.expect("copies"), Reuse::Unknown);
-        let kernel = chosen.to_owned();
-        let all =
-            Decision { operation, reuse, from: FIRST_SIZE, to: u64::MAX, kernel, nearest: None };
-        let profile = Profile {
-            cpu: Cpu::detect(),
-            caches: Caches::detect(),
-            record: None,
-            written: String::new(),
-            decisions: vec![all],
-            parallel: Vec::new(),
-            entries: Vec::new(),
-            programs: Vec::new(),
-            notes: Vec::new(),
-        };
+        let sizes = (FIRST_SIZE, u64::MAX);
+        let all = Decision::new(copy.expect("copies"), Reuse::Unknown, sizes, chosen);
+        let profile = Profile { decisions: vec![all], ..Profile::here() };
         let libc = vec![100.0; 8];
         let row = |candidate: &str, times: Vec<f64>| {
             let cell = CellKey::new("copy", 4096, State::from("aligned"));

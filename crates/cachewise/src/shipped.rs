@@ -218,20 +218,13 @@ mod tests {
         let profile = Profile {
             cpu,
             caches,
-            record: None,
-            written: String::new(),
-            decisions: vec![Decision {
-                operation: Operation::Equal,
-                reuse: Reuse::Unknown,
-                from: 256,
-                to: MAX_SIZE,
-                kernel: kernel.into(),
-                nearest: None,
-            }],
-            parallel: vec![],
-            entries: vec![],
-            programs: vec![],
-            notes: vec![],
+            decisions: vec![Decision::new(
+                Operation::Equal,
+                Reuse::Unknown,
+                (256, MAX_SIZE),
+                kernel,
+            )],
+            ..Profile::here()
         };
         let text = Box::leak(profile.to_text().into_bytes().into_boxed_slice());
         let Signature { family, model, .. } = cpu.signature;

@@ -10,7 +10,6 @@
 
 #![cfg(feature = "std")]
 
-use cachewise::cpu::{Caches, Cpu};
 use cachewise::entry;
 use cachewise::profile::{Decision, MAX_SIZE, Profile};
 use cachewise::{Reuse, raw};
@@ -653,28 +652,10 @@ fn plain() -> &'static str {
 fn profile(first: &str, then: &str, crossover: u64) -> Profile {
     let mut decisions = Vec::new();
     for operation in [Operation::Copy, Operation::Move, Operation::Fill, Operation::Zero] {
-        let kernel = |technique: &str| format!("{operation}.{technique}");
         for (from, to, technique) in [(256, crossover - 1, first), (crossover, MAX_SIZE, then)] {
-            let kernel = kernel(technique);
-            decisions.push(Decision {
-                operation,
-                reuse: Reuse::Unknown,
-                from,
-                to,
-                kernel,
-                nearest: None,
-            });
+            let kernel = format!("{operation}.{technique}");
+            decisions.push(Decision::new(operation, Reuse::Unknown, (from, to), &kernel));
         }
     }
-    Profile {
-        cpu: Cpu::detect(),
-        caches: Caches::detect(),
-        record: None,
-        written: "2026-11-21T09:00:00Z by a test".into(),
-        decisions,
-        parallel: vec![],
-        entries: vec![],
-        programs: vec![],
-        notes: vec![],
-    }
+    Profile { decisions, ..Profile::here() }
 }

@@ -3,7 +3,6 @@
 #![cfg(all(feature = "std", unix))]
 
 use cachewise::Reuse;
-use cachewise::cpu::{Caches, Cpu};
 use cachewise::parallel::{
     Threads, Workers, copy_by, copy_parallel, copy_parallel_with, least, zero_by, zero_parallel,
 };
@@ -131,18 +130,7 @@ fn no_more_threads_are_used_than_the_profile_says_pay() {
     let line =
         |supply, threads, from| Parallel { operation: Operation::Copy, supply, threads, from };
     let install = |parallel| {
-        let profile = Profile {
-            cpu: Cpu::detect(),
-            caches: Caches::detect(),
-            record: None,
-            written: String::new(),
-            decisions: vec![],
-            parallel,
-            entries: vec![],
-            programs: vec![],
-            notes: vec![],
-        };
-        cachewise::load(&profile).expect("this CPU's");
+        cachewise::load(&Profile { parallel, ..Profile::here() }).expect("this CPU's");
     };
     let used = |offered, n: usize| {
         let workers = Asked(offered, AtomicUsize::new(1));

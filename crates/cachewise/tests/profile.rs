@@ -59,10 +59,8 @@ fn any_profile() -> impl Strategy<Value = Profile> {
             record: free.0.map(|(name, checksum)| Record { name, checksum }),
             written: free.1,
             decisions: rows.into_iter().flatten().collect(),
-            parallel: vec![],
-            entries: vec![],
-            programs: vec![],
             notes: free.2,
+            ..Profile::here()
         },
     )
 }
@@ -370,15 +368,10 @@ fn program_lines_are_read_and_checked() {
 
 fn small_profile() -> Profile {
     Profile {
-        cpu: Cpu::detect(),
-        caches: Caches::detect(),
         record: Some(Record { name: "tune.jsonl".into(), checksum: 7 }),
         written: "2026-11-21T09:00:00Z by a test".into(),
-        decisions: vec![],
-        parallel: vec![],
-        entries: vec![],
-        programs: vec![],
         notes: vec!["one\nnote".into()],
+        ..Profile::here()
     }
 }
 

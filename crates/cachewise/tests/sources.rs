@@ -6,7 +6,7 @@
 #![cfg(all(feature = "std", target_os = "linux"))]
 
 use crate::is_child;
-use cachewise::cpu::{Caches, Cpu, Signature};
+use cachewise::cpu::Signature;
 use cachewise::profile::{Decision, MAX_SIZE, Profile, ProgramHint, machine_path, user_path};
 use cachewise::{Reuse, Source, decision, entry, profile_source, raw};
 use cachewise_kernels::{Features, Operation};
@@ -57,24 +57,9 @@ fn work() {
 
 /// `copy` of every size is done by bytes; nothing else is decided.
 fn profile_by_bytes() -> Profile {
-    Profile {
-        cpu: Cpu::detect(),
-        caches: Caches::detect(),
-        record: None,
-        written: "2026-11-21T09:00:00Z by a test".into(),
-        decisions: vec![Decision {
-            operation: Operation::Copy,
-            reuse: Reuse::Unknown,
-            from: 256,
-            to: MAX_SIZE,
-            kernel: "copy.bytes".into(),
-            nearest: None,
-        }],
-        parallel: vec![],
-        entries: vec![],
-        programs: vec![],
-        notes: vec![],
-    }
+    let by_bytes = Decision::new(Operation::Copy, Reuse::Unknown, (256, MAX_SIZE), "copy.bytes");
+    let written = "2026-11-21T09:00:00Z by a test".into();
+    Profile { written, decisions: vec![by_bytes], ..Profile::here() }
 }
 
 /// Writes a profile, and its folder.
@@ -250,13 +235,8 @@ fn child_installs() {
     }
     let mut profile = profile_by_bytes();
     profile.decisions[0].to = 4095;
-    profile.decisions.push(Decision {
-        from: 4096,
-        to: MAX_SIZE,
-        kernel: "copy.sse2".into(),
-        nearest: None,
-        ..profile.decisions[0].clone()
-    });
+    let above = Decision::new(Operation::Copy, Reuse::Unknown, (4096, MAX_SIZE), "copy.sse2");
+    profile.decisions.push(above);
     cachewise::load(&profile).expect("installed");
     assert_eq!(profile_source(), Source::Installed);
     let decided = |operation, size| {
@@ -736,15 +716,15 @@ fn child_follows_entries() {
     cachewise::install(text.as_bytes()).expect("installed");
     assert_eq!((name(Operation::Copy), name(Operation::Zero)), (Some("sse2"), Some("sse2")));
     work();
-    // A profile of before 2026-11-25.
-    if entry::variants(Operation::Copy)
-        .iter()
-        .any(|one| one.name == "avx512vl" && one.runs_on(Features::detect()))
-    {
-        let text = with_entries(&[(Operation::Copy, "avx512vl.masked")]);
-        cachewise::install(text.as_bytes()).expect("installed");
-        assert_eq!(name(Operation::Copy), Some("avx512vl"));
-        work();
+    // Profiles of earlier versions.
+    for (named, now) in [("avx512vl.masked", "avx512vl"), ("avx512vl.256", "avx2")] {
+        let mut all = entry::variants(Operation::Copy).iter();
+        if all.any(|one| one.name == now && one.runs_on(Features::detect())) {
+            let text = with_entries(&[(Operation::Copy, named)]);
+            cachewise::install(text.as_bytes()).expect("installed");
+            assert_eq!(name(Operation::Copy), Some(now));
+            work();
+        }
     }
     // Without such lines it is the rule's again.
     cachewise::load(&profile_by_bytes()).expect("installed");

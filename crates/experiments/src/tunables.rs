@@ -93,8 +93,7 @@ mod tests {
 
     fn decided(decisions: &[(Operation, u64, &str)]) -> Vec<Decision> {
         let line = |&(operation, from, kernel): &(Operation, u64, &str)| {
-            let (reuse, to, kernel) = (Reuse::Unknown, u64::MAX, kernel.to_owned());
-            Decision { operation, reuse, from, to, kernel, nearest: None }
+            Decision::new(operation, Reuse::Unknown, (from, u64::MAX), kernel)
         };
         decisions.iter().map(line).collect()
     }

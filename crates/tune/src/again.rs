@@ -57,7 +57,7 @@ pub fn previous(header: &Header) -> Vec<Decision> {
         let line = serde_json::from_value(line.clone()).ok()?;
         let (operation, from, to, kernel): (String, u64, u64, String) = line;
         let operation = Operation::from_name(&operation)?;
-        Some(Decision { operation, reuse: Reuse::Unknown, from, to, kernel, nearest: None })
+        Some(Decision::new(operation, Reuse::Unknown, (from, to), &kernel))
     };
     let lines = header.settings.get(PREVIOUS).and_then(|lines| lines.as_array());
     lines.into_iter().flatten().filter_map(of).collect()

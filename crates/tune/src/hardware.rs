@@ -142,7 +142,7 @@ impl<'h> Hardware<'h> {
             distribution,
             bystanders: BTreeMap::new(),
             pool: None,
-            followed: nothing_decided(),
+            followed: Profile::here(),
             table: Table::Unknown,
             checked: BTreeSet::new(),
             setup,
@@ -428,7 +428,7 @@ impl super::seam::Machine for Hardware<'_> {
 
     fn follow(&mut self, decisions: &[Decision], parallel: &[Parallel]) -> Result<(), LabError> {
         let (decisions, parallel) = (decisions.to_vec(), parallel.to_vec());
-        self.followed = Profile { decisions, parallel, ..nothing_decided() };
+        self.followed = Profile { decisions, parallel, ..Profile::here() };
         self.table = Table::Unknown;
         self.install(None).map_err(|error| {
             LabError::Nothing(format!("the library refuses these decisions: {error}"))
@@ -442,28 +442,13 @@ impl super::seam::Machine for Hardware<'_> {
     }
 }
 
-/// The entry stub with vectors of 64 bytes, and the one like it without.
+/// The entry stub with vectors of 64 bytes, and the best of those without.
 const WIDE: &str = "avx512vl";
-const BY_32: &str = "avx512vl.256";
+const BY_32: &str = "avx2";
 
 /// Whether a kernel uses vectors of 64 bytes.
 fn is_wide(kernel: &Kernel) -> bool {
     kernel.registers == RegisterClass::Zmm
-}
-
-/// A profile for this CPU that leaves everything to the computed defaults.
-fn nothing_decided() -> Profile {
-    Profile {
-        cpu: cachewise::cpu::Cpu::detect(),
-        caches: cachewise::cpu::Caches::detect(),
-        record: None,
-        written: String::new(),
-        decisions: Vec::new(),
-        parallel: Vec::new(),
-        entries: Vec::new(),
-        programs: Vec::new(),
-        notes: Vec::new(),
-    }
 }
 
 /// The kernels that compete, in order of preference among equals: what the library does without its

@@ -76,13 +76,9 @@ pub(super) struct Trial {
 
 /// The decisions of one operation and hint.
 pub(super) fn decisions(field: &Field, ranges: &[Range], reuse: Reuse) -> Vec<Decision> {
-    let decision = |range: &Range| Decision {
-        operation: field.operation,
-        reuse,
-        from: range.from,
-        to: range.to,
-        kernel: field.arms[range.arm].name.clone(),
-        nearest: None,
+    let decision = |range: &Range| {
+        let kernel = &field.arms[range.arm].name;
+        Decision::new(field.operation, reuse, (range.from, range.to), kernel)
     };
     ranges.iter().map(decision).collect()
 }

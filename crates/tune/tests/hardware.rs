@@ -73,14 +73,7 @@ fn every_arm_is_visited_in_every_state_as_the_library_calls_it() {
 fn layouts_bystanders_threads_scripts_and_the_library_itself() {
     with_hardware(&|| false, |made| {
         let mut hardware = made.expect("a machine");
-        let decide = |operation| Decision {
-            operation,
-            reuse: Reuse::Unknown,
-            from: 256,
-            to: MAX_SIZE,
-            kernel: "libc".to_owned(),
-            nearest: None,
-        };
+        let decide = |operation| Decision::new(operation, Reuse::Unknown, (256, MAX_SIZE), "libc");
         hardware.follow(&OPERATIONS.map(decide), &[]).expect("followed");
         let moved = Cell::new(Operation::Move, 3000, Destination::Cached);
         for layout in Layout::ALL {

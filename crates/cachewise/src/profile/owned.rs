@@ -35,6 +35,19 @@ pub struct Decision {
     pub nearest: Option<String>,
 }
 
+impl Decision {
+    /// For calls of these sizes that give that hint; without a `nearest`.
+    #[must_use]
+    pub fn new(
+        operation: Operation,
+        reuse: Reuse,
+        (from, to): (u64, u64),
+        kernel: &str,
+    ) -> Decision {
+        Decision { operation, reuse, from, to, kernel: kernel.to_owned(), nearest: None }
+    }
+}
+
 /// The hint for the calls of one program that give none.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProgramHint {
@@ -63,27 +76,13 @@ pub struct Record {
 ///
 /// ```
 /// use cachewise::Reuse;
-/// use cachewise::cpu::{Caches, Cpu};
 /// use cachewise::profile::{Decision, MAX_SIZE, Profile};
 /// use cachewise_kernels::Operation;
 ///
 /// let profile = Profile {
-///     cpu: Cpu::detect(),
-///     caches: Caches::detect(),
-///     record: None,
 ///     written: "2026-11-21T09:00:00Z by an example".into(),
-///     decisions: vec![Decision {
-///         operation: Operation::Copy,
-///         reuse: Reuse::Unknown,
-///         from: 256,
-///         to: MAX_SIZE,
-///         kernel: "copy.bytes".into(),
-///         nearest: None,
-///     }],
-///     parallel: vec![],
-///     entries: vec![],
-///     programs: vec![],
-///     notes: vec![],
+///     decisions: vec![Decision::new(Operation::Copy, Reuse::Unknown, (256, MAX_SIZE), "copy.bytes")],
+///     ..Profile::here()
 /// };
 /// assert_eq!(Profile::parse(profile.to_text().as_bytes()), Ok(profile));
 /// ```
@@ -113,6 +112,22 @@ pub struct Profile {
 }
 
 impl Profile {
+    /// One for this CPU that leaves everything to the computed defaults.
+    #[must_use]
+    pub fn here() -> Profile {
+        Profile {
+            cpu: Cpu::detect(),
+            caches: Caches::detect(),
+            record: None,
+            written: String::new(),
+            decisions: Vec::new(),
+            parallel: Vec::new(),
+            entries: Vec::new(),
+            programs: Vec::new(),
+            notes: Vec::new(),
+        }
+    }
+
     /// Reads a profile's text. Whether this CPU can follow it is
     /// [`ProfileText::check`]'s business.
     ///

@@ -380,13 +380,12 @@ fn profile_of(tuning: &Tuning, machine: &Machine, started: &str, budget: f64) ->
             llc: tuning.facts.llc as u64,
             clamped: machine.caches.llc.source == "assumed",
         },
-        record: None,
         written: format!("{started} by cachewise {}", env!("CARGO_PKG_VERSION")),
         decisions: tuning.decisions.clone(),
         parallel: tuning.parallel.clone(),
         entries: tuning.entries.clone(),
-        programs: Vec::new(),
         notes: vec![format!("budget {budget:.0} s, {}", libc(machine))],
+        ..Profile::here()
     }
 }
 

@@ -44,8 +44,7 @@ fn field_of(operation: Operation, facts: &Facts, top: usize, previous: &[Decisio
 }
 
 pub(crate) fn decision(kernel: &str, from: u64, to: u64) -> Decision {
-    let (operation, reuse) = (Operation::Zero, Reuse::Unknown);
-    Decision { operation, reuse, from, to, kernel: kernel.to_owned(), nearest: None }
+    Decision::new(Operation::Zero, Reuse::Unknown, (from, to), kernel)
 }
 
 fn sample(operation: f64, reader: f64) -> Sample {

@@ -623,14 +623,7 @@ fn kernels_that_gained_too_little_for_a_range_are_named() {
 fn a_record_has_the_decisions_that_were_in_force() {
     let mut header = unpacked(&at("record/2026-11-25-tune-quick-zen3-guest.jsonl.gz")).header;
     assert!(again::previous(&header).is_empty(), "made before records said so");
-    let decision = |reuse, from, to| Decision {
-        operation: Operation::Copy,
-        reuse,
-        from,
-        to,
-        kernel: "copy.avx".to_owned(),
-        nearest: None,
-    };
+    let decision = |reuse, from, to| Decision::new(Operation::Copy, reuse, (from, to), "copy.avx");
     let plain = [decision(Reuse::Unknown, 256, 4095), decision(Reuse::Unknown, 4096, u64::MAX)];
     let hinted = decision(Reuse::Never, 256, u64::MAX);
     let in_force = [plain[0].clone(), hinted, plain[1].clone()];

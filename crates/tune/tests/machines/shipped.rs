@@ -87,9 +87,9 @@ pub fn profile(header: &Header, record: &Path, tuning: Tuning, note: String) -> 
         written: format!("{} by cachewise {}", header.started, env!("CARGO_PKG_VERSION")),
         decisions: tuning.decisions,
         parallel: tuning.parallel,
-        programs: vec![],
         entries: tuning.entries,
         notes: vec![note],
+        ..Profile::here()
     }
 }
 

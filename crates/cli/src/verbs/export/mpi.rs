@@ -132,13 +132,8 @@ mod tests {
 
     #[test]
     fn what_is_assumed_is_the_machines_speed_and_the_profiles_ranges() {
-        let line = |(from, to, kernel): (u64, u64, &str)| Decision {
-            operation: Operation::Copy,
-            reuse: Reuse::Unknown,
-            from,
-            to,
-            kernel: kernel.to_owned(),
-            nearest: None,
+        let line = |(from, to, kernel): (u64, u64, &str)| {
+            Decision::new(Operation::Copy, Reuse::Unknown, (from, to), kernel)
         };
         let said = |lines: Option<&[Decision]>| {
             let all = assumed(1e-10, lines);
