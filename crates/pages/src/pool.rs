@@ -511,7 +511,7 @@ impl Pool {
     #[must_use]
     #[inline]
     pub fn contains(&self, address: *const u8) -> bool {
-        self.inner.index(address).is_ok_or_misaligned()
+        matches!(self.inner.index(address), Ok(_) | Err(FreeError::Misaligned))
     }
 
     /// The first address of the pool. Blocks are aligned to their size relative to it, and it is
@@ -552,15 +552,5 @@ impl Pool {
     pub fn resident(&self) -> Result<usize, PoolError> {
         os::resident(self.inner.base(), self.capacity())
             .map_err(PoolError::system("asking what is in memory"))
-    }
-}
-
-trait Inside {
-    fn is_ok_or_misaligned(&self) -> bool;
-}
-
-impl Inside for Result<u32, FreeError> {
-    fn is_ok_or_misaligned(&self) -> bool {
-        matches!(self, Ok(_) | Err(FreeError::Misaligned))
     }
 }

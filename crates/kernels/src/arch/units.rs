@@ -300,7 +300,7 @@ pub(super) unsafe fn difference(a: *const u8, b: *const u8, n: usize) -> i32 {
     }
     // SAFETY: n / 8 >= 1 whole words.
     let found = order(unsafe { words::first_pair(a, b, n / 8) });
-    if found != 0 || n % 8 == 0 {
+    if found != 0 || n.is_multiple_of(8) {
         return found;
     }
     let last = n - 8;

@@ -1,7 +1,8 @@
 //! The figures in text: curves of dots with a letter at each point, bars in blocks. No line is wider than it may
-//! be.
+//! be. Whoever prints them leaves out what would move the cursor.
 
-use crate::plot::{Panel, Plot, Quantity, Scale, Series, bins, longest_bar, range};
+use crate::plot::{Bar, Panel, Plot, Quantity, Scale, Series, bins, longest_bar, range};
+use crate::table::wrap;
 use crate::units::{counted, significant, time};
 use cachewise_measure::FigureKind;
 
@@ -25,10 +26,9 @@ pub fn plot(plot: &Plot, width: u16) -> String {
         lines.extend(fold(&panel.title, width));
         lines.extend(match plot.kind {
             FigureKind::Curve => curve(plot, panel, width),
-            FigureKind::Bars => bars(plot, panel, width),
+            FigureKind::Bars | FigureKind::Dots => bars(plot, panel, width),
             FigureKind::HeatMap => heat(plot, panel, width),
             FigureKind::Histogram => histogram(plot, panel, width),
-            FigureKind::Dots => dots(plot, panel, width),
         });
     }
     lines.iter().map(|line| format!("{}\n", line.trim_end())).collect()
@@ -36,26 +36,15 @@ pub fn plot(plot: &Plot, width: u16) -> String {
 
 /// Words in lines of at most `width` columns.
 fn fold(text: &str, width: usize) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
-    for word in text.split_whitespace().map(|word| cut(word, width)) {
-        match lines.last_mut() {
-            Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {
-                *line += &format!(" {word}");
-            }
-            _ => lines.push(word),
-        }
-    }
-    lines
+    wrap(text, width, 0).iter().map(|line| cut(line, width)).collect()
 }
 
-/// At most `width` characters, the last of them telling of a cut; control characters have no place
-/// on a terminal.
+/// At most `width` characters, the last of them telling of a cut.
 fn cut(text: &str, width: usize) -> String {
-    let clean = |c: char| if c.is_control() { '\u{fffd}' } else { c };
     if text.chars().count() <= width {
-        return text.chars().map(clean).collect();
+        return text.to_owned();
     }
-    text.chars().take(width.saturating_sub(1)).map(clean).chain(['~']).collect()
+    text.chars().take(width.saturating_sub(1)).chain(['~']).collect()
 }
 
 fn pad(text: &str, width: usize) -> String {
@@ -139,21 +128,12 @@ fn curve(plot: &Plot, panel: &Panel, width: usize) -> Vec<String> {
         |(letter, series): &(char, &Series)| format!("{letter} {}", plot.keys[series.key].name);
     let mut legend: Vec<String> = chosen.iter().map(name).collect();
     let more = panel.series.len() - chosen.len();
-    legend.extend((more > 0).then(|| format!("({more} more in the report)")));
-    lines.extend(columns_of(&legend, width));
+    legend.extend((more > 0).then(|| format!("{more} more in the report")));
+    lines.extend(fold(&legend.join(", "), width));
     lines
 }
 
-/// Entries in as many columns as fit.
-fn columns_of(entries: &[String], width: usize) -> Vec<String> {
-    let widest = entries.iter().map(|entry| entry.chars().count()).max().unwrap_or(0) + 2;
-    let across = ((width - 2) / widest).max(1);
-    let wide = widest.min(width - 2);
-    let line =
-        |entries: &[String]| entries.iter().map(|entry| pad(entry, wide)).collect::<String>();
-    entries.chunks(across).map(|entries| format!("  {}", line(entries))).collect()
-}
-
+/// A line for each candidate: its bar, or a dot with its interval on one axis, `|` at the lines.
 fn bars(plot: &Plot, panel: &Panel, width: usize) -> Vec<String> {
     const VALUE: usize = 10;
     let (bars, beyond) = plot.bars(panel, MOST_BARS);
@@ -162,68 +142,45 @@ fn bars(plot: &Plot, panel: &Panel, width: usize) -> Vec<String> {
     let name_width = longest.min(width * 2 / 5);
     let room = width.saturating_sub(name_width + VALUE + 2).max(4);
     let eighths = |value: f64| {
-        if most > 0.0 {
-            (value.clamp(0.0, most) / most * room as f64 * 8.0).round() as usize
-        } else {
-            0
-        }
+        let share = if most > 0.0 { value.clamp(0.0, most) / most } else { 0.0 };
+        (share * room as f64 * 8.0).round() as usize
     };
-    let mut lines = Vec::new();
-    for bar in &bars {
-        let drawn = match bar.point.divided() {
-            Some(parts) => {
-                let mut drawn = String::new();
-                let mut sum = 0.0;
-                for (part, block) in parts.iter().zip(["█", "▒", "░"]) {
-                    let before = eighths(sum) / 8;
-                    sum += part.max(0.0);
-                    drawn += &block.repeat((eighths(sum) / 8).saturating_sub(before));
-                }
-                drawn.chars().take(room).collect()
-            }
-            None => block_bar(eighths(bar.point.value.mid)),
-        };
-        let value = pad_left(&plot.value.write(bar.point.value.mid), VALUE);
-        lines.push(format!("{} {value} {drawn}", pad(&bar.name, name_width)));
-    }
-    if plot.value == Quantity::Cost {
-        lines.push("█ operation ▒ reader ░ bystander".to_owned());
-    }
-    lines.extend((cut > 0).then(|| format!("cut: the longest {}", counted(cut, "bar"))));
-    lines.extend((beyond > 0).then(|| format!("{beyond} more in the report")));
-    lines
-}
-
-/// A dot with its interval for each candidate on one axis, `|` at the lines.
-fn dots(plot: &Plot, panel: &Panel, width: usize) -> Vec<String> {
-    const VALUE: usize = 7;
-    let (dots, beyond) = plot.bars(panel, MOST_BARS);
-    let longest = dots.iter().map(|dot| dot.name.chars().count()).max().unwrap_or(0);
-    let name_width = longest.min(width * 2 / 5);
-    let room = width.saturating_sub(name_width + VALUE + 2).max(8);
-    let values = dots.iter().flat_map(|dot| [dot.point.value.low, dot.point.value.high]);
+    let values = bars.iter().flat_map(|bar| [bar.point.value.low, bar.point.value.high]);
     let ends = range(values.chain(panel.rules.iter().map(|(at, _)| *at)));
     let scale = Scale::new(ends, false, (0.0, room as f64 - 1.0));
     let column = |value: f64| (scale.at(value).round().max(0.0) as usize).min(room - 1);
-    let mut lines = Vec::new();
-    for dot in &dots {
-        let mut drawn = vec![' '; room];
-        for (at, _) in &panel.rules {
-            drawn[column(*at)] = '|';
+    let draw = |Bar { point, .. }: &Bar<'_>| match point.divided() {
+        _ if plot.kind == FigureKind::Dots => {
+            let mut drawn = vec![' '; room];
+            panel.rules.iter().for_each(|(at, _)| drawn[column(*at)] = '|');
+            drawn[column(point.value.low)..=column(point.value.high)].fill('-');
+            drawn[column(point.value.mid)] = 'o';
+            drawn.into_iter().collect()
         }
-        let value = dot.point.value;
-        for part in &mut drawn[column(value.low)..=column(value.high)] {
-            *part = '-';
+        Some(parts) => {
+            let (mut drawn, mut sum) = (String::new(), 0.0);
+            for (part, block) in parts.iter().zip(["█", "▒", "░"]) {
+                let before = eighths(sum) / 8;
+                sum += part.max(0.0);
+                drawn += &block.repeat((eighths(sum) / 8).saturating_sub(before));
+            }
+            drawn.chars().take(room).collect()
         }
-        drawn[column(value.mid)] = 'o';
-        let mid = pad_left(&plot.value.write(value.mid), VALUE);
-        let drawn: String = drawn.into_iter().collect();
-        lines.push(format!("{} {mid} {drawn}", pad(&dot.name, name_width)));
-    }
-    let names: Vec<&str> = panel.rules.iter().map(|(_, name)| *name).collect();
-    if !names.is_empty() {
-        lines
-            .extend(fold(&format!("| from the left: {}; less is better", names.join(", ")), width));
+        None => block_bar(eighths(point.value.mid)),
+    };
+    let line = |bar: &Bar<'_>| {
+        let value = pad_left(&plot.value.write(bar.point.value.mid), VALUE);
+        format!("{} {value} {}", pad(&bar.name, name_width), draw(bar))
+    };
+    let mut lines: Vec<String> = bars.iter().map(line).collect();
+    if plot.kind == FigureKind::Dots {
+        let names: Vec<&str> = panel.rules.iter().map(|(_, name)| *name).collect();
+        let legend = format!("| from the left: {}; less is better", names.join(", "));
+        lines.extend((!names.is_empty()).then(|| fold(&legend, width)).into_iter().flatten());
+    } else {
+        let parts = "█ operation ▒ reader ░ bystander".to_owned();
+        lines.extend((plot.value == Quantity::Cost).then_some(parts));
+        lines.extend((cut > 0).then(|| format!("cut: the longest {}", counted(cut, "bar"))));
     }
     lines.extend((beyond > 0).then(|| format!("{beyond} more in the report")));
     lines
@@ -348,11 +305,5 @@ mod tests {
                 assert_eq!(too_long, None, "{width}");
             }
         }
-    }
-
-    #[test]
-    fn no_control_characters_reach_the_terminal() {
-        let text = &drawn(&record(vec![row("copy", 4096, "\u{1b}[2J", "a\u{7}b")]), 60)[0];
-        assert!(!text.contains('\u{1b}') && !text.contains('\u{7}'), "{text:?}");
     }
 }
