@@ -221,13 +221,22 @@ impl Trial {
         let default = self.field.is_default(point.arm, point.size);
         let ends = point.size == self.end(point.grid);
         let least = if ends && !default { 0.0 } else { GUARD };
-        let guard = self.field.handed_over(point.grid).max(least);
+        let guard = self.handed_over(point).max(least);
         // A kernel that is in use was refereed before, at other times: it is out where it is shown to lose.
         let known = self.field.is_previous(point.arm, point.grid);
         let sure = if known { 3.0 } else { 2.0 };
         let proven = view.proven && guard <= GUARD && !default && !known;
         let slower = if proven { 1.0 } else { -1.0 };
         rule(self.estimate(cell, rounds), guard, sure, slower, last)
+    }
+
+    /// What libc loses there where the library calls it, at the size of the grid or at the next one if the point lies
+    /// above: Zen 4's `memset` of 2048 bytes hides the way to it, one of 2304 does not.
+    fn handed_over(&self, point: &Point) -> f64 {
+        let sizes = &self.field.sizes;
+        let above = point.size > sizes[point.grid] && point.grid + 1 < sizes.len();
+        let grid = point.grid..=point.grid + usize::from(above);
+        grid.map(|size| self.field.handed_over(size)).fold(0.0, f64::max)
     }
 
     /// With the scatter of the cells in the same state up to an octave away beside its own.

@@ -2,6 +2,7 @@
 //! figures behind one decision. Everything comes from a record's rows and its decisions.
 
 use super::again::UNEQUAL;
+use super::field::HANDED_OVER;
 use super::rounds::Purpose;
 use super::seam::{Layout, Script};
 use cachewise_measure::record::{Decision, Decisions, distinct, groups};
@@ -180,18 +181,21 @@ impl<'t> Tuned<'t> {
                 figure(worst(&seen).map(|cell| cell.ratio.median)),
             ]);
         }
+        let to = "each range ends below `to`";
         if table.rows.iter().all(|row| row[5] == "-") {
             table = table.only(&["operation", "reuse", "from", "to", "kernel"]);
+            table.remark(to);
+        } else {
+            table.remark(format!(
+                "speed: of the operation and a reader after it, the median of the cells; +100 % is twice as fast as \
+                 libc; {to}"
+            ));
+            table.remark("cells: sizes and states that were checked with the library following these decisions");
         }
-        for remark in [
-            "speed: of the operation and a reader after it, the median of the cells; +100 % is twice as fast \
-             as libc; each range ends below `to`",
-            "cells: sizes and states that were checked with the library following these decisions",
+        table.remark(
             "what is not listed is left to libc, or with a hint done as without; several kernels: by size; \
              `cachewise explain` says which and why",
-        ] {
-            table.remark(remark);
-        }
+        );
         table
     }
 
@@ -306,7 +310,7 @@ impl<'t> Tuned<'t> {
                  --op memcpy --size 1M`"
             }
             Answer::CannotTell => {
-                "`cachewise tune --budget 10min` takes longer; until then programs do best with libc"
+                "`cachewise tune --budget 10min` takes longer"
             }
             Answer::No => "nothing: libc is fine here for the calls that were tried; `cachewise tune --budget 10min` \
                   looks longer",
@@ -399,16 +403,9 @@ impl<'t> Tuned<'t> {
             return None;
         }
         let title = format!("The library with {chosen}, time over {}'s", self.libc);
-        let mut table =
-            Table::new(title, &[">size", "state", ">time", ">95 % interval", ">rounds"]);
-        for Cell { row, ratio } in &seen {
-            table.push(vec![
-                bytes(row.cell.size),
-                state_anywhere(row),
-                format!("{:.3}", ratio.median),
-                format!("{:.3} .. {:.3}", ratio.low, ratio.high),
-                ratio.rounds.to_string(),
-            ]);
+        let mut table = Table::new(title, &[">size", "state", ">time"]);
+        for Cell { row, ratio } in seen {
+            table.push(vec![bytes(row.cell.size), state_anywhere(row), with_interval(ratio)]);
         }
         Some(table)
     }
@@ -489,6 +486,9 @@ fn shown(race: &[&Row], size: u64, chosen: &str, libc: &str) -> Table {
          in one buffer; unequal: operands differ somewhere",
     ] {
         table.remark(remark);
+    }
+    if here.iter().any(|row| row.candidate == HANDED_OVER) {
+        table.remark(format!("{HANDED_OVER}: {libc} as the library calls it"));
     }
     table
 }
@@ -637,12 +637,13 @@ mod tests {
             row("tune", 4096, "cached", "copy.sse2", 0.6),
             row("tune", 8192, "cached", "copy.avx", 0.8),
         ];
-        rows.extend(refereed(6000, "cached", "copy.avx", 0.81));
+        let few = |row: Row| Row { operation_ns: row.operation_ns[..3].to_vec(), ..row };
+        rows.extend(refereed(6000, "cached", "copy.avx", 0.81).map(few));
         let tuned = tuned(&decisions, &rows, "libc");
         let tables = tuned.evidence("copy", 5000, "copy.avx");
         let drawn: Vec<String> = tables.iter().map(|table| table.terminal(None)).collect();
         assert_eq!(drawn.len(), 3);
         insta::assert_snapshot!(drawn[0]);
-        assert!(drawn[2].contains("0.810"), "{}", drawn[2]);
+        assert!(drawn[2].contains("0.810 (3 rounds)"), "{}", drawn[2]);
     }
 }

@@ -47,7 +47,7 @@ pub(crate) fn decision(kernel: &str, from: u64, to: u64) -> Decision {
     Decision::new(Operation::Zero, Reuse::Unknown, (from, to), kernel)
 }
 
-fn sample(operation: f64, reader: f64) -> Sample {
+pub(crate) fn sample(operation: f64, reader: f64) -> Sample {
     Sample { operation, reader, bystander: 0.0 }
 }
 

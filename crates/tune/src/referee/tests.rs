@@ -1,7 +1,7 @@
 //! The referee's rules, without a machine: what is looked at, how rounds are ruled on, what is taken back.
 
 use super::*;
-use crate::field::tests::{FIRST, SECOND, facts, field, rounds};
+use crate::field::tests::{FIRST, SECOND, facts, field, rounds, sample};
 use crate::seam::{Destination, Layout};
 
 /// Decisions for `zero` by size.
@@ -78,6 +78,29 @@ fn rounds_are_ruled_on_when_they_are_enough() {
         for cell in trial.cells(&point) {
             let found = (trial.ruling(&point, &cell, false), trial.ruling(&point, &cell, true));
             assert_eq!(found, (early, late), "{rounds} rounds of {value}");
+        }
+    }
+}
+
+/// Zen 4's zeroing of 2 to 3 KiB: the way to libc costs nothing at the lower size and 6 % at the upper one.
+#[test]
+fn between_two_sizes_a_kernel_may_lose_what_libc_does_at_the_upper_one() {
+    let mut trial = trial(4096, |_| FIRST);
+    let cell = Cell::new(Operation::Zero, 3072, Destination::Repeated);
+    for _ in 0..16 {
+        trial.field.add_handed_over(&cell, &sample(1.06, 0.0), &sample(1.0, 0.0));
+    }
+    let grid = trial.field.at(2048).expect("a size of the grid");
+    for (size, grid, ruling) in [
+        (2048, grid, Ruling::Lost),
+        (2374, grid, Ruling::Kept),
+        (3072, grid + 1, Ruling::Kept),
+        (4096, grid + 2, Ruling::Lost),
+    ] {
+        let point = Point { arm: FIRST, size, grid };
+        see(&mut trial, point, &[0.04; 4]);
+        for cell in trial.cells(&point) {
+            assert_eq!(trial.ruling(&point, &cell, true), Some(ruling), "{size}");
         }
     }
 }
