@@ -47,10 +47,16 @@ impl<'py> Buffer<'py> {
     fn exported(object: &Bound<'py, PyAny>, name: &str, access: Access) -> PyResult<Buffer<'py>> {
         // SAFETY: always callable with an object.
         if unsafe { ffi::PyObject_CheckBuffer(object.as_ptr()) } == 0 {
-            let found = object.get_type().name()?;
+            let kind = object.get_type();
+            let found = kind.name()?;
+            // Of other libraries' `numpy()` some return a copy, which is no destination.
+            let instead = match kind.module()? == "torch" {
+                true => "; its numpy() is one",
+                false => "",
+            };
             return Err(PyTypeError::new_err(format!(
                 "{name}: found {found}, accepted an object with the buffer protocol (bytearray, \
-                 memoryview, numpy.ndarray, array.array, mmap.mmap and the like)"
+                 memoryview, numpy.ndarray, array.array, mmap.mmap and the like){instead}"
             )));
         }
         let mut view = Box::new(ffi::Py_buffer::new());

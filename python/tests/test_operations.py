@@ -126,6 +126,7 @@ def test_names_of_fields_that_numpy_does_not_export():
 
 def test_what_is_refused_is_refused_with_a_sentence():
     grid = np.zeros((8, 8))
+    tensor = type("Tensor", (), {"__module__": "torch"})()
     refused = [
         (ValueError, "dst has 4 bytes and src has 5", lambda: cachewise.copy(bytearray(4), bytes(5))),
         (ValueError, "dst: found read-only", lambda: cachewise.zero(b"abc")),
@@ -133,6 +134,7 @@ def test_what_is_refused_is_refused_with_a_sentence():
         (ValueError, "one in C order and one in Fortran", lambda: cachewise.copy(grid, np.asfortranarray(grid))),
         (ValueError, "overlap", lambda: cachewise.copy(grid[1:], grid[:-1])),
         (TypeError, "dst: found list, accepted an object with", lambda: cachewise.zero([1])),
+        (TypeError, r"dst: found Tensor.*; its numpy\(\) is one", lambda: cachewise.zero(tensor)),
         (TypeError, "src: found str", lambda: cachewise.copy(bytearray(1), "a")),
         (TypeError, "references to Python objects", lambda: cachewise.zero(np.array([[], {}], object))),
         (TypeError, "references to Python objects", lambda: cachewise.equal(np.zeros(2, "O"), bytes(16))),
