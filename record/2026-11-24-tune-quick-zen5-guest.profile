@@ -1,7 +1,7 @@
 cachewise-profile 2
 cpu AuthenticAMD 26 2 1 AMD EPYC
 caches 49152 1048576 33554432
-record AuthenticAMD-26-2-1.record.jsonl fnv1a64:81f9caa73c517a7e
+record 2026-11-24-tune-quick-zen5-guest.jsonl.gz fnv1a64:52addcf22b03ba6f
 written 2026-11-24T12:24:22Z by cachewise 0.1.0
 note budget 60 s, glibc 2.36
 decide copy unknown 256 1048575 libc
@@ -37,4 +37,4 @@ parallel copy spawned 2 67108864
 parallel copy pooled 2 16777216
 parallel zero spawned 2 never
 parallel zero pooled 2 never
-end 39 fnv1a64:30451d9c195d20f4
+end 39 fnv1a64:07fac53b92d812a3

@@ -1,7 +1,7 @@
 cachewise-profile 2
 cpu AuthenticAMD 25 1 1 AMD EPYC
 caches 32768 524288 33554432
-record tune-quick-second.jsonl fnv1a64:48c6f2e1f8c02ca7
+record 2026-11-25-tune-quick-zen3-guest.jsonl.gz fnv1a64:d59dd0093be00862
 written 2026-11-25T09:13:05Z by cachewise 0.1.0
 note budget 60 s, glibc 2.36
 decide copy unknown 256 3103 copy.avx
@@ -56,4 +56,4 @@ parallel copy spawned 2 16777216
 parallel copy pooled 2 16777216
 parallel zero spawned 2 never
 parallel zero pooled 2 never
-end 58 fnv1a64:c6055657efb41a56
+end 58 fnv1a64:0389b4fee6013588

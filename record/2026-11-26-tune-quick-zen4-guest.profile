@@ -1,7 +1,7 @@
 cachewise-profile 2
 cpu AuthenticAMD 25 17 1 AMD EPYC
 caches 32768 1048576 33554432
-record tune1.jsonl.gz fnv1a64:07753363604efac6
+record 2026-11-26-tune-quick-zen4-guest.jsonl.gz fnv1a64:954e37308ac25816
 written 2026-11-26T03:38:50Z by cachewise 0.1.0
 note budget 60 s, glibc 2.36
 decide copy unknown 256 3103 copy.avx512
@@ -72,4 +72,4 @@ parallel copy spawned 2 67108864
 parallel copy pooled 2 16777216
 parallel zero spawned 2 never
 parallel zero pooled 2 never
-end 74 fnv1a64:4d03dd7818cdf24f
+end 74 fnv1a64:a20cff2befabbda7

@@ -1,7 +1,7 @@
 cachewise-profile 2
 cpu GenuineIntel 6 207 2 Intel(R) Xeon(R) Processor
 caches 49152 2097152 314572800
-record tune.jsonl fnv1a64:fb71b1c5b6993663
+record 2026-11-27-tune-quick-emerald-rapids-guest.jsonl.gz fnv1a64:79eca7795af4957c
 written 2026-11-27T04:24:24Z by cachewise 0.2.0
 note budget 60 s, glibc 2.39
 decide copy unknown 256 max libc
@@ -52,4 +52,4 @@ parallel zero pooled 2 4194304
 parallel zero pooled 4 4194304
 parallel zero pooled 8 16777216
 parallel zero pooled 16 67108864
-end 54 fnv1a64:19007521c7c9805c
+end 54 fnv1a64:ca52a676dc8b95bc

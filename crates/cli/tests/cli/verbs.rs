@@ -126,10 +126,18 @@ fn explain_reads_a_compressed_record_and_names_who_is_called() {
     has(&told("64"), &["whatever a profile says", "Entries with calls as programs make them"]);
     has(&small, &["compare of 1 KiB with reuse unknown: libc", "the library's own loop", "why: "]);
     has(&large, &["libc (from", "the C library's own routine", "Time over glibc 2.36's at 1 MiB"]);
-    // A profile and its record that were renamed alike.
+    // A profile that is kept beside its record.
     let kept = root().join("record/2026-11-26-tune-quick-zen4-guest.profile");
     let kept = ok(&format!("explain --op zero --size 3K --profile {}", kept.display()));
-    has(&kept, &["zero of 3 KiB with reuse unknown: libc", "look at the size", name]);
+    has(
+        &kept,
+        &[
+            "zero of 3 KiB with reuse unknown: libc",
+            "look at the size",
+            "not confirmed beside libc",
+        ],
+    );
+    has(&kept, &["libc.handed-over: glibc 2.36 as the library calls it"]);
 }
 
 #[test]
