@@ -1,6 +1,7 @@
 //! `page-clear` and `page-copy` in seed 000's form (000.9): five sorted times of so many loops, then
 //! the pages zeroed and copied in all five.
 
+use crate::page_copy::kernels_of;
 use crate::tables::*;
 use crate::words::*;
 use cachewise_report::cost::WORTHWHILE;
@@ -15,18 +16,22 @@ pub fn tables(rows: &[Row]) -> Vec<Table> {
 
 fn table((key, rows): (&CellKey, Vec<&Row>)) -> Table {
     let loops = rows.iter().find_map(|row| row.figure("loops")).unwrap_or(1.0);
-    let what = if key.operation == "zero" { "zeroing" } else { "copying" };
+    // Rows that zero are kernels, and have other names; those that copy are pairs of kernels.
+    let (what, last, other): (_, _, fn(&str) -> String) = match &*key.operation {
+        "zero" => ("zeroing", "alias", aliases),
+        _ => ("copying", "zeroes and copies by", kernels_of),
+    };
     let size = bytes(key.size);
     let caption = format!("{size} {what}, {RUNS}x{loops:.0} loops ({})", key.state);
     let columns =
         ["name", ">", ">", ">five times", ">", ">", ">zeroed/copied", ">ratio", ">95 % interval"];
-    let mut table = Table::new(caption, &[&columns[..], &["verdict", "alias"][..]].concat());
+    let mut table = Table::new(caption, &[&columns[..], &["verdict", last][..]].concat());
     for row in &rows {
         let mut cells = vec![row.candidate.clone()];
         cells.extend(five(&row.total_ns()).map(|time| minutes(time * loops)));
         cells.push(counters(row, loops));
         cells.extend(comparison(row));
-        cells.push(aliases(&row.candidate));
+        cells.push(other(&row.candidate));
         table.push(cells);
     }
     let Some(first) = rows.first() else { return table };

@@ -86,8 +86,8 @@ fn page_verdicts(rows: &[Row]) -> Vec<String> {
             || (row.cell.state == ALIASED && axis(row, OFFSET) == (PAGE_SIZE / 2) as f64)
     });
     let key = |row: &Row| (row.cell.operation.clone(), row.cell.destination, row.cell.size);
-    let sentence = |((operation, level, _), of_cell): (
-        (String, Option<Residency>, _),
+    let sentence = |((operation, level, size), of_cell): (
+        (String, Option<Residency>, u64),
         Vec<&Row>,
     )| {
         let compare = |(candidate, pair): (String, Vec<&Row>)| {
@@ -107,7 +107,7 @@ fn page_verdicts(rows: &[Row]) -> Vec<String> {
             ),
         };
         let level = level.map_or("", Residency::name);
-        (!compared.is_empty()).then(|| format!("{operation}, {level}: {said}"))
+        (!compared.is_empty()).then(|| format!("{operation} of {}, {level}: {said}", bytes(size)))
     };
     groups(comparable, key).into_iter().filter_map(sentence).collect()
 }

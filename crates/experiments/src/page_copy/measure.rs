@@ -54,6 +54,13 @@ const ROWS: &[(&str, &str, &str)] = &[
 /// What a row with 2 MiB pages has before its kernel's name.
 const HUGE_PREFIX: &str = "2M ";
 
+/// The kernels of a row, the zeroing one first; nothing where they are in its name.
+pub(crate) fn kernels_of(row: &str) -> String {
+    let row = row.trim_start_matches(HUGE_PREFIX);
+    let found = ROWS.iter().find(|(name, _, _)| *name == row);
+    found.map_or_else(String::new, |(_, zero, copy)| format!("{zero}, {copy}"))
+}
+
 pub(super) fn figures() -> Vec<Figure> {
     let whole = "A fork's worth of pages and its buffer: time over libc's";
     let beside = "Beside the kernel's own fork: time per loop";

@@ -3,6 +3,8 @@
 mod measure;
 mod say;
 
+pub(crate) use measure::kernels_of;
+
 use crate::experiment::{Experiment, Flag, PLAIN};
 use cachewise_kernels::Operation;
 

@@ -74,8 +74,11 @@ impl Scale {
         if !axis.names.is_empty() || axis.places.len() <= most {
             return axis.places.clone();
         }
-        let binary = axis.log && Unit::of(&axis.name) == Unit::Bytes;
-        if binary { self.binary_ticks(most) } else { self.ticks(most) }
+        match Unit::of(&axis.name) {
+            Unit::Bytes if axis.log => self.binary_ticks(most),
+            Unit::Bytes => self.multiples(self.least_step(most).log2().ceil().exp2(), most),
+            _ => self.ticks(most),
+        }
     }
 
     /// At most about `most` round values in its range: 1, 2 or 5 times a power of ten.
@@ -84,10 +87,18 @@ impl Scale {
     }
 
     fn straight_ticks(&self, most: usize) -> Vec<f64> {
-        let rough = (self.high - self.low) / most.max(1) as f64;
+        let rough = self.least_step(most);
         let power = 10_f64.powf(rough.log10().floor());
         let factor = [1.0, 2.0, 5.0].into_iter().find(|factor| factor * power >= rough * 0.999);
-        let step = factor.unwrap_or(10.0) * power;
+        self.multiples(factor.unwrap_or(10.0) * power, most)
+    }
+
+    /// Between at most so many values.
+    fn least_step(&self, most: usize) -> f64 {
+        (self.high - self.low) / most.max(1) as f64
+    }
+
+    fn multiples(&self, step: f64, most: usize) -> Vec<f64> {
         if !(step.is_finite() && step > 0.0) {
             return vec![self.low];
         }
@@ -203,6 +214,15 @@ mod tests {
                 prop_assert!(ticks.len() <= 8, "{ticks:?}");
             }
         }
+    }
+
+    #[test]
+    fn sizes_on_a_straight_axis_get_multiples_of_a_power_of_two() {
+        let places = [0.0, 1.0, 16.0, 64.0, 256.0, 1024.0, 2047.0, 2048.0, 2049.0];
+        let name = "offset".to_owned();
+        let axis = Axis { name, log: false, places: places.to_vec(), names: Vec::new() };
+        let ticks = axis.scale((0.0, 1.0)).ticks_of(&axis, 5);
+        assert_eq!(ticks, [0.0, 512.0, 1024.0, 1536.0, 2048.0]);
     }
 
     #[test]
