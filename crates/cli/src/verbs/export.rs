@@ -235,16 +235,15 @@ fn glibc(
         false => (paid, paying.join(":")),
     };
     let (answer, because) = advice::of_setting(&kept);
+    // Beside the profile; of a shipped one there is no file. Another glibc's is nothing that `doctor` asks for.
+    let beside = path.filter(|_| of.loader.is_none());
     let next = match answer {
-        Answer::Yes if path.is_none() => "start programs with this setting",
+        Answer::Yes if beside.is_none() => "start programs with this setting",
         Answer::Yes => "start programs with this setting; `cachewise doctor` remembers it",
         _ => "leave libc as it is; `cachewise doctor` says what else",
     };
     output::tell(&Closing { answer, because, trust, next: next.to_owned() }.to_string());
-    // Beside the profile; of a shipped one there is no file. Another glibc's is nothing that `doctor` asks for.
-    let done = path
-        .filter(|_| of.loader.is_none())
-        .map_or(Ok(()), |path| keep(path, profile, machine, &setting, kept));
+    let done = beside.map_or(Ok(()), |path| keep(path, profile, machine, &setting, kept));
     if let Err(error) = done {
         output::tell(&format!("note: not kept for `doctor`: {error:#}"));
     }

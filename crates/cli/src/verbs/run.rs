@@ -211,11 +211,11 @@ fn tell_of_end(rows: usize, is_lost: bool) {
     output::tell(&format!("cachewise: {ended}; {rows} finished rows {kept}"));
 }
 
-/// In one of them: when the process ends that started it, this one stops, too, as by a Ctrl-C.
+/// In one of them: when the process ends that started it, this one stops, too, as by SIGTERM: `nohup` ignores a Ctrl-C.
 fn end_with_parent() {
     // Where the system refuses, it goes on to its end for nobody.
     #[cfg(target_os = "linux")]
-    let _ = rustix::process::set_parent_process_death_signal(Some(Signal::INT));
+    let _ = rustix::process::set_parent_process_death_signal(Some(Signal::TERM));
 }
 
 /// Starts this program as one of the launches, which stops when this process ends, and waits.
@@ -249,7 +249,7 @@ pub fn launch(program: &Path, words: &[OsString], bar: &Bar) -> anyhow::Result<E
         if bar.cancelled() && !told {
             told = true;
             // It may have ended just now.
-            let _ = kill_process(Pid::from_child(&child), Signal::INT);
+            let _ = kill_process(Pid::from_child(&child), Signal::TERM);
         }
         std::thread::sleep(Duration::from_millis(100));
     }

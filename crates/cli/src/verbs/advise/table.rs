@@ -4,6 +4,7 @@ use cachewise_advise::verdict::percent;
 use cachewise_measure::record::names::{
     ADVISED_CPU, ADVISED_FRESH, ADVISED_RACE, PAGE_FAULTS, PEAK, PEAK_RATIO, PLAIN, RECOMMENDED,
 };
+use cachewise_measure::stats::LEAST_ROUNDS;
 use cachewise_measure::units::{bytes, time};
 use cachewise_measure::{PairedRatio, Record, Row};
 use cachewise_report::Table;
@@ -70,8 +71,7 @@ pub fn tables(rows: &[Row]) -> Vec<Table> {
                 format!("{}{mark}", row.candidate),
                 time(median(&times)),
                 match speed {
-                    // One round has no interval.
-                    Some(speed) if speed.rounds == 1 => format!("{:.2}", speed.median),
+                    Some(speed) if speed.rounds < LEAST_ROUNDS => format!("{:.2}", speed.median),
                     Some(speed) => format!("{speed:.2}"),
                     None => String::new(),
                 },
@@ -82,7 +82,10 @@ pub fn tables(rows: &[Row]) -> Vec<Table> {
             ]);
         }
         if state == ADVISED_RACE {
-            table.remark(format!("speed: time of {PLAIN} over the setting's, of the same rounds, with its 95 % interval"));
+            table.remark(format!(
+                "speed: time of {PLAIN} over the setting's, of the same rounds; of {LEAST_ROUNDS} or more with its \
+                 95 % interval"
+            ));
             table.remark(
                 "out: left the race early: slower, too small a gain, another output, or no time left",
             );
