@@ -90,15 +90,17 @@ fn splice_all(paths: &[PathBuf], check: bool) -> anyhow::Result<u8> {
     let mut sources = Sources::default();
     let mut stale = Vec::new();
     for path in paths {
-        stale.extend(spliced(path, &mut sources)?);
+        let files = spliced(path, &mut sources)?.into_iter();
+        stale.extend(files.map(|(file, text)| (path, file, text)));
     }
-    stale.retain(|(path, text)| std::fs::read_to_string(path).ok().as_ref() != Some(text));
-    for (path, text) in &stale {
+    stale.retain(|(_, file, text)| std::fs::read_to_string(file).ok().as_ref() != Some(text));
+    for (document, path, text) in &stale {
         let file = path.display();
         if check {
-            let again =
-                format!("`cachewise report --splice {}` makes it again", paths[0].display());
-            output::tell(&format!("cachewise: {file}: out of date; {again}"));
+            let document = document.display();
+            output::tell(&format!(
+                "cachewise: {file}: out of date; `cachewise report --splice {document}` makes it again"
+            ));
         } else {
             output::write_file(path, text.as_bytes())?;
             output::print(&format!("{file}\n"))?;
