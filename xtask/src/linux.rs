@@ -12,10 +12,10 @@ use fs_err as fs;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// What the steps need, each with the Debian package it comes from.
-const NEEDS: [(&str, &str); 7] = [
+const NEEDS: [(&str, &str); 8] = [
     ("/usr/src/linux-source-6.12.tar.xz", "linux-source-6.12"),
     ("/usr/bin/patch", "patch"),
     ("/usr/bin/flex", "flex"),
@@ -23,91 +23,77 @@ const NEEDS: [(&str, &str); 7] = [
     ("/usr/bin/bc", "bc"),
     ("/usr/bin/cpio", "cpio"),
     ("/usr/include/libelf.h", "libelf-dev"),
+    ("/usr/bin/qemu-system-x86_64", "qemu-system-x86"),
 ];
 
-const QEMU: (&str, &str) = ("/usr/bin/qemu-system-x86_64", "qemu-system-x86");
-
-/// The stage that builds and boots.
+/// The stage that runs programs in the kernel.
 pub(crate) const BOOT: &str = "linux-boot";
 
 /// What that may take: a kernel has to be built first.
 pub(crate) const BOOT_LIMIT: Duration = Duration::from_secs(15 * 60);
 
-/// Every patch applies exactly, and every file that one touches compiles without a warning.
-pub(crate) fn compiles() -> Result<()> {
+/// Every patch applies exactly. The kernel for x86-64 has all that one touches, compiles without a warning
+/// and runs the guest's own tests under QEMU, with every block from a zero list read before it is handed
+/// out. Meanwhile the folders that one touches are compiled for User Mode Linux.
+pub(crate) fn compiles_and_boots() -> Result<()> {
     Lacking::check(NEEDS)?;
-    let (build, patches) = (command::target().join("linux"), patches()?);
-    remove_folder(&build.join("source"))?;
-    script("fetch", &build, &[])?;
-    script("apply", &build, &[])?;
-    let touched = touched(&patches);
+    let (build, touched) = (folder(), touched(&patches()?));
     ensure!(!touched.is_empty(), "the series touches no file that is compiled");
-    // Whole folders, since not every file is a part of this kernel.
-    let objects = touched.iter().filter(|target| *target != FOLDER);
-    let folders = objects.filter_map(|object| Some(format!("{}/", object.rsplit_once('/')?.0)));
-    for (flavour, targets) in [("x86", &touched), ("um", &folders.collect())] {
-        let mut arguments = vec![flavour];
-        arguments.extend(targets.iter().map(String::as_str));
-        let printed = script("build", &build, &arguments)?;
-        ensure!(!printed.contains("warning:"), "the compiler warns:\n{printed}");
-    }
-    println!("linux: {} patches applied, {} targets compiled", patches.len(), touched.len());
+    remove_folder(&build.join("source"))?;
+    applied(&build)?;
+    compiles(&build, "x86", &[])?;
+    let lacks: Vec<_> =
+        touched.iter().filter(|object| !build.join("x86").join(object).exists()).collect();
+    ensure!(lacks.is_empty(), "not a part of the kernel: {lacks:?}");
+    let mut guest = boot(&build, "x86").arg("invariants").spawn()?;
+    let general = touched.iter().filter(|object| !object.starts_with("arch/"));
+    let folders: BTreeSet<_> =
+        general.filter_map(|object| Some(format!("{}/", object.rsplit_once('/')?.0))).collect();
+    let compiled = compiles(&build, "um", &folders.into_iter().collect::<Vec<_>>());
+    let status = guest.wait()?;
+    ensure!(status.success(), "the guest ended with {status}");
+    compiled
+}
+
+fn compiles(build: &Path, flavour: &str, targets: &[String]) -> Result<()> {
+    let arguments: Vec<_> =
+        std::iter::once(flavour).chain(targets.iter().map(String::as_str)).collect();
+    let printed = script("build", build, &arguments)?;
+    ensure!(!printed.contains("warning:"), "the compiler warns:\n{printed}");
     Ok(())
 }
 
-/// The kernel under QEMU, with every block from a zero list read before it is handed out: the guest's
-/// own tests, the kernel's, and the command.
-pub(crate) fn boots() -> Result<()> {
-    Lacking::check(NEEDS.into_iter().chain([QEMU]))?;
-    let build = command::target().join("linux");
+/// The same kernel with every allocation a request for zero: the kernel's own tests, and the command.
+pub(crate) fn runs_programs() -> Result<()> {
+    Lacking::check(NEEDS)?;
+    let build = folder();
     if !build.join("source/mm/scrub.c").exists() {
-        script("fetch", &build, &[])?;
-        script("apply", &build, &[])?;
+        applied(&build)?;
     }
-    let begun = Instant::now();
-    let left = || BOOT_LIMIT.saturating_sub(begun.elapsed()).max(Duration::from_secs(1));
-    let mut limited = Command::new("timeout");
-    limited.arg(left().as_secs().to_string()).arg(linux().join("build")).arg(&build).arg("x86");
-    run(limited.env("KBUILD_BUILD_TIMESTAMP", "@0"))?;
-    let boot = |parts: &[&str], cachewise: Option<&Path>| {
-        let mut boot = Command::new(linux().join("boot"));
-        boot.arg(&build).arg("x86").args(parts).env("LIMIT", left().as_secs().to_string());
-        run(boot.envs(cachewise.map(|path| ("CACHEWISE", path))))
-    };
-    let invariants = Instant::now();
-    boot(&["invariants"], None)?;
-    let booting = invariants.elapsed();
-    let without_the_rest = || {
-        println!("linux-boot: selftests and the command SKIPPED, {} s are left", left().as_secs());
-        Ok(())
-    };
-    if !has_room_for_the_rest(begun.elapsed()) {
-        return without_the_rest();
-    }
+    script("build", &build, &["x86"])?;
     script("selftests", &build, &["x86"])?;
-    let command = command_for_guests(&build)?;
-    // No boot of the same guest is shorter.
-    if left() < booting {
-        return without_the_rest();
-    }
-    boot(&["selftests", "cachewise", "init_on_alloc=1"], Some(&command))
+    run(&mut command::cargo("build --release -p cachewise-cli"))?;
+    let mut programs = boot(&build, "x86");
+    programs.args(["selftests", "cachewise", "init_on_alloc=1"]);
+    run(programs.env("CACHEWISE", command::target().join("release/cachewise")))
 }
 
-/// Whether the kernel's own tests and the command are begun, after all before them took so long on this
-/// machine: where as much time is left and a quarter more. They are the same kinds of work again, a build and a boot.
-fn has_room_for_the_rest(took: Duration) -> bool {
-    BOOT_LIMIT.saturating_sub(took) >= took + took / 4
+fn boot(build: &Path, flavour: &str) -> Command {
+    let mut boot = Command::new(linux().join("boot"));
+    boot.arg(build).arg(flavour);
+    boot
 }
 
-/// The command, linked statically: a guest has no libraries.
-fn command_for_guests(build: &Path) -> Result<PathBuf> {
-    const TARGET: &str = "x86_64-unknown-linux-gnu";
-    let folder = build.join("cargo");
-    let mut cargo = command::cargo("build --release -p cachewise-cli --target");
-    cargo.args([TARGET, "--target-dir"]).arg(&folder).current_dir(root());
-    cargo.env("RUSTFLAGS", "-C target-feature=+crt-static");
-    run(cargo.env("CARGO_PROFILE_RELEASE_DEBUG", "false"))?;
-    Ok(folder.join(TARGET).join("release/cachewise"))
+/// The source with the series.
+fn applied(build: &Path) -> Result<()> {
+    script("fetch", build, &[])?;
+    script("apply", build, &[])?;
+    Ok(())
+}
+
+/// Where kernels are built.
+fn folder() -> PathBuf {
+    command::target().join("linux")
 }
 
 /// What `/proc/zeroed_bench` says under User Mode Linux, as a record.
@@ -134,7 +120,7 @@ pub(crate) fn zeroed_bench(args: &ZeroedBench) -> Result<()> {
     let noise = NoiseSnapshot::take();
     let mut launches = Vec::new();
     for _ in 0..args.launches {
-        run(Command::new(linux().join("boot")).arg(&args.directory).args(["um", "bench"]))?;
+        run(boot(&args.directory, "um").arg("bench"))?;
         launches.extend(timed(&fs::read_to_string(args.directory.join("boot-um.log"))?)?);
     }
     header.settings.insert("launches".to_owned(), args.launches.into());
@@ -225,26 +211,18 @@ fn script(name: &str, build: &Path, arguments: &[&str]) -> Result<String> {
     Ok(printed)
 }
 
-/// Its single targets fail where dependencies are noted.
-const FOLDER: &str = "arch/x86/lib/";
-
 /// The texts of the series.
 fn patches() -> Result<Vec<String>> {
     let files = command::files_in(&linux().join("patches"), "", "")?;
     files.iter().map(|file| Ok(fs::read_to_string(file)?)).collect()
 }
 
-/// What is made of the files that are changed or added: objects, and the whole of a folder whose
-/// assembly Kbuild makes no single object of.
+/// What is made of the files that are changed or added.
 fn touched(patches: &[String]) -> BTreeSet<String> {
     let lines = patches.iter().flat_map(|patch| patch.lines());
     let files = lines.filter_map(|line| line.strip_prefix("+++ b/"));
     let stems = files.filter_map(|file| file.strip_suffix(".c").or(file.strip_suffix(".S")));
-    let of_stem = |stem: &str| match stem.starts_with(FOLDER) {
-        true => FOLDER.to_owned(),
-        false => format!("{stem}.o"),
-    };
-    stems.map(of_stem).collect()
+    stems.map(|stem| format!("{stem}.o")).collect()
 }
 
 #[cfg(test)]
@@ -256,15 +234,7 @@ mod tests {
         let patch =
             "+++ b/mm/a.c\n+++ b/mm/a.h\n+++ b/arch/x86/lib/b.S\n--- a/mm/c.c\n+++ /dev/null\n";
         let objects: Vec<_> = touched(&[patch.to_owned(), patch.to_owned()]).into_iter().collect();
-        assert_eq!(objects, ["arch/x86/lib/", "mm/a.o"]);
-    }
-
-    #[test]
-    fn the_rest_is_begun_where_more_time_is_left_than_it_took_until_then() {
-        let (most, second) = (BOOT_LIMIT * 4 / 9, Duration::from_secs(1));
-        let begun =
-            [Duration::ZERO, most, most + second, 2 * BOOT_LIMIT].map(has_room_for_the_rest);
-        assert_eq!(begun, [true, true, false, false]);
+        assert_eq!(objects, ["arch/x86/lib/b.o", "mm/a.o"]);
     }
 
     #[test]
