@@ -50,7 +50,7 @@ fn listings_have_every_form() {
         assert!(entries.contains("copy,avx512vl,"), "{entries}");
         let lines = ok("list entries --format json");
         let in_use = lines.lines().filter(|line| line.contains("\"in_use\":true")).count();
-        assert_eq!((lines.lines().count(), in_use), (24, 6), "{lines}");
+        assert_eq!((lines.lines().count(), in_use), (18, 6), "{lines}");
     }
     assert!(ok("list experiments").contains("copy-matrix"));
     let markdown = ok("list kernels --kernels copy[TUV] --format markdown");

@@ -1,7 +1,7 @@
 //! Single words in general registers, each one instruction of its own: what the edges are made of.
 
 /// Loads and stores by their instructions, with the class of registers that may hold an address.
-macro_rules! words {
+macro_rules! single_words {
     ($address:ident: $($load:ident $read:literal, $store:ident $write:literal;)*) => {$(
         /// # Safety
         /// As many bytes as the name says are readable at `p`.
@@ -36,4 +36,4 @@ macro_rules! words {
         }
     )*};
 }
-pub(super) use words;
+pub(super) use single_words;
