@@ -1,6 +1,7 @@
 //! Matrix experiments in seed 002's columns (002.3): name, B/s, the time for the seed's volume, and
 //! what the kernel is; beside them the ratio to the reference, its verdict, and how near the limit.
 
+use crate::cells;
 use crate::cost::{self, comparison, median};
 use crate::table::{Column, Table};
 use crate::units::{bytes, significant};
@@ -87,6 +88,10 @@ fn line(row: &Row, parts: bool, in_memory: bool) -> Vec<String> {
 
 /// What the proofs of residency said, in a line; nothing where nothing was placed.
 fn residency(row: &Row) -> Option<String> {
+    // Of several launches each has its own.
+    if row.proofs.len() > 2 {
+        return cells::residency(std::iter::once(row));
+    }
     let worst = row.proofs.iter().map(|proof| proof.verdict).max()?;
     let texts: Vec<&str> = row.proofs.iter().map(|proof| proof.text.as_str()).collect();
     let begin = match worst {
