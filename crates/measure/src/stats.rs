@@ -92,11 +92,19 @@ pub struct PairedRatio {
     pub rounds: usize,
 }
 
-/// `1.320 (1.280 .. 1.360)`, to three places unless others are asked for.
+/// `1.320 (1.280 .. 1.360)`, to three places unless others are asked for; of too few rounds for an interval
+/// `1.320 (5 rounds)`.
 impl std::fmt::Display for PairedRatio {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let (PairedRatio { median, low, high, .. }, places) = (self, f.precision().unwrap_or(3));
-        write!(f, "{median:.places$} ({low:.places$} .. {high:.places$})")
+        let (PairedRatio { median, low, high, rounds }, places) =
+            (self, f.precision().unwrap_or(3));
+        match rounds {
+            _ if self.has_interval() => {
+                write!(f, "{median:.places$} ({low:.places$} .. {high:.places$})")
+            }
+            1 => write!(f, "{median:.places$} (1 round)"),
+            _ => write!(f, "{median:.places$} ({rounds} rounds)"),
+        }
     }
 }
 
@@ -153,6 +161,11 @@ impl PairedRatio {
         }
     }
 
+    /// Whether it has the rounds that an interval takes; of fewer, its ends are those of all of them.
+    pub fn has_interval(&self) -> bool {
+        self.rounds >= LEAST_ROUNDS
+    }
+
     /// Whether it is a ratio of times with an interval around it.
     pub fn is_sound(&self) -> bool {
         self.median > 0.0 && self.low > 0.0 && self.low <= self.high
@@ -161,7 +174,7 @@ impl PairedRatio {
     /// Faster or slower only when the interval excludes 1 *and* the median is further than
     /// `margin` from it (0.02: differences below 2 % are of no interest).
     pub fn verdict(&self, margin: f64) -> Verdict {
-        if self.rounds < LEAST_ROUNDS {
+        if !self.has_interval() {
             Verdict::CannotTell
         } else if self.high < 1.0 && self.median < 1.0 - margin {
             Verdict::Faster

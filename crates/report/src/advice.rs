@@ -108,7 +108,10 @@ pub fn tried(rows: &[Row]) -> Table {
         cells.extend(match cost::ratio(row) {
             Some(ratio) => [
                 gain(ratio.median),
-                format!("{} .. {}", gain(ratio.high), gain(ratio.low)),
+                match ratio.has_interval() {
+                    true => format!("{} .. {}", gain(ratio.high), gain(ratio.low)),
+                    false => String::new(),
+                },
                 ratio.verdict(WORTHWHILE).to_string(),
             ],
             None => ["-".to_owned(), String::new(), cost::NOT_MEASURABLE.to_owned()],

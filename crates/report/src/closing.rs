@@ -5,7 +5,6 @@ use crate::cost::{self, WORTHWHILE};
 use crate::units::{bytes, gain};
 use cachewise_measure::record::groups;
 use cachewise_measure::record::names::{LIBC, LIBRARY, SHARED};
-use cachewise_measure::stats::LEAST_ROUNDS;
 use cachewise_measure::{DriftVerdict, ProofVerdict, Row, Verdict, Warning};
 use std::fmt;
 
@@ -145,7 +144,7 @@ pub fn gain_of(rows: &[Row], today: &[&str]) -> (Answer, String) {
         none && members.iter().all(known)
     };
     let is_told = |row: &&Row| {
-        cost::verdict(row).is_some() && cost::ratio(row).is_some_and(|r| r.rounds >= LEAST_ROUNDS)
+        cost::verdict(row).is_some() && cost::ratio(row).is_some_and(|ratio| ratio.has_interval())
     };
     let told =
         cells.iter().filter(|(_, members)| members.iter().copied().any(|r| is_told(&r))).count();

@@ -9,7 +9,6 @@ pub use cachewise_measure::MARGIN;
 
 use crate::units::time;
 use cachewise_measure::record::PART_NOISE;
-use cachewise_measure::stats::LEAST_ROUNDS;
 use cachewise_measure::{PairedRatio, Row, Verdict, stats};
 
 /// A difference of less than this is none worth a change: the best of a dozen is a little faster by luck.
@@ -77,14 +76,14 @@ pub fn comparison(row: &Row) -> [String; 3] {
     match ratio(row) {
         Some(ratio) => [
             format!("{:.3}", ratio.median),
-            match ratio.rounds < LEAST_ROUNDS {
-                true => String::new(),
-                false => format!("{:.3} .. {:.3}", ratio.low, ratio.high),
+            match ratio.has_interval() {
+                true => format!("{:.3} .. {:.3}", ratio.low, ratio.high),
+                false => String::new(),
             },
             match row.dropped {
                 true => "dropped, slow",
                 false if row.is_withheld() => WITHHELD,
-                false if ratio.rounds < LEAST_ROUNDS => TOO_FEW,
+                false if !ratio.has_interval() => TOO_FEW,
                 false => ratio.verdict(MARGIN).name(),
             }
             .to_owned(),

@@ -72,12 +72,16 @@ fn ranges(name: &str, rows: &[&Row]) -> Vec<Vec<String>> {
     for run in best.chunk_by(|a, b| a.1 == b.1) {
         let (from, to) = (run[0].0, run[run.len() - 1].0);
         let (_, fastest, is_reference, ratio) = run[run.len() / 2];
-        let is_faster = ratio.high < 1.0 && ratio.mid < 0.99;
+        let has_interval = ratio.low < ratio.high;
+        let is_faster = has_interval && ratio.high < 1.0 && ratio.mid < 0.99;
         let told = if is_reference {
             [String::new(), String::new(), "reference".to_owned()]
         } else {
             let verdict = if is_faster { "faster" } else { "cannot tell" };
-            let interval = format!("{} .. {}", gain(ratio.high), gain(ratio.low));
+            let interval = match has_interval {
+                true => format!("{} .. {}", gain(ratio.high), gain(ratio.low)),
+                false => String::new(),
+            };
             [gain(ratio.mid), interval, verdict.to_owned()]
         };
         let title = if lines.is_empty() { name.to_owned() } else { String::new() };

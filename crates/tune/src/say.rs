@@ -366,7 +366,7 @@ impl<'t> Tuned<'t> {
             }
             if !sums.is_empty() {
                 let [operation, bystander] = [operation, bystander].map(|of| time(median(&of)));
-                let sum = with_interval(PairedRatio::exact(&sums, &vec![1.0; sums.len()]));
+                let sum = PairedRatio::exact(&sums, &vec![1.0; sums.len()]).to_string();
                 table.push(vec![name.to_owned(), operation, bystander, sum]);
             }
         }
@@ -405,7 +405,7 @@ impl<'t> Tuned<'t> {
         let title = format!("The library with {chosen}, time over {}'s", self.libc);
         let mut table = Table::new(title, &[">size", "state", ">time"]);
         for Cell { row, ratio } in seen {
-            table.push(vec![bytes(row.cell.size), state_anywhere(row), with_interval(ratio)]);
+            table.push(vec![bytes(row.cell.size), state_anywhere(row), ratio.to_string()]);
         }
         Some(table)
     }
@@ -443,20 +443,12 @@ fn by_mean<'r>(
         .map(|name| {
             let ratios: Vec<_> = states.iter().map(|state| ratio(name, state.as_ref())).collect();
             let medians: Vec<f64> = ratios.iter().flatten().map(|ratio| ratio.median).collect();
-            let texts = ratios.into_iter().map(|ratio| or_dash(ratio, with_interval));
+            let texts = ratios.into_iter().map(|ratio| or_dash(ratio, |ratio| ratio.to_string()));
             (geometric_mean(&medians), name, texts.collect())
         })
         .collect();
     found.sort_by(|a, b| a.0.total_cmp(&b.0));
     found.into_iter().map(|(_, name, texts)| (name, texts)).collect()
-}
-
-/// A ratio with its interval, or with its rounds where these are too few for one.
-fn with_interval(ratio: PairedRatio) -> String {
-    match ratio.rounds {
-        rounds @ ..INTERVAL_ROUNDS => format!("{:.3} ({})", ratio.median, counted(rounds, "round")),
-        _ => ratio.to_string(),
-    }
 }
 
 /// The kernels at one size, the chosen one first, then the fastest.

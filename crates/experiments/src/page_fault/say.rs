@@ -155,8 +155,13 @@ fn rate(time: PairedRatio) -> String {
     if !time.is_sound() {
         return "an unknown multiple of".to_owned();
     }
-    let (low, high) = (1.0 / time.high, 1.0 / time.low);
-    format!("{:.2} ({low:.2} .. {high:.2}) times", 1.0 / time.median)
+    let rate = PairedRatio {
+        median: 1.0 / time.median,
+        low: 1.0 / time.high,
+        high: 1.0 / time.low,
+        ..time
+    };
+    format!("{rate:.2} times")
 }
 
 /// Objection of 003.15: it only moves the work. The CPU in all says how much of it.

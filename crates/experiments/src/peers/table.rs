@@ -36,7 +36,7 @@ fn table(operation: &str, rows: &[&Row]) -> Table {
         cells.extend(peers.iter().map(|peer| speed(of(peer))));
         cells.extend(shared.then(|| speed(of(SHARED))));
         cells.push(speed(Some(own)));
-        cells.push(or_dash(own.ratio, |ratio| {
+        cells.push(or_dash(own.ratio.filter(PairedRatio::has_interval), |ratio| {
             format!("{:.2} .. {:.2}", 1.0 / ratio.high, 1.0 / ratio.low)
         }));
         cells.push(or_dash(own.figure(OF_ENVELOPE), |of| number(1.0 / of)));

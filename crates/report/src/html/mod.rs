@@ -383,12 +383,11 @@ fn point_numbers(plot: &Plot, panel: &Panel) -> Table {
     for series in &panel.series {
         for point in &series.points {
             let value = point.value;
-            let [mid, low, high] =
-                [value.mid, value.low, value.high].map(|value| plot.value.write(value));
             let mut row = vec![plot.keys[series.key].name.clone()];
             row.extend(x.map(|x| x.write(point.x)));
             row.extend(panel.y.as_ref().map(|y| y.write(point.y)));
-            row.extend([mid, format!("{low} .. {high}")]);
+            row.push(plot.value.write(value.mid));
+            row.push(value.interval(&plot.value).unwrap_or_else(|| "-".to_owned()));
             row.extend(point.parts.iter().flatten().map(|part| time(*part)));
             table.push(row);
         }

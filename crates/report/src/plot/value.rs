@@ -129,7 +129,7 @@ const KNOWN: [(&str, Quantity, &str); 6] = [
     ("cost", Quantity::Cost, "whole cost per call"),
 ];
 
-/// A value with its 95 % interval.
+/// A value with its 95 % interval; of fewer than six rounds there is none, and both ends are the value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spread {
     /// The median.
@@ -144,7 +144,25 @@ impl Spread {
     fn of(values: &[f64]) -> Option<Spread> {
         let finite: Vec<f64> = values.iter().copied().filter(|value| value.is_finite()).collect();
         let (low, high) = stats::median_interval(&finite);
-        (!finite.is_empty()).then(|| Spread { mid: stats::median(&finite), low, high })
+        let ratio = PairedRatio { median: stats::median(&finite), low, high, rounds: finite.len() };
+        (!finite.is_empty()).then(|| Spread::around(ratio))
+    }
+
+    fn around(ratio: PairedRatio) -> Spread {
+        let PairedRatio { median: mid, low, high, .. } = ratio;
+        if ratio.has_interval() { Spread { mid, low, high } } else { Spread::exactly(mid) }
+    }
+
+    /// The interval as its quantity is written: `0.9 .. 1.1`; none where there is none.
+    pub fn interval(&self, of: &Quantity) -> Option<String> {
+        let ends = || format!("{} .. {}", of.write(self.low), of.write(self.high));
+        (self.low < self.high).then(ends)
+    }
+
+    /// The value, behind it the interval.
+    pub fn write(&self, of: &Quantity) -> String {
+        let interval = self.interval(of).map_or(String::new(), |ends| format!(" (95 %: {ends})"));
+        of.write(self.mid) + &interval
     }
 
     fn exactly(value: f64) -> Spread {
@@ -184,9 +202,8 @@ impl Quantity {
                     Quantity::TotalRatio => cost::ratio(row),
                     _ => row.ratio.and_then(cost::sane),
                 };
-                let spread = |PairedRatio { median: mid, low, high, .. }| Spread { mid, low, high };
                 let itself = (row.candidate == row.reference).then(|| Spread::exactly(1.0));
-                ratio.map(spread).or(itself)
+                ratio.map(Spread::around).or(itself)
             }
             Quantity::Extra(name) => {
                 row.figure(name).filter(|value| value.is_finite()).map(Spread::exactly)

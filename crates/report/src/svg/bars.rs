@@ -47,7 +47,7 @@ pub(super) fn draw(plot: &Plot, panel: &Panel) -> (f64, Vec<String>) {
 
 fn draw_bar(plot: &Plot, bar: &Bar<'_>, scale: &Scale, y: f64) -> String {
     let value = bar.point.value;
-    let [mid, low, high] = [value.mid, value.low, value.high].map(|value| plot.value.write(value));
+    let mid = plot.value.write(value.mid);
     let class = if plot.keys[bar.key].reference { "name strong" } else { "name" };
     let mut inside =
         vec![label(LEFT, y + 12.0, class, &bar.name), label(RIGHT, y + 12.0, "name right", &mid)];
@@ -69,7 +69,7 @@ fn draw_bar(plot: &Plot, bar: &Bar<'_>, scale: &Scale, y: f64) -> String {
             }
         }
         None => {
-            said += &format!(" (95 %: {low} .. {high})");
+            said = format!("{}: {}", bar.name, value.write(&plot.value));
             block("bar", 0.0, value.mid);
             let [low, high] = [value.low, value.high].map(|end| (scale.at(end), y + 18.5));
             inside.push(line("whisker", low, high));

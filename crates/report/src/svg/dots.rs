@@ -30,10 +30,9 @@ pub(super) fn draw(plot: &Plot, panel: &Panel) -> (f64, Vec<String>) {
     for (index, dot) in dots.iter().enumerate() {
         let y = TOP + ROW * index as f64;
         let value = dot.point.value;
-        let [mid, low, high] =
-            [value.mid, value.low, value.high].map(|value| plot.value.write(value));
+        let mid = plot.value.write(value.mid);
         let class = if plot.keys[dot.key].reference { "name strong" } else { "name" };
-        let said = format!("{}: {mid} (95 %: {low} .. {high})", dot.name);
+        let said = format!("{}: {}", dot.name, value.write(&plot.value));
         let [from, at, to] = [value.low, value.mid, value.high].map(|value| scale.at(value));
         let inside = [
             title(&said),

@@ -93,9 +93,8 @@ impl Grid<'_> {
                 continue;
             };
             let at = panel.x.write(*at);
-            let [mid, low, high] =
-                [value.mid, value.low, value.high].map(|value| plot.value.write(value));
-            let text = format!("{up}, {} {at}: {mid} (95 %: {low} .. {high})", panel.x.title());
+            let mid = plot.value.write(value.mid);
+            let text = format!("{up}, {} {at}: {}", panel.x.title(), value.write(&plot.value));
             let shade = shade(value.mid, plot.value.is_ratio(), self.range);
             cells.push(rectangle(&format!("cell {shade}"), corner, (width, ROW), &text));
             if width >= 26.0 {

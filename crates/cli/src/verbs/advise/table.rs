@@ -71,7 +71,7 @@ pub fn tables(rows: &[Row]) -> Vec<Table> {
                 format!("{}{mark}", row.candidate),
                 time(median(&times)),
                 match speed {
-                    Some(speed) if speed.rounds < LEAST_ROUNDS => format!("{:.2}", speed.median),
+                    Some(speed) if !speed.has_interval() => format!("{:.2}", speed.median),
                     Some(speed) => format!("{speed:.2}"),
                     None => String::new(),
                 },
