@@ -24,7 +24,8 @@ pub struct Caches {
     /// `l2` on machines without an L3.
     pub llc: CacheLevel,
     /// Bytes of the LLC that this machine really gets, where that was measured and is less than
-    /// half of it: a guest shares the LLC with guests it cannot see, or has only some ways of it.
+    /// half of it, or that were asked for: a guest shares the LLC with guests it cannot see, or has only some
+    /// ways of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub llc_usable: Option<usize>,
     /// What was implausible, disagreed or was assumed, one sentence each.

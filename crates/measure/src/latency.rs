@@ -43,9 +43,9 @@ const MOST_BYTES: usize = 512 << 20;
 pub(crate) const BLURRED: f64 = 1.2;
 
 impl Caches {
-    /// Has operands that are meant for the LLC made for so much of it, whatever was found.
+    /// Has operands that are meant for the LLC made for so much of it, whatever was found. All of it is the most.
     pub fn count_on(&mut self, usable: usize) {
-        self.llc_usable = (usable < self.llc.bytes / 2).then_some(usable);
+        self.llc_usable = (usable < self.llc.bytes).then_some(usable);
     }
 
     /// Takes note of how much of the LLC answers like one, as its [latency](Latencies::llc_bytes)
