@@ -88,28 +88,34 @@ fn in_turns(args: &Compare) -> anyhow::Result<[Record; 2]> {
         for side in [first, 1 - first] {
             let program = [&args.old, &args.new][side];
             bar.say(&format!("cachewise: turn {turn} of {}: {}", args.launches, program.display()));
-            let mut words = args.command.clone();
-            words.extend(["--json".into(), path.clone().into()]);
-            words.extend(llc.filter(|_| knows[side] && !is_asked).map(asked_for));
-            let ended = launch(program, &words, &bar)?;
-            if bar.cancelled() {
-                return Err(LabError::Interrupted.into());
-            }
-            if !ended.success() {
-                anyhow::bail!(
-                    "{}: {ended}; accepted: two builds of cachewise that end with status 0",
-                    program.display()
-                );
-            }
-            let record = record::read(&path)?;
-            // All have the cells of the first one; an older build has no such option.
-            if let Some(found) = record.header.settings.get(LLC).and_then(serde_json::Value::as_u64)
-            {
+            let launched = |llc: Option<usize>| {
+                let mut words = args.command.clone();
+                words.extend(["--json".into(), path.clone().into()]);
+                words.extend(llc.map(asked_for));
+                let ended = launch(program, &words, &bar)?;
+                if bar.cancelled() {
+                    return Err(LabError::Interrupted.into());
+                }
+                if !ended.success() {
+                    anyhow::bail!(
+                        "{}: {ended}; accepted: two builds of cachewise that end with status 0",
+                        program.display()
+                    );
+                }
+                let record = record::read(&path)?;
+                std::fs::remove_file(&path).with_context(|| path.display().to_string())?;
+                Ok(record)
+            };
+            let mut record = launched(llc.filter(|_| knows[side]))?;
+            // All have the cells of the first one. An older build has neither the setting nor the option.
+            let found = record.header.settings.get(LLC).and_then(serde_json::Value::as_u64);
+            if let Some(found) = found.filter(|_| !is_asked) {
                 knows[side] = true;
-                llc.get_or_insert(found as usize);
+                if *llc.get_or_insert(found as usize) != found as usize {
+                    record = launched(llc)?;
+                }
             }
             records[side].push(record);
-            std::fs::remove_file(&path).with_context(|| path.display().to_string())?;
         }
     }
     let merged = records.map(merge).map(|record| record.context("nothing was run"));
