@@ -144,10 +144,9 @@ pub fn gain_of(rows: &[Row], today: &[&str]) -> (Answer, String) {
         none && members.iter().all(known)
     };
     let is_told = |row: &&Row| {
-        cost::verdict(row).is_some() && cost::ratio(row).is_some_and(|ratio| ratio.has_interval())
+        cost::verdict(row).and(cost::ratio(row)).is_some_and(|ratio| ratio.has_interval())
     };
-    let told =
-        cells.iter().filter(|(_, members)| members.iter().copied().any(|r| is_told(&r))).count();
+    let told = cells.iter().filter(|(_, members)| members.iter().any(is_told)).count();
     let faster = cells.iter().filter(|(_, members)| has(members, Verdict::Faster)).count();
     let slower = cells.iter().filter(|(_, members)| slower(members)).count();
     let best = cells

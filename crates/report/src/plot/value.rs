@@ -144,13 +144,12 @@ impl Spread {
     fn of(values: &[f64]) -> Option<Spread> {
         let finite: Vec<f64> = values.iter().copied().filter(|value| value.is_finite()).collect();
         let (low, high) = stats::median_interval(&finite);
-        let ratio = PairedRatio { median: stats::median(&finite), low, high, rounds: finite.len() };
-        (!finite.is_empty()).then(|| Spread::around(ratio))
+        (!finite.is_empty())
+            .then(|| Spread::around(stats::median(&finite), low, high, finite.len()))
     }
 
-    fn around(ratio: PairedRatio) -> Spread {
-        let PairedRatio { median: mid, low, high, .. } = ratio;
-        if ratio.has_interval() { Spread { mid, low, high } } else { Spread::exactly(mid) }
+    fn around(mid: f64, low: f64, high: f64, rounds: usize) -> Spread {
+        if rounds < stats::LEAST_ROUNDS { Spread::exactly(mid) } else { Spread { mid, low, high } }
     }
 
     /// The interval as its quantity is written: `0.9 .. 1.1`; none where there is none.
@@ -203,7 +202,11 @@ impl Quantity {
                     _ => row.ratio.and_then(cost::sane),
                 };
                 let itself = (row.candidate == row.reference).then(|| Spread::exactly(1.0));
-                ratio.map(Spread::around).or(itself)
+                ratio
+                    .map(|PairedRatio { median, low, high, rounds }| {
+                        Spread::around(median, low, high, rounds)
+                    })
+                    .or(itself)
             }
             Quantity::Extra(name) => {
                 row.figure(name).filter(|value| value.is_finite()).map(Spread::exactly)
