@@ -247,8 +247,8 @@ pub struct Run {
     /// Most memory to use at once; never more than a quarter of RAM [default: what is needed, 1 GiB at least]
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes, allow_negative_numbers = true)]
     pub memory: Option<usize>,
-    /// Make operands in the LLC for so much of it [default: what answers faster than memory, and of launches
-    /// what the first one found]
+    /// How much of the LLC operands may fill [default: what is measured as faster than memory, in the first
+    /// launch for all of them]
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes, allow_negative_numbers = true)]
     pub llc: Option<usize>,
     /// peers: also compare with this library: NAME=PATH:SYMBOL, or NAME=PATH:SYMBOL@OPERATION
