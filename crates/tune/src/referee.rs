@@ -230,8 +230,8 @@ impl Trial {
         rule(self.estimate(cell, rounds), guard, sure, slower, last)
     }
 
-    /// What libc loses there where the library calls it, at the size of the grid or at the next one if the point lies
-    /// above: Zen 4's `memset` of 2048 bytes hides the way to it, one of 2304 does not.
+    /// How much longer libc takes at that size when the library calls it; between two measured sizes, the larger of
+    /// both. On Zen 4 a `memset` of 2048 bytes hides the extra jump, one of 2304 does not.
     fn handed_over(&self, point: &Point) -> f64 {
         let sizes = &self.field.sizes;
         let above = point.size > sizes[point.grid] && point.grid + 1 < sizes.len();

@@ -9,7 +9,7 @@ use core::sync::atomic::{AtomicU8, Ordering};
 
 /// The entries by their numbers.
 pub const SSE2: u8 = 0;
-/// As [`SSE2`]. It is between the others: one comparison with it tells all three apart.
+/// As [`SSE2`]. The middle number, so that one comparison with it distinguishes all three.
 pub const AVX512VL: u8 = 1;
 /// As [`SSE2`].
 pub const AVX2: u8 = 2;

@@ -100,7 +100,7 @@ impl Row {
         self.total_ratio.or(self.ratio.filter(|_| is_alone))
     }
 
-    /// Whether its verdict was withheld when it was measured, because the operands were elsewhere.
+    /// Whether its verdict was withheld when it was measured, because the proof of residency failed.
     pub fn is_withheld(&self) -> bool {
         self.ratio.is_some() && self.verdict.is_none()
     }
