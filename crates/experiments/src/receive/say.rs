@@ -119,10 +119,14 @@ fn recommended(cells: &Cells<'_>) -> Option<String> {
     let pair = Some(over_cells(cells, "NT when known", best)).filter(PairedRatio::is_sound)?;
     let no_longer = "no longer true here: the size decides better";
     let answer = told(pair, ["still true: the hint costs less", no_longer, "cannot tell here"]);
+    // A cell is a round here.
+    let takes = match pair.has_interval() {
+        true => times(pair),
+        false => format!("{:.2} times as long", pair.median),
+    };
     Some(format!(
-        "A caller's hint decides what size cannot (001.8); {answer}: \"NT when known\" takes {} as \
-         \"{best}\", cell by cell",
-        times(pair)
+        "A caller's hint decides what size cannot (001.8); {answer}: \"NT when known\" takes {takes} as \
+         \"{best}\", cell by cell"
     ))
 }
 
