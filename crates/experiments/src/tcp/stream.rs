@@ -78,11 +78,25 @@ fn bring_up(end: usize, around: bool) -> io::Result<()> {
 
 impl Stream {
     fn open(name: &'static str, size: usize) -> io::Result<Stream> {
+        let around = name == STREAMS[2];
+        Stream::set_up(name, size, move || match name == STREAMS[0] {
+            true => Ok(()),
+            false => bring_up(1, around),
+        })
+    }
+
+    /// `sends_from` is what the sender does before it connects.
+    fn set_up(
+        name: &'static str,
+        size: usize,
+        sends_from: impl FnOnce() -> io::Result<()> + Send + 'static,
+    ) -> io::Result<Stream> {
         let (receiver, receives) = end();
         let (sender, sends) = end();
-        let (is_apart, around) = (name != STREAMS[0], name == STREAMS[2]);
+        let is_apart = name != STREAMS[0];
         let (tell_thread, thread) = channel::<i32>();
         let (tell_address, address) = channel();
+        let (tell_connected, connected) = channel();
         std::thread::Builder::new().name("receiver".to_owned()).spawn(move || {
             let opened = (|| -> io::Result<TcpStream> {
                 if is_apart {
@@ -96,6 +110,8 @@ impl Stream {
                 let own = if is_apart { far } else { Ipv4Addr::LOCALHOST };
                 let listener = TcpListener::bind((own, 0))?;
                 tell_address.send(listener.local_addr()?).map_err(io::Error::other)?;
+                // A sender that failed does not connect, and nobody waits for it.
+                connected.recv().map_err(|_| io::Error::from(io::ErrorKind::NotConnected))?;
                 Ok(listener.accept()?.0)
             })();
             drop(tell_address);
@@ -112,11 +128,12 @@ impl Stream {
                 }
                 let to =
                     address.recv().map_err(|_| io::Error::from(io::ErrorKind::NotConnected))?;
-                if is_apart {
-                    bring_up(1, around)?;
-                }
-                TcpStream::connect(to)
+                sends_from()?;
+                let stream = TcpStream::connect(to)?;
+                tell_connected.send(()).map_err(io::Error::other)?;
+                Ok(stream)
             })();
+            drop((tell_thread, tell_connected));
             let message = vec![0xA5; size];
             serve(opened, &sends, |stream: &mut TcpStream| stream.write_all(&message));
         })?;
@@ -141,14 +158,15 @@ impl Stream {
             // An end that is gone is told by what it took.
             let _ = end.messages.send(messages);
         }
-        let (received, sent) = (self.receiver.took(), self.sender.took());
-        // What the receiver could not set up is why the sender did not connect.
-        let (seconds, receiving) = match (received, &sent) {
-            (Err(error), _) => return Err(error),
-            (Ok(_), Err(error)) => return Err(io::Error::new(error.kind(), error.to_string())),
-            (Ok(took), Ok(_)) => took,
+        let (seconds, receiving, sending) = match (self.receiver.took(), self.sender.took()) {
+            (Ok((seconds, receiving)), Ok((_, sending))) => (seconds, receiving, sending),
+            // An end is not connected because of what the other could not set up.
+            (Err(error), Ok(_)) | (Ok(_), Err(error)) => return Err(error),
+            (Err(received), Err(sent)) if received.kind() == io::ErrorKind::NotConnected => {
+                return Err(sent);
+            }
+            (Err(error), Err(_)) => return Err(error),
         };
-        let (_, sending) = sent?;
         self.cpu_ns.push((receiving + sending) / messages as f64);
         self.received_ns.push(receiving / messages as f64);
         self.seconds.push(seconds / messages as f64);
@@ -238,6 +256,13 @@ pub(crate) fn rows(setting: &mut Setting, size: usize) -> Result<Vec<Row>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_sender_that_cannot_be_set_up_is_said_and_not_waited_for() {
+        let failed =
+            Stream::set_up(STREAMS[0], 1 << 20, || Err(io::Error::other("no such device")));
+        assert_eq!(failed.err().expect("no stream").to_string(), "no such device");
+    }
 
     #[test]
     fn a_stream_flows_or_says_why_not() {
