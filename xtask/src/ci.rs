@@ -7,38 +7,52 @@ use fs_err as fs;
 use std::io::{BufRead as _, BufReader, BufWriter, Write as _};
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 type Stage = (&'static str, fn() -> Result<()>);
 
+/// In the order in which they begin: a short one last, so that none is waited for alone.
 const STAGES: &[Stage] = &[
     ("lint", || {
         cargo("fmt --all --check")?;
         cargo("clippy --workspace --all-targets --all-features -- -D warnings")
     }),
+    // The wheel, its tests under two releases of NumPy, and NumPy's own tests in the pool.
+    ("python", crate::python::run),
     // The README's test command, and what only optimised code can show: the hot path calls nothing and
     // keeps off the stack.
     ("test", || {
         test()?;
         cargo("test --release -p cachewise --test assembly")
     }),
+    // The kernel series applies, compiles, boots and keeps its promises.
+    ("linux", linux::compiles_and_boots),
+    ("install", || cargo("test -p xtask --features installation --test install --test dist")),
+    // Every AVX-512 kernel and entry on an emulated CPU.
+    ("avx512-emulated", || {
+        let (kernels, effort) = ("avx512".to_owned(), "small".to_owned());
+        emulate::run(&emulate::Options { kernels, effort, limit: 12, required: true })
+    }),
+    ("powerpc64le-emulated", || emulate_arch::run(emulate_arch::find("powerpc64le")?, "small")),
+    ("aarch64-emulated", || emulate_arch::run(emulate_arch::find("aarch64")?, "small")),
+    // More programs in it.
+    (linux::BOOT, linux::runs_programs),
+    // Each parser, each operation, and calls of a pool.
+    ("fuzz", || crate::fuzz::run(&[], 4)),
+    // Unordered accesses of the threads that meet in tests.
+    ("thread-sanitizer", crate::nightly::thread_sanitizer),
+    // Each access of what is pure, interpreted and looked at.
+    ("miri", crate::nightly::miri),
+    // All interleavings of allocate, free, scrub and trim.
+    ("loom", loom),
     // Without an operating system: the page allocator, the library, and a program at boot.
     ("no-std", || {
         cargo("build -p cachewise-pages --no-default-features --lib")?;
         cargo("test -p cachewise --no-default-features")?;
         crate::bare_metal::run()
     }),
-    // All interleavings of allocate, free, scrub and trim.
-    ("loom", loom),
-    // Each access of what is pure, interpreted and looked at.
-    ("miri", crate::nightly::miri),
-    // Unordered accesses of the threads that meet in tests.
-    ("thread-sanitizer", crate::nightly::thread_sanitizer),
-    ("matrix", crate::matrix::run),
     ("conformance", || crate::conformance::run(None, None)),
-    ("install", || cargo("test -p xtask --features installation --test install --test dist")),
-    // The wheel, its tests under two releases of NumPy, and NumPy's own tests in the pool.
-    ("python", crate::python::run),
     ("documents", || {
         crate::checklist::run()?;
         crate::links::run()?;
@@ -46,67 +60,73 @@ const STAGES: &[Stage] = &[
         run_command(doc.env("RUSTDOCFLAGS", "-D warnings"))
     }),
     ("report-in-browser", || crate::browser::run(&crate::browser::newest_tuning()?)),
-    // The kernel series applies, compiles, boots and keeps its promises.
-    ("linux", linux::compiles_and_boots),
-    ("powerpc64le-emulated", || emulate_arch::run(emulate_arch::find("powerpc64le")?, "small")),
-    ("aarch64-emulated", || emulate_arch::run(emulate_arch::find("aarch64")?, "small")),
-    // Every AVX-512 kernel and entry on an emulated CPU.
-    ("avx512-emulated", || {
-        let (kernels, effort) = ("avx512".to_owned(), "small".to_owned());
-        emulate::run(&emulate::Options { kernels, effort, limit: 12, required: true })
-    }),
-    // Each parser, each operation, and calls of a pool.
-    ("fuzz", || crate::fuzz::run(&[], 4)),
-    // More programs in it; the last, since the last are left out where the time is too short.
-    (linux::BOOT, linux::runs_programs),
+    ("matrix", crate::matrix::run),
 ];
 
 /// No stage begins later: whoever runs all of them waits an hour at most, what is installed before included.
 const TOGETHER: Duration = Duration::from_secs(51 * 60);
+
+/// So many stages run at once: most of them wait for an emulator, a model checker or one test at times.
+const AT_ONCE: usize = 2;
 
 /// Runs the stages named, or all, each in a process whose output is kept in `target/ci/STAGE.log`:
 /// shown are the closing lines of test runners, and the end of what a stage that failed printed. The
 /// other stages run all the same. One that lacks something fails, unless skips are allowed.
 pub fn run(names: &[String], allow_skips: bool, verbose: bool) -> Result<()> {
     accepted("stage", names, &STAGES.iter().map(|(stage, _)| *stage).collect::<Vec<_>>())?;
+    let is_wanted = |name: &str| names.is_empty() || names.iter().any(|wanted| wanted == name);
+    let wanted = STAGES.iter().filter(|(name, _)| is_wanted(name));
+    if verbose {
+        return wanted.into_iter().try_for_each(|(name, stage)| {
+            println!("=== {name}");
+            Lacking::allowed(stage(), allow_skips)
+        });
+    }
     let logs = command::target().join("ci");
     fs::create_dir_all(&logs)?;
-    let (mut told, mut failed) = (Vec::new(), Vec::new());
-    let all_begun = Instant::now();
-    for (name, stage) in STAGES {
-        if !names.is_empty() && !names.iter().any(|wanted| wanted == name) {
-            continue;
+    let (begun, ended) = (Instant::now(), Mutex::new(Vec::new()));
+    let next = Mutex::new(wanted.enumerate());
+    let stages = || {
+        // Taken by itself, so that the list is free while the stage runs.
+        let taken = || next.lock().unwrap_or_else(PoisonError::into_inner).next();
+        while let Some((place, (name, _))) = taken() {
+            let said = timed(name, begun, allow_skips, &logs);
+            ended.lock().unwrap_or_else(PoisonError::into_inner).push((place, *name, said));
         }
-        let left = TOGETHER.saturating_sub(all_begun.elapsed());
-        let least = if *name == linux::BOOT { linux::BOOT_LIMIT } else { Duration::from_secs(1) };
-        if left < least {
-            told.push(format!("{name}: SKIPPED, {} minutes are left", left.as_secs() / 60));
-            continue;
-        }
-        println!("=== {name}");
-        let begun = Instant::now();
-        let ended = match verbose {
-            true => Lacking::allowed(stage(), allow_skips),
-            false => apart(name, allow_skips, &logs),
-        };
-        let seconds = begun.elapsed().as_secs();
-        match ended {
-            Ok(()) => told.push(format!("{name}: passed in {seconds} s")),
-            Err(error) => {
-                println!("{name}: {error:#}");
-                told.push(format!("{name}: FAILED in {seconds} s, {error:#}"));
-                failed.push(*name);
-            }
-        }
+    };
+    std::thread::scope(|scope| (0..AT_ONCE).for_each(|_| drop(scope.spawn(stages))));
+    let mut ended = ended.into_inner().unwrap_or_else(PoisonError::into_inner);
+    ended.sort_by_key(|(place, ..)| *place);
+    println!("=== stages, all in {} s", begun.elapsed().as_secs());
+    for (_, name, said) in &ended {
+        println!("{name}: {}", said.as_ref().unwrap_or_else(|failed| failed));
     }
-    println!("=== stages");
-    told.iter().for_each(|line| println!("{line}"));
+    let failed: Vec<&str> =
+        ended.iter().filter(|(.., said)| said.is_err()).map(|(_, name, _)| *name).collect();
     ensure!(failed.is_empty(), "failed: {}", failed.join(", "));
     Ok(())
 }
 
-/// A stage in a process of its own.
-fn apart(name: &str, allow_skips: bool, logs: &Path) -> Result<()> {
+/// A stage, and how it ended: as an error where it failed.
+fn timed(name: &str, all_begun: Instant, allow_skips: bool, logs: &Path) -> Result<String, String> {
+    let left = TOGETHER.saturating_sub(all_begun.elapsed());
+    let least = if name == linux::BOOT { linux::BOOT_LIMIT } else { Duration::from_secs(1) };
+    if left < least {
+        return Ok(format!("SKIPPED, {} minutes are left", left.as_secs() / 60));
+    }
+    println!("=== {name} begins");
+    let (begun, mut shown) = (Instant::now(), Vec::new());
+    let ended = apart(name, allow_skips, logs, &mut shown);
+    let seconds = begun.elapsed().as_secs();
+    println!("=== {name}\n{}", shown.join("\n"));
+    ended.map(|()| format!("passed in {seconds} s")).map_err(|error| {
+        println!("{name}: {error:#}");
+        format!("FAILED in {seconds} s, {error:#}")
+    })
+}
+
+/// A stage in a process of its own, and what of its output is shown.
+fn apart(name: &str, allow_skips: bool, logs: &Path, shown: &mut Vec<String>) -> Result<()> {
     let (reader, writer) = std::io::pipe()?;
     // The file itself: `cargo test` builds another one in its place.
     let mut command = Command::new("/proc/self/exe");
@@ -121,17 +141,15 @@ fn apart(name: &str, allow_skips: bool, logs: &Path) -> Result<()> {
     for line in BufReader::new(reader).split(b'\n') {
         let line = String::from_utf8_lossy(&line?).into_owned();
         writeln!(log, "{line}")?;
-        if is_closing(&line) {
-            println!("{line}");
-        }
+        shown.extend(is_closing(&line).then_some(line));
     }
     log.flush()?;
     let status = child.wait()?;
     if !status.success() {
-        println!("--- the last lines of {}", path.display());
         let told = fs::read_to_string(&path)?;
         let lines: Vec<&str> = told.lines().collect();
-        println!("{}\n---", lines[lines.len().saturating_sub(SHOWN)..].join("\n"));
+        shown.push(format!("--- the last lines of {}", path.display()));
+        shown.push(lines[lines.len().saturating_sub(SHOWN)..].join("\n") + "\n---");
         bail!("{status}");
     }
     Ok(())

@@ -38,6 +38,7 @@ pub(crate) const BOOT_LIMIT: Duration = Duration::from_secs(15 * 60);
 pub(crate) fn compiles_and_boots() -> Result<()> {
     Lacking::check(NEEDS)?;
     let (build, touched) = (folder(), touched(&patches()?));
+    let _lock = locked(&build)?;
     ensure!(!touched.is_empty(), "the series touches no file that is compiled");
     remove_folder(&build.join("source"))?;
     applied(&build)?;
@@ -67,6 +68,7 @@ fn compiles(build: &Path, flavour: &str, targets: &[String]) -> Result<()> {
 pub(crate) fn runs_programs() -> Result<()> {
     Lacking::check(NEEDS)?;
     let build = folder();
+    let _lock = locked(&build)?;
     if !build.join("source/mm/scrub.c").exists() {
         applied(&build)?;
     }
@@ -94,6 +96,14 @@ fn applied(build: &Path) -> Result<()> {
 /// Where kernels are built.
 fn folder() -> PathBuf {
     command::target().join("linux")
+}
+
+/// Two stages build there, one after the other.
+fn locked(build: &Path) -> Result<fs::File> {
+    fs::create_dir_all(build)?;
+    let lock = fs::File::create(build.join("lock"))?;
+    lock.file().lock()?;
+    Ok(lock)
 }
 
 /// What `/proc/zeroed_bench` says under User Mode Linux, as a record.
