@@ -76,7 +76,7 @@ fn doctor_speaks_text_and_json() {
 
 /// A profile for this CPU whose record says that the library takes this part of libc's time.
 fn measured_here(folder: &Folder, ratio: f64) -> String {
-    let stored = root().join("record/2026-11-26-tune-quick-zen4-guest.jsonl.gz");
+    let stored = root().join("record/2026-11-27-tune-quick-zen4-guest.jsonl.gz");
     let whole = record::read(&stored).expect("a record");
     let mut writer = Writer::create(Path::new(&folder.path("p.record.jsonl"))).expect("room");
     writer.header(&whole.header).expect("room");
@@ -117,7 +117,7 @@ fn doctor_answers_from_the_record_with_its_status() {
 #[test]
 fn explain_reads_a_compressed_record_and_names_who_is_called() {
     let folder = Folder::new();
-    let (name, profile) = ("2026-11-26-tune-quick-zen4-guest.jsonl.gz", folder.path("p.profile"));
+    let (name, profile) = ("2026-11-27-tune-quick-zen4-guest.jsonl.gz", folder.path("p.profile"));
     std::fs::copy(root().join("record").join(name), folder.path(name)).expect("the record");
     ok(&format!("tune --from {} -o {profile}", folder.path(name)));
     let told = |size: &str| ok(&format!("explain --op memcmp --size {size} --profile {profile}"));
@@ -127,12 +127,12 @@ fn explain_reads_a_compressed_record_and_names_who_is_called() {
     has(&small, &["compare of 1 KiB with reuse unknown: libc", "the library's own loop", "why: "]);
     has(&large, &["libc (from", "the C library's own routine", "Time over glibc 2.36's at 1 MiB"]);
     // A profile that is kept beside its record.
-    let kept = root().join("record/2026-11-26-tune-quick-zen4-guest.profile");
-    let kept = ok(&format!("explain --op zero --size 3K --profile {}", kept.display()));
+    let kept = root().join("record/2026-11-27-tune-quick-zen4-guest.profile");
+    let kept = ok(&format!("explain --op zero --size 4K --profile {}", kept.display()));
     has(
         &kept,
         &[
-            "zero of 3 KiB with reuse unknown: libc",
+            "zero of 4 KiB with reuse unknown: libc",
             "look at the size",
             "not confirmed beside libc",
         ],
@@ -167,7 +167,7 @@ fn an_experiment_prints_seed_columns_and_writes_its_files() {
 /// The decisions of a record, written where a stream takes them, and never in the place of a device.
 #[test]
 fn a_profile_that_is_decided_again_goes_where_it_is_sent() {
-    let stored = root().join("record/2026-11-26-tune-quick-zen4-guest.jsonl.gz");
+    let stored = root().join("record/2026-11-27-tune-quick-zen4-guest.jsonl.gz");
     let tune = format!("tune --from {}", stored.display());
     let printed = ok(&tune);
     assert!(Profile::parse(printed.as_bytes()).is_ok(), "{printed}");
@@ -193,7 +193,7 @@ fn a_profile_that_is_decided_again_goes_where_it_is_sent() {
 #[test]
 fn a_tuning_that_found_nothing_is_an_answer() {
     let folder = Folder::new();
-    let stored = root().join("record/2026-11-26-tune-quick-zen4-guest.jsonl.gz");
+    let stored = root().join("record/2026-11-27-tune-quick-zen4-guest.jsonl.gz");
     let whole = record::read(&stored).expect("a record");
     let doctor = |rounds: usize, status: i32| {
         let mut writer = Writer::create(Path::new(&folder.path("p.record.jsonl"))).expect("room");
