@@ -11,34 +11,12 @@
 //! Names follow `operation.technique[.nt][.prefetch][.shape]`. The names that the source documents
 //! gave their routines are aliases ([`resolve`], [`resolve_pair`]).
 
+use crate::arch::{count, join};
 use crate::kernel::{Kernel, Operation};
 
 const PARTS: &[&[Kernel]] = crate::arch::ROWS;
 
-const LENGTH: usize = {
-    let mut total = 0;
-    let mut part = 0;
-    while part < PARTS.len() {
-        total += PARTS[part].len();
-        part += 1;
-    }
-    total
-};
-
-static ROWS: [Kernel; LENGTH] = {
-    let mut rows = [crate::arch::scalar::ROWS[0]; LENGTH];
-    let (mut part, mut at) = (0, 0);
-    while part < PARTS.len() {
-        let mut row = 0;
-        while row < PARTS[part].len() {
-            rows[at] = PARTS[part][row];
-            at += 1;
-            row += 1;
-        }
-        part += 1;
-    }
-    rows
-};
+static ROWS: [Kernel; count(PARTS)] = join(PARTS);
 
 /// Every kernel of this architecture, those this CPU cannot run included.
 pub static TABLE: &[Kernel] = &ROWS;

@@ -2,9 +2,10 @@
 //! on a CPU for which nothing else is known. Clarity is the only goal here; each loop runs through
 //! an optimisation barrier so that it stays the loop it is read as.
 
+use super::row;
 use crate::PAGE_SIZE;
 use crate::isa::Features;
-use crate::kernel::{Function, Kernel, Prefetch, RegisterClass, StoreKind};
+use crate::kernel::{Kernel, RegisterClass, StoreKind};
 
 /// Copies byte by byte, ascending. Contract of [`CopyFn`](crate::kernel::CopyFn).
 ///
@@ -107,45 +108,17 @@ pub unsafe extern "C" fn zero_pages(dst: *mut u8, order: u32) {
     unsafe { fill(dst, 0, PAGE_SIZE << order) };
 }
 
-const REFERENCE: &str = "one byte at a time: the reference";
-const PAIRS: &str = "one pair of bytes at a time: the reference";
+const ROW: Kernel = row(RegisterClass::Gpr, Features::NONE, 1);
+const COMPARE: Kernel = Kernel { store: StoreKind::None, ..ROW };
 
-const fn row(
-    name: &'static str,
-    store: StoreKind,
-    about: &'static str,
-    function: Function,
-) -> Kernel {
-    Kernel {
-        name,
-        requires: Features::NONE,
-        store,
-        prefetch: Prefetch::None,
-        grouping: 1,
-        registers: RegisterClass::Gpr,
-        deploy: true,
-        aliases: &[],
-        about,
-        function,
-    }
-}
-
-pub(crate) const ROWS: &[Kernel] = {
-    use Function as F;
-    use StoreKind::{None, Temporal};
-    &[
-        row("copy.bytes", Temporal, "one byte at a time, ascending: the reference", F::Copy(copy)),
-        row(
-            "move.bytes",
-            Temporal,
-            "one byte at a time, in the direction that overlap allows: the reference",
-            F::Move(r#move),
-        ),
-        row("fill.bytes", Temporal, REFERENCE, F::Fill(fill)),
-        row("zero.bytes", Temporal, REFERENCE, F::Zero(zero)),
-        row("compare.bytes", None, PAIRS, F::Compare(compare)),
-        row("equal.bytes", None, PAIRS, F::Equal(equal)),
-        row("copy-pages.bytes", Temporal, REFERENCE, F::CopyPages(copy_pages)),
-        row("zero-pages.bytes", Temporal, REFERENCE, F::ZeroPages(zero_pages)),
-    ]
+pub(crate) const ROWS: &[Kernel] = kernels! {
+    "copy.bytes" like ROW, Copy(copy), "one byte at a time, ascending: the reference";
+    "move.bytes" like ROW, Move(r#move),
+        "one byte at a time, in the direction that overlap allows: the reference";
+    "fill.bytes" like ROW, Fill(fill), "one byte at a time: the reference";
+    "zero.bytes" like ROW, Zero(zero), "one byte at a time: the reference";
+    "compare.bytes" like COMPARE, Compare(compare), "one pair of bytes at a time: the reference";
+    "equal.bytes" like COMPARE, Equal(equal), "one pair of bytes at a time: the reference";
+    "copy-pages.bytes" like ROW, CopyPages(copy_pages), "one byte at a time: the reference";
+    "zero-pages.bytes" like ROW, ZeroPages(zero_pages), "one byte at a time: the reference";
 };

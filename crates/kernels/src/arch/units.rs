@@ -8,9 +8,6 @@
 //! body's functions and rows.
 
 use crate::PAGE_SIZE;
-use crate::isa::Features;
-use crate::kernel::{Function, Kernel, Prefetch, RegisterClass, StoreKind};
-use crate::scalar;
 
 #[cfg(target_arch = "aarch64")]
 use super::aarch64::words;
@@ -353,22 +350,6 @@ pub(super) const fn page_units(unit: usize, order: u32) -> usize {
     (PAGE_SIZE << order) / unit
 }
 
-/// The columns that a technique's rows share.
-pub(super) const fn row(class: RegisterClass, requires: Features, grouping: u8) -> Kernel {
-    Kernel {
-        name: "",
-        requires,
-        store: StoreKind::Temporal,
-        prefetch: Prefetch::None,
-        grouping,
-        registers: class,
-        deploy: true,
-        aliases: &[],
-        about: "",
-        function: Function::Copy(scalar::copy),
-    }
-}
-
 /// `copy`, `move` and `copy-pages` of a body.
 macro_rules! movers {
     ($($(#[$attribute:meta])* $id:ident $suffix:literal $body:ty, $row:expr, $about:literal;)*) => {$(
@@ -510,38 +491,12 @@ macro_rules! comparers {
 }
 pub(super) use comparers;
 
-/// Joins the parts of a file's rows.
-pub(super) const fn join<const N: usize>(parts: &[&[Kernel]]) -> [Kernel; N] {
-    let mut rows = [scalar::ROWS[0]; N];
-    let (mut part, mut at) = (0, 0);
-    while part < parts.len() {
-        let mut row = 0;
-        while row < parts[part].len() {
-            rows[at] = parts[part][row];
-            at += 1;
-            row += 1;
-        }
-        part += 1;
-    }
-    rows
-}
-
-/// How many rows the parts have.
-pub(super) const fn count(parts: &[&[Kernel]]) -> usize {
-    let (mut part, mut total) = (0, 0);
-    while part < parts.len() {
-        total += parts[part].len();
-        part += 1;
-    }
-    total
-}
-
 /// The rows of several arrays as one slice.
 macro_rules! rows {
     ($($part:expr),* $(,)?) => {{
         const PARTS: &[&[crate::kernel::Kernel]] = &[$(&$part),*];
-        const JOINED: [crate::kernel::Kernel; crate::arch::units::count(PARTS)] =
-            crate::arch::units::join(PARTS);
+        const JOINED: [crate::kernel::Kernel; crate::arch::count(PARTS)] =
+            crate::arch::join(PARTS);
         &JOINED
     }};
 }

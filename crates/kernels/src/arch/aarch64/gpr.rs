@@ -1,7 +1,8 @@
 //! Pairs of general registers (LDP, STP): no vector state, for contexts that have none to spare.
 
 use super::body;
-use crate::arch::units::{Comparer, comparers, movers, row, setters};
+use crate::arch::row;
+use crate::arch::units::{Comparer, comparers, movers, setters};
 use crate::isa::Features;
 use crate::kernel::{Kernel, RegisterClass, StoreKind};
 use core::arch::asm;

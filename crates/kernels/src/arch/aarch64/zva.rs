@@ -7,9 +7,10 @@
 
 use super::gpr::Pairs;
 use crate::PAGE_SIZE;
-use crate::arch::units::{Body, fill, fill_around, row};
+use crate::arch::row;
+use crate::arch::units::{Body, fill, fill_around};
 use crate::isa::{self, Features};
-use crate::kernel::{Function, Kernel, RegisterClass, StoreKind};
+use crate::kernel::{Kernel, RegisterClass, StoreKind};
 use core::arch::asm;
 
 /// Zeroes whole blocks.
@@ -58,20 +59,11 @@ unsafe extern "C" fn zero_pages(dst: *mut u8, order: u32) {
     }
 }
 
-const ZERO: Kernel = Kernel {
-    name: "zero.zva",
-    store: StoreKind::BlockZero,
-    about: "DC ZVA a block at a time (size from DCZID_EL0), general registers at unaligned edges",
-    function: Function::Zero(zero),
-    ..row(RegisterClass::Gpr, Features::ZVA, 0)
-};
+const ROW: Kernel =
+    Kernel { store: StoreKind::BlockZero, ..row(RegisterClass::Gpr, Features::ZVA, 0) };
 
-pub(crate) const ROWS: &[Kernel] = &[
-    ZERO,
-    Kernel {
-        name: "zero-pages.zva",
-        about: "DC ZVA a block at a time (size from DCZID_EL0)",
-        function: Function::ZeroPages(zero_pages),
-        ..ZERO
-    },
-];
+pub(crate) const ROWS: &[Kernel] = kernels! {
+    "zero.zva" like ROW, Zero(zero),
+        "DC ZVA a block at a time (size from DCZID_EL0), general registers at unaligned edges";
+    "zero-pages.zva" like ROW, ZeroPages(zero_pages), "DC ZVA a block at a time (size from DCZID_EL0)";
+};

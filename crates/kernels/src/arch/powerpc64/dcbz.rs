@@ -8,9 +8,10 @@
 
 use super::gpr::Words;
 use crate::PAGE_SIZE;
-use crate::arch::units::{Body, fill, fill_around, row};
+use crate::arch::row;
+use crate::arch::units::{Body, fill, fill_around};
 use crate::isa::Features;
-use crate::kernel::{Function, Kernel, RegisterClass, StoreKind};
+use crate::kernel::{Kernel, RegisterClass, StoreKind};
 use core::arch::asm;
 use core::mem::MaybeUninit;
 use core::sync::atomic::{AtomicUsize, Ordering};
@@ -107,23 +108,14 @@ unsafe extern "C" fn zero_pages(dst: *mut u8, order: u32) {
     }
 }
 
-const ZERO: Kernel = Kernel {
-    name: "zero.dcbz",
-    store: StoreKind::BlockZero,
-    about: "DCBZ a cache block at a time (size asked of it), general registers at unaligned edges",
-    function: Function::Zero(zero),
-    ..row(RegisterClass::Gpr, Features::NONE, 0)
-};
+const ROW: Kernel =
+    Kernel { store: StoreKind::BlockZero, ..row(RegisterClass::Gpr, Features::NONE, 0) };
 
-pub(crate) const ROWS: &[Kernel] = &[
-    ZERO,
-    Kernel {
-        name: "zero-pages.dcbz",
-        about: "DCBZ a cache block at a time (size asked of it)",
-        function: Function::ZeroPages(zero_pages),
-        ..ZERO
-    },
-];
+pub(crate) const ROWS: &[Kernel] = kernels! {
+    "zero.dcbz" like ROW, Zero(zero),
+        "DCBZ a cache block at a time (size asked of it), general registers at unaligned edges";
+    "zero-pages.dcbz" like ROW, ZeroPages(zero_pages), "DCBZ a cache block at a time (size asked of it)";
+};
 
 #[cfg(test)]
 mod tests {

@@ -2,7 +2,8 @@
 //! is every system call (seed 004.3).
 
 use super::body;
-use crate::arch::units::{Comparer, comparers, movers, row, rows, setters};
+use crate::arch::row;
+use crate::arch::units::{Comparer, comparers, movers, rows, setters};
 use crate::isa::Features;
 use crate::kernel::{Kernel, Prefetch, RegisterClass};
 use core::arch::asm;

@@ -7,7 +7,8 @@
 #[cfg(feature = "lab")]
 use super::gpr::Scalar;
 use super::round;
-use crate::arch::units::{Body, Comparer, comparers, movers, row, rows, setters};
+use crate::arch::row;
+use crate::arch::units::{Body, Comparer, comparers, movers, rows, setters};
 use crate::isa::Features;
 use crate::kernel::{Kernel, Prefetch, RegisterClass};
 use core::arch::asm;

@@ -6,7 +6,8 @@
 
 use super::body;
 use super::vmx::equal_rounds;
-use crate::arch::units::{Comparer, comparers, movers, row, rows};
+use crate::arch::row;
+use crate::arch::units::{Comparer, comparers, movers, rows};
 use crate::isa::Features;
 use crate::kernel::{Kernel, RegisterClass};
 use core::arch::asm;

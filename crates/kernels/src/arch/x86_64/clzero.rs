@@ -5,8 +5,9 @@
 
 use super::edge::fill_around;
 use crate::PAGE_SIZE;
+use crate::arch::row;
 use crate::isa::Features;
-use crate::kernel::{Function, Kernel, Prefetch, RegisterClass, StoreKind};
+use crate::kernel::{Kernel, RegisterClass, StoreKind};
 use core::arch::asm;
 
 /// Zeroes `lines` cache lines and fences.
@@ -47,25 +48,11 @@ unsafe extern "C" fn zero_pages(dst: *mut u8, order: u32) {
     unsafe { clear(dst, (PAGE_SIZE << order) / 64) };
 }
 
-const ZERO: Kernel = Kernel {
-    name: "zero.clzero",
-    requires: Features::CLZERO,
-    store: StoreKind::CacheLineZero,
-    prefetch: Prefetch::None,
-    grouping: 0,
-    registers: RegisterClass::Gpr,
-    deploy: true,
-    aliases: &[],
-    about: "clzero a line at a time, temporal stores at unaligned edges, sfence (seed 000.15)",
-    function: Function::Zero(zero),
-};
+const ROW: Kernel =
+    Kernel { store: StoreKind::CacheLineZero, ..row(RegisterClass::Gpr, Features::CLZERO, 0) };
 
-pub(crate) const ROWS: &[Kernel] = &[
-    ZERO,
-    Kernel {
-        name: "zero-pages.clzero",
-        about: "clzero a line at a time, sfence",
-        function: Function::ZeroPages(zero_pages),
-        ..ZERO
-    },
-];
+pub(crate) const ROWS: &[Kernel] = kernels! {
+    "zero.clzero" like ROW, Zero(zero),
+        "clzero a line at a time, temporal stores at unaligned edges, sfence (seed 000.15)";
+    "zero-pages.clzero" like ROW, ZeroPages(zero_pages), "clzero a line at a time, sfence";
+};

@@ -4,8 +4,9 @@
 
 use super::edge::{around, copy as copy_edge, fill as fill_edge, fill_around, pattern};
 use crate::PAGE_SIZE;
+use crate::arch::row;
 use crate::isa::Features;
-use crate::kernel::{Function, Kernel, Prefetch, RegisterClass, StoreKind};
+use crate::kernel::{Kernel, RegisterClass, StoreKind};
 use core::arch::asm;
 
 /// One cache line in eight load-store pairs.
@@ -295,80 +296,25 @@ unsafe extern "C" fn zero_pages_nt(dst: *mut u8, order: u32) {
     store_lines!("movnti", "sfence", dst, 0u64, (PAGE_SIZE << order) / 64);
 }
 
-const COPY: Kernel = Kernel {
-    name: "copy.gpr64",
-    requires: Features::NONE,
-    store: StoreKind::Temporal,
-    prefetch: Prefetch::None,
-    grouping: 1,
-    registers: RegisterClass::Gpr,
-    deploy: true,
-    aliases: &["copyT"],
-    about: "seed 002 copyT: movq through integer registers, load-store pairs, unrolled 64 bytes",
-    function: Function::Copy(copy),
-};
-const STORE: Kernel = Kernel { grouping: 0, aliases: &[], ..COPY };
+const COPY: Kernel = row(RegisterClass::Gpr, Features::NONE, 1);
+const STORE: Kernel = Kernel { grouping: 0, ..COPY };
 const COMPARE: Kernel = Kernel { store: StoreKind::None, ..STORE };
-const NT: Kernel =
-    Kernel { requires: Features::SSE2, store: StoreKind::NonTemporal, aliases: &[], ..COPY };
+const NT: Kernel = Kernel { requires: Features::SSE2, store: StoreKind::NonTemporal, ..COPY };
 
-pub(crate) const ROWS: &[Kernel] = &[
-    COPY,
-    Kernel {
-        name: "move.gpr64",
-        aliases: &[],
-        about: "64-bit load-store pairs, unrolled 64 bytes, in the direction that overlap allows",
-        function: Function::Move(r#move),
-        ..COPY
-    },
-    Kernel {
-        name: "fill.gpr64",
-        about: "64-bit integer stores, unrolled 64 bytes",
-        function: Function::Fill(fill),
-        ..STORE
-    },
-    Kernel {
-        name: "zero.gpr64",
-        about: "64-bit integer stores, unrolled 64 bytes",
-        function: Function::Zero(zero),
-        ..STORE
-    },
-    Kernel {
-        name: "compare.gpr64",
-        about: "64-bit words, 32 bytes a round; byte-swapped where they differ (seed 004.1)",
-        function: Function::Compare(compare),
-        ..COMPARE
-    },
-    Kernel {
-        name: "equal.gpr64",
-        about: "64-bit words, 32 bytes a round, differences or-ed together",
-        function: Function::Equal(equal),
-        ..COMPARE
-    },
-    Kernel {
-        name: "copy-pages.gpr64",
-        aliases: &[],
-        about: "the loop of copy.gpr64 without edges",
-        function: Function::CopyPages(copy_pages),
-        ..COPY
-    },
-    Kernel {
-        name: "copy-pages.gpr64.nt",
-        about: "64-bit loads and movnti in pairs, unrolled 64 bytes, sfence",
-        function: Function::CopyPages(copy_pages_nt),
-        ..NT
-    },
-    Kernel {
-        name: "zero-pages.gpr64",
-        about: "the loop of zero.gpr64 without edges",
-        function: Function::ZeroPages(zero_pages),
-        ..STORE
-    },
-    Kernel {
-        name: "zero-pages.gpr64.nt",
-        grouping: 0,
-        about: "movnti, unrolled 64 bytes, sfence: FreeBSD's page zeroing (seed 002.13)",
-        function: Function::ZeroPages(zero_pages_nt),
-        ..NT
-    },
-];
+pub(crate) const ROWS: &[Kernel] = kernels! {
+    "copy.gpr64" like COPY, Copy(copy) { aliases: &["copyT"] },
+        "seed 002 copyT: movq through integer registers, load-store pairs, unrolled 64 bytes";
+    "move.gpr64" like COPY, Move(r#move),
+        "64-bit load-store pairs, unrolled 64 bytes, in the direction that overlap allows";
+    "fill.gpr64" like STORE, Fill(fill), "64-bit integer stores, unrolled 64 bytes";
+    "zero.gpr64" like STORE, Zero(zero), "64-bit integer stores, unrolled 64 bytes";
+    "compare.gpr64" like COMPARE, Compare(compare),
+        "64-bit words, 32 bytes a round; byte-swapped where they differ (seed 004.1)";
+    "equal.gpr64" like COMPARE, Equal(equal), "64-bit words, 32 bytes a round, differences or-ed together";
+    "copy-pages.gpr64" like COPY, CopyPages(copy_pages), "the loop of copy.gpr64 without edges";
+    "copy-pages.gpr64.nt" like NT, CopyPages(copy_pages_nt),
+        "64-bit loads and movnti in pairs, unrolled 64 bytes, sfence";
+    "zero-pages.gpr64" like STORE, ZeroPages(zero_pages), "the loop of zero.gpr64 without edges";
+    "zero-pages.gpr64.nt" like NT, ZeroPages(zero_pages_nt) { grouping: 0 },
+        "movnti, unrolled 64 bytes, sfence: FreeBSD's page zeroing (seed 002.13)";
+};

@@ -3,8 +3,9 @@
 
 use super::edge::{around, fill_around, pattern};
 use super::gpr::{pairs, store_lines};
+use crate::arch::row;
 use crate::isa::Features;
-use crate::kernel::{Function, Kernel, Prefetch, RegisterClass, StoreKind};
+use crate::kernel::{Kernel, Prefetch, RegisterClass, StoreKind};
 use core::arch::asm;
 
 /// A copy of that name: integer edges around `$template`, which copies units of `$unit` bytes.
@@ -56,98 +57,38 @@ unsafe extern "C" fn zero_nt(dst: *mut u8, n: usize) -> *mut u8 {
     unsafe { fill_nt(dst, 0, n) }
 }
 
-const PLAIN: Kernel = Kernel {
-    name: "copy.gpr64.block4k",
-    requires: Features::NONE,
-    store: StoreKind::Temporal,
-    prefetch: Prefetch::Block(4096),
-    grouping: 1,
-    registers: RegisterClass::Gpr,
-    deploy: false,
-    aliases: &["copyV"],
-    about: "seed 002 copyV: block prefetch of 4 KiB by one load a line, then movq load-store pairs",
-    function: Function::Copy(copy_block4k),
-};
-const NT: Kernel = Kernel {
-    name: "copy.gpr64.nt",
-    requires: Features::SSE2,
-    store: StoreKind::NonTemporal,
-    prefetch: Prefetch::None,
-    aliases: &["copyW"],
-    about: "seed 002 copyW: movnti, eight bytes a round, not unrolled; sfence",
-    function: Function::Copy(copy_nt),
-    ..PLAIN
-};
+const PLAIN: Kernel = Kernel { deploy: false, ..row(RegisterClass::Gpr, Features::NONE, 1) };
+const NT: Kernel = Kernel { requires: Features::SSE2, store: StoreKind::NonTemporal, ..PLAIN };
 
-/// A row of the block-size family.
-macro_rules! block {
-    ($shape:literal, $bytes:literal, $how:literal, $function:ident) => {
-        Kernel {
-            name: concat!("copy.gpr64.nt.", $shape),
-            prefetch: Prefetch::Block($bytes),
-            aliases: &[],
-            about: concat!("seed 002.8: block prefetch of ", $bytes, " bytes", $how, ", movnti"),
-            function: Function::Copy($function),
-            ..NT
-        }
-    };
-}
-
-pub(crate) const ROWS: &[Kernel] = &[
-    Kernel {
-        name: "copy.gpr64.pf320",
-        requires: Features::SSE,
-        prefetch: Prefetch::Nta(320),
-        aliases: &["copyU"],
-        about: "seed 002 copyU: movq load-store pairs, prefetchnta 320 bytes ahead once a line",
-        function: Function::Copy(copy_pf320),
-        ..PLAIN
-    },
-    PLAIN,
-    NT,
-    Kernel {
-        name: "copy.gpr64.nt.pf320",
-        prefetch: Prefetch::Nta(320),
-        aliases: &["copyX"],
-        about: "seed 002 copyX: movnti, prefetchnta 320 bytes ahead once a line; sfence",
-        function: Function::Copy(copy_nt_pf320),
-        ..NT
-    },
-    Kernel {
-        name: "copy.gpr64.nt.block4k",
-        prefetch: Prefetch::Block(4096),
-        aliases: &["copyY"],
-        about: "seed 002 copyY: block prefetch of 4 KiB by one load a line, then movnti; sfence",
-        function: Function::Copy(copy_nt_block4k),
-        ..NT
-    },
-    block!("block512", 512, "", copy_nt_block512),
-    block!("block1k", 1024, "", copy_nt_block1k),
-    block!("block2k", 2048, "", copy_nt_block2k),
-    block!("block8k", 8192, "", copy_nt_block8k),
-    block!(
-        "block8k.descending",
-        8192,
-        " from its top down, AMD's order",
-        copy_nt_block8k_descending
-    ),
-    block!("block16k", 16384, "", copy_nt_block16k),
-    block!("block32k", 32768, "", copy_nt_block32k),
-    block!("block64k", 65536, "", copy_nt_block64k),
-    Kernel {
-        name: "fill.gpr64.nt",
-        grouping: 0,
-        aliases: &[],
-        about: "movnti, unrolled 64 bytes, sfence",
-        function: Function::Fill(fill_nt),
-        ..NT
-    },
-    Kernel {
-        name: "zero.gpr64.nt",
-        grouping: 0,
-        aliases: &[],
-        about: "movnti, unrolled 64 bytes, sfence: FreeBSD's idle page zeroing (seed 002.13)",
-        function: Function::Zero(zero_nt),
-        ..NT
-    },
-];
+pub(crate) const ROWS: &[Kernel] = kernels! {
+    "copy.gpr64.pf320" like PLAIN, Copy(copy_pf320)
+        { requires: Features::SSE, prefetch: Prefetch::Nta(320), aliases: &["copyU"] },
+        "seed 002 copyU: movq load-store pairs, prefetchnta 320 bytes ahead once a line";
+    "copy.gpr64.block4k" like PLAIN, Copy(copy_block4k) { prefetch: Prefetch::Block(4096), aliases: &["copyV"] },
+        "seed 002 copyV: block prefetch of 4 KiB by one load a line, then movq load-store pairs";
+    "copy.gpr64.nt" like NT, Copy(copy_nt) { aliases: &["copyW"] },
+        "seed 002 copyW: movnti, eight bytes a round, not unrolled; sfence";
+    "copy.gpr64.nt.pf320" like NT, Copy(copy_nt_pf320) { prefetch: Prefetch::Nta(320), aliases: &["copyX"] },
+        "seed 002 copyX: movnti, prefetchnta 320 bytes ahead once a line; sfence";
+    "copy.gpr64.nt.block4k" like NT, Copy(copy_nt_block4k) { prefetch: Prefetch::Block(4096), aliases: &["copyY"] },
+        "seed 002 copyY: block prefetch of 4 KiB by one load a line, then movnti; sfence";
+    "copy.gpr64.nt.block512" like NT, Copy(copy_nt_block512) { prefetch: Prefetch::Block(512) },
+        "seed 002.8: block prefetch of 512 bytes, movnti";
+    "copy.gpr64.nt.block1k" like NT, Copy(copy_nt_block1k) { prefetch: Prefetch::Block(1024) },
+        "seed 002.8: block prefetch of 1024 bytes, movnti";
+    "copy.gpr64.nt.block2k" like NT, Copy(copy_nt_block2k) { prefetch: Prefetch::Block(2048) },
+        "seed 002.8: block prefetch of 2048 bytes, movnti";
+    "copy.gpr64.nt.block8k" like NT, Copy(copy_nt_block8k) { prefetch: Prefetch::Block(8192) },
+        "seed 002.8: block prefetch of 8192 bytes, movnti";
+    "copy.gpr64.nt.block8k.descending" like NT, Copy(copy_nt_block8k_descending) { prefetch: Prefetch::Block(8192) },
+        "seed 002.8: block prefetch of 8192 bytes from its top down, AMD's order, movnti";
+    "copy.gpr64.nt.block16k" like NT, Copy(copy_nt_block16k) { prefetch: Prefetch::Block(16384) },
+        "seed 002.8: block prefetch of 16384 bytes, movnti";
+    "copy.gpr64.nt.block32k" like NT, Copy(copy_nt_block32k) { prefetch: Prefetch::Block(32768) },
+        "seed 002.8: block prefetch of 32768 bytes, movnti";
+    "copy.gpr64.nt.block64k" like NT, Copy(copy_nt_block64k) { prefetch: Prefetch::Block(65536) },
+        "seed 002.8: block prefetch of 65536 bytes, movnti";
+    "fill.gpr64.nt" like NT, Fill(fill_nt) { grouping: 0 }, "movnti, unrolled 64 bytes, sfence";
+    "zero.gpr64.nt" like NT, Zero(zero_nt) { grouping: 0 },
+        "movnti, unrolled 64 bytes, sfence: FreeBSD's idle page zeroing (seed 002.13)";
+};

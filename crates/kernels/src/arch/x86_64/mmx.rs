@@ -4,8 +4,9 @@
 //! Every template ends in `emms`, so that the x87 stack is empty again for whoever comes next.
 
 use super::edge::{around, fill_around, pattern};
+use crate::arch::row;
 use crate::isa::Features;
-use crate::kernel::{Function, Kernel, Prefetch, RegisterClass, StoreKind};
+use crate::kernel::{Kernel, Prefetch, RegisterClass, StoreKind};
 
 /// One line in eight load-store pairs (seed 000).
 macro_rules! by_1 {
@@ -43,9 +44,8 @@ macro_rules! copy {
         pub(super) unsafe extern "C" fn $name(dst: *mut u8, src: *const u8, n: usize) -> *mut u8 {
             let body = |dst: *mut u8, src: *const u8, lines: usize| {
                 copy_units!(
-                    dst, src, lines, concat!($template, $last),
-                    "mm0", "mm1", "mm2", "mm3", "mm4", "mm5", "mm6", "mm7",
-                    "st(0)", "st(1)", "st(2)", "st(3)", "st(4)", "st(5)", "st(6)", "st(7)"
+                    dst, src, lines, concat!($template, $last); x87,
+                    "mm0", "mm1", "mm2", "mm3", "mm4", "mm5", "mm6", "mm7"
                 );
             };
             // SAFETY: the caller's promise is the callee's.
@@ -122,172 +122,58 @@ macro_rules! fill {
 fill!(fill, zero, "movq", "emms");
 fill!(fill_nt, zero_nt, "movntq", "sfence\nemms");
 
-const ROW: Kernel = Kernel {
-    name: "copy.mmx",
-    requires: Features::MMX,
-    store: StoreKind::Temporal,
-    prefetch: Prefetch::None,
-    grouping: 2,
-    registers: RegisterClass::Mmx,
-    deploy: false,
-    aliases: &["copyK"],
-    about: "seed 002 copyK: movq, two loads then two stores over four register pairs",
-    function: Function::Copy(copy),
+const ROW: Kernel = Kernel { deploy: false, ..row(RegisterClass::Mmx, Features::MMX, 2) };
+const PREFETCHED: Kernel =
+    Kernel { requires: Features::MMX.and(Features::SSE), prefetch: Prefetch::Nta(320), ..ROW };
+const NT: Kernel =
+    Kernel { store: StoreKind::NonTemporal, prefetch: Prefetch::None, grouping: 8, ..PREFETCHED };
+const NT_PREFETCHED: Kernel = Kernel { prefetch: Prefetch::Nta(320), ..NT };
+
+pub(crate) const ROWS: &[Kernel] = kernels! {
+    "copy.mmx" like ROW, Copy(copy) { aliases: &["copyK"] },
+        "seed 002 copyK: movq, two loads then two stores over four register pairs";
+    "copy.mmx.g8" like ROW, Copy(copy_g8) { grouping: 8 },
+        "movq, eight loads then eight stores (seed 002.10)";
+    "copy.mmx.pf320" like PREFETCHED, Copy(copy_pf320) { aliases: &["copyL"] },
+        "seed 002 copyL (inferred): copyK with prefetchnta 320 bytes ahead";
+    "copy.mmx.block4k" like ROW, Copy(copy_block4k) { prefetch: Prefetch::Block(4096), aliases: &["copyM"] },
+        "seed 002 copyM (inferred): copyK behind block prefetch of 4 KiB";
+    "copy.mmx.pf320.vlasenko" like PREFETCHED, Copy(copy_vlasenko) { grouping: 1, aliases: &["mmx_APn"] },
+        "seed 000 mmx_APn: movq load-store pairs, prefetch at +320 until the last 320 bytes";
+    "copy.mmx.nt" like NT, Copy(copy_nt) { aliases: &["copyN"] },
+        "seed 002 copyN: movntq, eight loads then eight stores; sfence";
+    "copy.mmx.nt.g1" like NT, Copy(copy_nt_g1) { grouping: 1 },
+        "seed 002.10: movntq, loads and stores in groups of 1";
+    "copy.mmx.nt.g2" like NT, Copy(copy_nt_g2) { grouping: 2 },
+        "seed 002.10: movntq, loads and stores in groups of 2";
+    "copy.mmx.nt.g4" like NT, Copy(copy_nt_g4) { grouping: 4 },
+        "seed 002.10: movntq, loads and stores in groups of 4";
+    "copy.mmx.nt.pf320" like NT_PREFETCHED, Copy(copy_nt_pf320) { aliases: &["copyO"] },
+        "seed 002 copyO: copyN with prefetchnta 320 bytes ahead";
+    "copy.mmx.nt.block4k" like NT, Copy(copy_nt_block4k) { prefetch: Prefetch::Block(4096), aliases: &["copyP"] },
+        "seed 002 copyP: copyN behind block prefetch of 4 KiB";
+    "copy.mmx.nt.pf320.vlasenko" like NT_PREFETCHED, Copy(copy_nt_vlasenko) { grouping: 1, aliases: &["mmx_APN"] },
+        "seed 000 mmx_APN: movq-movntq pairs, prefetch at +320 until the last 320 bytes";
+    "copy.mmx.nt.block512" like NT, Copy(copy_nt_block512) { prefetch: Prefetch::Block(512) },
+        "seed 002.8: block prefetch of 512 bytes, movntq 8+8";
+    "copy.mmx.nt.block1k" like NT, Copy(copy_nt_block1k) { prefetch: Prefetch::Block(1024) },
+        "seed 002.8: block prefetch of 1024 bytes, movntq 8+8";
+    "copy.mmx.nt.block2k" like NT, Copy(copy_nt_block2k) { prefetch: Prefetch::Block(2048) },
+        "seed 002.8: block prefetch of 2048 bytes, movntq 8+8";
+    "copy.mmx.nt.block8k" like NT, Copy(copy_nt_block8k) { prefetch: Prefetch::Block(8192) },
+        "seed 002.8: block prefetch of 8192 bytes, movntq 8+8";
+    "copy.mmx.nt.block8k.descending" like NT, Copy(copy_nt_block8k_descending) { prefetch: Prefetch::Block(8192) },
+        "seed 002.8: block prefetch of 8192 bytes from its top down, AMD's order, movntq 8+8";
+    "copy.mmx.nt.block16k" like NT, Copy(copy_nt_block16k) { prefetch: Prefetch::Block(16384) },
+        "seed 002.8: block prefetch of 16384 bytes, movntq 8+8";
+    "copy.mmx.nt.block32k" like NT, Copy(copy_nt_block32k) { prefetch: Prefetch::Block(32768) },
+        "seed 002.8: block prefetch of 32768 bytes, movntq 8+8";
+    "copy.mmx.nt.block64k" like NT, Copy(copy_nt_block64k) { prefetch: Prefetch::Block(65536) },
+        "seed 002.8: block prefetch of 65536 bytes, movntq 8+8";
+    "fill.mmx" like ROW, Fill(fill) { grouping: 0 }, "movq, eight stores per 64 bytes";
+    "zero.mmx" like ROW, Zero(zero) { grouping: 0, aliases: &["mmx_APn"] },
+        "seed 000 mmx_APn: movq, eight stores per 64 bytes";
+    "fill.mmx.nt" like NT, Fill(fill_nt) { grouping: 0 }, "movntq, eight stores per 64 bytes, sfence";
+    "zero.mmx.nt" like NT, Zero(zero_nt) { grouping: 0, aliases: &["mmx_APN"] },
+        "seed 000 mmx_APN: movntq, eight stores per 64 bytes, sfence";
 };
-const NT: Kernel = Kernel {
-    name: "copy.mmx.nt",
-    requires: Features::MMX.and(Features::SSE),
-    store: StoreKind::NonTemporal,
-    grouping: 8,
-    aliases: &["copyN"],
-    about: "seed 002 copyN: movntq, eight loads then eight stores; sfence",
-    function: Function::Copy(copy_nt),
-    ..ROW
-};
-
-/// A row of the block-size family.
-macro_rules! block {
-    ($shape:literal, $bytes:literal, $how:literal, $function:ident) => {
-        Kernel {
-            name: concat!("copy.mmx.nt.", $shape),
-            prefetch: Prefetch::Block($bytes),
-            aliases: &[],
-            about: concat!(
-                "seed 002.8: block prefetch of ",
-                $bytes,
-                " bytes",
-                $how,
-                ", movntq 8+8"
-            ),
-            function: Function::Copy($function),
-            ..NT
-        }
-    };
-}
-
-/// A row of the grouping family.
-macro_rules! grouping {
-    ($shape:literal, $grouping:literal, $function:ident) => {
-        Kernel {
-            name: concat!("copy.mmx.nt.", $shape),
-            grouping: $grouping,
-            aliases: &[],
-            about: concat!("seed 002.10: movntq, loads and stores in groups of ", $grouping),
-            function: Function::Copy($function),
-            ..NT
-        }
-    };
-}
-
-pub(crate) const ROWS: &[Kernel] = &[
-    ROW,
-    Kernel {
-        name: "copy.mmx.g8",
-        grouping: 8,
-        aliases: &[],
-        about: "movq, eight loads then eight stores (seed 002.10)",
-        function: Function::Copy(copy_g8),
-        ..ROW
-    },
-    Kernel {
-        name: "copy.mmx.pf320",
-        requires: Features::MMX.and(Features::SSE),
-        prefetch: Prefetch::Nta(320),
-        aliases: &["copyL"],
-        about: "seed 002 copyL (inferred): copyK with prefetchnta 320 bytes ahead",
-        function: Function::Copy(copy_pf320),
-        ..ROW
-    },
-    Kernel {
-        name: "copy.mmx.block4k",
-        prefetch: Prefetch::Block(4096),
-        aliases: &["copyM"],
-        about: "seed 002 copyM (inferred): copyK behind block prefetch of 4 KiB",
-        function: Function::Copy(copy_block4k),
-        ..ROW
-    },
-    Kernel {
-        name: "copy.mmx.pf320.vlasenko",
-        requires: Features::MMX.and(Features::SSE),
-        prefetch: Prefetch::Nta(320),
-        grouping: 1,
-        aliases: &["mmx_APn"],
-        about: "seed 000 mmx_APn: movq load-store pairs, prefetch at +320 until the last 320 bytes",
-        function: Function::Copy(copy_vlasenko),
-        ..ROW
-    },
-    NT,
-    grouping!("g1", 1, copy_nt_g1),
-    grouping!("g2", 2, copy_nt_g2),
-    grouping!("g4", 4, copy_nt_g4),
-    Kernel {
-        name: "copy.mmx.nt.pf320",
-        prefetch: Prefetch::Nta(320),
-        aliases: &["copyO"],
-        about: "seed 002 copyO: copyN with prefetchnta 320 bytes ahead",
-        function: Function::Copy(copy_nt_pf320),
-        ..NT
-    },
-    Kernel {
-        name: "copy.mmx.nt.block4k",
-        prefetch: Prefetch::Block(4096),
-        aliases: &["copyP"],
-        about: "seed 002 copyP: copyN behind block prefetch of 4 KiB",
-        function: Function::Copy(copy_nt_block4k),
-        ..NT
-    },
-    Kernel {
-        name: "copy.mmx.nt.pf320.vlasenko",
-        prefetch: Prefetch::Nta(320),
-        grouping: 1,
-        aliases: &["mmx_APN"],
-        about: "seed 000 mmx_APN: movq-movntq pairs, prefetch at +320 until the last 320 bytes",
-        function: Function::Copy(copy_nt_vlasenko),
-        ..NT
-    },
-    block!("block512", 512, "", copy_nt_block512),
-    block!("block1k", 1024, "", copy_nt_block1k),
-    block!("block2k", 2048, "", copy_nt_block2k),
-    block!("block8k", 8192, "", copy_nt_block8k),
-    block!(
-        "block8k.descending",
-        8192,
-        " from its top down, AMD's order",
-        copy_nt_block8k_descending
-    ),
-    block!("block16k", 16384, "", copy_nt_block16k),
-    block!("block32k", 32768, "", copy_nt_block32k),
-    block!("block64k", 65536, "", copy_nt_block64k),
-    Kernel {
-        name: "fill.mmx",
-        grouping: 0,
-        aliases: &[],
-        about: "movq, eight stores per 64 bytes",
-        function: Function::Fill(fill),
-        ..ROW
-    },
-    Kernel {
-        name: "zero.mmx",
-        grouping: 0,
-        aliases: &["mmx_APn"],
-        about: "seed 000 mmx_APn: movq, eight stores per 64 bytes",
-        function: Function::Zero(zero),
-        ..ROW
-    },
-    Kernel {
-        name: "fill.mmx.nt",
-        grouping: 0,
-        aliases: &[],
-        about: "movntq, eight stores per 64 bytes, sfence",
-        function: Function::Fill(fill_nt),
-        ..NT
-    },
-    Kernel {
-        name: "zero.mmx.nt",
-        grouping: 0,
-        aliases: &["mmx_APN"],
-        about: "seed 000 mmx_APN: movntq, eight stores per 64 bytes, sfence",
-        function: Function::Zero(zero_nt),
-        ..NT
-    },
-];

@@ -15,8 +15,9 @@ use super::gpr::copy_descending as descend;
 #[cfg(target_feature = "sse2")]
 use super::vector::Xmm;
 use crate::PAGE_SIZE;
+use crate::arch::row;
 use crate::isa::Features;
-use crate::kernel::{Function, Kernel, Prefetch, RegisterClass, StoreKind};
+use crate::kernel::{Kernel, RegisterClass, StoreKind};
 use core::arch::asm;
 
 /// A function of that name around one repeated `movs` of `count` units.
@@ -218,146 +219,50 @@ unsafe extern "C" fn equal_cmpsb(a: *const u8, b: *const u8, n: usize) -> i32 {
     i32::from(unsafe { compare_cmpsb(a, b, n) } == 0)
 }
 
-const ROW: Kernel = Kernel {
-    name: "copy.rep.movsb",
-    requires: Features::NONE,
-    store: StoreKind::String,
-    prefetch: Prefetch::None,
-    grouping: 0,
-    registers: RegisterClass::Gpr,
-    deploy: true,
-    aliases: &[],
-    about: "rep movsb, whatever its microcode makes of it (seed 000.15)",
-    function: Function::Copy(copy_movsb),
-};
-
+const ROW: Kernel =
+    Kernel { store: StoreKind::String, ..row(RegisterClass::Gpr, Features::NONE, 0) };
 /// What a move is besides: its other direction's registers.
+const MOVE: Kernel = Kernel { requires: DOWN.0, registers: DOWN.1, ..ROW };
 #[cfg(target_feature = "sse2")]
-const MOVE: Kernel = Kernel {
-    requires: Features::SSE2,
-    registers: RegisterClass::Xmm,
-    name: "move.rep.movsb",
-    about: "rep movsb upwards, SSE2 registers downwards",
-    function: Function::Move(move_movsb),
-    ..ROW
-};
+const DOWN: (Features, RegisterClass, &str) =
+    (Features::SSE2, RegisterClass::Xmm, "rep movsb upwards, SSE2 registers downwards");
 #[cfg(not(target_feature = "sse2"))]
-const MOVE: Kernel = Kernel {
-    name: "move.rep.movsb",
-    about: "rep movsb upwards, 64-bit integer registers downwards",
-    function: Function::Move(move_movsb),
-    ..ROW
-};
+const DOWN: (Features, RegisterClass, &str) =
+    (Features::NONE, RegisterClass::Gpr, "rep movsb upwards, 64-bit integer registers downwards");
 
-pub(crate) const ROWS: &[Kernel] = &[
-    ROW,
-    MOVE,
-    Kernel {
-        name: "copy.rep.movsb.aligned",
-        about: "integer stores up to a 64-byte boundary of the destination, then rep movsb",
-        function: Function::Copy(copy_movsb_aligned),
-        ..ROW
-    },
-    Kernel {
-        name: "move.rep.movsb.aligned",
-        about: "copy.rep.movsb.aligned upwards, as move.rep.movsb downwards",
-        function: Function::Move(move_movsb_aligned),
-        ..MOVE
-    },
-    Kernel {
-        name: "fill.rep.stosb",
-        about: "rep stosb",
-        function: Function::Fill(fill_stosb),
-        ..ROW
-    },
-    Kernel {
-        name: "zero.rep.stosb",
-        about: "rep stosb of zero (seed 000.15)",
-        function: Function::Zero(zero_stosb),
-        ..ROW
-    },
-    Kernel {
-        name: "copy-pages.rep.movsb",
-        about: "rep movsb",
-        function: Function::CopyPages(copy_pages_movsb),
-        ..ROW
-    },
-    Kernel {
-        name: "zero-pages.rep.stosb",
-        about: "rep stosb of zero",
-        function: Function::ZeroPages(zero_pages_stosb),
-        ..ROW
-    },
-];
+pub(crate) const ROWS: &[Kernel] = kernels! {
+    "copy.rep.movsb" like ROW, Copy(copy_movsb),
+        "rep movsb, whatever its microcode makes of it (seed 000.15)";
+    "move.rep.movsb" like MOVE, Move(move_movsb), DOWN.2;
+    "copy.rep.movsb.aligned" like ROW, Copy(copy_movsb_aligned),
+        "integer stores up to a 64-byte boundary of the destination, then rep movsb";
+    "move.rep.movsb.aligned" like MOVE, Move(move_movsb_aligned),
+        "copy.rep.movsb.aligned upwards, as move.rep.movsb downwards";
+    "fill.rep.stosb" like ROW, Fill(fill_stosb), "rep stosb";
+    "zero.rep.stosb" like ROW, Zero(zero_stosb), "rep stosb of zero (seed 000.15)";
+    "copy-pages.rep.movsb" like ROW, CopyPages(copy_pages_movsb), "rep movsb";
+    "zero-pages.rep.stosb" like ROW, ZeroPages(zero_pages_stosb), "rep stosb of zero";
+};
 
 #[cfg(feature = "lab")]
 const LAB: Kernel = Kernel { deploy: false, ..ROW };
+#[cfg(feature = "lab")]
+const COMPARE: Kernel = Kernel { store: StoreKind::None, ..LAB };
 
 #[cfg(feature = "lab")]
-pub(crate) const LAB_ROWS: &[Kernel] = &[
-    Kernel {
-        name: "copy.rep.movsl",
-        aliases: &["slow"],
-        about: "seed 000 slow: rep movsd (AT&T's movsl), the last bytes by integer registers",
-        function: Function::Copy(copy_movsl),
-        ..LAB
-    },
-    Kernel {
-        name: "copy.rep.movsq",
-        aliases: &["copy0"],
-        about: "seed 002 copy0: rep movsq, the last bytes by integer registers",
-        function: Function::Copy(copy_movsq),
-        ..LAB
-    },
-    Kernel {
-        name: "fill.rep.stosl",
-        about: "rep stosd (AT&T's stosl), the last bytes by integer registers",
-        function: Function::Fill(fill_stosl),
-        ..LAB
-    },
-    Kernel {
-        name: "fill.rep.stosq",
-        about: "rep stosq, the last bytes by integer registers",
-        function: Function::Fill(fill_stosq),
-        ..LAB
-    },
-    Kernel {
-        name: "zero.rep.stosl",
-        aliases: &["slow"],
-        about: "seed 000 slow: rep stosd (AT&T's stosl), the last bytes by integer registers",
-        function: Function::Zero(zero_stosl),
-        ..LAB
-    },
-    Kernel {
-        name: "zero.rep.stosq",
-        about: "rep stosq of zero, the last bytes by integer registers",
-        function: Function::Zero(zero_stosq),
-        ..LAB
-    },
-    Kernel {
-        name: "compare.rep.cmpsb",
-        store: StoreKind::None,
-        about: "repe cmpsb, a byte at a time in microcode",
-        function: Function::Compare(compare_cmpsb),
-        ..LAB
-    },
-    Kernel {
-        name: "equal.rep.cmpsb",
-        store: StoreKind::None,
-        about: "repe cmpsb, a byte at a time in microcode",
-        function: Function::Equal(equal_cmpsb),
-        ..LAB
-    },
-    Kernel {
-        name: "copy-pages.rep.movsq",
-        about: "rep movsq",
-        function: Function::CopyPages(copy_pages_movsq),
-        ..LAB
-    },
-    Kernel {
-        name: "zero-pages.rep.stosq",
-        about: "rep stosq of zero",
-        function: Function::ZeroPages(zero_pages_stosq),
-        ..LAB
-    },
-];
+pub(crate) const LAB_ROWS: &[Kernel] = kernels! {
+    "copy.rep.movsl" like LAB, Copy(copy_movsl) { aliases: &["slow"] },
+        "seed 000 slow: rep movsd (AT&T's movsl), the last bytes by integer registers";
+    "copy.rep.movsq" like LAB, Copy(copy_movsq) { aliases: &["copy0"] },
+        "seed 002 copy0: rep movsq, the last bytes by integer registers";
+    "fill.rep.stosl" like LAB, Fill(fill_stosl),
+        "rep stosd (AT&T's stosl), the last bytes by integer registers";
+    "fill.rep.stosq" like LAB, Fill(fill_stosq), "rep stosq, the last bytes by integer registers";
+    "zero.rep.stosl" like LAB, Zero(zero_stosl) { aliases: &["slow"] },
+        "seed 000 slow: rep stosd (AT&T's stosl), the last bytes by integer registers";
+    "zero.rep.stosq" like LAB, Zero(zero_stosq), "rep stosq of zero, the last bytes by integer registers";
+    "compare.rep.cmpsb" like COMPARE, Compare(compare_cmpsb), "repe cmpsb, a byte at a time in microcode";
+    "equal.rep.cmpsb" like COMPARE, Equal(equal_cmpsb), "repe cmpsb, a byte at a time in microcode";
+    "copy-pages.rep.movsq" like LAB, CopyPages(copy_pages_movsq), "rep movsq";
+    "zero-pages.rep.stosq" like LAB, ZeroPages(zero_pages_stosq), "rep stosq of zero";
+};

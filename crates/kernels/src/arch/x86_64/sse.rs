@@ -6,8 +6,9 @@
 //! whether they pass as fast).
 
 use super::edge::{around, fill_around, pattern};
+use crate::arch::row;
 use crate::isa::Features;
-use crate::kernel::{Function, Kernel, Prefetch, RegisterClass, StoreKind};
+use crate::kernel::{Kernel, Prefetch, RegisterClass, StoreKind};
 
 /// One line in four load-store pairs (seed 000).
 macro_rules! by_1 {
@@ -22,40 +23,16 @@ macro_rules! by_4 {
     };
 }
 
-/// A copy of that name: integer edges around a loop over lines of 64 bytes, in one version for an
-/// aligned source and one for any.
-macro_rules! copy {
-    ($($name:ident: $aligned:expr, $unaligned:expr, $last:literal;)+) => {$(
-        unsafe extern "C" fn $name(dst: *mut u8, src: *const u8, n: usize) -> *mut u8 {
-            let body = |dst: *mut u8, src: *const u8, lines: usize| {
-                if src.addr().is_multiple_of(16) {
-                    copy_units!(
-                        dst, src, lines, concat!($aligned, $last),
-                        "xmm0", "xmm1", "xmm2", "xmm3"
-                    );
-                } else {
-                    copy_units!(
-                        dst, src, lines, concat!($unaligned, $last),
-                        "xmm0", "xmm1", "xmm2", "xmm3"
-                    );
-                }
-            };
-            // SAFETY: the caller's promise is the callee's.
-            unsafe { around::<16, 64>(dst, src, n, body) }
-        }
-    )+};
-}
-
-copy! {
-    copy_vlasenko: loop_vlasenko!(by_1!("movaps", "movaps")),
+sse_copies! {
+    copy_vlasenko, 64: loop_vlasenko!(by_1!("movaps", "movaps")),
         loop_vlasenko!(by_1!("movups", "movaps")), "";
-    copy_nt: loop_plain!(by_4!("movaps", "movntps"), 64),
+    copy_nt, 64: loop_plain!(by_4!("movaps", "movntps"), 64),
         loop_plain!(by_4!("movups", "movntps"), 64), "sfence";
-    copy_nt_pf320: loop_pf320!(by_4!("movaps", "movntps")),
+    copy_nt_pf320, 64: loop_pf320!(by_4!("movaps", "movntps")),
         loop_pf320!(by_4!("movups", "movntps")), "sfence";
-    copy_nt_block4k: loop_block!(ascending, 64, by_4!("movaps", "movntps")),
+    copy_nt_block4k, 64: loop_block!(ascending, 64, by_4!("movaps", "movntps")),
         loop_block!(ascending, 64, by_4!("movups", "movntps")), "sfence";
-    copy_nt_vlasenko: loop_vlasenko!(by_1!("movaps", "movntps")),
+    copy_nt_vlasenko, 64: loop_vlasenko!(by_1!("movaps", "movntps")),
         loop_vlasenko!(by_1!("movups", "movntps")), "sfence";
 }
 
@@ -102,88 +79,29 @@ macro_rules! fill {
 fill!(fill, zero, "movaps", "");
 fill!(fill_nt, zero_nt, "movntps", "sfence");
 
-const NT: Kernel = Kernel {
-    name: "copy.sse.nt",
-    requires: Features::SSE,
-    store: StoreKind::NonTemporal,
-    prefetch: Prefetch::None,
-    grouping: 4,
-    registers: RegisterClass::Xmm,
-    deploy: false,
-    aliases: &["copyH"],
-    about: "seed 002 copyH: movntps, four loads then four stores; sfence",
-    function: Function::Copy(copy_nt),
-};
+const COPY: Kernel = Kernel { deploy: false, ..row(RegisterClass::Xmm, Features::SSE, 4) };
+const NT: Kernel = Kernel { store: StoreKind::NonTemporal, ..COPY };
 // The byte reaches its register by SSE2's movq, which every x86-64 CPU has.
-const FILL: Kernel = Kernel {
-    name: "fill.sse",
-    requires: Features::SSE.and(Features::SSE2),
-    store: StoreKind::Temporal,
-    grouping: 0,
-    aliases: &[],
-    about: "movaps, four stores per 64 bytes",
-    function: Function::Fill(fill),
-    ..NT
-};
+const FILL: Kernel = Kernel { requires: Features::SSE.and(Features::SSE2), grouping: 0, ..COPY };
+const FILL_NT: Kernel = Kernel { store: StoreKind::NonTemporal, ..FILL };
 
-pub(crate) const ROWS: &[Kernel] = &[
-    Kernel {
-        name: "copy.sse.pf320.vlasenko",
-        store: StoreKind::Temporal,
-        prefetch: Prefetch::Nta(320),
-        grouping: 1,
-        aliases: &["sse_APn"],
-        about: "seed 000 sse_APn: movaps pairs, prefetch at +320 until the last 320 bytes",
-        function: Function::Copy(copy_vlasenko),
-        ..NT
-    },
-    NT,
-    Kernel {
-        name: "copy.sse.nt.pf320",
-        prefetch: Prefetch::Nta(320),
-        aliases: &["copyI"],
-        about: "seed 002 copyI (inferred): copyH with prefetchnta 320 bytes ahead",
-        function: Function::Copy(copy_nt_pf320),
-        ..NT
-    },
-    Kernel {
-        name: "copy.sse.nt.block4k",
-        prefetch: Prefetch::Block(4096),
-        aliases: &["copyJ"],
-        about: "seed 002 copyJ (inferred): copyH behind block prefetch of 4 KiB",
-        function: Function::Copy(copy_nt_block4k),
-        ..NT
-    },
-    Kernel {
-        name: "copy.sse.nt.pf320.vlasenko",
-        prefetch: Prefetch::Nta(320),
-        grouping: 1,
-        aliases: &["sse_APN"],
-        about: "seed 000 sse_APN: movaps-movntps pairs, prefetch at +320 until the last 320 bytes",
-        function: Function::Copy(copy_nt_vlasenko),
-        ..NT
-    },
-    FILL,
-    Kernel {
-        name: "zero.sse",
-        aliases: &["sse_APn"],
-        about: "seed 000 sse_APn: movaps, four stores per 64 bytes",
-        function: Function::Zero(zero),
-        ..FILL
-    },
-    Kernel {
-        name: "fill.sse.nt",
-        store: StoreKind::NonTemporal,
-        about: "movntps, four stores per 64 bytes, sfence",
-        function: Function::Fill(fill_nt),
-        ..FILL
-    },
-    Kernel {
-        name: "zero.sse.nt",
-        store: StoreKind::NonTemporal,
-        aliases: &["sse_APN"],
-        about: "seed 000 sse_APN: movntps, four stores per 64 bytes, sfence",
-        function: Function::Zero(zero_nt),
-        ..FILL
-    },
-];
+pub(crate) const ROWS: &[Kernel] = kernels! {
+    "copy.sse.pf320.vlasenko" like COPY, Copy(copy_vlasenko)
+        { prefetch: Prefetch::Nta(320), grouping: 1, aliases: &["sse_APn"] },
+        "seed 000 sse_APn: movaps pairs, prefetch at +320 until the last 320 bytes";
+    "copy.sse.nt" like NT, Copy(copy_nt) { aliases: &["copyH"] },
+        "seed 002 copyH: movntps, four loads then four stores; sfence";
+    "copy.sse.nt.pf320" like NT, Copy(copy_nt_pf320) { prefetch: Prefetch::Nta(320), aliases: &["copyI"] },
+        "seed 002 copyI (inferred): copyH with prefetchnta 320 bytes ahead";
+    "copy.sse.nt.block4k" like NT, Copy(copy_nt_block4k) { prefetch: Prefetch::Block(4096), aliases: &["copyJ"] },
+        "seed 002 copyJ (inferred): copyH behind block prefetch of 4 KiB";
+    "copy.sse.nt.pf320.vlasenko" like NT, Copy(copy_nt_vlasenko)
+        { prefetch: Prefetch::Nta(320), grouping: 1, aliases: &["sse_APN"] },
+        "seed 000 sse_APN: movaps-movntps pairs, prefetch at +320 until the last 320 bytes";
+    "fill.sse" like FILL, Fill(fill), "movaps, four stores per 64 bytes";
+    "zero.sse" like FILL, Zero(zero) { aliases: &["sse_APn"] },
+        "seed 000 sse_APn: movaps, four stores per 64 bytes";
+    "fill.sse.nt" like FILL_NT, Fill(fill_nt), "movntps, four stores per 64 bytes, sfence";
+    "zero.sse.nt" like FILL_NT, Zero(zero_nt) { aliases: &["sse_APN"] },
+        "seed 000 sse_APN: movntps, four stores per 64 bytes, sfence";
+};

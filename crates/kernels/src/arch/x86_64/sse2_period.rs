@@ -3,8 +3,9 @@
 
 use super::edge::{around, copy as copy_edge};
 use super::{gpr, mmx};
+use crate::arch::row;
 use crate::isa::Features;
-use crate::kernel::{Function, Kernel, Prefetch, RegisterClass, StoreKind};
+use crate::kernel::{Kernel, Prefetch, RegisterClass};
 
 /// One line in four load-store pairs through a single register (seed 002.5).
 macro_rules! by_1 {
@@ -20,36 +21,12 @@ macro_rules! by_8 {
     };
 }
 
-/// A copy of that name: integer edges around a loop over units of `$unit` bytes, in one version
-/// for an aligned source and one for any.
-macro_rules! copy {
-    ($($name:ident, $unit:literal: $aligned:expr, $unaligned:expr;)+) => {$(
-        unsafe extern "C" fn $name(dst: *mut u8, src: *const u8, n: usize) -> *mut u8 {
-            let body = |dst: *mut u8, src: *const u8, units: usize| {
-                if src.addr().is_multiple_of(16) {
-                    copy_units!(
-                        dst, src, units, $aligned,
-                        "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7"
-                    );
-                } else {
-                    copy_units!(
-                        dst, src, units, $unaligned,
-                        "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7"
-                    );
-                }
-            };
-            // SAFETY: the caller's promise is the callee's.
-            unsafe { around::<16, $unit>(dst, src, n, body) }
-        }
-    )+};
-}
-
-copy! {
-    copy_movdqa, 64: loop_plain!(by_1!("movdqa"), 64), loop_plain!(by_1!("movdqu"), 64);
-    copy_pf320, 64: loop_pf320!(by_1!("movdqa")), loop_pf320!(by_1!("movdqu"));
+sse_copies! {
+    copy_movdqa, 64: loop_plain!(by_1!("movdqa"), 64), loop_plain!(by_1!("movdqu"), 64), "";
+    copy_pf320, 64: loop_pf320!(by_1!("movdqa")), loop_pf320!(by_1!("movdqu")), "";
     copy_block4k, 64: loop_block!(ascending, 64, by_1!("movdqa")),
-        loop_block!(ascending, 64, by_1!("movdqu"));
-    copy_g8, 128: loop_plain!(by_8!("movdqa"), 128), loop_plain!(by_8!("movdqu"), 128);
+        loop_block!(ascending, 64, by_1!("movdqu")), "";
+    copy_g8, 128: loop_plain!(by_8!("movdqa"), 128), loop_plain!(by_8!("movdqu"), 128), "";
 }
 
 /// 128 bytes read, then 128 written, in one linear pass; the tail is the only other access.
@@ -62,73 +39,25 @@ unsafe extern "C" fn copy_dillon(dst: *mut u8, src: *const u8, n: usize) -> *mut
         // SAFETY: the caller's promise is the callee's.
         return unsafe { mmx::copy_g8(dst, src, n) };
     }
-    copy_units!(
-        dst,
-        src,
-        n / 128,
-        loop_plain!(by_8!("movdqa"), 128),
-        "xmm0",
-        "xmm1",
-        "xmm2",
-        "xmm3",
-        "xmm4",
-        "xmm5",
-        "xmm6",
-        "xmm7"
-    );
+    copy_units!(dst, src, n / 128, loop_plain!(by_8!("movdqa"), 128); xmm);
     let done = n / 128 * 128;
     // SAFETY: fewer than 128 bytes are left after the first `done`.
     unsafe { copy_edge(dst.wrapping_add(done), src.wrapping_add(done), n - done) };
     dst
 }
 
-const ROW: Kernel = Kernel {
-    name: "copy.sse2.movdqa",
-    requires: Features::SSE2,
-    store: StoreKind::Temporal,
-    prefetch: Prefetch::None,
-    grouping: 1,
-    registers: RegisterClass::Xmm,
-    deploy: false,
-    aliases: &["copyQ"],
-    about: "seed 002 copyQ: movdqa, load-store pairs through one register",
-    function: Function::Copy(copy_movdqa),
-};
+const ROW: Kernel = Kernel { deploy: false, ..row(RegisterClass::Xmm, Features::SSE2, 1) };
 
-pub(crate) const ROWS: &[Kernel] = &[
-    ROW,
-    Kernel {
-        name: "copy.sse2.movdqa.pf320",
-        requires: Features::SSE.and(Features::SSE2),
-        prefetch: Prefetch::Nta(320),
-        aliases: &["copyR"],
-        about: "seed 002 copyR: copyQ with prefetchnta 320 bytes ahead",
-        function: Function::Copy(copy_pf320),
-        ..ROW
-    },
-    Kernel {
-        name: "copy.sse2.movdqa.block4k",
-        prefetch: Prefetch::Block(4096),
-        aliases: &["copyS"],
-        about: "seed 002 copyS: copyQ behind block prefetch of 4 KiB",
-        function: Function::Copy(copy_block4k),
-        ..ROW
-    },
-    Kernel {
-        name: "copy.sse2.movdqa.g8",
-        grouping: 8,
-        aliases: &[],
-        about: "seed 002.4: movdqa, eight loads then eight stores",
-        function: Function::Copy(copy_g8),
-        ..ROW
-    },
-    Kernel {
-        name: "copy.sse2.dillon",
-        requires: Features::MMX.and(Features::SSE2),
-        grouping: 8,
-        aliases: &[],
-        about: "seed 002.7: from 2048 B on movdqa 8+8 if both are 16-aligned, else movq 8+8 (MMX)",
-        function: Function::Copy(copy_dillon),
-        ..ROW
-    },
-];
+pub(crate) const ROWS: &[Kernel] = kernels! {
+    "copy.sse2.movdqa" like ROW, Copy(copy_movdqa) { aliases: &["copyQ"] },
+        "seed 002 copyQ: movdqa, load-store pairs through one register";
+    "copy.sse2.movdqa.pf320" like ROW, Copy(copy_pf320)
+        { requires: Features::SSE.and(Features::SSE2), prefetch: Prefetch::Nta(320), aliases: &["copyR"] },
+        "seed 002 copyR: copyQ with prefetchnta 320 bytes ahead";
+    "copy.sse2.movdqa.block4k" like ROW, Copy(copy_block4k) { prefetch: Prefetch::Block(4096), aliases: &["copyS"] },
+        "seed 002 copyS: copyQ behind block prefetch of 4 KiB";
+    "copy.sse2.movdqa.g8" like ROW, Copy(copy_g8) { grouping: 8 },
+        "seed 002.4: movdqa, eight loads then eight stores";
+    "copy.sse2.dillon" like ROW, Copy(copy_dillon) { requires: Features::MMX.and(Features::SSE2), grouping: 8 },
+        "seed 002.7: from 2048 B on movdqa 8+8 if both are 16-aligned, else movq 8+8 (MMX)";
+};

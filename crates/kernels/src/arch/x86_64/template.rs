@@ -85,8 +85,17 @@ macro_rules! loop_block {
     };
 }
 
-/// Runs a copy template under the convention above, clobbering also the registers listed.
+/// Runs a copy template under the convention above, clobbering also the registers listed, or all of a class that
+/// templates name.
 macro_rules! copy_units {
+    ($dst:expr, $src:expr, $units:expr, $template:expr; xmm) => {
+        copy_units!($dst, $src, $units, $template,
+            "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7")
+    };
+    ($dst:expr, $src:expr, $units:expr, $template:expr; x87 $(, $clobber:tt)*) => {
+        copy_units!($dst, $src, $units, $template,
+            "st(0)", "st(1)", "st(2)", "st(3)", "st(4)", "st(5)", "st(6)", "st(7)" $(, $clobber)*)
+    };
     ($dst:expr, $src:expr, $units:expr, $template:expr $(, $clobber:tt)*) => {
         // SAFETY: `around` passes one or more whole units that lie inside both buffers, and
         // the caller of the kernel vouches for the instructions; the template touches nothing but
@@ -103,4 +112,23 @@ macro_rules! copy_units {
             )
         }
     };
+}
+
+/// Copies by SSE registers, each of that name: integer edges around a loop over units of `$unit` bytes, in one version
+/// for an aligned source and one for any, closed by `$last`.
+#[cfg(all(feature = "lab", target_feature = "sse2"))]
+macro_rules! sse_copies {
+    ($($name:ident, $unit:literal: $aligned:expr, $unaligned:expr, $last:literal;)+) => {$(
+        unsafe extern "C" fn $name(dst: *mut u8, src: *const u8, n: usize) -> *mut u8 {
+            let body = |dst: *mut u8, src: *const u8, units: usize| {
+                if src.addr().is_multiple_of(16) {
+                    copy_units!(dst, src, units, concat!($aligned, $last); xmm);
+                } else {
+                    copy_units!(dst, src, units, concat!($unaligned, $last); xmm);
+                }
+            };
+            // SAFETY: the caller's promise is the callee's.
+            unsafe { around::<16, $unit>(dst, src, n, body) }
+        }
+    )+};
 }

@@ -9,8 +9,9 @@
 //! keep the stack in 64-bit doubles (Valgrind) do round, and corrupt the copy.
 
 use super::gpr;
+use crate::arch::row;
 use crate::isa::Features;
-use crate::kernel::{Function, Kernel, Prefetch, RegisterClass, StoreKind};
+use crate::kernel::{Kernel, Prefetch, RegisterClass};
 
 unsafe extern "C" fn copy_iprefetch(dst: *mut u8, src: *const u8, n: usize) -> *mut u8 {
     if n < 1024 {
@@ -39,15 +40,7 @@ unsafe extern "C" fn copy_iprefetch(dst: *mut u8, src: *const u8, n: usize) -> *
             "fistp qword ptr [rdi + 8]\nfistp qword ptr [rdi]\n",
             "add rsi, 64\nadd rdi, 64\ndec r8\njnz 2b\n",
             "test rcx, rcx\njnz 3b\n",
-        ),
-        "st(0)",
-        "st(1)",
-        "st(2)",
-        "st(3)",
-        "st(4)",
-        "st(5)",
-        "st(6)",
-        "st(7)"
+        ); x87
     );
     let done = n / 64 * 64;
     // SAFETY: fewer than 64 bytes are left after the first `done`.
@@ -55,15 +48,13 @@ unsafe extern "C" fn copy_iprefetch(dst: *mut u8, src: *const u8, n: usize) -> *
     dst
 }
 
-pub(crate) const ROWS: &[Kernel] = &[Kernel {
-    name: "copy.x87.iprefetch",
-    requires: Features::X87,
-    store: StoreKind::Temporal,
+const ROW: Kernel = Kernel {
     prefetch: Prefetch::Block(3840),
-    grouping: 8,
-    registers: RegisterClass::X87,
     deploy: false,
-    aliases: &["copyD"],
-    about: "seed 002 copyD: from 1024 B on, 3840 B pre-read by integer loads, then 8 fild + 8 fistp",
-    function: Function::Copy(copy_iprefetch),
-}];
+    ..row(RegisterClass::X87, Features::X87, 8)
+};
+
+pub(crate) const ROWS: &[Kernel] = kernels! {
+    "copy.x87.iprefetch" like ROW, Copy(copy_iprefetch) { aliases: &["copyD"] },
+        "seed 002 copyD: from 1024 B on, 3840 B pre-read by integer loads, then 8 fild + 8 fistp";
+};
