@@ -227,28 +227,25 @@ fn word((claim, answers): &(&'static Claim, [Option<Answer>; CPUS.len()])) -> Op
     claim.expect?;
     let of_cpus: Vec<Word> =
         answers.iter().flatten().map(|answer| together(claim, &answer.words)).collect();
-    Some(common(&of_cpus))
-}
-
-/// All alike, or it depends.
-fn common(words: &[Word]) -> Word {
-    match words {
-        [] => Word::CannotTell,
-        [first, rest @ ..] if rest.iter().all(|word| word == first) => *first,
-        _ => Word::Depends,
-    }
+    Some(joined(&of_cpus))
 }
 
 /// The word over a CPU's cells. Of an existential claim one cell decides.
 fn together(claim: &Claim, words: &[Word]) -> Word {
     let exists = matches!(claim.expect, Some(Expect::SomeAtLeast(_)));
-    if exists && words.contains(&Word::Confirmed) {
-        return Word::Confirmed;
+    match exists && words.contains(&Word::Confirmed) {
+        true => Word::Confirmed,
+        false => joined(words),
     }
-    // Cells that cannot tell contradict nobody, but more than half of them leave the whole open.
+}
+
+/// The word that all share who can tell, or it depends. Those who cannot tell contradict nobody, but more than
+/// half of them leave the whole open.
+fn joined(words: &[Word]) -> Word {
     let told: Vec<Word> = words.iter().copied().filter(|word| *word != Word::CannotTell).collect();
-    match common(&told) {
-        word if word == Word::Depends || 2 * told.len() >= words.len() => word,
+    match told[..] {
+        [first, ref rest @ ..] if rest.iter().any(|word| *word != first) => Word::Depends,
+        [first, ..] if 2 * told.len() >= words.len() => first,
         _ => Word::CannotTell,
     }
 }
