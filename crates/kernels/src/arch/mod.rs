@@ -1,22 +1,10 @@
 //! The routines, by architecture. Rows reach the outside only through [`crate::table`].
 
-use crate::isa::Features;
-use crate::kernel::{Function, Kernel, Prefetch, RegisterClass, StoreKind};
+use crate::kernel::Kernel;
+pub(crate) use rows::{count, join};
 
-/// A file's rows: the name, the columns that it shares with others, the routine, columns of its own, and what is said
-/// of it. An alias is never another row's.
-macro_rules! kernels {
-    ($($name:literal like $row:expr, $operation:ident($function:expr)
-        $({ $($column:ident: $value:expr),+ })?, $about:expr;)*) => {
-        &[$(crate::kernel::Kernel {
-            name: $name,
-            about: $about,
-            function: crate::kernel::Function::$operation($function),
-            $($($column: $value,)+)?
-            ..crate::kernel::Kernel { aliases: &[], ..$row }
-        }),*]
-    };
-}
+#[macro_use]
+mod rows;
 
 #[cfg(target_arch = "aarch64")]
 pub(crate) mod aarch64;
@@ -92,45 +80,3 @@ pub(crate) const ROWS: &[&[Kernel]] = &[
     all(target_arch = "powerpc64", target_endian = "little")
 )))]
 pub(crate) const ROWS: &[&[Kernel]] = &[scalar::ROWS];
-
-/// The columns that a technique's rows share.
-const fn row(class: RegisterClass, requires: Features, grouping: u8) -> Kernel {
-    Kernel {
-        name: "",
-        requires,
-        store: StoreKind::Temporal,
-        prefetch: Prefetch::None,
-        grouping,
-        registers: class,
-        deploy: true,
-        aliases: &[],
-        about: "",
-        function: Function::Copy(scalar::copy),
-    }
-}
-
-/// All rows of the parts.
-pub(crate) const fn join<const N: usize>(parts: &[&[Kernel]]) -> [Kernel; N] {
-    let mut rows = [scalar::ROWS[0]; N];
-    let (mut part, mut at) = (0, 0);
-    while part < parts.len() {
-        let mut row = 0;
-        while row < parts[part].len() {
-            rows[at] = parts[part][row];
-            at += 1;
-            row += 1;
-        }
-        part += 1;
-    }
-    rows
-}
-
-/// How many rows the parts have.
-pub(crate) const fn count(parts: &[&[Kernel]]) -> usize {
-    let (mut part, mut total) = (0, 0);
-    while part < parts.len() {
-        total += parts[part].len();
-        part += 1;
-    }
-    total
-}

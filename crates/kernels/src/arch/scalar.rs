@@ -2,7 +2,7 @@
 //! on a CPU for which nothing else is known. Clarity is the only goal here; each loop runs through
 //! an optimisation barrier so that it stays the loop it is read as.
 
-use super::row;
+use super::rows::row;
 use crate::PAGE_SIZE;
 use crate::isa::Features;
 use crate::kernel::{Kernel, RegisterClass, StoreKind};

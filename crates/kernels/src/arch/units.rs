@@ -495,8 +495,8 @@ pub(super) use comparers;
 macro_rules! rows {
     ($($part:expr),* $(,)?) => {{
         const PARTS: &[&[crate::kernel::Kernel]] = &[$(&$part),*];
-        const JOINED: [crate::kernel::Kernel; crate::arch::count(PARTS)] =
-            crate::arch::join(PARTS);
+        const JOINED: [crate::kernel::Kernel; crate::arch::rows::count(PARTS)] =
+            crate::arch::rows::join(PARTS);
         &JOINED
     }};
 }

@@ -1,7 +1,7 @@
 //! Pairs of general registers (LDP, STP): no vector state, for contexts that have none to spare.
 
 use super::body;
-use crate::arch::row;
+use crate::arch::rows::row;
 use crate::arch::units::{Comparer, comparers, movers, setters};
 use crate::isa::Features;
 use crate::kernel::{Kernel, RegisterClass, StoreKind};

@@ -2,7 +2,7 @@
 //! will not be needed) and PRFM (a line will be needed, once or again).
 
 use super::body;
-use crate::arch::row;
+use crate::arch::rows::row;
 use crate::arch::units::{Comparer, comparers, movers, setters};
 use crate::isa::Features;
 use crate::kernel::{Kernel, Prefetch, RegisterClass, StoreKind};

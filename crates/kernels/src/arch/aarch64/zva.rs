@@ -7,7 +7,7 @@
 
 use super::gpr::Pairs;
 use crate::PAGE_SIZE;
-use crate::arch::row;
+use crate::arch::rows::row;
 use crate::arch::units::{Body, fill, fill_around};
 use crate::isa::{self, Features};
 use crate::kernel::{Kernel, RegisterClass, StoreKind};

@@ -8,7 +8,7 @@
 
 use super::gpr::Words;
 use crate::PAGE_SIZE;
-use crate::arch::row;
+use crate::arch::rows::row;
 use crate::arch::units::{Body, fill, fill_around};
 use crate::isa::Features;
 use crate::kernel::{Kernel, RegisterClass, StoreKind};

@@ -2,7 +2,7 @@
 //! is every system call (seed 004.3).
 
 use super::body;
-use crate::arch::row;
+use crate::arch::rows::row;
 use crate::arch::units::{Comparer, comparers, movers, rows, setters};
 use crate::isa::Features;
 use crate::kernel::{Kernel, Prefetch, RegisterClass};

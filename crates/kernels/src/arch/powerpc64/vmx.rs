@@ -7,7 +7,7 @@
 #[cfg(feature = "lab")]
 use super::gpr::Scalar;
 use super::round;
-use crate::arch::row;
+use crate::arch::rows::row;
 use crate::arch::units::{Body, Comparer, comparers, movers, rows, setters};
 use crate::isa::Features;
 use crate::kernel::{Kernel, Prefetch, RegisterClass};

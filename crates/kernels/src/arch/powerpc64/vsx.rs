@@ -6,7 +6,7 @@
 
 use super::body;
 use super::vmx::equal_rounds;
-use crate::arch::row;
+use crate::arch::rows::row;
 use crate::arch::units::{Comparer, comparers, movers, rows};
 use crate::isa::Features;
 use crate::kernel::{Kernel, RegisterClass};

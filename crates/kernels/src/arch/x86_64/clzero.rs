@@ -5,7 +5,7 @@
 
 use super::edge::fill_around;
 use crate::PAGE_SIZE;
-use crate::arch::row;
+use crate::arch::rows::row;
 use crate::isa::Features;
 use crate::kernel::{Kernel, RegisterClass, StoreKind};
 use core::arch::asm;

@@ -4,7 +4,7 @@
 
 use super::edge::{around, copy as copy_edge, fill as fill_edge, fill_around, pattern};
 use crate::PAGE_SIZE;
-use crate::arch::row;
+use crate::arch::rows::row;
 use crate::isa::Features;
 use crate::kernel::{Kernel, RegisterClass, StoreKind};
 use core::arch::asm;

@@ -3,7 +3,7 @@
 
 use super::edge::{around, fill_around, pattern};
 use super::gpr::{pairs, store_lines};
-use crate::arch::row;
+use crate::arch::rows::row;
 use crate::isa::Features;
 use crate::kernel::{Kernel, Prefetch, RegisterClass, StoreKind};
 use core::arch::asm;

@@ -4,7 +4,7 @@
 //! Every template ends in `emms`, so that the x87 stack is empty again for whoever comes next.
 
 use super::edge::{around, fill_around, pattern};
-use crate::arch::row;
+use crate::arch::rows::row;
 use crate::isa::Features;
 use crate::kernel::{Kernel, Prefetch, RegisterClass, StoreKind};
 

@@ -15,7 +15,7 @@ use super::gpr::copy_descending as descend;
 #[cfg(target_feature = "sse2")]
 use super::vector::Xmm;
 use crate::PAGE_SIZE;
-use crate::arch::row;
+use crate::arch::rows::row;
 use crate::isa::Features;
 use crate::kernel::{Kernel, RegisterClass, StoreKind};
 use core::arch::asm;

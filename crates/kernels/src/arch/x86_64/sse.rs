@@ -6,7 +6,7 @@
 //! whether they pass as fast).
 
 use super::edge::{around, fill_around, pattern};
-use crate::arch::row;
+use crate::arch::rows::row;
 use crate::isa::Features;
 use crate::kernel::{Kernel, Prefetch, RegisterClass, StoreKind};
 

@@ -3,7 +3,7 @@
 
 use super::edge::{around, copy as copy_edge};
 use super::{gpr, mmx};
-use crate::arch::row;
+use crate::arch::rows::row;
 use crate::isa::Features;
 use crate::kernel::{Kernel, Prefetch, RegisterClass};
 

@@ -9,7 +9,7 @@
 //! keep the stack in 64-bit doubles (Valgrind) do round, and corrupt the copy.
 
 use super::gpr;
-use crate::arch::row;
+use crate::arch::rows::row;
 use crate::isa::Features;
 use crate::kernel::{Kernel, Prefetch, RegisterClass};
 
