@@ -101,6 +101,51 @@ macro_rules! entry_compare_page {
     };
 }
 
+/// Vectors of 32 bytes at a place of either buffer: which bytes are equal, in ymm registers, and whether all are: in the
+/// flags, and in eax for the first that is not. `one` in that register, `two` in 2 and 3, `four` in 0 to 3.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! entry_compare_ymm {
+    (one $r:literal $a:literal, $b:literal) => {
+        concat!($crate::entry_compare_ymm!(load $r $a, $b, ""), $crate::entry_compare_ymm!(test $r))
+    };
+    (two $a:literal, $b:literal) => {
+        concat!($crate::entry_compare_ymm!(load 2 3 $a, $b), $crate::entry_compare_ymm!(test two))
+    };
+    (four $a:literal, $b:literal) => {
+        concat!(
+            $crate::entry_compare_ymm!(load 0 1 $a, $b),
+            $crate::entry_compare_ymm!(load 2 $a, $b, " + 64"),
+            $crate::entry_compare_ymm!(load 3 $a, $b, " + 96"),
+            $crate::entry_compare_ymm!(test four)
+        )
+    };
+    (load $r:literal $next:literal $a:literal, $b:literal) => {
+        concat!(
+            $crate::entry_compare_ymm!(load $r $a, $b, ""),
+            $crate::entry_compare_ymm!(load $next $a, $b, " + 32")
+        )
+    };
+    (load $r:literal $a:literal, $b:literal, $at:literal) => {
+        concat!(
+            concat!("vmovdqu ymm", $r, ", [", $a, $at, "]\n"),
+            concat!("vpcmpeqb ymm", $r, ", ymm", $r, ", [", $b, $at, "]\n")
+        )
+    };
+    (test two) => {
+        concat!("vpand ymm4, ymm2, ymm3\n", $crate::entry_compare_ymm!(test 4))
+    };
+    (test four) => {
+        concat!(
+            "vpand ymm4, ymm0, ymm1\nvpand ymm5, ymm2, ymm3\nvpand ymm4, ymm4, ymm5\n",
+            $crate::entry_compare_ymm!(test 4)
+        )
+    };
+    (test $r:literal) => {
+        concat!("vpmovmskb eax, ymm", $r, "\ninc eax\n")
+    };
+}
+
 /// Two vectors of 64 or 32 bytes at places of both buffers: their differences in 20 and 21, or those and what
 /// is there in 22 and 23, and in the flags whether there are any.
 #[doc(hidden)]
@@ -403,10 +448,7 @@ macro_rules! entry_compare_way {
             "cmp rdx, 32\n",
             "{{disp32}} ja 23f\n",
             $crate::entry_compare_page!(),
-            "vmovdqu ymm0, [rdi]\n",
-            "vpcmpeqb ymm0, ymm0, [rsi]\n",
-            "vpmovmskb eax, ymm0\n",
-            "inc eax\n",
+            $crate::entry_compare_ymm!(one 0 "rdi", "rsi"),
             "bzhi eax, eax, edx\n", // what lies behind the buffers does not count
             $near,
             ".p2align 4\n",
@@ -415,67 +457,34 @@ macro_rules! entry_compare_way {
             // 33 and more: buffers that differ mostly do so in their first bytes.
             ".p2align 6\n",
             "23:\n",
-            "vmovdqu ymm0, [rdi]\n",
-            "vpcmpeqb ymm0, ymm0, [rsi]\n",
-            "vpmovmskb eax, ymm0\n",
-            "inc eax\n",
+            $crate::entry_compare_ymm!(one 0 "rdi", "rsi"),
             "jnz 56f\n",
             "cmp rdx, 64\n",
             "ja 28f\n",
             // 33 to 64, the commoner class: nothing is jumped over, and all is one line of code.
-            "vmovdqu ymm1, [rdi + rdx - 32]\n",
-            "vpcmpeqb ymm1, ymm1, [rsi + rdx - 32]\n",
-            "vpmovmskb eax, ymm1\n",
-            "inc eax\n",
+            $crate::entry_compare_ymm!(one 1 "rdi + rdx - 32", "rsi + rdx - 32"),
             "jnz 42f\n",
             $same,
             "vzeroupper\n",
             "ret\n",
             ".p2align 6\n",
             "28:\n",
-            "vmovdqu ymm1, [rdi + 32]\n",
-            "vpcmpeqb ymm1, ymm1, [rsi + 32]\n",
-            "vpmovmskb eax, ymm1\n",
-            "inc eax\n",
+            $crate::entry_compare_ymm!(one 1 "rdi + 32", "rsi + 32"),
             "jnz 41f\n",
             "cmp rdx, 128\n",
             "jbe 29f\n",
             "cmp rdx, 256\n",
             "ja 33f\n",
-            "vmovdqu ymm2, [rdi + 64]\n",
-            "vpcmpeqb ymm2, ymm2, [rsi + 64]\n",
-            "vmovdqu ymm3, [rdi + 96]\n",
-            "vpcmpeqb ymm3, ymm3, [rsi + 96]\n",
-            "vpand ymm4, ymm2, ymm3\n",
-            "vpmovmskb eax, ymm4\n",
-            "inc eax\n",
+            $crate::entry_compare_ymm!(two "rdi + 64", "rsi + 64"),
             "jnz 44f\n",
-            "vmovdqu ymm0, [rdi + rdx - 128]\n",
-            "vpcmpeqb ymm0, ymm0, [rsi + rdx - 128]\n",
-            "vmovdqu ymm1, [rdi + rdx - 96]\n",
-            "vpcmpeqb ymm1, ymm1, [rsi + rdx - 96]\n",
-            "vmovdqu ymm2, [rdi + rdx - 64]\n",
-            "vpcmpeqb ymm2, ymm2, [rsi + rdx - 64]\n",
-            "vmovdqu ymm3, [rdi + rdx - 32]\n",
-            "vpcmpeqb ymm3, ymm3, [rsi + rdx - 32]\n",
-            "vpand ymm4, ymm0, ymm1\n",
-            "vpand ymm5, ymm2, ymm3\n",
-            "vpand ymm4, ymm4, ymm5\n",
-            "vpmovmskb eax, ymm4\n",
-            "inc eax\n",
+            $crate::entry_compare_ymm!(four "rdi + rdx - 128", "rsi + rdx - 128"),
             "jnz 45f\n",
             $same,
             "vzeroupper\n",
             "ret\n",
             ".p2align 6\n",
             "29:\n", // 65 to 128
-            "vmovdqu ymm2, [rdi + rdx - 64]\n",
-            "vpcmpeqb ymm2, ymm2, [rsi + rdx - 64]\n",
-            "vmovdqu ymm3, [rdi + rdx - 32]\n",
-            "vpcmpeqb ymm3, ymm3, [rsi + rdx - 32]\n",
-            "vpand ymm4, ymm2, ymm3\n",
-            "vpmovmskb eax, ymm4\n",
-            "inc eax\n",
+            $crate::entry_compare_ymm!(two "rdi + rdx - 64", "rsi + rdx - 64"),
             "jnz 43f\n",
             $same,
             "vzeroupper\n",
@@ -488,13 +497,7 @@ macro_rules! entry_compare_way {
             "33:\n",
             "cmp rdx, [rip + {direct} + {row} * 8]\n",
             "ja 27f\n",
-            "vmovdqu ymm2, [rdi + 64]\n",
-            "vpcmpeqb ymm2, ymm2, [rsi + 64]\n",
-            "vmovdqu ymm3, [rdi + 96]\n",
-            "vpcmpeqb ymm3, ymm3, [rsi + 96]\n",
-            "vpand ymm4, ymm2, ymm3\n",
-            "vpmovmskb eax, ymm4\n",
-            "inc eax\n",
+            $crate::entry_compare_ymm!(two "rdi + 64", "rsi + 64"),
             "jnz 44f\n",
             "lea r9, [rdi + rdx - 128]\n",
             "sub rsi, rdi\n",
@@ -502,19 +505,7 @@ macro_rules! entry_compare_way {
             "sub rdi, -128\n",
             ".p2align 5\n",
             "34:\n",
-            "vmovdqu ymm0, [rdi + rsi]\n",
-            "vpcmpeqb ymm0, ymm0, [rdi]\n",
-            "vmovdqu ymm1, [rdi + rsi + 32]\n",
-            "vpcmpeqb ymm1, ymm1, [rdi + 32]\n",
-            "vmovdqu ymm2, [rdi + rsi + 64]\n",
-            "vpcmpeqb ymm2, ymm2, [rdi + 64]\n",
-            "vmovdqu ymm3, [rdi + rsi + 96]\n",
-            "vpcmpeqb ymm3, ymm3, [rdi + 96]\n",
-            "vpand ymm4, ymm0, ymm1\n",
-            "vpand ymm5, ymm2, ymm3\n",
-            "vpand ymm4, ymm4, ymm5\n",
-            "vpmovmskb eax, ymm4\n",
-            "inc eax\n",
+            $crate::entry_compare_ymm!(four "rdi + rsi", "rdi"),
             "jnz 46f\n",
             "sub rdi, -128\n",
             "cmp rdi, r9\n",
@@ -525,40 +516,25 @@ macro_rules! entry_compare_way {
             "sub rdi, r9\n",
             "cmp edi, 96\n",
             "jae 36f\n",
-            "vmovdqu ymm2, [r9 + rsi + 64]\n",
-            "vpcmpeqb ymm2, ymm2, [r9 + 64]\n",
-            "vmovdqu ymm3, [r9 + rsi + 96]\n",
-            "vpcmpeqb ymm3, ymm3, [r9 + 96]\n",
+            $crate::entry_compare_ymm!(load 2 3 "r9 + rsi + 64", "r9 + 64"),
             "cmp edi, 64\n",
             "jae 35f\n",
-            "vmovdqu ymm0, [r9 + rsi]\n",
-            "vpcmpeqb ymm0, ymm0, [r9]\n",
-            "vmovdqu ymm1, [r9 + rsi + 32]\n",
-            "vpcmpeqb ymm1, ymm1, [r9 + 32]\n",
-            "vpand ymm4, ymm0, ymm1\n",
-            "vpand ymm5, ymm2, ymm3\n",
-            "vpand ymm4, ymm4, ymm5\n",
-            "vpmovmskb eax, ymm4\n",
-            "inc eax\n",
+            $crate::entry_compare_ymm!(load 0 1 "r9 + rsi", "r9"),
+            $crate::entry_compare_ymm!(test four),
             "jnz 54f\n",
             $same,
             "vzeroupper\n",
             "ret\n",
             ".p2align 5\n",
             "35:\n",
-            "vpand ymm4, ymm2, ymm3\n",
-            "vpmovmskb eax, ymm4\n",
-            "inc eax\n",
+            $crate::entry_compare_ymm!(test two),
             "jnz 37f\n",
             $same,
             "vzeroupper\n",
             "ret\n",
             ".p2align 5\n",
             "36:\n",
-            "vmovdqu ymm3, [r9 + rsi + 96]\n",
-            "vpcmpeqb ymm3, ymm3, [r9 + 96]\n",
-            "vpmovmskb eax, ymm3\n",
-            "inc eax\n",
+            $crate::entry_compare_ymm!(one 3 "r9 + rsi + 96", "r9 + 96"),
             "jnz 38f\n",
             $same,
             "vzeroupper\n",
@@ -595,18 +571,8 @@ macro_rules! entry_compare_way {
 macro_rules! entry_compare_in {
     ($choice:expr, $way:ident, $($operand:tt)*) => {
         $crate::entry_comparison!(
-            COMPARE,
-            COMPARE_ROW,
-            Compare,
-            $choice,
-            $crate::entry_compare_way!(
-                $way,
-                "",
-                $crate::entry_compare_small!(),
-                $crate::entry_compare_near!($way),
-                $crate::entry_compare_apart!($way)
-            ),
-            $($operand)*
+            (COMPARE, COMPARE_ROW, Compare), $choice, $way, "",
+            (entry_compare_small, entry_compare_near, entry_compare_apart), $($operand)*
         )
     };
 }
@@ -617,32 +583,24 @@ macro_rules! entry_compare_in {
 macro_rules! entry_equal_in {
     ($choice:expr, $way:ident, $($operand:tt)*) => {
         $crate::entry_comparison!(
-            EQUAL,
-            EQUAL_ROW,
-            Equal,
-            $choice,
-            $crate::entry_compare_way!(
-                $way,
-                "inc eax\n",
-                $crate::entry_equal_small!(),
-                $crate::entry_equal_near!($way),
-                $crate::entry_equal_apart!($way)
-            ),
-            $($operand)*
+            (EQUAL, EQUAL_ROW, Equal), $choice, $way, "inc eax\n",
+            (entry_equal_small, entry_equal_near, entry_equal_apart), $($operand)*
         )
     };
 }
 
-/// What a comparison ends with: the table.
+/// A comparison with its own answers (`differing.rs`); behind it is the table.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! entry_comparison {
-    ($functions:ident, $row:ident, $operation:ident, $choice:expr, $way:expr
-        $(, $($operand:tt)*)?) => {
+    (($functions:ident, $row:ident, $operation:ident), $choice:expr, $way:ident, $same:expr,
+        ($small:ident, $near:ident, $apart:ident) $(, $($operand:tt)*)?) => {
         $crate::entry_text!($functions, $row, $crate::entry::Operation::$operation, (
             $choice,
             ".hidden {page}\n.hidden {narrow}",
-            $way,
+            $crate::entry_compare_way!(
+                $way, $same, $crate::$small!(), $crate::$near!($way), $crate::$apart!($way)
+            ),
             "39:",
             $crate::entry_next!("rdx", "row", ""),
             $crate::entry_through_the_table!("rdx"),

@@ -179,18 +179,12 @@ macro_rules! entry_compare_apart {
             "41:\n",
             "tzcnt ecx, eax\n",
             "vzeroupper\n",
-            "movzx eax, byte ptr [rdi + rcx + 32]\n",
-            "movzx ecx, byte ptr [rsi + rcx + 32]\n",
-            "sub eax, ecx\n",
-            "ret\n",
+            $crate::entry_compare_near!(at " + 32"),
             "42:\n",
             "tzcnt ecx, eax\n",
             "add rcx, rdx\n",
             "vzeroupper\n",
-            "movzx eax, byte ptr [rdi + rcx - 32]\n",
-            "movzx ecx, byte ptr [rsi + rcx - 32]\n",
-            "sub eax, ecx\n",
-            "ret\n",
+            $crate::entry_compare_near!(at " - 32"),
             // The last of the 128 bytes at r9; rsi is b less a.
             "38:\n",
             "mov rdi, r9\n",
@@ -279,13 +273,14 @@ macro_rules! entry_compare_near {
             $crate::entry_compare_near!(at),
         )
     };
-    // The bytes at rcx.
-    (at) => {
-        "movzx eax, byte ptr [rdi + rcx]
-        movzx ecx, byte ptr [rsi + rcx]
-        sub eax, ecx
-        ret
-        "
+    // The bytes at rcx, or so far from there.
+    (at $($offset:literal)?) => {
+        concat!(
+            concat!("movzx eax, byte ptr [rdi + rcx", $($offset,)? "]\n"),
+            concat!("movzx ecx, byte ptr [rsi + rcx", $($offset,)? "]\n"),
+            "sub eax, ecx\n",
+            "ret\n"
+        )
     };
     ($evex:ident) => {
         concat!(
@@ -323,10 +318,7 @@ macro_rules! entry_compare_small {
             "26:\n", // 1
             "xor ecx, ecx\n",
             "24:\n", // the bytes at rcx differ
-            "movzx eax, byte ptr [rdi + rcx]\n",
-            "movzx ecx, byte ptr [rsi + rcx]\n",
-            "sub eax, ecx\n",
-            "ret\n",
+            $crate::entry_compare_near!(at),
         )
     };
 }
