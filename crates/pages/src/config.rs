@@ -119,137 +119,80 @@ impl Default for GiveBack {
     }
 }
 
-/// The settings of a new pool.
-#[derive(Debug)]
-#[must_use]
-pub struct Builder {
-    pub(crate) capacity: usize,
-    pub(crate) max_order: u32,
-    pub(crate) initial: usize,
-    pub(crate) growth: usize,
-    pub(crate) pages: PageSize,
-    pub(crate) numa_node: Option<u32>,
-    pub(crate) prefault_threads: usize,
-    pub(crate) cache_blocks: usize,
-    pub(crate) verify: Verify,
-    pub(crate) scrub: Scrub,
-    pub(crate) engine: EngineChoice,
-    pub(crate) engine_deadline: Duration,
-    pub(crate) engine_strikes: u32,
-    pub(crate) allow_over_memory: bool,
-    pub(crate) waits: bool,
-    pub(crate) scrub_later: bool,
-    pub(crate) give_back: Option<GiveBack>,
-    pub(crate) ahead: usize,
-    pub(crate) leased: Option<std::path::PathBuf>,
-}
-
-impl Default for Builder {
-    fn default() -> Builder {
-        Builder {
-            capacity: 256 << 20,
-            max_order: MAX_ORDER,
-            initial: 0,
-            growth: 4 << 20,
-            pages: PageSize::default(),
-            numa_node: None,
-            prefault_threads: 1,
-            cache_blocks: CACHE_BLOCKS,
-            verify: Verify::Off,
-            scrub: Scrub::default(),
-            engine: EngineChoice::default(),
-            engine_deadline: Duration::from_secs(1),
-            engine_strikes: 3,
-            allow_over_memory: false,
-            waits: true,
-            scrub_later: false,
-            give_back: None,
-            ahead: 0,
-            leased: None,
+/// A builder whose fields have a default, and the first ones a method that changes them.
+macro_rules! builder {
+    ($($(#[$about:meta])+ $field:ident: $type:ty = $default:expr;)+
+     others: $($other:ident: $kind:ty = $otherwise:expr;)+) => {
+        /// The settings of a new pool.
+        #[derive(Debug)]
+        #[must_use]
+        pub struct Builder {
+            $(pub(crate) $field: $type,)+
+            $(pub(crate) $other: $kind,)+
         }
-    }
+
+        impl Default for Builder {
+            fn default() -> Builder {
+                Builder { $($field: $default,)+ $($other: $otherwise,)+ }
+            }
+        }
+
+        impl Builder {
+            $($(#[$about])+ pub fn $field(mut self, $field: $type) -> Builder {
+                self.$field = $field;
+                self
+            })+
+        }
+    };
 }
 
-impl Builder {
+builder! {
     /// Bytes at most, rounded up to whole pages. 256 MiB by default. Address space only: memory is
     /// taken as it is needed.
-    pub fn capacity(mut self, bytes: usize) -> Builder {
-        self.capacity = bytes;
-        self
-    }
-
+    capacity: usize = 256 << 20;
     /// The highest order of a block, [`MAX_ORDER`] at most and by default.
-    pub fn max_order(mut self, order: u32) -> Builder {
-        self.max_order = order;
-        self
-    }
-
+    max_order: u32 = MAX_ORDER;
     /// Bytes made resident when the pool is made. None by default.
-    pub fn initial(mut self, bytes: usize) -> Builder {
-        self.initial = bytes;
-        self
-    }
-
+    initial: usize = 0;
     /// Bytes by which the pool grows when it has nothing left, at least. 4 MiB by default.
-    pub fn growth(mut self, bytes: usize) -> Builder {
-        self.growth = bytes;
-        self
-    }
-
+    growth: usize = 4 << 20;
     /// Which pages are asked for. Transparent huge pages by default.
-    pub fn page_size(mut self, pages: PageSize) -> Builder {
-        self.pages = pages;
-        self
-    }
-
-    /// The NUMA node that memory should come from. The system's choice by default.
-    pub fn numa_node(mut self, node: u32) -> Builder {
-        self.numa_node = Some(node);
-        self
-    }
-
+    page_size: PageSize = PageSize::default();
     /// Threads that make the initial memory resident. 1 by default, 256 at most.
-    pub fn prefault_threads(mut self, threads: usize) -> Builder {
-        self.prefault_threads = threads;
-        self
-    }
-
+    prefault_threads: usize = 1;
     /// Single pages in each per-thread cache, as many zeroed as dirty; of each larger order up to
     /// 128 KiB a quarter of the bytes. 256 at most and by default; 0 is no caches. A thread that
     /// takes few pages holds few: what is fetched together begins with 8 and doubles. Where threads
     /// are many it is less: all caches together hold a quarter of the pool at most.
-    pub fn cache_blocks(mut self, blocks: usize) -> Builder {
-        self.cache_blocks = blocks;
-        self
-    }
-
+    cache_blocks: usize = CACHE_BLOCKS;
     /// Whether zeroed blocks are read at hand-out. Off by default.
-    pub fn verify(mut self, verify: Verify) -> Builder {
-        self.verify = verify;
-        self
-    }
-
+    verify: Verify = Verify::Off;
     /// The scrubber's settings.
-    pub fn scrub(mut self, scrub: Scrub) -> Builder {
-        self.scrub = scrub;
-        self
-    }
-
+    scrub: Scrub = Scrub::default();
     /// What zeroes in the background. The CPU with non-temporal stores by default.
-    pub fn engine(mut self, engine: EngineChoice) -> Builder {
-        self.engine = engine;
-        self
-    }
-
+    engine: EngineChoice = EngineChoice::default();
     /// How long an engine of your own may take for a batch. 1 s by default.
-    pub fn engine_deadline(mut self, deadline: Duration) -> Builder {
-        self.engine_deadline = deadline;
-        self
-    }
-
+    engine_deadline: Duration = Duration::from_secs(1);
     /// After how many failures an engine of your own is dropped for the CPU. 3 by default.
-    pub fn engine_strikes(mut self, strikes: u32) -> Builder {
-        self.engine_strikes = strikes;
+    engine_strikes: u32 = 3;
+    /// Makes memory resident in the background before it is requested, so that a growing program
+    /// has no page faults: at most so many bytes of free memory, and at most a sixteenth of the
+    /// memory in use. The scrubber's thread does it, whenever less than half of that is left;
+    /// without a scrubber (for example in a forked child) it does not happen. Off (0) by default.
+    grow_ahead: usize = 0;
+    others:
+    numa_node: Option<u32> = None;
+    allow_over_memory: bool = false;
+    waits: bool = true;
+    scrub_later: bool = false;
+    give_back: Option<GiveBack> = None;
+    leased: Option<std::path::PathBuf> = None;
+}
+
+impl Builder {
+    /// The NUMA node that memory should come from. The system's choice by default.
+    pub fn numa_node(mut self, node: u32) -> Builder {
+        self.numa_node = Some(node);
         self
     }
 
@@ -263,15 +206,6 @@ impl Builder {
     /// [`trim`](crate::Pool::trim).
     pub fn give_back(mut self, when: GiveBack) -> Builder {
         self.give_back = Some(when);
-        self
-    }
-
-    /// Makes memory resident in the background before it is requested, so that a growing program
-    /// has no page faults: at most so many bytes of free memory, and at most a sixteenth of the
-    /// memory in use. The scrubber's thread does it, whenever less than half of that is left;
-    /// without a scrubber (for example in a forked child) it does not happen. Off (0) by default.
-    pub fn grow_ahead(mut self, bytes: usize) -> Builder {
-        self.ahead = bytes;
         self
     }
 

@@ -87,7 +87,7 @@ impl Builder {
         Builder {
             capacity: part(self.capacity),
             initial: part(self.initial),
-            ahead: part(self.ahead),
+            grow_ahead: part(self.grow_ahead),
             scrub,
             give_back,
             engine,

@@ -112,32 +112,9 @@ mod place {
 
 #[cfg(not(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(miri))))]
 mod place {
-    use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64};
-
     std::thread_local! {
-        static THREAD: super::Thread = const {
-            super::Thread {
-                entries: [const {
-                    super::Entry {
-                        pool: AtomicU64::new(0),
-                        magazine: AtomicPtr::new(std::ptr::null_mut()),
-                    }
-                }; super::ENTRIES],
-                held: [const { AtomicU64::new(0) }; super::HELD],
-                depth: AtomicU32::new(0),
-                forking: AtomicU32::new(0),
-                working: AtomicU32::new(0),
-                ended: AtomicU32::new(0),
-                known: AtomicU32::new(0),
-                entering: AtomicU32::new(0),
-                home: AtomicU32::new(0),
-                mark: AtomicU32::new(0),
-                #[cfg(all(feature = "testing", debug_assertions))]
-                schedule: AtomicPtr::new(std::ptr::null_mut()),
-                #[cfg(feature = "testing")]
-                number: AtomicU32::new(0),
-            }
-        };
+        // SAFETY: zero is a valid value of each field.
+        static THREAD: super::Thread = const { unsafe { std::mem::zeroed() } };
     }
 
     pub(super) fn address() -> *const super::Thread {

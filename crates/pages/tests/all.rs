@@ -1,12 +1,8 @@
 //! The pool as a program uses it.
 
+mod common;
 mod corpus;
-mod eager;
 mod pool;
-#[path = "support/rerun.rs"]
-mod rerun;
 mod resize;
 mod scrubber;
 mod shards;
-
-use rerun::rerun;

@@ -1,7 +1,7 @@
 //! Forks, and signals that interrupt.
 
-use crate::eager::{eager, is_clean, until};
-use crate::{alone, rerun};
+use crate::alone;
+use crate::common::{Asked, Made, Zero, eager, has_its_own_process, is_clean, quiet, until};
 use cachewise_pages::engine::faulty::{Faulty, Outcome, Script};
 use cachewise_pages::{
     Builder, EngineChoice, PageSize, Pool, PoolError, Scrub, ScrubberState, Verify,
@@ -11,9 +11,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-fn quiet() -> Builder {
-    let scrub = Scrub { enabled: false, ..Scrub::default() };
-    Pool::builder().capacity(16 << 20).page_size(PageSize::Base).scrub(scrub)
+fn small() -> Builder {
+    quiet().capacity(16 << 20).page_size(PageSize::Base)
 }
 
 /// Runs `child` in a forked process; it succeeds by returning true.
@@ -40,38 +39,32 @@ fn wait(pid: i32) -> i32 {
     status
 }
 
-fn zero(bytes: &[u8]) -> bool {
-    bytes.iter().all(|byte| *byte == 0)
-}
-
 /// The engine keeps what it was given until it is called back, so every fork is in the middle.
 #[test]
 fn a_child_forked_in_the_middle_of_scrubbing_has_a_sound_copy() {
     let _alone = alone();
     let script = Script::new(Mutex::new([Outcome::Slow; 64].into()));
-    let pool = quiet()
+    let pool = small()
         .scrub(Scrub { chunk: 64 << 10, ..eager() })
         .engine(EngineChoice::Custom(Box::new(Faulty::new(script))))
         .engine_deadline(Duration::from_secs(600))
         .verify(Verify::Report(1))
-        .build()
-        .expect("a pool");
+        .made();
     let mut kept = pool.alloc(3).expect("a block");
     kept.fill(0x3C);
     let mut much = pool.alloc_bytes(8 << 20).expect("much");
     much.fill(0xC3);
     drop(much);
-    let in_flight = || pool.stats().expect("figures").in_flight;
+    let in_flight = || pool.figures().in_flight;
     until("the engine has something", || in_flight() > 0);
     for _ in 0..8 {
         let pid = fork(|| {
-            let stats = pool.stats().expect("figures");
+            let stats = pool.figures();
             let mut well = stats.in_flight == 0 && stats.scrubber == ScrubberState::Off;
             well &= kept.iter().all(|byte| *byte == 0x3C);
-            pool.check().expect("sound");
-            pool.check_zeros().expect("zero");
+            pool.is_sound();
             for order in 0..10 {
-                well &= zero(&pool.zalloc(order).expect("a block"));
+                well &= pool.zalloc(order).expect("a block").is_zero();
             }
             // What the parent handed out is handed out here too, and can be given back here.
             kept.fill(0);
@@ -83,18 +76,17 @@ fn a_child_forked_in_the_middle_of_scrubbing_has_a_sound_copy() {
         assert!(in_flight() > 0, "it was in flight all the while");
     }
     until("quiet", || pool.pause_scrubber());
-    pool.check().expect("sound");
-    pool.check_zeros().expect("zero");
+    pool.is_sound();
 }
 
 /// The thread that grows the pool is the parent's. The child has none until it asks for one.
 #[test]
 fn in_a_child_nothing_grows_ahead_until_it_has_a_thread_of_its_own() {
     let _alone = alone();
-    let pool = quiet().capacity(64 << 20).scrub(Scrub { start: 18, ..eager() });
-    let pool = pool.grow_ahead(8 << 20).build().expect("a pool");
+    let pool = small().capacity(64 << 20).scrub(Scrub { start: 18, ..eager() });
+    let pool = pool.grow_ahead(8 << 20).made();
     let held: Vec<_> = (0..4).map(|_| pool.zalloc_bytes(1 << 20).expect("1 MiB")).collect();
-    let grown = |pool: &Pool| pool.stats().expect("figures").grown_ahead;
+    let grown = |pool: &Pool| pool.figures().grown_ahead;
     until("the parent's has grown", || grown(&pool) > 0);
     let child = fork(|| {
         let before = grown(&pool);
@@ -114,7 +106,7 @@ fn in_a_child_nothing_grows_ahead_until_it_has_a_thread_of_its_own() {
 #[test]
 fn a_child_takes_back_what_other_threads_had_cached_and_can_scrub_on_its_own() {
     let _alone = alone();
-    let pool = quiet().scrub(eager()).initial(4 << 20).build().expect("a pool");
+    let pool = small().scrub(eager()).initial(4 << 20).made();
     let (filled, wait_here) = (std::sync::Barrier::new(2), std::sync::Barrier::new(2));
     std::thread::scope(|scope| {
         scope.spawn(|| {
@@ -124,11 +116,11 @@ fn a_child_takes_back_what_other_threads_had_cached_and_can_scrub_on_its_own() {
         });
         filled.wait();
         drop(pool.zalloc(1).expect("this thread has a cache too"));
-        assert!(pool.stats().expect("figures").cached > 0);
+        assert!(pool.figures().cached > 0);
         let pid = fork(|| {
-            let stats = pool.stats().expect("figures");
+            let stats = pool.figures();
             let mut well = stats.cached == 0 && stats.allocated == 0;
-            well &= zero(&pool.zalloc(0).expect("a page"));
+            well &= pool.zalloc(0).expect("a page").is_zero();
             pool.check().expect("sound");
             pool.resume_scrubber();
             pool.alloc(7).expect("a block").fill(1);
@@ -147,7 +139,7 @@ fn a_child_takes_back_what_other_threads_had_cached_and_can_scrub_on_its_own() {
 #[test]
 fn a_child_of_who_trimmed_and_zeroed_uses_its_copy() {
     let _alone = alone();
-    let pool = quiet().initial(4 << 20).build().expect("a pool");
+    let pool = small().initial(4 << 20).made();
     // More than a cache keeps.
     drop(pool.alloc(7).expect("a block"));
     assert!(pool.scrub_now(usize::MAX).expect("zeroed") > 0);
@@ -160,7 +152,7 @@ fn a_child_of_who_trimmed_and_zeroed_uses_its_copy() {
 #[test]
 fn a_child_may_drop_its_copy() {
     let _alone = alone();
-    let pool = quiet().scrub(eager()).build().expect("a pool");
+    let pool = small().scrub(eager()).made();
     pool.alloc(7).expect("a block").fill(1);
     let mut slot = Some(pool);
     let pid = fork(|| {
@@ -181,7 +173,7 @@ extern "C" fn on_signal(_: i32) {
     let Some(pool) = (unsafe { SIGNALLED.load(Ordering::SeqCst).as_ref() }) else { return };
     match pool.zalloc(2) {
         Ok(block) => {
-            if !zero(&block) {
+            if !block.is_zero() {
                 WRONG.fetch_add(1, Ordering::SeqCst);
             }
             // SAFETY: errno belongs to the interrupted code, which may read it.
@@ -197,16 +189,13 @@ extern "C" fn on_signal(_: i32) {
 #[test]
 fn signals_that_interrupt_the_pool_get_a_block_or_an_error_and_never_hang() {
     let _alone = alone();
-    if std::env::var_os("SIGNALS").is_none() {
-        // In a process of its own: the timer is the process's.
-        rerun(
-            "fork::signals_that_interrupt_the_pool_get_a_block_or_an_error_and_never_hang",
-            "SIGNALS",
-        );
+    // The timer is the process's.
+    let name = "fork::signals_that_interrupt_the_pool_get_a_block_or_an_error_and_never_hang";
+    if !has_its_own_process(name) {
         return;
     }
     // For good: a handler may still be under way in another thread when this test returns.
-    let pool: &Pool = Box::leak(Box::new(quiet().initial(8 << 20).build().expect("a pool")));
+    let pool: &Pool = Box::leak(Box::new(small().initial(8 << 20).made()));
     SIGNALLED.store(std::ptr::from_ref(pool).cast_mut(), Ordering::SeqCst);
     // SAFETY: all zero is a valid action without flags.
     let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
@@ -222,7 +211,7 @@ fn signals_that_interrupt_the_pool_get_a_block_or_an_error_and_never_hang() {
     while begun.elapsed() < Duration::from_millis(700) {
         let order = random.u32(0..8);
         if let Ok(block) = pool.zalloc(order) {
-            assert!(zero(&block[..64]));
+            assert!(block[..64].is_zero());
             block.into_dirty()[0] = 1;
         }
         if random.u8(..) == 0 {
@@ -235,8 +224,7 @@ fn signals_that_interrupt_the_pool_get_a_block_or_an_error_and_never_hang() {
     unsafe { libc::setitimer(libc::ITIMER_REAL, &raw const timer, std::ptr::null_mut()) };
     assert!(HANDLED.load(Ordering::SeqCst) > 0, "the handler got blocks");
     assert_eq!(WRONG.load(Ordering::SeqCst), 0);
-    pool.check().expect("sound");
-    pool.check_zeros().expect("zero");
+    pool.is_sound();
 }
 
 #[test]
@@ -258,7 +246,7 @@ fn verify_in_production_aborts_with_a_clear_message() {
         );
         return;
     }
-    let pool = quiet().cache_blocks(0).verify(Verify::Abort(1)).build().expect("a pool");
+    let pool = small().cache_blocks(0).verify(Verify::Abort(1)).made();
     let start = pool.alloc_raw(0).expect("a page");
     // SAFETY: held.
     unsafe { start.as_ptr().write(0x2a) };
@@ -284,7 +272,7 @@ fn threads_named(name: &str) -> usize {
 fn a_child_drops_the_free_memory_that_it_inherits() {
     let _alone = alone();
     for scrub in [Scrub { enabled: false, ..Scrub::default() }, eager()] {
-        let pool = Pool::builder().capacity(64 << 20).scrub(scrub).build().expect("a pool");
+        let pool = Pool::builder().capacity(64 << 20).scrub(scrub).made();
         let mut kept = pool.alloc_bytes(3 << 20).expect("room");
         kept.fill(5);
         drop({
@@ -294,14 +282,14 @@ fn a_child_drops_the_free_memory_that_it_inherits() {
         });
         let pid = fork(|| {
             let there = pool.resident().expect("figures");
-            let stats = pool.stats().expect("figures");
+            let stats = pool.figures();
             let dropped = there <= 4 << 20 && stats.dirty + stats.zero_resident <= 2 << 20;
             pool.resume_scrubber();
             std::thread::sleep(Duration::from_millis(50));
             dropped
                 && pool.resident().expect("figures") <= 4 << 20
                 && kept.iter().all(|byte| *byte == 5)
-                && zero(&pool.zalloc_bytes(32 << 20).expect("room"))
+                && pool.zalloc_bytes(32 << 20).expect("room").is_zero()
                 && pool.check().is_ok()
         });
         assert_eq!(wait(pid), 0);
@@ -324,7 +312,7 @@ fn a_pools_thread_has_the_processs_cpus_and_the_ordinary_policy() {
         let parameters = libc::sched_param { sched_priority: 10 };
         // SAFETY: this thread, and valid parameters.
         let _ = unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const parameters) };
-        quiet().scrub(eager()).build().expect("a pool")
+        small().scrub(eager()).made()
     });
     let pool = pool.join().expect("no panic");
     pool.alloc_bytes(4 << 20).expect("room").fill(1);
@@ -351,7 +339,7 @@ fn a_pools_thread_has_the_processs_cpus_and_the_ordinary_policy() {
 #[test]
 fn two_who_resume_at_once_in_a_child_get_one_scrubber_and_nobody_hangs() {
     let _alone = alone();
-    let pool = quiet().scrub(eager()).build().expect("a pool");
+    let pool = small().scrub(eager()).made();
     let done = std::sync::atomic::AtomicBool::new(false);
     std::thread::scope(|scope| {
         // Somebody is in the middle of pausing or resuming when the process forks.
@@ -415,12 +403,10 @@ extern "C" fn fork_in_a_handler(_: i32) {
 #[test]
 fn a_fork_in_a_signal_handler_leaves_the_lock_to_its_holder() {
     let _alone = alone();
-    let name = "a_fork_in_a_signal_handler_leaves_the_lock_to_its_holder";
-    if std::env::var_os("FORKS_IN_HANDLER").is_none() {
-        rerun(&format!("fork::{name}"), "FORKS_IN_HANDLER");
+    if !has_its_own_process("fork::a_fork_in_a_signal_handler_leaves_the_lock_to_its_holder") {
         return;
     }
-    let pool: &Pool = Box::leak(Box::new(quiet().initial(8 << 20).build().expect("a pool")));
+    let pool: &Pool = Box::leak(Box::new(small().initial(8 << 20).made()));
     // SAFETY: all zero is a valid action without flags.
     let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
     action.sa_sigaction = fork_in_a_handler as *const () as usize;
@@ -462,7 +448,7 @@ fn a_fork_in_a_signal_handler_leaves_the_lock_to_its_holder() {
             }
         }
         if let Ok(block) = pool.zalloc(random.u32(0..8)) {
-            if !zero(&block[..64]) {
+            if !block[..64].is_zero() {
                 WRONG.fetch_add(1, Ordering::SeqCst);
             }
             block.into_dirty()[0] = 1;
@@ -482,7 +468,7 @@ extern "C" fn use_the_pool() {
     let Some(pool) = (unsafe { IN_HANDLERS.load(Ordering::SeqCst).as_ref() }) else { return };
     for order in [0, 3, 7] {
         match pool.zalloc(order) {
-            Ok(block) if zero(&block) => HANDLED.fetch_add(1, Ordering::SeqCst),
+            Ok(block) if block.is_zero() => HANDLED.fetch_add(1, Ordering::SeqCst),
             _ => WRONG.fetch_add(1, Ordering::SeqCst),
         };
     }
@@ -491,9 +477,8 @@ extern "C" fn use_the_pool() {
 #[test]
 fn a_programs_fork_handlers_may_use_a_pool_whenever_they_were_registered() {
     let _alone = alone();
-    let name = "a_programs_fork_handlers_may_use_a_pool_whenever_they_were_registered";
-    if std::env::var_os("FORK_HANDLERS").is_none() {
-        rerun(&format!("fork::{name}"), "FORK_HANDLERS");
+    let name = "fork::a_programs_fork_handlers_may_use_a_pool_whenever_they_were_registered";
+    if !has_its_own_process(name) {
         return;
     }
     let handler: unsafe extern "C" fn() = use_the_pool;
@@ -504,7 +489,7 @@ fn a_programs_fork_handlers_may_use_a_pool_whenever_they_were_registered() {
         unsafe { libc::pthread_atfork(Some(handler), Some(handler), Some(handler)) };
     };
     register();
-    let pool = quiet().initial(4 << 20).build().expect("a pool");
+    let pool = small().initial(4 << 20).made();
     IN_HANDLERS.store(Box::into_raw(Box::new(pool.clone())), Ordering::SeqCst);
     register();
     for _ in 0..10 {

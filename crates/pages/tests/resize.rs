@@ -1,14 +1,13 @@
 //! Runs that become longer and shorter where they are.
 
+use crate::common::{Asked, Made, quiet};
 use cachewise_pages::buddy::FreeError;
 use cachewise_pages::heap::Heap;
-use cachewise_pages::{GiveBack, PageSize, Pool, PoolError, Scrub};
+use cachewise_pages::{GiveBack, PageSize, Pool, PoolError};
 use std::ptr::NonNull;
 
-fn quiet(capacity: usize) -> Pool {
-    let scrub = Scrub { enabled: false, ..Scrub::default() };
-    let pool = Pool::builder().capacity(capacity).cache_blocks(0).page_size(PageSize::Base);
-    pool.scrub(scrub).build().expect("a pool")
+fn small(capacity: usize) -> Pool {
+    quiet().capacity(capacity).cache_blocks(0).page_size(PageSize::Base).made()
 }
 
 struct Held {
@@ -39,7 +38,7 @@ fn check(pool: &Pool, held: &Held) {
 /// Whatever is resized, taken and freed: nobody's pages are anybody else's, and the bookkeeping is sound.
 #[test]
 fn runs_resize_and_keep_what_is_in_them() {
-    let pool = quiet(8 << 20);
+    let pool = small(8 << 20);
     let mut random = fastrand::Rng::with_seed(11);
     let (mut held, mut grown, mut cut): (Vec<Held>, u32, u32) = (Vec::new(), 0, 0);
     for step in 0..20_000u64 {
@@ -54,8 +53,7 @@ fn runs_resize_and_keep_what_is_in_them() {
             2 if !held.is_empty() => {
                 let gone = held.swap_remove(random.usize(0..held.len()));
                 check(&pool, &gone);
-                // SAFETY: held, and not used any more.
-                unsafe { pool.free_run_raw(gone.start, gone.frames) }.expect("ours");
+                pool.put_run(gone.start, gone.frames);
             }
             3 if step % 7 == 0 => drop(pool.trim()),
             _ if !held.is_empty() => {
@@ -85,16 +83,15 @@ fn runs_resize_and_keep_what_is_in_them() {
     }
     assert!(grown > 500 && cut > 500, "{grown} grown, {cut} cut");
     for gone in held {
-        // SAFETY: held, and not used any more.
-        unsafe { pool.free_run_raw(gone.start, gone.frames) }.expect("ours");
+        pool.put_run(gone.start, gone.frames);
     }
     pool.check().expect("sound");
-    assert_eq!(pool.stats().expect("figures").allocated, 0);
+    assert_eq!(pool.figures().allocated, 0);
 }
 
 #[test]
 fn what_is_no_such_run_is_refused_and_left_alone() {
-    let pool = quiet(4 << 20);
+    let pool = small(4 << 20);
     let start = pool.alloc_run_raw(12).expect("room");
     let inside = NonNull::new(start.as_ptr().wrapping_add(pool.page_size())).expect("an address");
     let resize = |start, frames, wanted| {
@@ -108,10 +105,8 @@ fn what_is_no_such_run_is_refused_and_left_alone() {
     assert!(!resize(start, 12, 0).expect("an answer") && !resize(start, 12, 1 << 30).expect("one"));
     let other = pool.alloc_run_raw(1000).expect("nearly all of the rest");
     assert!(!resize(start, 12, 40).expect("an answer"), "something is behind it");
-    // SAFETY: not used any more.
-    unsafe { pool.free_run_raw(other, 1000) }.expect("ours");
-    // SAFETY: as above.
-    unsafe { pool.free_run_raw(start, 12) }.expect("as long as before");
+    pool.put_run(other, 1000);
+    pool.put_run(start, 12);
     let refused = resize(start, 12, 4);
     let freed = matches!(refused, Err(PoolError::Free { why: FreeError::DoubleFree, .. }));
     assert!(freed, "{refused:?}");
@@ -211,7 +206,7 @@ fn a_block_that_grows_again_takes_what_it_gave_back() {
         }
         // SAFETY: not used any more.
         unsafe { heap.give_back(block) }.expect("ours");
-        let resident = heap.pool().stats().expect("figures").resident;
+        let resident = heap.pool().figures().resident;
         first = if first == 0 { resident } else { first };
         assert!(resident < 3 * first, "{first} bytes resident, and then {resident}");
     }

@@ -6,6 +6,7 @@
 #![cfg(debug_assertions)]
 
 use crate::alone;
+use crate::common::{Asked, Made};
 use cachewise_pages::inject::{Call, fail};
 use cachewise_pages::schedule::{self, Body};
 use cachewise_pages::{PageSize, Pool, Scrub};
@@ -113,7 +114,7 @@ impl User<'_> {
                 }
                 self.pool.flush_thread_cache();
                 self.pool.check_zeros().expect("zero in the child");
-                let stats = self.pool.stats().expect("figures");
+                let stats = self.pool.figures();
                 assert_eq!((stats.cached, stats.in_flight), (0, 0));
             }));
             // SAFETY: ends the process, without what the parent is to do at its end.
@@ -171,12 +172,7 @@ struct Told {
 fn run(seed: u64) -> Told {
     let scrub = Scrub { enabled: false, ..Scrub::default() };
     let pool = Pool::builder().capacity(8 << 20).growth(256 << 10).scrub(scrub);
-    let pool = pool
-        .page_size(PageSize::Base)
-        .grow_ahead(1 << 20)
-        .cache_blocks(32)
-        .build()
-        .expect("a pool");
+    let pool = pool.page_size(PageSize::Base).grow_ahead(1 << 20).cache_blocks(32).made();
     let forks = AtomicU32::new(0);
     let mut bodies: Vec<Body<'_>> = Vec::new();
     for user in 0..USERS {
@@ -192,7 +188,7 @@ fn run(seed: u64) -> Told {
     }
     pool.check().expect("sound");
     pool.check_zeros().expect("what is known to be zero is zero");
-    let stats = pool.stats().expect("figures");
+    let stats = pool.figures();
     assert_eq!((stats.allocated, stats.cached, stats.in_flight), (0, 0, 0), "all is given back");
     Told { trace, grown: stats.grown_ahead, forks: forks.load(Ordering::Relaxed) }
 }

@@ -1,7 +1,7 @@
 //! The scrubber: when it works, when it rests, what it costs. Nothing here depends on how fast it
 //! is.
 
-use crate::eager::{eager, is_clean, until};
+use crate::common::{Asked, Made, eager, has_its_own_process, is_clean, until};
 use cachewise_pages::{Builder, EngineChoice, PageSize, Pool, Scrub, ScrubberState};
 use std::time::{Duration, Instant};
 
@@ -10,30 +10,29 @@ fn builder(scrub: Scrub) -> Builder {
 }
 
 fn state(pool: &Pool) -> ScrubberState {
-    pool.stats().expect("figures").scrubber
+    pool.figures().scrubber
 }
 
 fn dirty(pool: &Pool) -> u64 {
-    pool.stats().expect("figures").dirty
+    pool.figures().dirty
 }
 
 #[test]
 fn every_built_in_engine_zeroes_what_is_idle() {
     for engine in [EngineChoice::CpuAround, EngineChoice::CpuThrough, EngineChoice::System] {
         let name = format!("{engine:?}");
-        let pool = builder(eager()).engine(engine).build().expect("a pool");
+        let pool = builder(eager()).engine(engine).made();
         for order in 0..=10 {
             pool.alloc(order).expect("a block").fill(0x99);
         }
         until(&name, || is_clean(&pool) && state(&pool) == ScrubberState::Idle);
-        let stats = pool.stats().expect("figures");
+        let stats = pool.figures();
         assert!(stats.scrubbed > 0 && stats.in_flight == 0, "{name}");
         assert!(stats.scrub_cpu > Duration::ZERO, "{name}: its CPU time is told");
-        pool.check_zeros().expect("zero");
-        pool.check().expect("sound");
+        pool.is_sound();
         let hits = stats.zero_hits;
         drop(pool.zalloc(4).expect("prezeroed"));
-        assert_eq!(pool.stats().expect("figures").zero_hits, hits + 1, "{name}");
+        assert_eq!(pool.figures().zero_hits, hits + 1, "{name}");
     }
 }
 
@@ -46,12 +45,11 @@ fn cpu_of(name: &str) -> Option<u64> {
 
 #[test]
 fn an_idle_pools_scrubber_uses_no_cpu() {
-    // In a process of its own: other tests have scrubbers too.
-    if std::env::var_os("IDLE_SCRUBBER").is_none() {
-        crate::rerun("scrubber::an_idle_pools_scrubber_uses_no_cpu", "IDLE_SCRUBBER");
+    // Other tests have scrubbers too.
+    if !has_its_own_process("scrubber::an_idle_pools_scrubber_uses_no_cpu") {
         return;
     }
-    let pool = builder(eager()).build().expect("a pool");
+    let pool = builder(eager()).made();
     pool.alloc(8).expect("a block").fill(1);
     until("idle", || is_clean(&pool) && state(&pool) == ScrubberState::Idle);
     // Its state is told before it sleeps.
@@ -65,7 +63,7 @@ fn an_idle_pools_scrubber_uses_no_cpu() {
 #[test]
 fn start_wakes_it_and_stop_is_where_it_ends() {
     let scrub = Scrub { start: 5, stop: 3, ..eager() };
-    let pool = builder(scrub).build().expect("a pool");
+    let pool = builder(scrub).made();
     // Guards keep the blocks from merging.
     let guards: Vec<_> = (0..8).map(|_| (pool.alloc(2), pool.alloc(2))).collect();
     let (small, kept): (Vec<_>, Vec<_>) = guards.into_iter().unzip();
@@ -74,10 +72,10 @@ fn start_wakes_it_and_stop_is_where_it_ends() {
     drop(small);
     drop(medium);
     std::thread::sleep(Duration::from_millis(60));
-    assert_eq!(pool.stats().expect("figures").scrubbed, 0, "nothing of order 5 yet");
+    assert_eq!(pool.figures().scrubbed, 0, "nothing of order 5 yet");
     pool.alloc(6).expect("a block").fill(1);
     let left = |pool: &Pool, from: usize| {
-        pool.stats().expect("figures").orders[from..].iter().map(|order| order.dirty).sum::<u64>()
+        pool.figures().orders[from..].iter().map(|order| order.dirty).sum::<u64>()
     };
     until("all from order 3 up", || left(&pool, 3) == 0 && state(&pool) == ScrubberState::Idle);
     assert!(left(&pool, 0) >= 1, "order 2 is below `stop`");
@@ -90,13 +88,13 @@ fn blocks_used_lately_are_left_alone() {
     let pool = pool.expect("a pool");
     pool.alloc(6).expect("a block").fill(1);
     std::thread::sleep(Duration::from_millis(100));
-    let stats = pool.stats().expect("figures");
+    let stats = pool.figures();
     assert_eq!((stats.scrubbed, stats.dirty > 0), (0, true));
 }
 
 #[test]
 fn pause_stops_it_and_resume_lets_it_go_on() {
-    let pool = builder(eager()).build().expect("a pool");
+    let pool = builder(eager()).made();
     until("quiet", || pool.pause_scrubber());
     pool.alloc(8).expect("a block").fill(1);
     std::thread::sleep(Duration::from_millis(50));
@@ -127,13 +125,11 @@ fn sleeps_of(name: &str) -> Option<u64> {
 
 #[test]
 fn a_paused_scrubber_is_not_woken_by_zeroing_and_freeing() {
-    let name = "scrubber::a_paused_scrubber_is_not_woken_by_zeroing_and_freeing";
-    if std::env::var_os("PAUSED_SCRUBBER").is_none() {
-        crate::rerun(name, "PAUSED_SCRUBBER");
+    if !has_its_own_process("scrubber::a_paused_scrubber_is_not_woken_by_zeroing_and_freeing") {
         return;
     }
     for blocks in [0, 256] {
-        let pool = builder(eager()).cache_blocks(blocks).build().expect("a pool");
+        let pool = builder(eager()).cache_blocks(blocks).made();
         drop(pool.alloc(6).expect("a block"));
         until("quiet", || pool.pause_scrubber() && state(&pool) == ScrubberState::Paused);
         until("the thread is there and sleeps", || {
@@ -149,7 +145,7 @@ fn a_paused_scrubber_is_not_woken_by_zeroing_and_freeing() {
                 std::thread::yield_now();
             }
         }
-        assert!(pool.stats().expect("figures").hot_zeroed > 0);
+        assert!(pool.figures().hot_zeroed > 0);
         assert_eq!(sleeps_of("cw-pool"), before, "it slept through");
     }
 }
@@ -158,7 +154,7 @@ fn a_paused_scrubber_is_not_woken_by_zeroing_and_freeing() {
 #[test]
 fn paused_resumed_and_stopped_at_once_it_always_ends() {
     for round in 0..300 {
-        let pool = builder(eager()).capacity(1 << 20).build().expect("a pool");
+        let pool = builder(eager()).capacity(1 << 20).made();
         drop(pool.alloc(0).expect("a page"));
         pool.pause_scrubber();
         if round % 3 != 0 {
@@ -171,61 +167,60 @@ fn paused_resumed_and_stopped_at_once_it_always_ends() {
 fn in_the_middle_of_much_work_it_stops_when_told() {
     // Its own limit makes the work last: 64 KiB at a time, 1 MiB a second.
     let scrub = Scrub { bytes_per_second: 1 << 20, chunk: 64 << 10, ..eager() };
-    let pool = builder(scrub).build().expect("a pool");
+    let pool = builder(scrub).made();
     let begun = Instant::now();
     pool.alloc_bytes(16 << 20).expect("much").fill(1);
-    until("work begun", || pool.stats().expect("figures").scrubbed > 0);
+    until("work begun", || pool.figures().scrubbed > 0);
     pool.pause_scrubber();
     until("rest", || state(&pool) == ScrubberState::Paused);
-    let at = pool.stats().expect("figures").scrubbed;
+    let at = pool.figures().scrubbed;
     // The first chunk comes at once.
     let most = (64 << 10) as f64 + begun.elapsed().as_secs_f64() * f64::from(1 << 20);
     assert!(at as f64 <= most, "the byte rate held: {at} of {most}");
     std::thread::sleep(Duration::from_millis(150));
-    let stats = pool.stats().expect("figures");
+    let stats = pool.figures();
     assert_eq!((stats.scrubbed, stats.in_flight), (at, 0), "nothing after the pause");
     assert_eq!(stats.dirty + at, 16 << 20);
-    pool.check().expect("sound");
-    pool.check_zeros().expect("zero");
+    pool.is_sound();
 }
 
 #[test]
 fn it_gives_up_when_nobody_wants_zeroes_and_comes_back_when_somebody_does() {
-    let pool = builder(Scrub { unused_limit: 4 << 20, ..eager() }).build().expect("a pool");
+    let pool = builder(Scrub { unused_limit: 4 << 20, ..eager() }).made();
     until("given up", || {
         pool.alloc(8).expect("a block").fill(1);
         std::thread::sleep(Duration::from_millis(3));
         state(&pool) == ScrubberState::Unused
     });
-    let at = pool.stats().expect("figures").scrubbed;
+    let at = pool.figures().scrubbed;
     pool.alloc(8).expect("a block").fill(1);
     std::thread::sleep(Duration::from_millis(50));
-    assert_eq!(pool.stats().expect("figures").scrubbed, at, "off");
+    assert_eq!(pool.figures().scrubbed, at, "off");
     // Enough requests that one of them misses.
     let wanted: Vec<_> = (0..16).map_while(|_| pool.zalloc(8).ok()).collect();
     drop(wanted);
-    until("back", || pool.stats().expect("figures").scrubbed > at);
+    until("back", || pool.figures().scrubbed > at);
 }
 
 #[test]
 fn orders_above_the_chunk_are_zeroed_whole_where_stop_says_so() {
     let scrub = Scrub { start: 9, stop: 9, chunk: 64 << 10, ..eager() };
-    let pool = builder(scrub).build().expect("a pool");
+    let pool = builder(scrub).made();
     pool.alloc(10).expect("a block").fill(1);
     until("zeroed", || {
-        let stats = pool.stats().expect("figures");
+        let stats = pool.figures();
         stats.orders[9..].iter().all(|order| order.dirty == 0) && stats.in_flight == 0
     });
-    assert!(pool.stats().expect("figures").scrubbed >= 2 << 20);
+    assert!(pool.figures().scrubbed >= 2 << 20);
     pool.check_zeros().expect("zero");
 }
 
 #[test]
 fn the_pool_goes_away_in_the_middle_of_scrubbing() {
     for _ in 0..10 {
-        let pool = builder(Scrub { chunk: 16 << 10, ..eager() }).build().expect("a pool");
+        let pool = builder(Scrub { chunk: 16 << 10, ..eager() }).made();
         pool.alloc_bytes(16 << 20).expect("much").fill(1);
-        until("begun", || pool.stats().expect("figures").scrubbed > 0);
+        until("begun", || pool.figures().scrubbed > 0);
         drop(pool);
     }
 }
@@ -234,14 +229,14 @@ fn the_pool_goes_away_in_the_middle_of_scrubbing() {
 /// is so large.
 fn growing(ahead: usize) -> Pool {
     let scrub = Scrub { start: 18, ..eager() };
-    builder(scrub).grow_ahead(ahead).build().expect("a pool")
+    builder(scrub).grow_ahead(ahead).made()
 }
 
 #[test]
 fn a_pool_grows_ahead_of_need_by_a_sixteenth_of_what_is_in_use_and_no_more() {
     let pool = growing(1 << 20);
     let mut held = vec![pool.zalloc_bytes(16 << 20).expect("16 MiB")];
-    let figures = || pool.stats().expect("figures");
+    let figures = || pool.figures();
     until("a sixteenth of sixteen mebibytes", || figures().zero_resident == 1 << 20);
     let before = figures();
     assert_eq!(before.grown_ahead, 1 << 20);
@@ -273,7 +268,7 @@ fn a_program_whose_use_goes_up_and_down_does_not_make_the_pool_grow_each_time() 
         std::thread::sleep(Duration::from_millis(2));
         drop(held);
     }
-    let stats = pool.stats().expect("figures");
+    let stats = pool.figures();
     assert!(stats.resident <= (12 << 20) + (12 << 20) / 16 + (64 << 10), "{stats:?}");
 }
 
@@ -287,14 +282,14 @@ fn nothing_grows_ahead_unless_it_is_asked_for_or_while_the_scrubber_is_paused() 
         let held: Vec<_> = (0..16).map(|_| pool.zalloc_bytes(1 << 20).expect("1 MiB")).collect();
         // Longer than it takes to wake a thread; where it does nothing, nothing is waited for.
         std::thread::sleep(Duration::from_millis(50));
-        assert_eq!(pool.stats().expect("figures").grown_ahead, 0, "{ahead}, {paused}");
+        assert_eq!(pool.figures().grown_ahead, 0, "{ahead}, {paused}");
         drop(held);
         if paused {
             let held: Vec<_> =
                 (0..16).map(|_| pool.zalloc_bytes(1 << 20).expect("1 MiB")).collect();
             let more = pool.zalloc_bytes(4 << 20).expect("4 MiB");
             pool.resume_scrubber();
-            until("resumed", || pool.stats().expect("figures").grown_ahead > 0);
+            until("resumed", || pool.figures().grown_ahead > 0);
             drop((held, more));
         }
     }

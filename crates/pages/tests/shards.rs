@@ -1,7 +1,8 @@
 //! Pools in shards: who takes from where, what many threads make of the locks, and each refusal.
 
+use crate::common::{Asked, Made, quiet};
 use cachewise_pages::buddy::FreeError;
-use cachewise_pages::{Builder, EngineChoice, MOST_SHARDS, PageSize, Pool, PoolError, Scrub};
+use cachewise_pages::{Builder, EngineChoice, MOST_SHARDS, PageSize, Pool, PoolError};
 use std::collections::BTreeSet;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -15,9 +16,8 @@ fn alone() -> MutexGuard<'static, ()> {
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn quiet() -> Builder {
-    let scrub = Scrub { enabled: false, ..Scrub::default() };
-    Pool::builder().page_size(PageSize::Base).scrub(scrub)
+fn small_pages() -> Builder {
+    quiet().page_size(PageSize::Base)
 }
 
 struct Sent(NonNull<u8>);
@@ -34,7 +34,7 @@ fn holds(pool: &Pool) -> u64 {
 fn a_thread_takes_the_lock_once_for_hundreds_of_pages() {
     let _alone = alone();
     const PAGES: usize = 4096;
-    let pool = quiet().capacity(32 << 20).initial(32 << 20).build().expect("a pool");
+    let pool = small_pages().capacity(32 << 20).initial(32 << 20).made();
     let mut held = Vec::with_capacity(PAGES);
     for prezeroed in [true, true, false] {
         pool.flush_thread_cache();
@@ -45,8 +45,7 @@ fn a_thread_takes_the_lock_once_for_hundreds_of_pages() {
         held.extend((0..PAGES).map(|_| pool.zalloc_raw(0).expect("a page")));
         let taken = holds(&pool);
         for page in held.drain(..) {
-            // SAFETY: taken above, and used by nobody.
-            unsafe { pool.free_raw(page, 0) }.expect("ours");
+            pool.put(page, 0);
         }
         let freed = holds(&pool);
         // Batches grow to 256 pages, and half a cache goes back at a time. Where nothing is zero,
@@ -64,7 +63,7 @@ fn sixty_four_threads_have_the_shards_in_equal_parts() {
     const ROUNDS: usize = 4;
     // So large that each thread's cache may hold 256 pages.
     let bytes = THREADS * 16 * PAGES * 4096;
-    let pool = quiet().capacity(bytes).allow_over_memory().build_sharded(16).expect("a pool");
+    let pool = small_pages().capacity(bytes).allow_over_memory().build_sharded(16).expect("a pool");
     let before: Vec<_> = pool.pools().iter().map(holds).collect();
     let shard_of = |page: &NonNull<u8>| {
         pool.pools().iter().position(|pool| pool.contains(page.as_ptr())).expect("a shard's")
@@ -105,7 +104,7 @@ fn sixty_four_threads_have_the_shards_in_equal_parts() {
 #[test]
 fn a_block_goes_back_to_the_shard_it_is_from_whoever_frees_it() {
     let _alone = alone();
-    let pool = quiet().capacity(64 << 20).build_sharded(4).expect("a pool");
+    let pool = small_pages().capacity(64 << 20).build_sharded(4).expect("a pool");
     let (sender, receiver) = mpsc::channel::<Sent>();
     std::thread::scope(|scope| {
         for _ in 0..8 {
@@ -148,7 +147,7 @@ fn a_block_goes_back_to_the_shard_it_is_from_whoever_frees_it() {
 #[test]
 fn where_the_own_shard_has_nothing_left_the_others_have() {
     let _alone = alone();
-    let pool = quiet().capacity(8 << 20).cache_blocks(0).build_sharded(4).expect("a pool");
+    let pool = small_pages().capacity(8 << 20).cache_blocks(0).build_sharded(4).expect("a pool");
     let blocks: Vec<_> = (0..8).map(|_| pool.zalloc(8).expect("1 MiB of 8")).collect();
     assert!(matches!(pool.alloc(8), Err(PoolError::Exhausted { .. })));
     drop(blocks);
@@ -163,10 +162,10 @@ fn where_the_own_shard_has_nothing_left_the_others_have() {
 fn what_cannot_be_is_refused() {
     let _alone = alone();
     for shards in [0, MOST_SHARDS + 1] {
-        let refused = quiet().build_sharded(shards).expect_err("no such number");
+        let refused = small_pages().build_sharded(shards).expect_err("no such number");
         assert!(refused.to_string().contains("accepted 1 to 16"), "{refused}");
     }
-    let pool = quiet().capacity(8 << 20).build_sharded(2).expect("a pool");
+    let pool = small_pages().capacity(8 << 20).build_sharded(2).expect("a pool");
     let mut elsewhere = [0_u8; 64];
     let start = NonNull::new(elsewhere.as_mut_ptr()).expect("an array");
     // SAFETY: refused, since it is nobody's.
@@ -175,6 +174,6 @@ fn what_cannot_be_is_refused() {
         refused,
         Err(PoolError::Free { why: FreeError::Foreign | FreeError::Misaligned, .. })
     ));
-    let sane = quiet().engine(EngineChoice::CpuThrough).build_sharded(2);
+    let sane = small_pages().engine(EngineChoice::CpuThrough).build_sharded(2);
     assert!(sane.is_ok());
 }

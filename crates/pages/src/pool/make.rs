@@ -87,7 +87,7 @@ impl Pool {
             }
         }
         let leased = data.is_some();
-        if builder.pages == PageSize::Hugetlb && !leased {
+        if builder.page_size == PageSize::Hugetlb && !leased {
             let size = os::hugetlb_size();
             let rounded = capacity.next_multiple_of(size);
             match Mapping::hugetlb(rounded) {
@@ -106,7 +106,7 @@ impl Pool {
                 Mapping::reserved(capacity, align).map_err(PoolError::system("mapping the pool"))?
             }
         };
-        let huge = builder.pages != PageSize::Base || leased;
+        let huge = builder.page_size != PageSize::Base || leased;
         if !explicit {
             let small = if huge && !builder.waits { SMALL * os::huge_page_size() } else { 0 };
             let advised = data.advise_huge(huge).and_then(|()| match small {
@@ -187,7 +187,7 @@ impl Pool {
             trim_unit,
             method,
             waits: builder.waits,
-            ahead: builder.ahead,
+            ahead: builder.grow_ahead,
             leased,
             closes: !explicit,
             numa_node: builder.numa_node,

@@ -1,6 +1,7 @@
 //! The engine of a GPU, without one: the test library in the driver's place (`driver.c`) zeroes late,
 //! partly, wrongly or not at all. Each way is a process of its own, this program again.
 
+use crate::common::{Asked, Made, Zero, eager};
 use cachewise_pages::{EngineChoice, Note, Pool, Scrub};
 use std::path::Path;
 use std::process::{Command, Output};
@@ -14,14 +15,7 @@ fn as_a_program() {
     if std::env::var_os(CHILD).is_none() {
         return;
     }
-    let scrub = Scrub {
-        start: 0,
-        load: f64::INFINITY,
-        cpu_share: 1.0,
-        min_idle: Duration::ZERO,
-        unused_limit: u64::MAX,
-        ..Scrub::default()
-    };
+    let scrub = Scrub { unused_limit: u64::MAX, ..eager() };
     let pool = Pool::builder()
         .capacity(48 << 20)
         .max_order(9)
@@ -29,13 +23,12 @@ fn as_a_program() {
         .scrub(scrub)
         .engine(EngineChoice::Cuda)
         .engine_deadline(Duration::from_millis(200))
-        .build()
-        .expect("a pool");
+        .made();
     for note in pool.notes() {
         assert!(matches!(note, Note::NoDevice(_)), "{note:?}");
         println!("told: {note}");
     }
-    let figures = || pool.stats().expect("figures");
+    let figures = || pool.figures();
     // Beyond what is read whole, unless the engine is caught before.
     for _ in 0..3 {
         let blocks: Vec<_> = (0..24).filter_map(|_| pool.alloc(9).ok()).collect();
@@ -55,7 +48,7 @@ fn as_a_program() {
     pool.check().expect("sound");
     for _ in 0..(48 - (stats.quarantined >> 20)) / 2 {
         let block = pool.zalloc(9).expect("a block");
-        assert!(block.iter().all(|byte| *byte == 0), "a stale byte");
+        assert!(block.is_zero(), "a stale byte");
         std::mem::forget(block);
     }
     assert_eq!(pool.trim().expect("nothing to do"), 0);

@@ -1,5 +1,6 @@
 //! The pool as a program uses it: every way in and out, bad use, threads.
 
+use crate::common::{Asked, Made, Zero, quiet};
 use allocator_api2::alloc::Allocator;
 use cachewise_pages::buddy::FreeError;
 use cachewise_pages::{Builder, PageSize, Pool, PoolError, Scrub, Verify};
@@ -9,11 +10,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 mod resident;
 mod serving;
-
-/// No scrubber: what is dirty stays dirty until the test says otherwise.
-fn quiet() -> Builder {
-    Pool::builder().scrub(Scrub { enabled: false, ..Scrub::default() })
-}
 
 fn uncached() -> Builder {
     quiet().cache_blocks(0)
@@ -42,12 +38,8 @@ fn why(result: Result<(), PoolError>) -> FreeError {
 fn what_is_said_to_be_zero_is_whatever_happened_to_it_before() {
     for pages in [PageSize::Base, PageSize::Transparent] {
         for cache_blocks in [0, 1, 32, 256] {
-            let pool = quiet()
-                .capacity(32 << 20)
-                .page_size(pages)
-                .cache_blocks(cache_blocks)
-                .build()
-                .expect("a pool");
+            let pool =
+                quiet().capacity(32 << 20).page_size(pages).cache_blocks(cache_blocks).made();
             let (top, page) = (11, pool.page_size());
             for order in 0..=top {
                 for before in ["dirty", "scrubbed", "trimmed", "returned as zero", "half and half"]
@@ -58,10 +50,9 @@ fn what_is_said_to_be_zero_is_whatever_happened_to_it_before() {
                         scribble_and_verify(&pool, order, before, entry, page);
                     }
                 }
-                pool.check().expect("sound");
-                pool.check_zeros().expect("zero");
+                pool.is_sound();
             }
-            let stats = pool.stats().expect("figures");
+            let stats = pool.figures();
             assert_eq!(stats.allocated, 0);
             assert!(stats.hot_zeroed > 0 && stats.scrubbed > 0 && stats.trimmed > 0);
         }
@@ -124,8 +115,7 @@ fn scribble_and_verify(pool: &Pool, order: u32, before: &str, entry: &str, page:
             let start = pool.zalloc_run_raw(frames).expect("zeroed");
             zero(bytes(start, odd));
             bytes(start, odd).fill(0x5A);
-            // SAFETY: not used afterwards.
-            unsafe { pool.free_run_raw(start, frames) }.expect("ours");
+            pool.put_run(start, frames);
         }
         _ => {
             let layout = std::alloc::Layout::from_size_align(odd - 7, 64).expect("a layout");
@@ -141,7 +131,7 @@ fn scribble_and_verify(pool: &Pool, order: u32, before: &str, entry: &str, page:
 #[test]
 fn every_bad_free_is_refused_with_its_reason_and_changes_nothing() {
     for cache_blocks in [0, 1, 32, 256] {
-        let pool = quiet().capacity(4 << 20).cache_blocks(cache_blocks).build().expect("a pool");
+        let pool = quiet().capacity(4 << 20).cache_blocks(cache_blocks).made();
         let page = pool.page_size();
         let block = pool.alloc_raw(2).expect("a block");
         let at = |offset: usize| {
@@ -164,14 +154,14 @@ fn every_bad_free_is_refused_with_its_reason_and_changes_nothing() {
         let text = free(&pool, block, 2).expect_err("freed twice").to_string();
         assert!(text.contains("freed twice") && text.contains("order 2"), "{text}");
         pool.check().expect("sound");
-        let stats = pool.stats().expect("figures");
+        let stats = pool.figures();
         assert_eq!((stats.allocated, stats.frees), (0, 1));
     }
 }
 
 #[test]
 fn two_threads_that_free_one_block_are_told_apart() {
-    let pool = quiet().capacity(4 << 20).build().expect("a pool");
+    let pool = quiet().capacity(4 << 20).made();
     for round in 0..200 {
         let order = round % 3;
         let block = pool.alloc_raw(order).expect("a block").as_ptr() as usize;
@@ -199,7 +189,7 @@ fn two_threads_that_free_one_block_are_told_apart() {
 /// One gives it back by way of its cache, without the lock, and the other under the lock, as zero.
 #[test]
 fn a_block_freed_twice_on_two_ways_at_once_is_noticed() {
-    let pool = quiet().capacity(4 << 20).build().expect("a pool");
+    let pool = quiet().capacity(4 << 20).made();
     let (turn, done) = (std::sync::Barrier::new(2), std::sync::Barrier::new(2));
     let block = std::sync::atomic::AtomicUsize::new(0);
     let freed = std::sync::atomic::AtomicUsize::new(0);
@@ -233,35 +223,34 @@ fn a_block_freed_twice_on_two_ways_at_once_is_noticed() {
 fn no_request_commits_an_eighth_more_than_it_asks_for() {
     for pages in [PageSize::Base, PageSize::Transparent] {
         for asked in [(16 << 20) + 1, (32 << 20) + 1, (33 << 20) - 5, (48 << 20) + 4097] {
-            let pool = uncached().capacity(256 << 20).page_size(pages).build().expect("a pool");
+            let pool = uncached().capacity(256 << 20).page_size(pages).made();
             let block = pool.zalloc_bytes(asked).expect("a block");
             assert!(block.len() - asked < pool.page_size());
             let resident = pool.resident().expect("an answer");
             assert!(resident <= asked + asked / 8, "{asked} bytes took {resident}");
-            let stats = pool.stats().expect("figures");
+            let stats = pool.figures();
             assert!(stats.resident <= (asked + asked / 8) as u64, "{stats:?}");
             drop(block);
-            pool.check().expect("sound");
-            pool.check_zeros().expect("zero");
+            pool.is_sound();
         }
     }
 }
 
 #[test]
 fn who_will_fill_a_block_gets_the_one_freed_last() {
-    let pool = quiet().capacity(64 << 20).initial(4 << 20).build().expect("a pool");
+    let pool = quiet().capacity(64 << 20).initial(4 << 20).made();
     for order in 0..8 {
         let mut block = pool.zalloc_to_fill(order).expect("a block").into_dirty();
-        assert!(block.iter().all(|byte| *byte == 0));
+        assert!(block.is_zero());
         block.fill(0x77);
         let start = block.as_ptr();
         drop(block);
         let again = pool.zalloc_to_fill(order).expect("a block");
-        assert!(again.iter().all(|byte| *byte == 0));
+        assert!(again.is_zero());
         // Larger blocks have no cache, and come as any other zeroed block.
         assert_eq!(again.as_ptr() == start, order < 6, "order {order}");
     }
-    let stats = pool.stats().expect("figures");
+    let stats = pool.figures();
     assert_eq!(stats.hot_zeroed, 63 * pool.page_size() as u64);
     pool.check().expect("sound");
     pool.close();
@@ -270,7 +259,7 @@ fn who_will_fill_a_block_gets_the_one_freed_last() {
 
 #[test]
 fn a_closed_pool_says_so_on_every_handle() {
-    let pool = quiet().capacity(1 << 20).build().expect("a pool");
+    let pool = quiet().capacity(1 << 20).made();
     let other = pool.clone();
     let block = pool.alloc_raw(0).expect("a block");
     pool.close();
@@ -318,12 +307,12 @@ fn capacity_above_memory_is_an_error_unless_asked_for() {
     let pool = builder().allow_over_memory().build().expect("address space is there");
     assert_eq!(pool.capacity(), 1 << 40);
     let block = pool.zalloc(0).expect("the first page");
-    assert!(block.iter().all(|byte| *byte == 0));
+    assert!(block.is_zero());
 }
 
 #[test]
 fn exhaustion_is_an_error_value_and_passes() {
-    let pool = uncached().capacity(1 << 20).build().expect("a pool");
+    let pool = uncached().capacity(1 << 20).made();
     let order = (1usize << 20).ilog2() - pool.page_size().ilog2();
     let all = pool.alloc(order).expect("all of it");
     let refused = pool.zalloc(0);
@@ -338,34 +327,34 @@ fn exhaustion_is_an_error_value_and_passes() {
 #[test]
 fn capacities_that_are_no_powers_of_two_are_used_to_the_last_page() {
     for pages in [1usize, 3, 37, 1000] {
-        let page = quiet().capacity(1).build().expect("a pool").page_size();
-        let pool = uncached().capacity(pages * page).growth(page).build().expect("a pool");
+        let page = quiet().capacity(1).made().page_size();
+        let pool = uncached().capacity(pages * page).growth(page).made();
         let blocks: Vec<_> = (0..pages).map(|_| pool.zalloc(0).expect("a page")).collect();
         assert!(pool.zalloc(0).is_err(), "no more than {pages} pages");
         drop(blocks);
         pool.check().expect("sound");
-        let stats = pool.stats().expect("figures");
+        let stats = pool.figures();
         assert_eq!(stats.dirty, (pages * page) as u64);
     }
 }
 
 #[test]
 fn a_large_block_is_had_from_mixed_small_ones() {
-    let pool = uncached().capacity(1 << 20).initial(1 << 20).build().expect("a pool");
+    let pool = uncached().capacity(1 << 20).initial(1 << 20).made();
     let order = (1usize << 20).ilog2() - pool.page_size().ilog2();
     drop(pool.alloc(order - 1).expect("half"));
-    assert!(pool.stats().expect("figures").dirty > 0);
+    assert!(pool.figures().dirty > 0);
     let all = pool.zalloc(order).expect("both halves");
-    assert!(all.iter().all(|byte| *byte == 0));
-    assert!(pool.stats().expect("figures").wasted > 0, "half of it was zero already");
+    assert!(all.is_zero());
+    assert!(pool.figures().wasted > 0, "half of it was zero already");
 }
 
 #[test]
 fn the_pool_grows_as_it_is_used_and_trim_gives_idle_memory_back() {
-    let pool = uncached().capacity(64 << 20).page_size(PageSize::Base).build().expect("a pool");
-    assert_eq!(pool.stats().expect("figures").managed, 0, "nothing before it is asked for");
+    let pool = uncached().capacity(64 << 20).page_size(PageSize::Base).made();
+    assert_eq!(pool.figures().managed, 0, "nothing before it is asked for");
     let blocks: Vec<_> = (0..32).map(|_| pool.zalloc_bytes(1 << 20).expect("1 MiB")).collect();
-    let stats = pool.stats().expect("figures");
+    let stats = pool.figures();
     assert!(stats.managed >= 32 << 20 && stats.managed < 64 << 20, "{}", stats.managed);
     for block in blocks {
         block.into_dirty().fill(1);
@@ -375,30 +364,34 @@ fn the_pool_grows_as_it_is_used_and_trim_gives_idle_memory_back() {
     let trimmed = pool.trim().expect("trimmed");
     let after = pool.resident().expect("an answer");
     assert!(trimmed >= 32 << 20 && after * 20 <= before, "{before} B to {after} B");
-    let stats = pool.stats().expect("figures");
+    let stats = pool.figures();
     assert_eq!((stats.dirty, stats.resident, stats.trimmed), (0, 0, trimmed as u64));
     pool.check_zeros().expect("zero, and known to be");
     let again = pool.zalloc(4).expect("faulted in");
-    assert!(again.iter().all(|byte| *byte == 0));
-    assert!(pool.stats().expect("figures").populated > 0);
+    assert!(again.is_zero());
+    assert!(pool.figures().populated > 0);
 }
 
 #[test]
 fn trim_returns_no_more_than_it_was_told() {
-    let pool = uncached().capacity(8 << 20).page_size(PageSize::Base).initial(8 << 20);
-    let pool = pool.prefault_threads(3).build().expect("a pool");
+    let pool = uncached()
+        .capacity(8 << 20)
+        .page_size(PageSize::Base)
+        .initial(8 << 20)
+        .prefault_threads(3)
+        .made();
     assert_eq!(pool.notes(), []);
-    assert_eq!(pool.stats().expect("figures").zero_resident, 8 << 20);
+    assert_eq!(pool.figures().zero_resident, 8 << 20);
     assert_eq!(pool.trim_at_most(1 << 20).expect("trimmed"), 1 << 20);
-    assert_eq!(pool.stats().expect("figures").zero_absent, 1 << 20);
+    assert_eq!(pool.figures().zero_absent, 1 << 20);
 }
 
 #[test]
 fn states_add_up_and_caches_are_counted() {
-    let pool = quiet().capacity(8 << 20).initial(4 << 20).build().expect("a pool");
+    let pool = quiet().capacity(8 << 20).initial(4 << 20).made();
     let held: Vec<_> = (0..10).map(|_| pool.zalloc(0).expect("a page")).collect();
     let page = pool.page_size() as u64;
-    let stats = pool.stats().expect("figures");
+    let stats = pool.figures();
     assert_eq!(stats.allocated, 10 * page);
     assert!(stats.cached > 0, "fetched together");
     let sum = stats.allocated + stats.cached + stats.dirty + stats.in_flight + stats.zero_resident;
@@ -407,14 +400,14 @@ fn states_add_up_and_caches_are_counted() {
     assert_eq!(stats.orders[0].zero_hits, 10);
     drop(held);
     pool.flush_thread_cache();
-    let stats = pool.stats().expect("figures");
+    let stats = pool.figures();
     assert_eq!((stats.cached, stats.allocated, stats.frees), (0, 0, 10));
     pool.check().expect("sound");
 }
 
 #[test]
 fn a_thread_that_ends_leaves_its_cache_and_keeps_what_it_holds() {
-    let pool = quiet().capacity(8 << 20).initial(1 << 20).build().expect("a pool");
+    let pool = quiet().capacity(8 << 20).initial(1 << 20).made();
     let held = std::thread::scope(|scope| {
         let thread = scope.spawn(|| {
             let kept = pool.zalloc_raw(1).expect("a block");
@@ -425,7 +418,7 @@ fn a_thread_that_ends_leaves_its_cache_and_keeps_what_it_holds() {
         });
         thread.join().expect("no panic")
     });
-    let stats = pool.stats().expect("figures");
+    let stats = pool.figures();
     assert_eq!((stats.cached, stats.allocated), (0, 2 * pool.page_size() as u64));
     assert_eq!((stats.zero_hits, stats.frees), (6, 5), "its counts stay");
     let start = NonNull::new(held as *mut u8).expect("not null");
@@ -436,14 +429,14 @@ fn a_thread_that_ends_leaves_its_cache_and_keeps_what_it_holds() {
 #[test]
 fn a_cache_whose_pool_is_gone_harms_nobody() {
     for _ in 0..5 {
-        let pool = quiet().capacity(1 << 20).build().expect("a pool");
+        let pool = quiet().capacity(1 << 20).made();
         drop(pool.alloc(0).expect("a page"));
     }
 }
 
 #[test]
 fn a_zero_that_is_none_is_withdrawn_and_reported() {
-    let pool = uncached().capacity(1 << 20).verify(Verify::Report(1)).build().expect("a pool");
+    let pool = uncached().capacity(1 << 20).verify(Verify::Report(1)).made();
     let start = pool.alloc_raw(1).expect("a block");
     bytes(start, 8192)[5000] = 9;
     // What a program does that breaks the promise.
@@ -456,16 +449,16 @@ fn a_zero_that_is_none_is_withdrawn_and_reported() {
         }
         other => panic!("expected a report, found {other:?}"),
     }
-    let stats = pool.stats().expect("figures");
+    let stats = pool.figures();
     assert_eq!((stats.verify_failed, stats.quarantined), (1, 2 * pool.page_size() as u64));
-    assert!(pool.zalloc(1).expect("another").iter().all(|byte| *byte == 0));
+    assert!(pool.zalloc(1).expect("another").is_zero());
     pool.check().expect("sound");
 }
 
 /// What comes out of a cache is looked at like anything else.
 #[test]
 fn a_zero_that_is_none_is_reported_from_a_cache_too() {
-    let pool = quiet().capacity(1 << 20).verify(Verify::Report(1)).build().expect("a pool");
+    let pool = quiet().capacity(1 << 20).verify(Verify::Report(1)).made();
     let page = pool.page_size();
     let start = pool.alloc_run_raw(8).expect("a block");
     (0..8).for_each(|number| bytes(start, 8 * page)[number * page + 100] = 9);
@@ -474,14 +467,14 @@ fn a_zero_that_is_none_is_reported_from_a_cache_too() {
     for _ in 0..8 {
         assert!(matches!(pool.zalloc(0), Err(PoolError::NotZero { byte: 9, .. })));
     }
-    assert_eq!(pool.stats().expect("figures").verify_failed, 8);
-    assert!(pool.zalloc(0).expect("another").iter().all(|byte| *byte == 0));
+    assert_eq!(pool.figures().verify_failed, 8);
+    assert!(pool.zalloc(0).expect("another").is_zero());
     pool.check().expect("sound");
 }
 
 #[test]
 fn more_than_memory_bound_to_a_node_that_is_not_there_is_told() {
-    let pool = quiet().capacity(1 << 20).numa_node(900).build().expect("a pool");
+    let pool = quiet().capacity(1 << 20).numa_node(900).made();
     let told: Vec<_> = pool.notes().iter().map(ToString::to_string).collect();
     assert!(told.iter().any(|note| note.contains("NUMA node 900")), "{told:?}");
     drop(pool.zalloc(0).expect("works without"));
@@ -489,7 +482,7 @@ fn more_than_memory_bound_to_a_node_that_is_not_there_is_told() {
 
 #[test]
 fn explicit_huge_pages_or_a_note_that_there_are_none() {
-    let pool = quiet().capacity(4 << 20).page_size(PageSize::Hugetlb).build().expect("a pool");
+    let pool = quiet().capacity(4 << 20).page_size(PageSize::Hugetlb).made();
     let told = pool.notes().iter().any(|note| note.to_string().contains("hugetlb"));
     let huge = std::fs::read_to_string("/proc/sys/vm/nr_hugepages").unwrap_or_default();
     assert_eq!(told, huge.trim().parse::<u64>().unwrap_or(0) < 2);
@@ -499,7 +492,7 @@ fn explicit_huge_pages_or_a_note_that_there_are_none() {
 
 #[test]
 fn allocator_api_collections_grow_and_shrink() {
-    let pool = quiet().capacity(16 << 20).build().expect("a pool");
+    let pool = quiet().capacity(16 << 20).made();
     let mut numbers = allocator_api2::vec::Vec::new_in(&pool);
     for number in 0..500_000u32 {
         numbers.push(number);
@@ -508,7 +501,7 @@ fn allocator_api_collections_grow_and_shrink() {
     assert!(numbers.iter().copied().eq(0..500_000));
     drop(numbers);
     pool.check().expect("sound");
-    assert_eq!(pool.stats().expect("figures").allocated, 0);
+    assert_eq!(pool.figures().allocated, 0);
     let odd = std::alloc::Layout::from_size_align(1 << 13, 1 << 32).expect("a layout");
     assert!((&pool).allocate(odd).is_err(), "no such alignment");
 }
@@ -517,7 +510,7 @@ fn allocator_api_collections_grow_and_shrink() {
 /// and who looks through the bookkeeping meanwhile finds it sound.
 #[test]
 fn threads_cut_up_their_own_pieces_while_somebody_looks() {
-    let pool = quiet().capacity(16 << 20).initial(16 << 20).build().expect("a pool");
+    let pool = quiet().capacity(16 << 20).initial(16 << 20).made();
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let workers: Vec<_> = (1..=3u8)
@@ -528,7 +521,7 @@ fn threads_cut_up_their_own_pieces_while_somebody_looks() {
                         let order = u32::from(round % 4 == 3);
                         let taken = (0..700 >> order).map(|_| {
                             let block = pool.zalloc(order).expect("there is enough");
-                            assert!(block.iter().all(|byte| *byte == 0));
+                            assert!(block.is_zero());
                             let mut block = block.into_dirty();
                             block.fill(mark);
                             block
@@ -545,7 +538,7 @@ fn threads_cut_up_their_own_pieces_while_somebody_looks() {
         let looks = scope.spawn(|| {
             while !done.load(Ordering::Relaxed) {
                 pool.check().expect("sound at every moment");
-                let stats = pool.stats().expect("figures");
+                let stats = pool.figures();
                 assert!(stats.zero_resident + stats.dirty <= stats.managed);
                 std::thread::yield_now();
             }
@@ -557,7 +550,7 @@ fn threads_cut_up_their_own_pieces_while_somebody_looks() {
         looks.join().expect("no panic");
     });
     pool.check().expect("sound");
-    let stats = pool.stats().expect("figures");
+    let stats = pool.figures();
     assert_eq!((stats.allocated, stats.cached), (0, 0), "ended threads keep nothing");
     assert_eq!(stats.zero_hits + stats.zero_misses, stats.frees);
 }
@@ -568,8 +561,7 @@ fn fill_cache(pool: &Pool) {
         let held: Vec<_> =
             (0..256 >> order).map(|_| pool.zalloc_raw(order).expect("room")).collect();
         for block in held {
-            // SAFETY: taken above, and used by nobody.
-            unsafe { pool.free_raw(block, order) }.expect("ours");
+            pool.put(block, order);
         }
     }
 }
@@ -579,8 +571,8 @@ fn fill_cache(pool: &Pool) {
 #[test]
 fn the_caches_of_all_threads_hold_a_part_of_the_pool_together() {
     for (mib, threads) in [(8, 1), (64, 12), (128, 32)] {
-        let pool = quiet().capacity(mib << 20).initial(mib << 20).build().expect("a pool");
-        let cached = || pool.stats().expect("figures").cached;
+        let pool = quiet().capacity(mib << 20).initial(mib << 20).made();
+        let cached = || pool.figures().cached;
         // This thread is the first, and has had more than is its share later.
         fill_cache(&pool);
         let alone = cached();

@@ -4,8 +4,7 @@ use super::*;
 
 #[test]
 fn a_run_finds_its_place_though_no_block_of_the_next_power_of_two_is_free() {
-    let pool = uncached().capacity(4 << 20).initial(4 << 20).page_size(PageSize::Base);
-    let pool = pool.build().expect("a pool");
+    let pool = uncached().capacity(4 << 20).initial(4 << 20).page_size(PageSize::Base).made();
     let page = pool.page_size();
     let last = (4 << 20) / page - 1;
     let single: Vec<_> = (0..=last).map(|_| pool.zalloc_raw(0).expect("a page")).collect();
@@ -19,7 +18,7 @@ fn a_run_finds_its_place_though_no_block_of_the_next_power_of_two_is_free() {
     pool.check().expect("sound");
     drop(run);
     let run = pool.zalloc_bytes(3 << 20).expect("there is room");
-    assert!(run.iter().all(|byte| *byte == 0));
+    assert!(run.is_zero());
     drop(run);
     kept.into_iter().for_each(|start| free(&pool, start, 0).expect("ours"));
     pool.check().expect("sound");
@@ -27,16 +26,15 @@ fn a_run_finds_its_place_though_no_block_of_the_next_power_of_two_is_free() {
 
 #[test]
 fn a_huge_page_is_counted_as_broken_once_when_a_part_of_it_goes_back() {
-    let pool = uncached().capacity(8 << 20).initial(8 << 20).build().expect("a pool");
-    let broken = |pool: &Pool| pool.stats().expect("figures").huge_broken;
+    let pool = uncached().capacity(8 << 20).initial(8 << 20).made();
+    let broken = |pool: &Pool| pool.figures().huge_broken;
     let kept = pool.zalloc_raw(0).expect("a page");
     pool.trim().expect("the rest goes back, in parts where the page is");
     assert_eq!(broken(&pool), 1, "the other three went whole");
     free(&pool, kept, 0).expect("ours");
     pool.trim().expect("what is left");
     assert_eq!(broken(&pool), 1, "it was broken already");
-    let base = uncached().capacity(8 << 20).initial(8 << 20).page_size(PageSize::Base);
-    let base = base.build().expect("a pool");
+    let base = uncached().capacity(8 << 20).initial(8 << 20).page_size(PageSize::Base).made();
     let kept = base.zalloc_raw(0).expect("a page");
     base.trim().expect("the rest");
     assert_eq!(broken(&base), 0, "there was none to break");
@@ -48,21 +46,21 @@ fn a_huge_page_is_counted_as_broken_once_when_a_part_of_it_goes_back() {
 fn a_larger_run_uses_what_smaller_ones_left_resident() {
     let scrub = Scrub { enabled: false, ..Scrub::default() };
     let builder = Pool::builder().capacity(64 << 20).cache_blocks(0).page_size(PageSize::Base);
-    let pool = builder.scrub(scrub).build().expect("a pool");
+    let pool = builder.scrub(scrub).made();
     for (freed, asked) in [(3 << 20, 4 << 20), (5 << 20, 6 << 20), (12 << 20, 15 << 20)] {
         pool.trim().expect("all of it goes back");
         let block = pool.alloc_bytes(freed).expect("a run");
         drop(block);
-        let before = pool.stats().expect("figures");
+        let before = pool.figures();
         for zeroed in [false, true] {
             let start = if zeroed {
                 let block = pool.zalloc_bytes(asked).expect("a run");
-                assert!(block.iter().all(|byte| *byte == 0));
+                assert!(block.is_zero());
                 block.as_ptr() as usize
             } else {
                 pool.alloc_bytes(asked).expect("a run").as_ptr() as usize
             };
-            let after = pool.stats().expect("figures");
+            let after = pool.figures();
             assert_eq!(after.resident, asked as u64, "{freed} freed, {asked} asked, {start:x}");
             assert_eq!(after.populated - before.populated, (asked - freed) as u64);
         }
@@ -76,7 +74,7 @@ fn a_larger_run_uses_what_smaller_ones_left_resident() {
 #[test]
 fn what_is_resident_is_counted_however_runs_are_put_together() {
     for pages in [PageSize::Base, PageSize::Transparent] {
-        let pool = uncached().capacity(256 << 20).page_size(pages).build().expect("a pool");
+        let pool = uncached().capacity(256 << 20).page_size(pages).made();
         let mut random = fastrand::Rng::with_seed(9);
         let mut held: Vec<(NonNull<u8>, u32)> = Vec::new();
         for step in 0..600 {
@@ -86,10 +84,9 @@ fn what_is_resident_is_counted_however_runs_are_put_together() {
             held.push((taken, frames.max(1)));
             while held.len() > 12 {
                 let (start, frames) = held.swap_remove(random.usize(0..held.len()));
-                // SAFETY: taken above, and used by nobody.
-                unsafe { pool.free_run_raw(start, frames) }.expect("ours");
+                pool.put_run(start, frames);
             }
-            let stats = pool.stats().expect("figures");
+            let stats = pool.figures();
             let there = pool.resident().expect("the system says so") as u64;
             assert!(there <= stats.resident, "{pages:?}, step {step}: {there} of {stats:?}");
             // What comes with a huge page beyond the run was not asked for.
@@ -97,8 +94,7 @@ fn what_is_resident_is_counted_however_runs_are_put_together() {
             assert!(counted, "{pages:?}, step {step}: {stats:?}");
         }
         for (start, frames) in held {
-            // SAFETY: taken above, and used by nobody.
-            unsafe { pool.free_run_raw(start, frames) }.expect("ours");
+            pool.put_run(start, frames);
         }
         pool.check().expect("sound");
     }
@@ -110,7 +106,7 @@ fn what_is_resident_is_counted_however_runs_are_put_together() {
 #[test]
 fn an_allocators_pool_holds_little_more_than_a_small_program_touches() {
     for steps in [1, 5, 16, 40, 80] {
-        let pool = quiet().for_allocator().capacity(256 << 20).build().expect("a pool");
+        let pool = quiet().for_allocator().capacity(256 << 20).made();
         let page = pool.page_size();
         let mut touched = 0;
         for step in 0..steps {
@@ -121,7 +117,7 @@ fn an_allocators_pool_holds_little_more_than_a_small_program_touches() {
             let there = pool.resident().expect("the system says so");
             let most = touched + touched / 4 + 2 * page * (step as usize + 1);
             assert!(there <= most, "{there} of {touched} after {step}");
-            let stats = pool.stats().expect("figures");
+            let stats = pool.figures();
             assert!(stats.resident >= there as u64, "{there}: {stats:?}");
         }
         pool.check().expect("sound");
@@ -133,33 +129,30 @@ fn an_allocators_pool_holds_little_more_than_a_small_program_touches() {
 #[test]
 fn an_allocators_pool_leaves_absent_memory_to_the_touch() {
     for pages in [PageSize::Base, PageSize::Transparent] {
-        let pool = quiet().for_allocator().capacity(64 << 20).page_size(pages);
-        let pool = pool.build().expect("a pool");
+        let pool = quiet().for_allocator().capacity(64 << 20).page_size(pages).made();
         for zeroed in [false, true] {
             pool.trim().expect("given back");
             let frames = ((16 << 20) / pool.page_size()) as u32;
             let run = if zeroed { pool.zalloc_run_raw(frames) } else { pool.alloc_run_raw(frames) };
             let run = run.expect("all of it is free");
             let there = pool.resident().expect("the system says so");
-            assert_eq!((there, pool.stats().expect("figures").populated), (0, 0), "{pages:?}");
+            assert_eq!((there, pool.figures().populated), (0, 0), "{pages:?}");
             if zeroed {
-                assert!(bytes(run, 16 << 20).iter().all(|byte| *byte == 0));
+                assert!(bytes(run, 16 << 20).is_zero());
             }
             bytes(run, 16 << 20).fill(7);
-            // SAFETY: taken above, and used by nobody.
-            unsafe { pool.free_run_raw(run, frames) }.expect("ours");
+            pool.put_run(run, frames);
         }
         // What was given back dirty is zeroed, wherever it is.
         let again = pool.zalloc_bytes(16 << 20).expect("all of it is free");
-        assert!(again.iter().all(|byte| *byte == 0));
+        assert!(again.is_zero());
     }
 }
 
 /// A byte of each block: no more than its page, where pages are small.
 #[test]
 fn sparse_blocks_stay_sparse() {
-    let pool = quiet().for_allocator().capacity(64 << 20).page_size(PageSize::Base);
-    let pool = pool.build().expect("a pool");
+    let pool = quiet().for_allocator().capacity(64 << 20).page_size(PageSize::Base).made();
     for _ in 0..200 {
         let run = pool.alloc_run_raw(64).expect("room");
         bytes(run, 1).fill(1);
@@ -170,10 +163,10 @@ fn sparse_blocks_stay_sparse() {
 /// What a pool may grow to is address space: it counts for nothing, and no core dump has it.
 #[test]
 fn memory_that_is_not_managed_yet_is_address_space_alone() {
-    let pool = quiet().capacity(256 << 20).build().expect("a pool");
+    let pool = quiet().capacity(256 << 20).made();
     let mut block = pool.alloc_bytes(1 << 20).expect("room");
     block.fill(1);
-    let managed = pool.stats().expect("figures").managed as usize;
+    let managed = pool.figures().managed as usize;
     assert!(managed < 64 << 20, "{managed}");
     assert!(charged(&pool) <= 4 << 20, "{} of {managed}", charged(&pool));
 }
@@ -201,7 +194,7 @@ fn charged(pool: &Pool) -> usize {
 #[test]
 fn memory_that_was_returned_is_address_space_alone_until_it_is_used_again() {
     for pages in [PageSize::Base, PageSize::Transparent] {
-        let pool = quiet().capacity(256 << 20).page_size(pages).build().expect("a pool");
+        let pool = quiet().capacity(256 << 20).page_size(pages).made();
         for round in 0..3 {
             let kept = pool.zalloc_bytes(12 << 10).expect("room");
             let large = pool.zalloc_bytes(100 << 20).expect("room");
@@ -215,15 +208,13 @@ fn memory_that_was_returned_is_address_space_alone_until_it_is_used_again() {
                 unsafe { block.as_ptr().write(1) };
             });
             for block in small {
-                // SAFETY: taken above, and used by nobody.
-                unsafe { pool.free_raw(block, 0) }.expect("ours");
+                pool.put(block, 0);
             }
             assert!(pool.trim().expect("returned") >= 16 << 20);
             // Two blocks at most are in units that are not free as a whole.
             assert!(charged(&pool) <= 8 << 20, "{pages:?}, {round}: {}", charged(&pool));
-            pool.check().expect("sound");
-            pool.check_zeros().expect("zero");
-            assert!(kept.iter().all(|byte| *byte == 0));
+            pool.is_sound();
+            assert!(kept.is_zero());
         }
     }
 }

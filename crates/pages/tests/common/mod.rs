@@ -1,0 +1,108 @@
+//! What tests of pools share: scrubbers with settings for tests, what is asked of a pool, waiting, and processes of
+//! their own. Each test program uses its part of it.
+#![allow(dead_code, reason = "shared by two test programs")]
+
+use cachewise_pages::{Builder, Pool, Scrub, Stats};
+use std::ptr::NonNull;
+use std::time::{Duration, Instant};
+
+/// No scrubber: what is dirty stays dirty until the test says otherwise.
+pub fn quiet() -> Builder {
+    Pool::builder().scrub(Scrub { enabled: false, ..Scrub::default() })
+}
+
+/// A scrubber that begins at once and has no limits.
+pub fn eager() -> Scrub {
+    Scrub {
+        start: 0,
+        load: f64::INFINITY,
+        cpu_share: 1.0,
+        min_idle: Duration::ZERO,
+        ..Scrub::default()
+    }
+}
+
+/// A pool of settings that are accepted.
+pub trait Made {
+    fn made(self) -> Pool;
+}
+
+impl Made for Builder {
+    fn made(self) -> Pool {
+        self.build().expect("a pool")
+    }
+}
+
+/// What tests ask of a pool that works.
+pub trait Asked {
+    fn figures(&self) -> Stats;
+    /// Bookkeeping is sound, and what is said to be zero is.
+    fn is_sound(&self);
+    /// Gives a block back that the test holds, and uses no more.
+    fn put(&self, start: NonNull<u8>, order: u32);
+    /// The same of a run.
+    fn put_run(&self, start: NonNull<u8>, frames: u32);
+}
+
+impl Asked for Pool {
+    fn figures(&self) -> Stats {
+        self.stats().expect("figures")
+    }
+
+    fn is_sound(&self) {
+        self.check().expect("sound");
+        self.check_zeros().expect("zero");
+    }
+
+    fn put(&self, start: NonNull<u8>, order: u32) {
+        // SAFETY: held by the test, and used by nobody any more.
+        unsafe { self.free_raw(start, order) }.expect("ours");
+    }
+
+    fn put_run(&self, start: NonNull<u8>, frames: u32) {
+        // SAFETY: as above.
+        unsafe { self.free_run_raw(start, frames) }.expect("ours");
+    }
+}
+
+/// Whether all bytes are zero.
+pub trait Zero {
+    fn is_zero(&self) -> bool;
+}
+
+impl Zero for [u8] {
+    fn is_zero(&self) -> bool {
+        self.iter().all(|byte| *byte == 0)
+    }
+}
+
+/// Waits for something that another thread will do, for as long as a busy machine may need.
+pub fn until(what: &str, done: impl Fn() -> bool) {
+    let begun = Instant::now();
+    while !done() {
+        assert!(begun.elapsed() < Duration::from_secs(60), "never came: {what}");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// Whether nothing is left to zero, nor being zeroed: a block in flight is no longer dirty.
+pub fn is_clean(pool: &Pool) -> bool {
+    let stats = pool.figures();
+    stats.dirty + stats.in_flight == 0
+}
+
+/// Whether this is the process that one test has to itself: this very binary, told to run it. If not, it is run in one.
+pub fn has_its_own_process(test: &str) -> bool {
+    const OWN: &str = "CACHEWISE_TEST_ALONE";
+    if std::env::var_os(OWN).is_some() {
+        return true;
+    }
+    let this = std::env::current_exe().expect("this test");
+    let mut command = std::process::Command::new(this);
+    command.args(["--exact", test, "--test-threads=1", "--nocapture"]).env(OWN, "1");
+    let output = command.output().expect("it runs");
+    let told = String::from_utf8_lossy(&output.stdout);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && told.contains("1 passed"), "{told}\n{errors}");
+    false
+}
