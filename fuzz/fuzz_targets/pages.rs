@@ -1,15 +1,8 @@
-//! Fuzzes `pages`: every kernel of the operation against the scalar oracle. What the bytes mean, and
-//! the check, are in the kernels' test support, where `cargo test` replays the corpus through them.
+//! Fuzzes `pages`: see `oracle.rs`.
 #![no_main]
 
-#[allow(dead_code, reason = "shared with the tests; each target uses its own part")]
-#[path = "../../crates/kernels/tests/kernels/support/mod.rs"]
-mod support;
+#[macro_use]
+#[path = "../oracle.rs"]
+mod oracle;
 
-use cachewise_kernels::Operation;
-use support::cases::{PagesCase, replay};
-
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
-    replay::<PagesCase>(Operation::CopyPages, bytes);
-    replay::<PagesCase>(Operation::ZeroPages, bytes);
-});
+fuzz_kernels!(PagesCase: CopyPages, ZeroPages);

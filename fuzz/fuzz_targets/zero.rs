@@ -1,14 +1,8 @@
-//! Fuzzes `zero`: every kernel of the operation against the scalar oracle. What the bytes mean, and
-//! the check, are in the kernels' test support, where `cargo test` replays the corpus through them.
+//! Fuzzes `zero`: see `oracle.rs`.
 #![no_main]
 
-#[allow(dead_code, reason = "shared with the tests; each target uses its own part")]
-#[path = "../../crates/kernels/tests/kernels/support/mod.rs"]
-mod support;
+#[macro_use]
+#[path = "../oracle.rs"]
+mod oracle;
 
-use cachewise_kernels::Operation;
-use support::cases::{ZeroCase, replay};
-
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
-    replay::<ZeroCase>(Operation::Zero, bytes);
-});
+fuzz_kernels!(ZeroCase: Zero);
