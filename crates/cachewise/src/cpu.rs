@@ -542,30 +542,15 @@ mod arch {
 
     #[cfg(all(feature = "os", target_os = "linux"))]
     pub(super) fn raw_caches(_: &Identity) -> RawCaches {
-        const INDICES: [[&core::ffi::CStr; 3]; 4] = [
-            [
-                c"/sys/devices/system/cpu/cpu0/cache/index0/type",
-                c"/sys/devices/system/cpu/cpu0/cache/index0/level",
-                c"/sys/devices/system/cpu/cpu0/cache/index0/size",
-            ],
-            [
-                c"/sys/devices/system/cpu/cpu0/cache/index1/type",
-                c"/sys/devices/system/cpu/cpu0/cache/index1/level",
-                c"/sys/devices/system/cpu/cpu0/cache/index1/size",
-            ],
-            [
-                c"/sys/devices/system/cpu/cpu0/cache/index2/type",
-                c"/sys/devices/system/cpu/cpu0/cache/index2/level",
-                c"/sys/devices/system/cpu/cpu0/cache/index2/size",
-            ],
-            [
-                c"/sys/devices/system/cpu/cpu0/cache/index3/type",
-                c"/sys/devices/system/cpu/cpu0/cache/index3/level",
-                c"/sys/devices/system/cpu/cpu0/cache/index3/size",
-            ],
-        ];
+        macro_rules! files {
+            ($($index:literal)+) => { [$(files!($index: "type" "level" "size")),+] };
+            ($index:literal: $($file:literal)+) => {
+                [$(concat!("/sys/devices/system/cpu/cpu0/cache/index", $index, "/", $file, "\0")),+]
+            };
+        }
+        let sysfs = |file: &str| sysfs(core::ffi::CStr::from_bytes_with_nul(file.as_bytes()).ok()?);
         let mut found = RawCaches::default();
-        for [kind, level, size] in INDICES {
+        for [kind, level, size] in files!(0 1 2 3) {
             if sysfs(kind).is_none_or(|(text, _)| text.starts_with(b"Instruction")) {
                 continue;
             }

@@ -2,7 +2,7 @@
 //! and overlaps, and sizes on both sides of every boundary that the computed defaults have.
 
 use cachewise::{Reuse, raw};
-use std::cmp::Ordering;
+use std::{cmp::Ordering, iter};
 
 const OFFSETS: [usize; 6] = [0, 1, 3, 8, 15, 17];
 const PAD: usize = 64;
@@ -15,40 +15,17 @@ fn noise(length: usize, seed: u64) -> Vec<u8> {
 type Copy = Box<dyn Fn(*mut u8, *const u8, usize) -> *mut u8>;
 
 /// Plain, then with each hint.
-fn copies() -> Vec<(&'static str, Copy)> {
-    // SAFETY, here and in the functions below: the tests pass pointers into one buffer that is
-    // longer than the offsets and sizes they use.
-    let mut all: Vec<(&'static str, Copy)> = vec![(
-        "plain",
+fn ways(
+    plain: unsafe extern "C" fn(*mut u8, *const u8, usize) -> *mut u8,
+    hinted: unsafe fn(Reuse, *mut u8, *const u8, usize) -> *mut u8,
+) -> impl Iterator<Item = (&'static str, Copy)> {
+    // SAFETY: the tests pass pointers into one buffer that is longer than the offsets and sizes they use.
+    let plain: Copy = Box::new(move |dst, src, n| unsafe { plain(dst, src, n) });
+    let hinted = Reuse::ALL.into_iter().map(move |reuse| -> (_, Copy) {
         // SAFETY: see above.
-        Box::new(|dst, src, n| unsafe { raw::copy_nonoverlapping(dst, src, n) }),
-    )];
-    for reuse in Reuse::ALL {
-        all.push((
-            reuse.name(),
-            // SAFETY: see above.
-            Box::new(move |dst, src, n| unsafe {
-                raw::copy_nonoverlapping_with(reuse, dst, src, n)
-            }),
-        ));
-    }
-    all
-}
-
-fn moves() -> Vec<(&'static str, Copy)> {
-    let mut all: Vec<(&'static str, Copy)> = vec![(
-        "plain",
-        // SAFETY: see `copies`.
-        Box::new(|dst, src, n| unsafe { raw::copy(dst, src, n) }),
-    )];
-    for reuse in Reuse::ALL {
-        all.push((
-            reuse.name(),
-            // SAFETY: see `copies`.
-            Box::new(move |dst, src, n| unsafe { raw::copy_with(reuse, dst, src, n) }),
-        ));
-    }
-    all
+        (reuse.name(), Box::new(move |dst, src, n| unsafe { hinted(reuse, dst, src, n) }))
+    });
+    iter::once(("plain", plain)).chain(hinted)
 }
 
 /// Copies inside one buffer and compares all of it with what it must be.
@@ -66,7 +43,7 @@ fn check_copy(name: &str, copy: &Copy, before: &[u8], to: usize, from: usize, n:
 fn copy_exhaustively() {
     let before = noise(2 * (600 + 2 * PAD), 1);
     let half = before.len() / 2;
-    for (name, copy) in copies() {
+    for (name, copy) in ways(raw::copy_nonoverlapping, raw::copy_nonoverlapping_with) {
         for n in 0..=600 {
             for to in OFFSETS {
                 for from in OFFSETS {
@@ -80,7 +57,7 @@ fn copy_exhaustively() {
 #[test]
 fn move_exhaustively() {
     let before = noise(600 + 2 * 300, 2);
-    for (name, r#move) in moves() {
+    for (name, r#move) in ways(raw::copy, raw::copy_with) {
         for n in (0..=300).chain(351..=354).chain([384, 385, 511, 512, 513, 545, 600]) {
             for distance in [1, 2, 7, 8, 15, 16, 17, 31, 33, 64, 100, 129, 255, 299] {
                 check_copy(name, &r#move, &before, 300 - distance, 300, n);
@@ -96,22 +73,22 @@ fn fill_and_zero_exhaustively() {
     type Fill = Box<dyn Fn(*mut u8, u8, usize) -> *mut u8>;
     let mut all: Vec<(&str, Fill)> = vec![(
         "plain",
-        // SAFETY: see `copies`.
+        // SAFETY: see `ways`.
         Box::new(|dst, byte, n| unsafe { raw::fill(dst, i32::from(byte) | 0x5500, n) }),
     )];
     for reuse in Reuse::ALL {
         all.push((
             reuse.name(),
-            // SAFETY: see `copies`.
+            // SAFETY: see `ways`.
             Box::new(move |dst, byte, n| unsafe {
                 raw::fill_with(reuse, dst, i32::from(byte) - 256, n)
             }),
         ));
     }
-    // SAFETY: see `copies`.
+    // SAFETY: see `ways`.
     all.push(("zero", Box::new(|dst, _, n| unsafe { raw::zero(dst, n) })));
     for reuse in Reuse::ALL {
-        // SAFETY: see `copies`.
+        // SAFETY: see `ways`.
         all.push(("zero", Box::new(move |dst, _, n| unsafe { raw::zero_with(reuse, dst, n) })));
     }
     let before = noise(600 + 2 * PAD, 3);

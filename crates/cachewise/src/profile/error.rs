@@ -140,47 +140,35 @@ impl ProfileError {
     /// The line it is about, if it is about one.
     #[must_use]
     pub fn line(&self) -> Option<u32> {
-        use ProfileError as E;
-        match *self {
-            E::TooLarge => None,
-            E::NotAProfile { .. } | E::NewerVersion { .. } => Some(1),
-            E::Truncated { lines: line }
-            | E::Field { line, .. }
-            | E::Duplicate { line, .. }
-            | E::Missing { line, .. }
-            | E::Range { line, .. }
-            | E::Unfinished { line, .. }
-            | E::LineCount { line, .. }
-            | E::Checksum { line, .. }
-            | E::ForeignCpu { line, .. }
-            | E::UnknownKernel { line, .. }
-            | E::OtherOperation { line, .. }
-            | E::NotDeployable { line, .. }
-            | E::CannotRun { line, .. } => Some(line),
-        }
+        self.place().0
     }
 
     /// The field it is about.
     #[must_use]
     pub fn field(&self) -> &'static str {
+        self.place().1
+    }
+
+    fn place(&self) -> (Option<u32>, &'static str) {
         use ProfileError as E;
-        match *self {
-            E::TooLarge => "size of the file",
-            E::NotAProfile { .. } => "first line",
-            E::NewerVersion { .. } => "version",
-            E::Truncated { .. } => "end",
-            E::Field { field, .. } => field,
-            E::Duplicate { key, .. } | E::Missing { key, .. } => key,
-            E::Range { .. } => "from",
-            E::Unfinished { .. } => "to",
-            E::LineCount { .. } => "number of lines",
-            E::Checksum { .. } => "checksum",
-            E::ForeignCpu { .. } => "cpu",
-            E::UnknownKernel { .. }
-            | E::OtherOperation { .. }
-            | E::NotDeployable { .. }
-            | E::CannotRun { .. } => "kernel",
-        }
+        let (line, field) = match *self {
+            E::TooLarge => return (None, "size of the file"),
+            E::NotAProfile { .. } => (1, "first line"),
+            E::NewerVersion { .. } => (1, "version"),
+            E::Truncated { lines } => (lines, "end"),
+            E::Field { line, field, .. } => (line, field),
+            E::Duplicate { line, key, .. } | E::Missing { line, key, .. } => (line, key),
+            E::Range { line, .. } => (line, "from"),
+            E::Unfinished { line, .. } => (line, "to"),
+            E::LineCount { line, .. } => (line, "number of lines"),
+            E::Checksum { line, .. } => (line, "checksum"),
+            E::ForeignCpu { line, .. } => (line, "cpu"),
+            E::UnknownKernel { line, .. }
+            | E::OtherOperation { line, .. }
+            | E::NotDeployable { line, .. }
+            | E::CannotRun { line, .. } => (line, "kernel"),
+        };
+        (Some(line), field)
     }
 }
 
