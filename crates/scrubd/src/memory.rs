@@ -3,12 +3,11 @@
 
 use crate::namespace::{self, Namespace};
 use cachewise_pages::{huge_page_size, hugetlb_size};
-use rustix::fd::{AsFd, AsRawFd, OwnedFd};
+use memmap2::{Advice, MmapOptions, MmapRaw};
+use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::fs::{FallocateFlags, MemfdFlags, Mode, OFlags, SealFlags};
 use rustix::io::Errno;
-use rustix::mm::{Advice, MapFlags, ProtFlags};
 use std::fs::read_to_string;
-use std::ptr;
 
 /// Of `fcntl(2)`, Linux (`asm-generic/fcntl.h`).
 const F_SETSIG: libc::c_int = 10;
@@ -171,8 +170,7 @@ pub fn is_alone(file: &OwnedFd) -> Result<bool, Errno> {
     let lease = |kind: libc::c_int| {
         // SAFETY: no memory is involved.
         let refused = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETLEASE, kind) };
-        let error = std::io::Error::last_os_error().raw_os_error().unwrap_or(libc::EINVAL);
-        if refused == 0 { Ok(()) } else { Err(Errno::from_raw_os_error(error)) }
+        if refused == 0 { Ok(()) } else { Err(errno(&std::io::Error::last_os_error())) }
     };
     // Whoever opens it between the two calls breaks the lease: a signal that is ignored by default.
     // SAFETY: no memory is involved.
@@ -192,17 +190,9 @@ pub fn empty(file: &OwnedFd) {
     let _ = rustix::fs::fallocate(file, flags, 0, bytes.max(1));
 }
 
-/// A whole file as memory.
+/// A whole file as memory. Whoever dereferences it answers for races.
 #[derive(Debug)]
-pub struct Mapping {
-    start: *mut u8,
-    bytes: usize,
-}
-
-// SAFETY: an address range that this value owns; whoever dereferences it answers for races.
-unsafe impl Send for Mapping {}
-// SAFETY: as above.
-unsafe impl Sync for Mapping {}
+pub struct Mapping(MmapRaw);
 
 impl Mapping {
     /// Maps a file of that size.
@@ -211,34 +201,28 @@ impl Mapping {
     /// The system's.
     pub fn new(file: &OwnedFd, bytes: u64) -> Result<Mapping, Errno> {
         let bytes = usize::try_from(bytes).map_err(|_| Errno::NOMEM)?;
-        let access = ProtFlags::READ | ProtFlags::WRITE;
-        // SAFETY: a new mapping at an address of the kernel's choice overlaps nothing.
-        let start = unsafe {
-            rustix::mm::mmap(ptr::null_mut(), bytes, access, MapFlags::SHARED, file.as_fd(), 0)
-        }?;
+        let mapping = MmapOptions::new().len(bytes).map_raw(file).map_err(|error| errno(&error))?;
         // Where the system gives huge pages only to those that ask.
-        // SAFETY: the range is this mapping's own, and this advice does not change its contents.
-        let _ = unsafe { rustix::mm::madvise(start, bytes, Advice::LinuxHugepage) };
-        Ok(Mapping { start: start.cast(), bytes })
+        let _ = mapping.advise(Advice::HugePage);
+        Ok(Mapping(mapping))
     }
 
     /// The part from `offset` on, of at most `most` bytes.
     #[must_use]
     pub fn part(&self, offset: usize, most: usize) -> cachewise_pages::engine::Range {
-        let length = most.min(self.bytes.saturating_sub(offset));
-        cachewise_pages::engine::Range { start: self.start.wrapping_add(offset), length }
+        let length = most.min(self.0.len().saturating_sub(offset));
+        cachewise_pages::engine::Range { start: self.0.as_mut_ptr().wrapping_add(offset), length }
     }
 
     fn populate(&self) -> Result<(), Errno> {
-        // SAFETY: the range is this mapping's own; this advice changes no contents.
-        unsafe { rustix::mm::madvise(self.start.cast(), self.bytes, Advice::LinuxPopulateWrite) }
+        self.0.advise(Advice::PopulateWrite).map_err(|error| errno(&error))
     }
 
     /// Bytes that huge pages hold, as the system says.
     #[must_use]
     pub fn huge_bytes(&self) -> u64 {
         let maps = read_to_string("/proc/self/smaps").unwrap_or_default();
-        let (first, last) = (self.start as usize, self.start as usize + self.bytes);
+        let (first, last) = (self.0.as_ptr().addr(), self.0.as_ptr().addr() + self.0.len());
         let mut inside = false;
         let mut kib = 0;
         for line in maps.lines() {
@@ -263,9 +247,6 @@ fn range_of(line: &str) -> Option<(usize, usize)> {
     Some((usize::from_str_radix(from, 16).ok()?, usize::from_str_radix(to, 16).ok()?))
 }
 
-impl Drop for Mapping {
-    fn drop(&mut self) {
-        // SAFETY: the range is exactly what was mapped, and nobody has a pointer into it any more.
-        let _ = unsafe { rustix::mm::munmap(self.start.cast(), self.bytes) };
-    }
+fn errno(error: &std::io::Error) -> Errno {
+    Errno::from_io_error(error).unwrap_or(Errno::INVAL)
 }
