@@ -502,6 +502,35 @@ macro_rules! rows {
 }
 pub(super) use rows;
 
+/// `zero` and `zero_pages` by the file's `clear`, where there are blocks of a size for it, else by a body.
+macro_rules! zero_by_blocks {
+    ($block:expr, $body:ty) => {
+        unsafe extern "C" fn zero(dst: *mut u8, n: usize) -> *mut u8 {
+            let Some(block) = $block else {
+                // SAFETY: the caller's promise is the callee's.
+                return unsafe { fill::<$body>(dst, 0, n) };
+            };
+            let body = |dst: *mut u8, blocks: usize| {
+                // SAFETY: `fill_around` passes whole aligned blocks of the buffer.
+                unsafe { clear(dst, block, blocks) }
+            };
+            // SAFETY: the caller's promise is the callee's.
+            unsafe { fill_around(block, block, dst, 0, n, body) }
+        }
+
+        unsafe extern "C" fn zero_pages(dst: *mut u8, order: u32) {
+            let n = PAGE_SIZE << order;
+            match $block {
+                // SAFETY: pages are aligned to every block (2048 bytes at most), and whole blocks.
+                Some(block) => unsafe { clear(dst, block, n / block) },
+                // SAFETY: the caller's promise: page-aligned, whole units.
+                None => unsafe { <$body>::store(dst, 0, n / <$body>::UNIT) },
+            }
+        }
+    };
+}
+pub(super) use zero_by_blocks;
+
 #[cfg(test)]
 mod tests {
     extern crate std;

@@ -8,7 +8,7 @@
 use super::gpr::Pairs;
 use crate::PAGE_SIZE;
 use crate::arch::rows::row;
-use crate::arch::units::{Body, fill, fill_around};
+use crate::arch::units::{Body, fill, fill_around, zero_by_blocks};
 use crate::isa::{self, Features};
 use crate::kernel::{Kernel, RegisterClass, StoreKind};
 use core::arch::asm;
@@ -36,28 +36,7 @@ unsafe fn clear(dst: *mut u8, block: usize, blocks: usize) {
     }
 }
 
-unsafe extern "C" fn zero(dst: *mut u8, n: usize) -> *mut u8 {
-    let Some(block) = isa::zva_block() else {
-        // SAFETY: the caller's promise is the callee's.
-        return unsafe { fill::<Pairs>(dst, 0, n) };
-    };
-    let body = |dst: *mut u8, blocks: usize| {
-        // SAFETY: `fill_around` passes whole aligned blocks of the buffer.
-        unsafe { clear(dst, block, blocks) }
-    };
-    // SAFETY: the caller's promise is the callee's.
-    unsafe { fill_around(block, block, dst, 0, n, body) }
-}
-
-unsafe extern "C" fn zero_pages(dst: *mut u8, order: u32) {
-    let n = PAGE_SIZE << order;
-    match isa::zva_block() {
-        // SAFETY: pages are aligned to every block (2048 bytes at most), and whole blocks.
-        Some(block) => unsafe { clear(dst, block, n / block) },
-        // SAFETY: the caller's promise: page-aligned, whole units.
-        None => unsafe { Pairs::store(dst, 0, n / Pairs::UNIT) },
-    }
-}
+zero_by_blocks!(isa::zva_block(), Pairs);
 
 const ROW: Kernel =
     Kernel { store: StoreKind::BlockZero, ..row(RegisterClass::Gpr, Features::ZVA, 0) };

@@ -9,7 +9,7 @@
 use super::gpr::Words;
 use crate::PAGE_SIZE;
 use crate::arch::rows::row;
-use crate::arch::units::{Body, fill, fill_around};
+use crate::arch::units::{Body, fill, fill_around, zero_by_blocks};
 use crate::isa::Features;
 use crate::kernel::{Kernel, RegisterClass, StoreKind};
 use core::arch::asm;
@@ -85,28 +85,7 @@ fn probe() -> usize {
     if found.is_power_of_two() && (16..LARGEST).contains(&found) { found } else { 1 }
 }
 
-unsafe extern "C" fn zero(dst: *mut u8, n: usize) -> *mut u8 {
-    let Some(block) = block() else {
-        // SAFETY: the caller's promise is the callee's.
-        return unsafe { fill::<Words>(dst, 0, n) };
-    };
-    let body = |dst: *mut u8, blocks: usize| {
-        // SAFETY: `fill_around` passes whole aligned blocks of the buffer.
-        unsafe { clear(dst, block, blocks) }
-    };
-    // SAFETY: the caller's promise is the callee's.
-    unsafe { fill_around(block, block, dst, 0, n, body) }
-}
-
-unsafe extern "C" fn zero_pages(dst: *mut u8, order: u32) {
-    let n = PAGE_SIZE << order;
-    match block() {
-        // SAFETY: pages are aligned to every block (less than 1024 bytes), and whole blocks.
-        Some(block) => unsafe { clear(dst, block, n / block) },
-        // SAFETY: the caller's promise: page-aligned, whole units.
-        None => unsafe { Words::store(dst, 0, n / Words::UNIT) },
-    }
-}
+zero_by_blocks!(block(), Words);
 
 const ROW: Kernel =
     Kernel { store: StoreKind::BlockZero, ..row(RegisterClass::Gpr, Features::NONE, 0) };
