@@ -1,9 +1,9 @@
 //! Each entry, named by a profile, in programs linked and started in every way.
 
+use crate::decided::decided;
 use crate::support::{Linked, compile, libraries, run};
-use cachewise::cpu::Signature;
 use cachewise::entry;
-use cachewise::profile::{OPERATIONS, fnv1a64};
+use cachewise::profile::OPERATIONS;
 use cachewise_kernels::{Features, Operation};
 use std::process::Command;
 
@@ -31,14 +31,8 @@ fn every_entry_is_right_however_the_program_is_linked_and_started() {
             println!("not run here: {}", found.name);
             continue;
         }
-        let mut body = format!("cachewise-profile 2\ncpu {}\ncaches 1 2 3\n", Signature::detect());
-        for operation in OPERATIONS {
-            body += &format!("entry {operation} {}\n", found.name);
-        }
-        let sum = fnv1a64(body.as_bytes());
-        let end = format!("end {} fnv1a64:{sum:016x}\n", body.lines().count());
-        let profile = directory.path().join("entry.profile");
-        std::fs::write(&profile, body + &end).expect("written");
+        let of = |operation| format!("entry {operation} {}\n", found.name);
+        let profile = decided(directory.path(), "entry.profile", &OPERATIONS.map(of).concat());
         for (program, argument) in &programs {
             for now in [false, true] {
                 let mut command = Command::new(program);

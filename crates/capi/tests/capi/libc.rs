@@ -1,21 +1,16 @@
 //! A profile that leaves sizes to the C library, in programs linked in every way.
 
+use crate::decided::decided;
 use crate::support::{Linked, compile, libraries, run};
-use cachewise::cpu::Signature;
-use cachewise::profile::fnv1a64;
 use std::process::Command;
 
 #[test]
 fn libc_is_called_where_there_is_one_and_the_nearest_kernel_where_none_can_be_found() {
     let directory = tempfile::tempdir().expect("a directory");
-    let body = format!(
-        "cachewise-profile 2\ncpu {}\ncaches 1 2 3\ndecide copy unknown 256 max libc copy.bytes\n\
-         decide zero never 256 max libc zero.bytes\ndecide equal unknown 256 max libc equal.bytes\n",
-        Signature::detect()
-    );
-    let end = format!("end {} fnv1a64:{:016x}\n", body.lines().count(), fnv1a64(body.as_bytes()));
-    let profile = directory.path().join("libc.profile");
-    std::fs::write(&profile, body + &end).expect("written");
+    let decisions = "decide copy unknown 256 max libc copy.bytes\n\
+                     decide zero never 256 max libc zero.bytes\n\
+                     decide equal unknown 256 max libc equal.bytes\n";
+    let profile = decided(directory.path(), "libc.profile", decisions);
     let by_name = libraries().join("libcachewise.so");
     let gnu: &[&str] = &["-std=gnu11"];
     for (flags, linked, argument, expected) in [

@@ -1,8 +1,13 @@
-//! The libraries as they ship, built once, and what compiles against them.
+//! The libraries as they ship, built once, and what compiles against them. The pool's tests include this.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;
+
+/// `cachewise`, or `cachewise_pool` in the pool's tests.
+fn name() -> String {
+    env!("CARGO_PKG_NAME").trim_end_matches("-capi").replace('-', "_")
+}
 
 /// A directory with `libcachewise.so`, under its soname too, and `libcachewise.a`, as
 /// `cargo build --release -p cachewise-capi` makes them.
@@ -12,16 +17,14 @@ pub fn libraries() -> &'static Path {
         let scratch = Path::new(env!("CARGO_TARGET_TMPDIR"));
         let target = scratch.parent().expect("target/tmp");
         let mut build = Command::new(env!("CARGO"));
-        build.args(["build", "--release", "-p", "cachewise-capi", "--target-dir"]).arg(target);
-        run(build.current_dir(package()));
-        let directory = scratch.join("capi");
+        build.args(["build", "--release", "-p", env!("CARGO_PKG_NAME"), "--target-dir"]);
+        run(build.arg(target).current_dir(package()));
+        let directory = scratch.join(env!("CARGO_PKG_NAME"));
         std::fs::create_dir_all(&directory).expect("a directory");
-        for (built, name) in [
-            ("libcachewise_c.so", "libcachewise.so"),
-            ("libcachewise_c.so", "libcachewise.so.0"),
-            ("libcachewise_c.a", "libcachewise.a"),
-        ] {
-            std::fs::copy(target.join("release").join(built), directory.join(name)).expect(name);
+        for (built, installed) in [("so", "so"), ("so", "so.0"), ("a", "a")] {
+            let built = target.join("release").join(format!("lib{}_c.{built}", name()));
+            let installed = directory.join(format!("lib{}.{installed}", name()));
+            std::fs::copy(&built, installed).unwrap_or_else(|error| panic!("{built:?}: {error}"));
         }
         directory
     })
@@ -49,10 +52,10 @@ pub fn compile(into: &Path, source: &str, flags: &[&str], linked: Linked) -> Pat
     match linked {
         Linked::Shared => {
             let search = format!("-Wl,-rpath,{}", libraries().display());
-            command.arg("-L").arg(libraries()).args(["-lcachewise", &search]);
+            command.arg("-L").arg(libraries()).args([&format!("-l{}", name()), &search]);
         }
         Linked::Static => {
-            command.arg(libraries().join("libcachewise.a"));
+            command.arg(libraries().join(format!("lib{}.a", name()))).args(crate::NEEDED);
         }
     }
     run(&mut command);
@@ -77,4 +80,22 @@ pub fn output(program: &Path) -> String {
     let output = run(command.env("HOME", "/nonexistent"));
     assert_eq!(String::from_utf8_lossy(&output.stderr), "");
     String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// Compiles the header, twice since it guards itself, and what follows it, in every dialect.
+pub fn the_header_compiles_alone(then: &str) {
+    let directory = tempfile::tempdir().expect("a directory");
+    for (file, compiler, dialects) in [
+        ("one.c", "cc", ["-std=c89", "-std=c99", "-std=c11", "-std=c17"]),
+        ("one.cpp", "c++", ["-std=c++98", "-std=c++11", "-std=c++17", "-std=c++20"]),
+    ] {
+        let source = directory.path().join(file);
+        let include = format!("#include <{}.h>\n", name());
+        std::fs::write(&source, include.repeat(2) + then).expect("written");
+        for dialect in dialects {
+            let mut command = Command::new(compiler);
+            command.args(["-Wall", "-Wextra", "-Werror", "-pedantic", "-fsyntax-only", dialect]);
+            run(command.arg("-I").arg(package().join("include")).arg(&source));
+        }
+    }
 }

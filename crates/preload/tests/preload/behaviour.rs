@@ -1,5 +1,6 @@
 //! What programs see of the library: the right bytes, at every moment, and the C library's manners.
 
+use crate::decided::decided;
 use crate::support::{compile, library, plain, preloaded, run, statistics_library, text, watched};
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
@@ -30,15 +31,9 @@ fn every_length_by_each_entry_that_a_profile_may_name() {
     let program = compile(directory.path(), "exhaustive", &[CALLS, &["-ldl"]].concat());
     let here = cachewise_kernels::Features::detect();
     for found in entry::variants(Operation::Copy).iter().filter(|entry| entry.runs_on(here)) {
-        let cpu = cachewise::cpu::Signature::detect();
-        let mut body = format!("cachewise-profile 2\ncpu {cpu}\ncaches 1 2 3\n");
-        for operation in cachewise::profile::OPERATIONS {
-            body += &format!("entry {operation} {}\n", found.name);
-        }
-        let sum = cachewise::profile::fnv1a64(body.as_bytes());
-        let end = format!("end {} fnv1a64:{sum:016x}\n", body.lines().count());
-        let profile = directory.path().join(found.name);
-        std::fs::write(&profile, body + &end).expect("written");
+        let of = |operation| format!("entry {operation} {}\n", found.name);
+        let entries = cachewise::profile::OPERATIONS.map(of).concat();
+        let profile = decided(directory.path(), found.name, &entries);
         let mut command = preloaded(&program);
         command.env("CACHEWISE_PROFILE", &profile).args(["libcachewise_preload", "profile"]);
         let output = run(&mut command);
@@ -54,19 +49,15 @@ fn a_profile_that_names_what_this_cpu_lacks_is_followed_where_it_can_be() {
     let directory = tempfile::tempdir().expect("a directory");
     let program = compile(directory.path(), "exhaustive", &[CALLS, &["-ldl"]].concat());
     let here = Features::detect();
-    let cpu = cachewise::cpu::Signature::detect();
-    let mut body = format!("cachewise-profile 2\ncpu {cpu}\ncaches 1 2 3\n");
+    let mut decisions = String::new();
     for operation in cachewise::profile::OPERATIONS {
         let mut all = TABLE.iter().filter(|of| of.deploy && of.operation() == operation);
         if let Some(beyond) = all.find(|of| !of.runs_on(here)) {
-            body += &format!("decide {operation} unknown 256 max {}\n", beyond.name);
+            decisions += &format!("decide {operation} unknown 256 max {}\n", beyond.name);
         }
     }
-    let body = body + "decide copy soon 256 max libc\n";
-    let sum = cachewise::profile::fnv1a64(body.as_bytes());
-    let end = format!("end {} fnv1a64:{sum:016x}\n", body.lines().count());
-    let profile = directory.path().join("beyond");
-    std::fs::write(&profile, body + &end).expect("written");
+    decisions += "decide copy soon 256 max libc\n";
+    let profile = decided(directory.path(), "beyond", &decisions);
     let mut command = preloaded(&program);
     command.env("CACHEWISE_PROFILE", &profile).args(["libcachewise_preload", "profile"]);
     let output = run(&mut command);

@@ -1,9 +1,8 @@
 //! Sizes that the profile leaves to the C library: its own routines do them, at every moment of a
 //! process, and this library's `memcpy` never ends in itself.
 
+use crate::decided::decided;
 use crate::support::{compile, library, preloaded, run, text, watched};
-use cachewise::cpu::Signature;
-use cachewise::profile::fnv1a64;
 use std::path::{Path, PathBuf};
 
 const CALLS: &[&str] = &["-O1", "-fno-builtin"];
@@ -22,16 +21,6 @@ pub fn leave_all(directory: &Path) -> PathBuf {
         }
     }
     decided(directory, "libc.profile", &decisions)
-}
-
-/// A profile for this CPU with these decisions.
-fn decided(directory: &Path, name: &str, decisions: &str) -> PathBuf {
-    let cpu = Signature::detect();
-    let body = format!("cachewise-profile 2\ncpu {cpu}\ncaches 1 2 3\n{decisions}");
-    let end = format!("end {} fnv1a64:{:016x}\n", body.lines().count(), fnv1a64(body.as_bytes()));
-    let path = directory.join(name);
-    std::fs::write(&path, body + &end).expect("written");
-    path
 }
 
 /// The next definition in the order of look-up is the one that is called, and called once per call:

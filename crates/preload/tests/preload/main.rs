@@ -2,6 +2,7 @@
 #![cfg(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64"))]
 
 mod behaviour;
+mod decided;
 mod image;
 mod libc;
 mod middle;
