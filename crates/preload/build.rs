@@ -1,9 +1,10 @@
-//! How the shared library is linked.
+//! How the shared library is linked, and the one that counts.
 
 fn main() {
-    println!("cargo:rerun-if-changed=build.rs");
+    println!("cargo:rerun-if-changed=../preload/build.rs");
+    let name = env!("CARGO_PKG_NAME").replace('-', "_");
+    println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,lib{name}.so.0");
     for argument in [
-        "-Wl,-soname,libcachewise_preload.so.0",
         // Its own calls of memcpy are its own memcpy, whatever else the process has of that name.
         "-Wl,-Bsymbolic",
         // All of it is bound when it is loaded: no resolver runs inside somebody's memcpy.
