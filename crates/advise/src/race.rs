@@ -11,7 +11,6 @@ use crate::candidates::Candidate;
 use cachewise_measure::agreement::LogRatio;
 use cachewise_measure::stats::{LEAST_ROUNDS, PairedRatio, median};
 use cachewise_measure::turns;
-use cachewise_measure::whole::Verdict;
 
 /// Rounds after which a race has shown what it can.
 const MOST_ROUNDS: usize = 60;
@@ -142,11 +141,6 @@ impl Outcome {
     pub fn speed(&self) -> Option<PairedRatio> {
         let [plain, own] = self.refereed.as_ref()?;
         Some(plain.over(own, |sample| sample.cost))
-    }
-
-    /// What the referee says of it.
-    pub fn verdict(&self) -> Option<Verdict> {
-        self.speed().map(|speed| Verdict::of(&speed))
     }
 
     fn live(&self) -> Vec<usize> {

@@ -1,5 +1,6 @@
 use super::*;
 use crate::candidates::{Acts, Kind};
+use cachewise_measure::whole::Verdict;
 use std::convert::Infallible;
 
 /// A program whose candidates take a known part of its time, with noise.
@@ -43,7 +44,7 @@ impl Simulated {
     }
 
     fn name(&self, outcome: &Outcome) -> Option<&str> {
-        let faster = outcome.verdict() == Some(Verdict::Faster);
+        let faster = outcome.speed().is_some_and(|speed| Verdict::of(&speed) == Verdict::Faster);
         outcome.winner.filter(|_| faster).map(|at| self.parts[at].0.name.as_str())
     }
 }

@@ -5,8 +5,6 @@
 //! balanced as well. How many rounds there will be is settled before the first one counts: whoever
 //! stops when the figures please him has no 95 % interval.
 
-use std::time::Duration;
-
 /// The order of each of so many rounds, drawn from `seed`: within each run of as many rounds as
 /// there are candidates, each candidate is at each place once.
 ///
@@ -29,18 +27,6 @@ pub fn orders(candidates: usize, rounds: usize, seed: u64) -> Vec<Vec<usize>> {
     }
     orders.truncate(rounds);
     orders
-}
-
-/// How many rounds that take so long each fit into the time that is left; `least` if fewer do.
-pub fn rounds(left: Duration, round: Duration, least: usize, most: usize) -> usize {
-    let fit = left.as_secs_f64() / round.as_secs_f64().max(1e-6);
-    (fit as usize).min(most).max(least)
-}
-
-/// What is left of the time, divided among those that are left: what one does not need is the
-/// others'.
-pub fn share(left: Duration, contenders: usize) -> Duration {
-    left / u32::try_from(contenders.max(1)).unwrap_or(u32::MAX)
 }
 
 #[cfg(test)]
@@ -69,23 +55,5 @@ mod tests {
         assert_ne!(orders(5, 12, 3), orders(5, 12, 4));
         assert_eq!(orders(3, 7, 1).len(), 7);
         assert!(orders(0, 7, 1).is_empty());
-    }
-
-    #[test]
-    fn rounds_and_shares_are_what_fits_within_bounds() {
-        let second = Duration::from_secs(1);
-        for (left, round, most, fit) in
-            [(60, 2, 100, 30), (60, 2, 20, 20), (5, 2, 20, 6), (0, 0, 20, 6)]
-        {
-            assert_eq!(
-                rounds(left * second, round * second, 6, most),
-                fit,
-                "{left} {round} {most}"
-            );
-        }
-        // What one saves is the others'.
-        for (left, contenders, part) in [(20, 10, 2), (19, 1, 19), (0, 3, 0), (1, 0, 1)] {
-            assert_eq!(share(left * second, contenders), part * second);
-        }
     }
 }

@@ -1,17 +1,18 @@
 //! Whole programs that hang, or that somebody wants to stop.
 
 use crate::CHILDREN;
-use cachewise_measure::whole::{Ended, run};
+use cachewise_measure::whole::{self, Ended};
 use std::fs;
+use std::io;
 use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-fn shell(script: &str, place: &Path) -> Command {
+fn run(script: &str, place: &Path, limit: Duration, stop: &AtomicBool) -> io::Result<Ended> {
     let mut command = Command::new("sh");
     command.args(["-c", script]).current_dir(place);
-    command
+    whole::run(&mut command, place, limit, stop, &mut |_| (), true)
 }
 
 /// The number of what it started, once that is written down.
@@ -30,7 +31,7 @@ fn what_hangs_or_is_stopped_is_killed_with_all_that_it_started() {
     let _alone = CHILDREN.lock();
     let place = tempfile::tempdir().expect("a directory");
     let (place, long, go) = (place.path(), Duration::from_secs(600), AtomicBool::new(false));
-    let ended = run(&mut shell("echo out; echo err >&2; exit 3", place), place, long, &go);
+    let ended = run("echo out; echo err >&2; exit 3", place, long, &go);
     let Ok(Ended::Run(ran)) = ended else { panic!("it ends by itself: {ended:?}") };
     assert_eq!((ran.status.code(), &*ran.output, &*ran.told), (Some(3), &b"out\n"[..], "err"));
     let sleeps = "sleep 900 & echo $! >child; wait";
@@ -42,7 +43,7 @@ fn what_hangs_or_is_stopped_is_killed_with_all_that_it_started() {
             }
             stop.store(true, Ordering::Relaxed);
         });
-        let ended = run(&mut shell(sleeps, place), place, long, &stop);
+        let ended = run(sleeps, place, long, &stop);
         over.store(true, Ordering::Relaxed);
         ended
     });
@@ -55,6 +56,6 @@ fn what_hangs_or_is_stopped_is_killed_with_all_that_it_started() {
     }
     // Long enough that how often it is looked has grown to its bound many times.
     let short = Duration::from_secs(5);
-    let ended = run(&mut shell("sleep 900", place), place, short, &go);
+    let ended = run("sleep 900", place, short, &go);
     assert!(matches!(ended, Ok(Ended::TooLong)), "{ended:?}");
 }

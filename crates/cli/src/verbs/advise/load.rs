@@ -95,7 +95,7 @@ fn whole_of(
 ) -> std::io::Result<Ended> {
     let mut load = Command::new("sh");
     load.args(["-c", line]).stdin(std::process::Stdio::null());
-    whole::run_beside(&mut load, directory, limit, stop, &mut |_| watch(server))
+    whole::run(&mut load, directory, limit, stop, &mut |_| watch(server), false)
 }
 
 fn has_ended(pid: Pid) -> bool {

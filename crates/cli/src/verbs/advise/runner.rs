@@ -131,7 +131,7 @@ impl Runner<'_> {
         let directory = self.directory.path();
         let watch = &mut |pid| watched.look(pid);
         let ended = match &self.load {
-            None => whole::run_watched(&mut command, directory, self.limit, &self.stop, watch),
+            None => whole::run(&mut command, directory, self.limit, &self.stop, watch, true),
             Some(load) => load.run(&mut command, directory, self.limit, &self.stop, watch),
         };
         let ended = match ended {
