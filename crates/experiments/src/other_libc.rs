@@ -1,8 +1,8 @@
 //! Another C library, in a helper of its own: started by that library's loader, as no program can have two.
 
 use crate::LabError;
+use cachewise_measure::Libc;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 /// Where a distribution's package has the loader below the folder that it was unpacked to.
 const BELOW: [&str; 4] = ["", "lib64", "lib", "usr/lib64"];
@@ -31,14 +31,8 @@ impl OtherLibc {
         let folders = BELOW.into_iter().chain([multiarch.as_str()]).map(|below| folder.join(below));
         let loader = folders.filter(|folder| folder.join("libc.so.6").exists()).find_map(loader_in);
         let loader = loader.ok_or_else(|| refused("none".to_owned()))?;
-        let told = Command::new(&loader).arg("--version").output();
-        let told = told.map_err(|error| refused(format!("{}: {error}", loader.display())))?;
-        let text = String::from_utf8_lossy(&told.stdout).into_owned();
-        // `ld.so (Debian GLIBC 2.41-12) stable release version 2.41.`
-        let version = text.lines().next().and_then(|line| line.rsplit_once("version "));
-        let version = version.map(|(_, version)| version.trim_end_matches('.').to_owned());
-        let version =
-            version.ok_or_else(|| refused(format!("{}: no version", loader.display())))?;
+        let Libc { version, .. } = Libc::of_loader(&loader, "")
+            .map_err(|error| refused(format!("{}: {error}", loader.display())))?;
         Ok(OtherLibc { name: format!("glibc {version}"), loader })
     }
 }

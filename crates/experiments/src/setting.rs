@@ -6,7 +6,7 @@ use crate::recorder::Recorder;
 use crate::routines::Routine;
 use cachewise_kernels::Operation;
 use cachewise_measure::{
-    Caches, Candidate, CellKey, Level, MeasureError, MemoryBudget, PairedRatio, Plan, Row,
+    Caches, Candidate, CellKey, Level, MeasureError, MemoryBudget, PairedRatio, Plan, Row, turns,
 };
 
 /// What an experiment hands back beside what it records.
@@ -133,6 +133,20 @@ impl Setting<'_, '_> {
             self.out.advance(&done, units);
         }
         Ok(())
+    }
+
+    /// Gives each of so many candidates its turn in every round; `cell` draws other orders for each.
+    pub(super) fn in_turns(
+        &self,
+        candidates: usize,
+        cell: usize,
+        mut take: impl FnMut(usize) -> Result,
+    ) -> Result {
+        let (rounds, seed) = (self.plan(false).rounds, self.bench.seed ^ cell as u64);
+        turns::orders(candidates, rounds, seed).concat().into_iter().try_for_each(|turn| {
+            self.go_on()?;
+            take(turn)
+        })
     }
 
     /// A row of times that the bench did not take, compared with another's of the same rounds.

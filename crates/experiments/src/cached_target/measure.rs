@@ -108,7 +108,7 @@ fn chosen(setting: &mut Setting) -> Result<[Vec<Routine>; 3]> {
 }
 
 /// The same kernel without its `prefetchnta`: `copy.mmx` for `copy.mmx.pf320`.
-fn without_prefetch(kernel: &Kernel) -> Option<&'static Kernel> {
+pub(super) fn without_prefetch(kernel: &Kernel) -> Option<&'static Kernel> {
     let parts: Vec<&str> = kernel.name.split('.').filter(|part| !part.starts_with("pf")).collect();
     find(&parts.join(".")).filter(|twin| twin.name != kernel.name)
 }

@@ -1,5 +1,6 @@
 //! What the rows of `cached-target` amount to. Pure.
 
+use super::measure::without_prefetch;
 use crate::words::*;
 
 /// Within this of cached speed counts as cached speed (001.4's 10 %).
@@ -112,12 +113,6 @@ fn uncached_source(size: u64, of_cell: &[&Row]) -> Option<String> {
         "With the source of {size} in memory (001.3), before anybody reads the target: {best} against \
          {temporal}: {verdict}, {times}"
     ))
-}
-
-/// The same kernel without its `prefetchnta`: `copy.mmx` for `copy.mmx.pf320`.
-fn without_prefetch(kernel: &Kernel) -> Option<&'static Kernel> {
-    let parts: Vec<&str> = kernel.name.split('.').filter(|part| !part.starts_with("pf")).collect();
-    find(&parts.join(".")).filter(|twin| twin.name != kernel.name)
 }
 
 /// Which kind of CPU `prefetchnta` makes this (002.9).

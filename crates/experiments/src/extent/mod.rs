@@ -2,9 +2,9 @@
 
 mod measure;
 mod say;
-mod table;
 
 use crate::experiment::{Experiment, Flag, PLAIN};
+use crate::tables::*;
 use cachewise_kernels::Operation;
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
@@ -14,8 +14,25 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     operations: &[Operation::Zero, Operation::Copy],
     refuses: &[(Flag::Residency, "an extent lies where its own last pass left it")],
     say: Some(|rows, _| say::verdicts(rows)),
-    tables: Some(table::tables),
+    tables: Some(|rows| EXTENTS.tables(rows)),
     figures: measure::figures,
     run: measure::run,
     ..PLAIN
+};
+
+/// Kernels against the way an extent is covered, in GB/s and over one call.
+const EXTENTS: Grid = Grid {
+    caption: |row| sized(row, what(row) + ": GB/s (time over one call)"),
+    column: |row| {
+        let chunk = axis(row, CHUNK) as u64;
+        let head = match axis(row, SHUFFLED) == 1.0 {
+            _ if chunk == row.cell.size => "one call".to_owned(),
+            true => format!("by {} shuffled", bytes(chunk)),
+            false => format!("by {}", bytes(chunk)),
+        };
+        Some((0.0, head))
+    },
+    cell: |row| if axis(row, CHUNK) as u64 == row.cell.size { gbps(row) } else { speed(row) },
+    legend: "~: cannot tell it from 1; shuffled: every page once, in random order",
+    ..Grid::PLAIN
 };

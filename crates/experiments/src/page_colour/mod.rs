@@ -16,7 +16,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
         (Flag::Residency, "a page's colour decides where it can be"),
     ],
     say: Some(|rows, _| say::verdicts(rows)),
-    tables: Some(crate::values::tables),
+    tables: Some(|rows| crate::values::VALUES_STORED.tables(rows)),
     figures: measure::figures,
     run: measure::run,
     ..PLAIN

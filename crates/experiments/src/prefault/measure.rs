@@ -6,7 +6,6 @@
 
 use super::parallel::counts;
 use crate::prelude::*;
-use cachewise_measure::turns;
 use cachewise_measure::units::{bytes, counted};
 use memmap2::{Advice, MmapMut, UncheckedAdvice};
 use std::time::Instant;
@@ -70,27 +69,21 @@ fn cell(
     let mut kept = mapped(size, page).map_err(refused)?;
     touch(&mut kept, threads[0]);
     let mut times = vec![Vec::new(); threads.len()];
-    let rounds = setting.plan(false).rounds;
-    for order in turns::orders(threads.len(), rounds, setting.bench.seed ^ page as u64) {
-        for at in order {
-            setting.go_on()?;
-            let mut fresh =
-                if state == STATES[0] { Some(mapped(size, page).map_err(refused)?) } else { None };
-            if fresh.is_none() {
-                // SAFETY: private memory of which nobody keeps a reference: it reads as zeros afterwards.
-                unsafe { kept.unchecked_advise(UncheckedAdvice::DontNeed) }.map_err(refused)?;
-            }
-            let memory = fresh.as_mut().unwrap_or(&mut kept);
-            let begun = Instant::now();
-            touch(memory, threads[at]);
-            times[at].push(begun.elapsed().as_secs_f64() * 1e9);
-            if memory.iter().step_by(page).any(|byte| *byte != 1) {
-                return Err(LabError::WrongBytes(format!(
-                    "{state}, {page}: a page was not touched"
-                )));
-            }
+    setting.in_turns(threads.len(), page, |at| {
+        if state == STATES[0] {
+            kept = mapped(size, page).map_err(refused)?;
+        } else {
+            // SAFETY: private memory of which nobody keeps a reference: it reads as zeros afterwards.
+            unsafe { kept.unchecked_advise(UncheckedAdvice::DontNeed) }.map_err(refused)?;
         }
-    }
+        let begun = Instant::now();
+        touch(&mut kept, threads[at]);
+        times[at].push(begun.elapsed().as_secs_f64() * 1e9);
+        if kept.iter().step_by(page).any(|byte| *byte != 1) {
+            return Err(LabError::WrongBytes(format!("{state}, {page}: a page was not touched")));
+        }
+        Ok(())
+    })?;
     let key = CellKey::new("zero", size, state).with(&[(PAGE_BYTES, page as f64)]);
     let name = |count: usize| counted(count, "thread");
     let row = |(at, count): (usize, &usize)| {

@@ -20,7 +20,7 @@ pub(super) const PART: Experiment = Experiment {
         (Flag::Residency, "one pair of buffers is used over and over"),
     ],
     say: Some(|rows, _| verdicts(rows)),
-    tables: Some(tables),
+    tables: Some(|rows| THREADS_TOGETHER.tables(rows)),
     figures,
     today: &["1 thread"],
     run,
@@ -228,10 +228,6 @@ const THREADS_TOGETHER: Grid = Grid {
     legend: "spawned: threads made for the call; pooled: they wait for it; ~: cannot tell it from 1",
     ..Grid::PLAIN
 };
-
-fn tables(rows: &[Row]) -> Vec<Table> {
-    THREADS_TOGETHER.tables(rows)
-}
 
 #[cfg(test)]
 mod tests {

@@ -7,7 +7,6 @@
 //! read of every line; the three take turns in one round.
 
 use crate::prelude::*;
-use cachewise_measure::turns;
 use cachewise_measure::verify::verify;
 use std::cell::Cell;
 
@@ -83,25 +82,22 @@ fn in_a_row(
         .flat_map(|routine| (0..AFTER.len()).map(move |after| (routine, after)))
         .collect();
     let mut times = vec![vec![Vec::new(); CALLS]; ways.len()];
-    let rounds = setting.plan(false).rounds;
-    for order in turns::orders(ways.len(), rounds, seed ^ size as u64) {
-        setting.go_on()?;
-        for way in order {
-            let (routine, after) = ways[way];
-            (0..WRITES_BEFORE).for_each(|_| run_all(temporal.function, &place));
-            if after > 0 {
-                run_all(non_temporal.function, &place);
-            }
-            if after == 2 {
-                // SAFETY: n initialised bytes of the arena, which nobody writes meanwhile.
-                unsafe { Reader::every(place[0].dst, size, LINE) };
-            }
-            let callee = Callee::new(routine.function);
-            for call in &mut times[way] {
-                call.push(clock.time(|| callee.run(&place)));
-            }
+    setting.in_turns(ways.len(), size, |way| {
+        let (routine, after) = ways[way];
+        (0..WRITES_BEFORE).for_each(|_| run_all(temporal.function, &place));
+        if after > 0 {
+            run_all(non_temporal.function, &place);
         }
-    }
+        if after == 2 {
+            // SAFETY: n initialised bytes of the arena, which nobody writes meanwhile.
+            unsafe { Reader::every(place[0].dst, size, LINE) };
+        }
+        let callee = Callee::new(routine.function);
+        for call in &mut times[way] {
+            call.push(clock.time(|| callee.run(&place)));
+        }
+        Ok(())
+    })?;
     let mut rows = Vec::new();
     for (way, (Routine { name, .. }, after)) in ways.into_iter().enumerate() {
         for (call, (found, cached)) in times[way].iter().zip(&times[way - after]).enumerate() {

@@ -2,9 +2,9 @@
 
 mod measure;
 mod say;
-mod table;
 
 use crate::experiment::{Experiment, Flag, PLAIN};
+use crate::tables::*;
 use cachewise_kernels::Operation;
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
@@ -14,8 +14,23 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     operations: &[Operation::Copy, Operation::Fill, Operation::Zero],
     refuses: &[(Flag::Residency, "where the destination is left is what is measured")],
     say: Some(|rows, _| say::verdicts(rows)),
-    tables: Some(table::tables),
+    tables: Some(|rows| CALLS.tables(rows)),
     figures: measure::figures,
     run: measure::run,
     ..PLAIN
 };
+
+/// Routines and who wrote before against the calls in a row, in GB/s.
+const CALLS: Grid = Grid {
+    caption: |row| sized(row, format!("{}, {}: GB/s by call in a row", what(row), row.cell.state)),
+    lines: ("routine", candidate),
+    column: |row| row.axis(CALL).map(|call| (call, call.to_string())),
+    cell: |row| gbps(row) + if is_slower(row) { "*" } else { "" },
+    legend: "*: slower than the same call after temporal stores",
+    asks: is_slower,
+    ..Grid::PLAIN
+};
+
+fn is_slower(row: &Row) -> bool {
+    row.verdict == Some(Verdict::Slower)
+}

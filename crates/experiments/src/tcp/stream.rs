@@ -6,7 +6,7 @@
 //! threads are.
 
 use crate::prelude::*;
-use cachewise_measure::{clock::thread_cpu_ns, turns};
+use cachewise_measure::clock::thread_cpu_ns;
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::process::{Command, Stdio};
@@ -161,11 +161,10 @@ impl Stream {
         let (seconds, receiving, sending) = match (self.receiver.took(), self.sender.took()) {
             (Ok((seconds, receiving)), Ok((_, sending))) => (seconds, receiving, sending),
             // An end is not connected because of what the other could not set up.
-            (Err(error), Ok(_)) | (Ok(_), Err(error)) => return Err(error),
             (Err(received), Err(sent)) if received.kind() == io::ErrorKind::NotConnected => {
                 return Err(sent);
             }
-            (Err(error), Err(_)) => return Err(error),
+            (Err(error), _) | (_, Err(error)) => return Err(error),
         };
         self.cpu_ns.push((receiving + sending) / messages as f64);
         self.received_ns.push(receiving / messages as f64);
@@ -223,17 +222,12 @@ pub(crate) fn rows(setting: &mut Setting, size: usize) -> Result<Vec<Row>> {
             }
         }
     }
-    let rounds = setting.plan(false).rounds;
-    for order in turns::orders(streams.len(), rounds, setting.bench.seed) {
-        for turn in order {
-            setting.go_on()?;
-            let stream: &mut Stream = &mut streams[turn];
-            if let Err(error) = stream.sample(BYTES / size) {
-                let text = format!("{} at {}: {error}", stream.name, bytes(size));
-                return Err(LabError::Child(text));
-            }
-        }
-    }
+    setting.in_turns(streams.len(), 0, |turn| {
+        let stream = &mut streams[turn];
+        stream.sample(BYTES / size).map_err(|error| {
+            LabError::Child(format!("{} at {}: {error}", stream.name, bytes(size)))
+        })
+    })?;
     // Over the loopback device; what the kernel was told, over the same devices untold.
     let of = |name: &str| streams.iter().find(|stream| stream.name == name);
     let row = |stream: &Stream| {

@@ -7,8 +7,8 @@
 use super::engines::{self, Arm};
 use super::service;
 use crate::prelude::*;
+use cachewise_measure::Bystander;
 use cachewise_measure::record::PART_NOISE;
-use cachewise_measure::{Bystander, turns};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// Bytes that each engine zeroes in a sample.
@@ -58,21 +58,17 @@ pub(super) fn run(setting: &mut Setting) -> Result {
         setting.out.note("left out the bystander: there is no other CPU")?;
         None
     };
-    let rounds = setting.plan(false).rounds;
     setting.begin(batches.len() as f64 + 1.0);
     for batch in batches {
         let mut found: Vec<Found> = arms.iter().map(|_| Found::default()).collect();
-        for order in turns::orders(arms.len(), rounds, setting.bench.seed ^ batch as u64) {
-            for at in order {
-                setting.go_on()?;
-                let clock = setting.bench.clock;
-                sample(&mut arms[at], batch, &clock, bystander.as_ref(), &mut found[at])?;
-            }
-        }
+        setting.in_turns(arms.len(), batch, |at| {
+            let clock = &setting.bench.clock;
+            sample(&mut arms[at], batch, clock, bystander.as_ref(), &mut found[at])
+        })?;
         forget_what_nobody_lost(setting, batch, &arms, &mut found)?;
         let rows = rows(setting, batch, &arms, &found);
         setting.out.rows(rows)?;
-        setting.out.advance(&bytes_in_words(batch), 1.0);
+        setting.out.advance(&bytes(batch), 1.0);
     }
     let has_device = why_not.is_none();
     drop(arms);
@@ -80,10 +76,6 @@ pub(super) fn run(setting: &mut Setting) -> Result {
     setting.out.rows(rows)?;
     setting.out.advance("service", 1.0);
     Ok(())
-}
-
-fn bytes_in_words(bytes: usize) -> String {
-    cachewise_measure::units::bytes(bytes as u64)
 }
 
 fn sample(
@@ -155,7 +147,7 @@ fn forget_what_nobody_lost(
     let Some(at) = gained(found) else { return Ok(()) };
     setting.out.note(format!(
         "left out the bystander of batches of {}: it took {:.1} us a batch less beside {} than alone",
-        bytes_in_words(batch),
+        bytes(batch),
         -stats::median(&found[at].bystander) / 1e3,
         arms[at].name
     ))?;

@@ -2,7 +2,6 @@
 //! and gives it back. What its pool's engine changes: requests, and how long a request waits for its memory.
 
 use crate::prelude::*;
-use cachewise_measure::turns;
 use cachewise_pages::{EngineChoice, Pool, PoolError, Scrub};
 use std::sync::Mutex;
 
@@ -110,20 +109,16 @@ pub(super) fn rows(setting: &mut Setting, has_device: bool) -> Result<Vec<Row>> 
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let size = POOL * threads;
     if 4 * size > MemoryBudget::process().limit() {
-        let needed = cachewise_measure::units::bytes(4 * size as u64);
+        let needed = bytes(4 * size);
         setting.out.note(format!("left out the service: its pools need --memory {needed}"))?;
         return Ok(Vec::new());
     }
-    let (rounds, mut rows) = (setting.plan(false).rounds, Vec::new());
+    let mut rows = Vec::new();
     for work in WORK {
         let mut arms = arms(size, has_device)?;
-        for order in turns::orders(arms.len(), rounds, setting.bench.seed ^ work as u64) {
-            for at in order {
-                setting.go_on()?;
-                let clock = setting.bench.clock;
-                arms[at].sample(&clock, threads, work)?;
-            }
-        }
+        setting.in_turns(arms.len(), work as usize, |at| {
+            arms[at].sample(&setting.bench.clock, threads, work)
+        })?;
         let reference = arms[0].requests.clone();
         for arm in &mut arms {
             arm.waits.sort_unstable_by(f64::total_cmp);

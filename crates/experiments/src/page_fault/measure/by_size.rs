@@ -8,7 +8,6 @@
 
 use super::ready::out_of_memory;
 use crate::prelude::*;
-use cachewise_measure::turns;
 use rustix::fs::{MemfdFlags, Mode, OFlags};
 use rustix::mm::{Advice, MapFlags, MprotectFlags, ProtFlags};
 use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags};
@@ -190,7 +189,6 @@ impl One {
 
 /// A row for each candidate and size.
 pub(super) fn rows(setting: &mut Setting) -> Result<Vec<Row>> {
-    let rounds = setting.plan(false).rounds;
     let mut all = Vec::new();
     let mut left_out = Vec::new();
     for size in SIZES {
@@ -209,12 +207,7 @@ pub(super) fn rows(setting: &mut Setting) -> Result<Vec<Row>> {
             left_out.join(", ")
         ))?;
     }
-    for order in turns::orders(all.len(), rounds, setting.bench.seed) {
-        for turn in order {
-            setting.go_on()?;
-            all[turn].sample(&setting.bench.clock)?;
-        }
-    }
+    setting.in_turns(all.len(), 0, |turn| all[turn].sample(&setting.bench.clock))?;
     let row = |one: &One| {
         let is_reference = |other: &&One| other.size == one.size && other.name == ANONYMOUS;
         let reference = all.iter().find(is_reference).map(|other| &other.ns[..]);

@@ -3,14 +3,13 @@
 
 use super::arms::PAGE_LINES;
 use crate::prelude::*;
-use cachewise_measure::turns;
 
 /// Pages prezeroed for a sample: those of a hot one fit half of the L2, these no cache.
 const SAMPLE: usize = 512;
 
 /// A row for each kind of page and number of lines.
 pub(super) fn rows(setting: &mut Setting) -> Result<Vec<Row>> {
-    let (rounds, seed) = (setting.plan(false).rounds, setting.bench.seed);
+    let seed = setting.bench.seed;
     let caches = &setting.bench.machine.caches;
     let hot_pages = (caches.l2.bytes / 2 / PAGE_SIZE).clamp(1, SAMPLE);
     let cold_bytes = SAMPLE * PAGE_SIZE;
@@ -53,13 +52,11 @@ pub(super) fn rows(setting: &mut Setting) -> Result<Vec<Row>> {
     let kinds: Vec<(usize, bool)> =
         [1, 8, PAGE_LINES].into_iter().flat_map(|lines| [(lines, true), (lines, false)]).collect();
     let mut times = vec![Vec::new(); kinds.len()];
-    for order in turns::orders(kinds.len(), rounds, seed) {
-        for turn in order {
-            setting.go_on()?;
-            let (lines, is_hot) = kinds[turn];
-            times[turn].push(sample(lines, is_hot));
-        }
-    }
+    setting.in_turns(kinds.len(), 0, |turn| {
+        let (lines, is_hot) = kinds[turn];
+        times[turn].push(sample(lines, is_hot));
+        Ok(())
+    })?;
     let row = |(turn, (lines, is_hot)): (usize, &(usize, bool))| {
         let cell = CellKey::new("zero", PAGE_SIZE, HOT_PAGES).with(&[(LINES, *lines as f64)]);
         let name = if *is_hot { HOT_ZEROED } else { COLD_PREZEROED };
