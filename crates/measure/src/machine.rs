@@ -6,7 +6,7 @@
 use crate::caches::{self, Answer, Caches};
 use crate::cpu::Cpu;
 use crate::tree::{Tree, cpus_in_list};
-use crate::units::bytes;
+use crate::units::{bytes, counted};
 use cachewise_kernels::Features;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -127,10 +127,9 @@ impl Machine {
         };
         let [l1d, l2, llc] = [l1d, l2, llc].map(|level| bytes(level.bytes as u64));
         let mut line = format!(
-            "{} ({} CPU{}; L1d {l1d}, L2 {l2}, LLC {llc} per complex; {memory} memory; THP {}; {}; {} {})",
+            "{} ({}; L1d {l1d}, L2 {l2}, LLC {llc} per complex; {memory} memory; THP {}; {}; {} {})",
             self.cpu.model_name,
-            self.logical_cpus,
-            if self.logical_cpus == 1 { "" } else { "s" },
+            counted(self.logical_cpus, "CPU"),
             self.thp.as_deref().unwrap_or("unknown"),
             self.kernel,
             self.libc.name,

@@ -215,18 +215,10 @@ pub fn compare(old: &Record, new: &Record, margin: f64) -> Comparison {
             let of = together.entry([experiment, candidate, reference]).or_default();
             of.push([then.ratios.clone(), now.ratios.clone()]);
         }
-        let row = then.row;
-        let change = Change {
-            experiment: row.experiment.clone(),
-            what: cell_caption(&row.cell),
-            cell: row.cell.clone(),
-            candidate: row.candidate.clone(),
-            reference: row.reference.clone(),
-            old: was,
-            new: is,
-            outcome: Outcome::CannotTell,
-            change,
-        };
+        let Row { experiment, candidate, reference, cell, .. } = then.row;
+        let of = [experiment, candidate, reference];
+        let change =
+            Change { cell: cell.clone(), ..changed(of, cell_caption(cell), [was, is], change) };
         rows.push((order.get(&key).copied().unwrap_or(usize::MAX), change, p));
     }
     let together = together.into_iter().filter(|(_, cells)| cells.len() > 1);
@@ -253,6 +245,13 @@ pub fn compare(old: &Record, new: &Record, margin: f64) -> Comparison {
     }
 }
 
+/// A candidate's change before anything is said of it.
+fn changed(of: [&String; 3], what: String, [old, new]: [f64; 2], change: PairedRatio) -> Change {
+    let [experiment, candidate, reference] = of.map(String::clone);
+    let (cell, outcome) = (CellKey::default(), Outcome::CannotTell);
+    Change { experiment, what, cell, candidate, reference, old, new, change, outcome }
+}
+
 /// The variance of logarithms of ratios.
 fn variance(logs: &[f64]) -> f64 {
     let mean = logs.iter().sum::<f64>() / logs.len() as f64;
@@ -261,13 +260,10 @@ fn variance(logs: &[f64]) -> f64 {
 
 /// A candidate in all its cells: of each launch the geometric mean, in which a cell counts for more the less
 /// its launches differ. What is a little slower everywhere shows here with fewer launches than in any cell.
-fn all_cells(
-    [experiment, candidate, reference]: [&String; 3],
-    cells: &[[Vec<f64>; 2]],
-) -> (usize, Change, f64) {
+fn all_cells(of: [&String; 3], cells: &[[Vec<f64>; 2]]) -> (usize, Change, f64) {
     let logs: Vec<[Vec<f64>; 2]> = cells
         .iter()
-        .map(|sides| sides.each_ref().map(|of| of.iter().map(|r| r.ln()).collect()))
+        .map(|sides| sides.each_ref().map(|side| side.iter().map(|r| r.ln()).collect()))
         .collect();
     let spreads: Vec<f64> =
         logs.iter().map(|[was, is]| (variance(was) + variance(is)) / 2.0).collect();
@@ -278,25 +274,15 @@ fn all_cells(
     let weights: Vec<f64> = spreads.iter().map(weigh).collect();
     let sum: f64 = weights.iter().sum();
     let [was, is] = [0, 1].map(|side| -> Vec<f64> {
-        let of = |launch: usize| -> f64 {
+        let at = |launch: usize| -> f64 {
             let parts = logs.iter().zip(&weights).map(|(both, weight)| both[side][launch] * weight);
             (parts.sum::<f64>() / sum).exp()
         };
-        (0..cells[0][side].len()).map(of).collect()
+        (0..cells[0][side].len()).map(at).collect()
     });
     let (change, p) = unpaired::compare(&is, &was);
-    let change = Change {
-        experiment: experiment.clone(),
-        what: format!("all {} cells", cells.len()),
-        cell: CellKey::default(),
-        candidate: candidate.clone(),
-        reference: reference.clone(),
-        old: median(&was),
-        new: median(&is),
-        change,
-        outcome: Outcome::CannotTell,
-    };
-    (usize::MAX, change, p)
+    let medians = [median(&was), median(&is)];
+    (usize::MAX, changed(of, format!("all {} cells", cells.len()), medians, change), p)
 }
 
 /// Wrong among the cells of two records without a difference in 2.5 pairs of a hundred at most, and in as many

@@ -287,7 +287,7 @@ fn legend(plot: &Plot) -> &[plot::Key] {
 fn picture(plot: &Plot) -> Value {
     let keys = |shown: bool| -> Vec<Value> {
         let key = |(index, key): (usize, &plot::Key)| {
-            let classes = svg::key_classes(plot, index);
+            let classes = svg::classes(plot, index, "swatch");
             context! { index, name => key.name, classes, shown }
         };
         let keys = legend(plot).iter().enumerate();

@@ -4,12 +4,7 @@ use super::elements::*;
 use crate::plot::{Bar, Quantity, longest_bar, range};
 use crate::units::time;
 
-/// More bars than these are left to the table.
-const MOST: usize = 32;
 const ROW: f64 = 27.0;
-const TOP: f64 = 6.0;
-const LEFT: f64 = 8.0;
-const RIGHT: f64 = WIDTH - 8.0;
 
 /// The picture's height and elements.
 pub(super) fn draw(plot: &Plot, panel: &Panel) -> (f64, Vec<String>) {
@@ -18,22 +13,12 @@ pub(super) fn draw(plot: &Plot, panel: &Panel) -> (f64, Vec<String>) {
     let (most, cut) = longest_bar(&bars);
     let scale = Scale::new((least, most * 1.02), false, (LEFT, RIGHT));
     let bottom = TOP + ROW * bars.len() as f64;
-    let mut axis = Vec::new();
-    let ticks = scale.ticks(4);
-    axis.extend(
-        ticks.iter().map(|tick| line("grid", (scale.at(*tick), TOP), (scale.at(*tick), bottom))),
-    );
-    let places: Vec<_> =
-        ticks.iter().map(|tick| (scale.at(*tick), plot.value.tick(*tick))).collect();
-    axis.extend(texts(&places, bottom + 12.0, (LEFT, RIGHT)));
     let cut = match cut {
         0 => String::new(),
         1 => ", a bar is cut".to_owned(),
         several => format!(", {several} bars are cut"),
     };
-    let title = plot.value.title() + &cut;
-    axis.push(label((LEFT + RIGHT) / 2.0, bottom + 26.0, "title", &title));
-    let mut out = vec![unheard("axis", &axis)];
+    let mut out = vec![lying(plot, &scale, bottom, &[], &(plot.value.title() + &cut))];
     let top = |index: usize| TOP + ROW * index as f64;
     out.extend(bars.iter().enumerate().map(|(index, bar)| draw_bar(plot, bar, &scale, top(index))));
     let mut height = bottom + 32.0;

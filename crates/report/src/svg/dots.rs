@@ -3,12 +3,7 @@
 use super::elements::*;
 use crate::plot::range;
 
-/// More than these are left to the table.
-const MOST: usize = 32;
 const ROW: f64 = 24.0;
-const TOP: f64 = 6.0;
-const LEFT: f64 = 8.0;
-const RIGHT: f64 = WIDTH - 8.0;
 
 /// The picture's height and elements.
 pub(super) fn draw(plot: &Plot, panel: &Panel) -> (f64, Vec<String>) {
@@ -17,16 +12,7 @@ pub(super) fn draw(plot: &Plot, panel: &Panel) -> (f64, Vec<String>) {
     let (least, most) = range(values.chain(panel.rules.iter().map(|(at, _)| *at)));
     let scale = Scale::new((least, most), false, (LEFT, RIGHT));
     let bottom = TOP + ROW * dots.len() as f64;
-    let mut axis = Vec::new();
-    let ticks: Vec<_> =
-        scale.ticks(4).iter().map(|tick| (scale.at(*tick), plot.value.tick(*tick))).collect();
-    axis.extend(ticks.iter().map(|(at, _)| line("grid", (*at, TOP), (*at, bottom))));
-    axis.extend(texts(&ticks, bottom + 12.0, (LEFT, RIGHT)));
-    for (at, _) in &panel.rules {
-        axis.push(line("rule", (scale.at(*at), TOP), (scale.at(*at), bottom)));
-    }
-    axis.push(label((LEFT + RIGHT) / 2.0, bottom + 26.0, "title", &plot.value.title()));
-    let mut out = vec![unheard("axis", &axis)];
+    let mut out = vec![lying(plot, &scale, bottom, &panel.rules, &plot.value.title())];
     for (index, dot) in dots.iter().enumerate() {
         let y = TOP + ROW * index as f64;
         let value = dot.point.value;

@@ -7,6 +7,13 @@ pub(super) const COLOURS: usize = 7;
 /// Units across a panel: about what a phone has in pixels.
 pub(super) const WIDTH: f64 = 360.0;
 
+/// More bars or dots than these are left to the table.
+pub(super) const MOST: usize = 32;
+/// Where bars and dots are.
+pub(super) const TOP: f64 = 6.0;
+pub(super) const LEFT: f64 = 8.0;
+pub(super) const RIGHT: f64 = WIDTH - 8.0;
+
 /// An element with what is in it, which is markup.
 pub(super) fn element(name: &str, attributes: &[(&str, &str)], inside: &str) -> String {
     let attributes =
@@ -127,6 +134,24 @@ pub(super) fn texts(places: &[(f64, String)], y: f64, (left, right): (f64, f64))
     kept.into_iter().map(|(at, _, text)| label(at, y, "tick", text)).collect()
 }
 
+/// The grid, ticks and title of a lying scale whose picture ends there; further lines at `rules`.
+pub(super) fn lying(
+    plot: &Plot,
+    scale: &Scale,
+    bottom: f64,
+    rules: &[(f64, &str)],
+    title: &str,
+) -> String {
+    let upright = |class, at| line(class, (at, TOP), (at, bottom));
+    let ticks: Vec<_> =
+        scale.ticks(4).iter().map(|tick| (scale.at(*tick), plot.value.tick(*tick))).collect();
+    let mut axis: Vec<String> = ticks.iter().map(|(at, _)| upright("grid", *at)).collect();
+    axis.extend(texts(&ticks, bottom + 12.0, (LEFT, RIGHT)));
+    axis.extend(rules.iter().map(|(at, _)| upright("rule", scale.at(*at))));
+    axis.push(label((LEFT + RIGHT) / 2.0, bottom + 26.0, "title", title));
+    unheard("axis", &axis)
+}
+
 /// The grid and ticks of an upright scale.
 pub(super) fn levels(
     y: &Scale,
@@ -143,7 +168,7 @@ pub(super) fn levels(
 }
 
 /// The class list of a legend entry's marks.
-pub(super) fn classes(plot: &Plot, key: usize, kind: &str) -> String {
+pub(crate) fn classes(plot: &Plot, key: usize, kind: &str) -> String {
     match plot.keys[key].colour {
         _ if plot.keys[key].reference => format!("{kind} s{key} ref"),
         colour => format!("{kind} s{key} c{} d{}", colour % COLOURS, colour / COLOURS % 3),

@@ -13,17 +13,13 @@ pub(crate) mod palette;
 mod tests;
 
 use cachewise_measure::FigureKind;
+pub(crate) use elements::classes;
 use elements::*;
 
 /// Rules for a picture's classes, in terms of the [`palette`]'s properties.
 pub const STYLE: &str = include_str!("style.css");
 /// Pixels of a picture's unit, where nothing else says how large it is shown: two beside each other on a page.
 const SCALE: f64 = 1.5;
-
-/// The colour classes alone, for the legend.
-pub fn key_classes(plot: &Plot, key: usize) -> String {
-    classes(plot, key, "swatch")
-}
 
 /// A panel's height and elements.
 fn draw(plot: &Plot, panel: &Panel) -> (f64, Vec<String>) {
