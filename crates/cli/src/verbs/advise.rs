@@ -192,10 +192,7 @@ impl<'a> Asked<'a> {
             found.notes.push(why.to_owned());
         }
         let profile = self.profile.as_deref().or_else(|| super::profile_in_force());
-        let parsed = match profile {
-            Some(path) => Some(Profile::read(path)?),
-            None => super::shipped_in_force(),
-        };
+        let parsed = super::read_or_shipped(profile)?;
         found.profile = profile.map(Path::to_owned);
         let saved = Saved::of(profile, parsed.as_ref(), byte);
         let seen = Seen {

@@ -27,7 +27,7 @@ use cachewise_report::closing::{Answer, Closing, Trust};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use trial::PAIRS;
+use trial::{PAIRS, fresh};
 
 /// The glibc to export for: this process's, or that of a dynamic linker's file.
 struct For<'a> {
@@ -37,13 +37,11 @@ struct For<'a> {
 
 /// Prints the profile named, or the one in force, in the form asked for.
 pub fn run(args: &Export) -> anyhow::Result<u8> {
-    if args.untried && args.form != ExportForm::Glibc {
-        let refusal = "--untried: found with another form, accepted with `export glibc`";
-        return Err(LabError::Usage(refusal.to_owned()).into());
-    }
-    for (option, given) in
-        [("--loader", args.loader.is_some()), ("--system", args.system.is_some())]
-    {
+    for (option, given) in [
+        ("--untried", args.untried),
+        ("--loader", args.loader.is_some()),
+        ("--system", args.system.is_some()),
+    ] {
         if given && args.form != ExportForm::Glibc {
             let refusal =
                 format!("{option}: found with another form, accepted with `export glibc`");
@@ -52,12 +50,9 @@ pub fn run(args: &Export) -> anyhow::Result<u8> {
     }
     let path = args.profile.as_deref().or_else(|| super::profile_in_force());
     let profile = || {
-        match path {
-        Some(path) => anyhow::Ok(Profile::read(path)?),
-        None => super::shipped_in_force().context(
+        super::read_or_shipped(path)?.context(
             "there is no profile for this CPU to export; `cachewise tune` makes one, --profile names one",
-        ),
-    }
+        )
     };
     match args.form {
         ExportForm::Profile => output::print(&profile()?.to_text())?,
@@ -65,13 +60,7 @@ pub fn run(args: &Export) -> anyhow::Result<u8> {
         ExportForm::C => output::print(&header(&profile()?))?,
         ExportForm::Allocator => return allocator::run(),
         ExportForm::Pmdk => return pmdk::run(),
-        ExportForm::Mpi => {
-            let found = match path {
-                Some(path) => Some(Profile::read(path)?),
-                None => super::shipped_in_force(),
-            };
-            return mpi::run(found.as_ref());
-        }
+        ExportForm::Mpi => return mpi::run(super::read_or_shipped(path)?.as_ref()),
         ExportForm::Glibc => {
             let loader = args.loader.as_deref();
             let libc = match loader {
@@ -82,7 +71,12 @@ pub fn run(args: &Export) -> anyhow::Result<u8> {
             let (found, setting) = glibc(path, &profile()?, args.untried, &For { loader, libc })?;
             return match &args.system {
                 Some(directory) => system(directory, setting.as_deref(), &args.advice, found),
-                None => setting.map_or(Ok(found), |setting| print_setting(&setting)),
+                None => {
+                    if let Some(setting) = setting {
+                        output::print(&format!("GLIBC_TUNABLES={setting}\n"))?;
+                    }
+                    Ok(found)
+                }
             };
         }
     }
@@ -341,11 +335,6 @@ fn system(
     Ok(status::OK)
 }
 
-fn print_setting(setting: &str) -> anyhow::Result<u8> {
-    output::print(&format!("GLIBC_TUNABLES={setting}\n"))?;
-    Ok(status::OK)
-}
-
 fn row(operation: Operation, size: usize, who: &str, times: Vec<f64>) -> Row {
     Row::new(EXPERIMENT, CellKey::new(operation.name(), size, State::Warm), who, LIBC, times)
 }
@@ -396,14 +385,12 @@ fn child(
     tunables: Option<&str>,
     loader: Option<&Path>,
 ) -> anyhow::Result<Vec<f64>> {
-    let program = std::env::current_exe().context("cannot find this program")?;
     // glibc reads its tunables when a process starts; without any, whatever this one has must go.
     let tunables = Some(tunables.unwrap_or_default());
-    let helper = match loader {
-        Some(loader) => Helper::start_by(loader, &program, tunables),
-        None => Helper::start(&program, tunables),
-    };
-    let mut helper = helper.context("a fresh process could not be started")?;
+    let mut helper = fresh(|program| match loader {
+        Some(loader) => Helper::start_by(loader, program, tunables),
+        None => Helper::start(program, tunables),
+    })?;
     let request = Request::Sizes {
         operation: operation.name().to_owned(),
         sizes: TRIED.to_vec(),

@@ -38,6 +38,14 @@ fn file_of(source: Source) -> Option<&'static Path> {
     }
 }
 
+/// The profile in that file; without one [the shipped one](shipped_in_force).
+fn read_or_shipped(path: Option<&Path>) -> anyhow::Result<Option<Profile>> {
+    Ok(match path {
+        Some(path) => Some(Profile::read(path)?),
+        None => shipped_in_force(),
+    })
+}
+
 /// The profile that came with the library, where it is the one in force.
 fn shipped_in_force() -> Option<Profile> {
     let Source::Shipped(_) = cachewise::profile_source() else { return None };

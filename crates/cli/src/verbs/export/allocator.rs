@@ -1,7 +1,7 @@
 //! `cachewise export allocator`: whether allocators should keep what is freed on this machine, tried in fresh
 //! processes, and the variables that have them do so.
 
-use super::trial::{PAIRS, Trial, Variables, settle, table};
+use super::trial::{PAIRS, Trial, Variables, fresh, settle, table};
 use crate::progress::Bar;
 use crate::verbs::advise::installed;
 use anyhow::Context as _;
@@ -38,10 +38,7 @@ pub fn run() -> anyhow::Result<u8> {
 
 /// What blocks take in a fresh process.
 fn blocks(variables: &Variables) -> anyhow::Result<Vec<f64>> {
-    let program = std::env::current_exe().context("cannot find this program")?;
-    let mut helper =
-        Helper::start_with(&program, variables).context("a fresh process could not be started")?;
-    helper
+    fresh(|program| Helper::start_with(program, variables))?
         .ask(&Request::Blocks { sizes: SIZES.to_vec() })
         .context("timing blocks in a fresh process")
 }

@@ -4,7 +4,7 @@
 //! line; from there on it writes past the cache (libpmem(7)). Both are asked at every size first, and the
 //! threshold that follows is tried beside the default.
 
-use super::trial::{PAIRS, Trial, Variables, WORTHWHILE, in_turns, settle, table};
+use super::trial::{PAIRS, Trial, Variables, WORTHWHILE, fresh, in_turns, settle, table};
 use crate::progress::Bar;
 use crate::{output, status};
 use anyhow::Context as _;
@@ -68,9 +68,7 @@ fn threshold(past_over_by: &[PairedRatio]) -> Option<(String, String)> {
 
 /// What libpmem takes in a fresh process, for every size of one operation, then of the next.
 fn times(variables: &Variables) -> anyhow::Result<Vec<f64>> {
-    let program = std::env::current_exe().context("cannot find this program")?;
-    let mut helper =
-        Helper::start_with(&program, variables).context("a fresh process could not be started")?;
+    let mut helper = fresh(|program| Helper::start_with(program, variables))?;
     let mut all = Vec::new();
     for (operation, function) in FUNCTIONS {
         let library = Some(format!("libpmem=libpmem.so.1:{function}"));

@@ -2,12 +2,15 @@
 
 use crate::progress::Bar;
 use crate::{output, status};
+use anyhow::Context as _;
 use cachewise_advise::candidates::quoted;
+use cachewise_experiments::helper::Helper;
 use cachewise_experiments::recorder::Progress as _;
 use cachewise_measure::PairedRatio;
 use cachewise_measure::stats::{LEAST_ROUNDS, Verdict};
 use cachewise_report::Table;
 use cachewise_report::units::gain;
+use std::path::Path;
 
 /// Pairs of fresh processes: with fewer than six there is no interval.
 pub const PAIRS: usize = LEAST_ROUNDS + 1;
@@ -25,6 +28,12 @@ pub struct Trial {
     pub base: Variables,
     /// What is tried.
     pub setting: Variables,
+}
+
+/// A helper in a process of its own, however it is started.
+pub fn fresh(start: impl FnOnce(&Path) -> std::io::Result<Helper>) -> anyhow::Result<Helper> {
+    let program = std::env::current_exe().context("cannot find this program")?;
+    start(&program).context("a fresh process could not be started")
 }
 
 /// The times of two ways to run something, by cell and pair.
