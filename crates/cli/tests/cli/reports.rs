@@ -239,17 +239,9 @@ fn machines_are_not_mixed_unawares() {
 
 #[test]
 fn plots_fit_forty_columns() {
-    let piped = ok(&format!("report {} --plot", record()));
-    assert!(piped.contains('█'));
-    // A terminal of forty columns, as util-linux's `script` makes one.
-    let command = format!(
-        "stty cols 40 rows 24; {} report {} --plot",
-        env!("CARGO_BIN_EXE_cachewise"),
-        record()
-    );
-    let mut script = Command::new("script");
-    script.args(["-qec", &command, "/dev/null"]).env("TERM", "xterm").stdin(Stdio::null());
-    let plain = said(&mut script).with(0).out;
+    let report = format!("report {} --plot", record());
+    assert!(ok(&report).contains('█'));
+    let plain = on_terminal(40, "C.UTF-8", &report);
     let start = plain.find("Whole cost").expect("a plot");
     for line in plain[start..].lines() {
         assert!(line.trim_end().chars().count() <= 40, "{line:?}");

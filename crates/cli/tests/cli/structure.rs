@@ -7,11 +7,9 @@
 
 use crate::support::{names, root};
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
-use quote::ToTokens;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
-use syn::{Attribute, Item, UseTree, Visibility};
 
 /// A module by its names from the root of the crate on, or a path to something in one.
 type Names = Vec<String>;
@@ -38,117 +36,87 @@ struct Reading<'a> {
     file: File,
 }
 
-fn is_for_tests(attributes: &[Attribute]) -> bool {
-    let text = |one: &Attribute| one.meta.to_token_stream().to_string().replace(' ', "");
-    attributes
-        .iter()
-        .map(text)
-        .any(|text| text.starts_with("cfg(test") || text.starts_with("cfg(all(test"))
+fn is(token: Option<&TokenTree>, sign: char) -> bool {
+    matches!(token, Some(TokenTree::Punct(p)) if p.as_char() == sign)
 }
 
 impl Reading<'_> {
-    fn items(&mut self, here: &Names, items: &[Item]) {
-        for item in items {
-            match item {
-                Item::Use(item) if !is_for_tests(&item.attrs) => {
-                    let mut found = Vec::new();
-                    imports(&item.tree, &mut Vec::new(), &mut found);
-                    let is_passed = !matches!(item.vis, Visibility::Inherited);
-                    found
-                        .into_iter()
-                        .for_each(|(path, name)| self.import(here, path, name, is_passed));
-                }
-                Item::Mod(item) if !is_for_tests(&item.attrs) => {
-                    let inside = [&here[..], &[item.ident.to_string()]].concat();
-                    if let Some((_, items)) = &item.content {
-                        self.items(&inside, items);
-                    }
-                }
-                Item::Use(_) | Item::Mod(_) => {}
-                Item::Fn(item) if is_for_tests(&item.attrs) => {}
-                Item::Impl(item) if is_for_tests(&item.attrs) => {}
-                Item::Const(item) if is_for_tests(&item.attrs) => {}
-                Item::Macro(item) => {
-                    self.file.macros.extend(item.ident.as_ref().map(ToString::to_string));
-                    self.tokens(here, item.mac.to_token_stream());
-                }
-                other => self.tokens(here, other.to_token_stream()),
-            }
-        }
-    }
-
-    fn import(&mut self, here: &Names, path: Names, name: String, is_passed: bool) {
-        let path = self.absolute(here, &path);
-        if is_passed {
-            self.file.passed_on.push((name, path.unwrap_or_default()));
-        } else if let Some(path) = path {
-            self.file.used.insert(path.clone());
-            self.file.aliases.insert(name, path);
-        }
-    }
-
-    /// The paths among tokens.
+    /// What tokens in a module name. What an attribute keeps for tests is passed over.
     fn tokens(&mut self, here: &Names, tokens: TokenStream) {
-        let is_colon = |token: Option<&TokenTree>| matches!(token, Some(TokenTree::Punct(p)) if p.as_char() == ':');
         let all: Vec<TokenTree> = tokens.into_iter().collect();
+        // Behind the item that goes on there.
+        let end = |at: usize| {
+            let is_end = |token: &TokenTree| match token {
+                TokenTree::Group(group) => group.delimiter() == Delimiter::Brace,
+                other => is(Some(other), ';'),
+            };
+            all[at..].iter().position(is_end).map_or(all.len(), |more| at + more + 1)
+        };
         let (mut at, mut before) = (0, String::new());
         while let Some(token) = all.get(at) {
             at += 1;
-            match token {
+            let text = token.to_string();
+            match (token, text.as_str()) {
+                (TokenTree::Group(group), _) if before == "#" => {
+                    let attribute = group.stream().to_string().replace(' ', "");
+                    if attribute.starts_with("cfg(test") || attribute.starts_with("cfg(all(test") {
+                        at = end(at);
+                    }
+                }
                 // Whom something is visible to.
-                TokenTree::Group(group)
-                    if before == "pub" && group.delimiter() == Delimiter::Parenthesis => {}
-                // `use` inside of a function or a macro.
-                TokenTree::Ident(word) if word == "use" => {
-                    let end =
-                        all[at..].iter().position(|token| token.to_string() == ";").unwrap_or(0);
-                    let text: TokenStream = all[at - 1..=at + end].iter().cloned().collect();
-                    if let Ok(item) = syn::parse2::<syn::ItemUse>(text) {
-                        self.items(here, &[Item::Use(item)]);
-                        at += end + 1;
-                    }
+                (TokenTree::Group(group), _)
+                    if before == "pub" && group.delimiter() == Delimiter::Parenthesis =>
+                {
+                    continue;
                 }
-                // A module inside of a macro, whose name may be a variable.
-                TokenTree::Ident(word) if word == "mod" => {
-                    let rest = &all[at..all.len().min(at + 3)];
-                    let content = rest.iter().find_map(|token| match token {
-                        TokenTree::Group(group) if group.delimiter() == Delimiter::Brace => {
-                            Some(group)
+                (TokenTree::Group(group), _) => self.tokens(here, group.stream()),
+                (TokenTree::Ident(_), "use") => {
+                    let mut found = Vec::new();
+                    imports(&all[at..end(at)], &[], &mut found);
+                    at = end(at);
+                    for (path, name) in found {
+                        let path = self.absolute(here, &path);
+                        if before == "pub" {
+                            self.file.passed_on.push((name, path.unwrap_or_default()));
+                        } else if let Some(path) = path {
+                            self.file.used.insert(path.clone());
+                            self.file.aliases.insert(name, path);
                         }
-                        _ => None,
-                    });
-                    if let Some(content) = content {
-                        let inside = [&here[..], &["inside".to_owned()]].concat();
-                        self.tokens(&inside, content.stream());
-                        at += rest
-                            .iter()
-                            .position(|token| matches!(token, TokenTree::Group(_)))
-                            .unwrap_or(0)
-                            + 1;
                     }
                 }
-                TokenTree::Group(group) => self.tokens(here, group.stream()),
-                TokenTree::Ident(word) => {
-                    let mut path = vec![word.to_string()];
-                    while is_colon(all.get(at)) && is_colon(all.get(at + 1)) {
-                        let Some(TokenTree::Ident(next)) = all.get(at + 2) else { break };
+                // In a macro its name may be a variable.
+                (TokenTree::Ident(_), "mod") => {
+                    if let [.., name, TokenTree::Group(content)] = &all[at..end(at)] {
+                        let inside = [&here[..], &[name.to_string()]].concat();
+                        self.tokens(&inside, content.stream());
+                    }
+                    at = end(at);
+                }
+                (TokenTree::Ident(_), "macro_rules") => {
+                    self.file.macros.extend(all.get(at + 1).map(ToString::to_string));
+                    at += 2;
+                }
+                (TokenTree::Ident(_), _) => {
+                    let mut path = vec![text.clone()];
+                    while is(all.get(at), ':')
+                        && is(all.get(at + 1), ':')
+                        && let Some(TokenTree::Ident(next)) = all.get(at + 2)
+                    {
                         path.push(next.to_string());
                         at += 3;
                     }
-                    let defines =
-                        ["fn", "struct", "enum", "const", "static", "type", "trait", "mod"];
-                    let calls = matches!(all.get(at), Some(TokenTree::Punct(p)) if p.as_char() == '!')
-                        && matches!(all.get(at + 1), Some(TokenTree::Group(_)));
-                    if calls {
+                    if is(all.get(at), '!') && matches!(all.get(at + 1), Some(TokenTree::Group(_)))
+                    {
                         path.last_mut().expect("a name").push('!');
                     }
-                    if path.len() > 1 || before != "::" && !defines.contains(&&*before) {
+                    let defines = ["fn", "struct", "enum", "const", "static", "type", "trait"];
+                    if path.len() > 1 || !defines.contains(&before.as_str()) {
                         self.file.paths.push((here.clone(), path));
                     }
                 }
                 _ => {}
             }
-            before = token.to_string();
+            before = text;
         }
     }
 
@@ -190,24 +158,23 @@ impl Reading<'_> {
 }
 
 /// The paths of a `use`, with the name that each has here.
-fn imports(tree: &UseTree, path: &mut Names, into: &mut Vec<(Names, String)>) {
-    match tree {
-        UseTree::Path(step) => {
-            path.push(step.ident.to_string());
-            imports(&step.tree, path, into);
-            path.pop();
+fn imports(tree: &[TokenTree], from: &[String], into: &mut Vec<(Names, String)>) {
+    for one in tree.split(|token| is(Some(token), ',')).filter(|one| !one.is_empty()) {
+        let (mut path, mut inside, mut renamed) = (from.to_vec(), None, None);
+        let mut tokens = one.iter();
+        while let Some(token) = tokens.next() {
+            match (token, token.to_string().as_str()) {
+                (TokenTree::Group(group), _) => inside = Some(group.stream()),
+                (_, "as") => renamed = tokens.next().map(ToString::to_string),
+                (_, ":" | ";" | "$") => {}
+                // The module itself.
+                (_, "self") if !path.is_empty() => {}
+                (_, word) => path.push(word.to_owned()),
+            }
         }
-        UseTree::Group(group) => group.items.iter().for_each(|tree| imports(tree, path, into)),
-        UseTree::Glob(_) => into.push(([&path[..], &["*".to_owned()]].concat(), "*".to_owned())),
-        UseTree::Name(name) if name.ident == "self" => {
-            into.push((path.clone(), path.last().cloned().unwrap_or_default()));
-        }
-        UseTree::Name(name) => {
-            into.push(([&path[..], &[name.ident.to_string()]].concat(), name.ident.to_string()));
-        }
-        UseTree::Rename(name) => {
-            let own = (name.ident != "self").then(|| name.ident.to_string());
-            into.push(([&path[..], own.as_slice()].concat(), name.rename.to_string()));
+        match inside {
+            Some(inside) => imports(&Vec::from_iter(inside), &path, into),
+            None => into.push((path.clone(), renamed.or(path.pop()).unwrap_or_default())),
         }
     }
 }
@@ -247,10 +214,9 @@ fn defining(
 fn uses(texts: &BTreeMap<Names, String>) -> BTreeMap<Names, BTreeSet<Names>> {
     let modules: BTreeSet<Names> = texts.keys().cloned().collect();
     let read = |(module, text): (&Names, &String)| {
-        let parsed =
-            syn::parse_file(text).unwrap_or_else(|error| panic!("{}: {error}", module.join("/")));
+        let tokens = text.parse().unwrap_or_else(|error| panic!("{}: {error}", module.join("/")));
         let mut reading = Reading { module, modules: &modules, file: File::default() };
-        reading.items(module, &parsed.items);
+        reading.tokens(module, tokens);
         (module.clone(), reading.finish())
     };
     let files: BTreeMap<Names, File> = texts.iter().map(read).collect();

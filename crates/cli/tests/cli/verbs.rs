@@ -3,7 +3,7 @@
 use crate::support::{DECIDED, Folder, asked, has, ok, piped, profile, refused, root, said, text};
 use cachewise::profile::{Profile, fnv1a64};
 use cachewise_kernels::{Operation, resolve};
-use cachewise_measure::{Writer, record};
+use cachewise_measure::{Record, Writer, record};
 use serde_json::Value;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
@@ -76,30 +76,43 @@ fn doctor_speaks_text_and_json() {
 
 /// A profile for this CPU whose record says that the library takes this part of libc's time.
 fn measured_here(folder: &Folder, ratio: f64) -> String {
-    let stored = root().join("record/2026-11-27-tune-quick-zen4-guest.jsonl.gz");
-    let whole = record::read(&stored).expect("a record");
-    let mut writer = Writer::create(Path::new(&folder.path("p.record.jsonl"))).expect("room");
-    writer.header(&whole.header).expect("room");
-    writer.decisions(&whole.decisions).expect("room");
-    for mut row in whole.rows.into_iter().filter(|row| row.experiment == "tune-referee") {
+    let mut whole = stored();
+    whole.rows.retain(|row| row.experiment == "tune-referee");
+    for row in &mut whole.rows {
         let time = if row.candidate == row.reference { 100.0 } else { 100.0 * ratio };
         row.operation_ns.fill(time);
         (row.reader_ns, row.bystander_ns) = (Vec::new(), Vec::new());
-        writer.row(&row).expect("room");
     }
+    with_record(folder, &whole, DECIDED)
+}
+
+/// A tuning of another machine.
+fn stored() -> Record {
+    let file = root().join("record/2026-11-27-tune-quick-zen4-guest.jsonl.gz");
+    record::read(&file).expect("a record")
+}
+
+/// A profile of these lines with that record beside it.
+fn with_record(folder: &Folder, record: &Record, lines: &str) -> String {
+    let mut writer = Writer::create(Path::new(&folder.path("p.record.jsonl"))).expect("room");
+    writer.header(&record.header).expect("room");
+    record.rows.iter().try_for_each(|row| writer.row(row)).expect("room");
+    writer.decisions(&record.decisions).expect("room");
     writer.finish(false).expect("room");
     let checksum = fnv1a64(folder.read("p.record.jsonl").as_bytes());
-    let record = format!("record p.record.jsonl fnv1a64:{checksum:016x}");
-    folder.write("p.profile", profile(&format!("{record}\n{DECIDED}")))
+    let named = format!("record p.record.jsonl fnv1a64:{checksum:016x}");
+    folder.write("p.profile", profile(&format!("{named}\n{lines}")))
+}
+
+/// The first line of what `doctor` says by that profile.
+fn doctor(profile: &str, status: i32) -> String {
+    let told = said(asked("doctor").env("CACHEWISE_PROFILE", profile)).with(status);
+    told.out.lines().next().unwrap_or_default().to_owned()
 }
 
 #[test]
 fn doctor_answers_from_the_record_with_its_status() {
     let folder = Folder::new();
-    let doctor = |profile: &str, status: i32| {
-        let told = said(asked("doctor").env("CACHEWISE_PROFILE", profile)).with(status);
-        told.out.lines().next().unwrap_or_default().to_owned()
-    };
     let fine = "The C library is fine here";
     let better = "Use the library (`cachewise exec -- PROGRAM`)";
     for (ratio, says, status) in [(0.5, better, 3), (1.0, fine, 0), (2.0, fine, 0)] {
@@ -193,29 +206,15 @@ fn a_profile_that_is_decided_again_goes_where_it_is_sent() {
 #[test]
 fn a_tuning_that_found_nothing_is_an_answer() {
     let folder = Folder::new();
-    let stored = root().join("record/2026-11-27-tune-quick-zen4-guest.jsonl.gz");
-    let whole = record::read(&stored).expect("a record");
-    let doctor = |rounds: usize, status: i32| {
-        let mut writer = Writer::create(Path::new(&folder.path("p.record.jsonl"))).expect("room");
-        writer.header(&whole.header).expect("room");
-        for mut row in whole.rows.iter().filter(|row| row.experiment == "tune").cloned() {
-            row.operation_ns.truncate(rounds);
-            writer.row(&row).expect("room");
-        }
-        let mut decisions = whole.decisions.clone();
-        decisions.kernels.iter_mut().for_each(|decision| decision.kernel = "libc".to_owned());
-        writer.decisions(&decisions).expect("room");
-        writer.finish(false).expect("room");
-        let checksum = fnv1a64(folder.read("p.record.jsonl").as_bytes());
-        let record = format!("record p.record.jsonl fnv1a64:{checksum:016x}");
-        let libc = "decide copy unknown 256 max libc copy.gpr64\ndecide fill unknown 256 max libc";
-        let profile = folder.write("p.profile", profile(&format!("{record}\n{libc}")));
-        let told = said(asked("doctor").env("CACHEWISE_PROFILE", &profile)).with(status);
-        told.out.lines().next().unwrap_or_default().to_owned()
-    };
-    let fine = doctor(usize::MAX, 0);
+    let mut whole = stored();
+    whole.rows.retain(|row| row.experiment == "tune");
+    let kernels = whole.decisions.kernels.iter_mut();
+    kernels.for_each(|decision| decision.kernel = "libc".to_owned());
+    let libc = "decide copy unknown 256 max libc copy.gpr64\ndecide fill unknown 256 max libc";
+    let fine = doctor(&with_record(&folder, &whole, libc), 0);
     assert!(fine.starts_with("The C library is fine here: no kernel was shown"), "{fine}");
-    let short = doctor(1, 4);
+    whole.rows.iter_mut().for_each(|row| row.operation_ns.truncate(1));
+    let short = doctor(&with_record(&folder, &whole, libc), 4);
     assert!(short.starts_with("Cannot tell, because there was time for 1 round "), "{short}");
     let export = format!("export glibc --untried --profile {}", folder.path("p.profile"));
     let nothing = refused(&export, 4, &["there is nothing to set"]);
@@ -301,11 +300,7 @@ fn one_file_on_stdout_replaces_the_tables() {
     let csv = ok(&format!("{run} --csv -"));
     assert!(csv.starts_with("experiment,operation,"), "{csv}");
     assert!(csv.contains("zero.sse2") && !csv.contains("gain here"), "{csv}");
-}
-
-#[test]
-fn json_to_stdout_replaces_the_tables() {
-    let printed = ok("run zero-matrix --kernels zero\\.sse2 --size 512 --residency L1 --json -");
+    let printed = ok(&format!("{run} --json -"));
     let lines: Vec<Value> =
         printed.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
     assert_eq!(lines.first().expect("a header")["type"], "header");
