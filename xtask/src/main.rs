@@ -137,8 +137,8 @@ fn main() -> Result<()> {
         }
         Chore::Install(args) => install::run(&args),
         Chore::Dist(args) => dist::run(&args),
-        Chore::Programs(args) => programs::programs(&args),
-        Chore::Applications(args) => programs::applications(&args),
+        Chore::Programs(args) => programs::run(&args, &programs::PROGRAMS),
+        Chore::Applications(args) => programs::run(&args, &programs::APPLICATIONS),
         Chore::EmulateArch { architecture, effort, required } => {
             emulate_arch::chore(architecture.as_deref(), &effort, required)
         }

@@ -32,7 +32,7 @@ pub struct Programs {
 
 /// How a program is run.
 #[derive(Clone, Copy)]
-enum How {
+pub enum How {
     /// A script, and a word for it.
     Script(&'static str, &'static str),
     /// A server's command, its load, and what has to be there.
@@ -77,7 +77,7 @@ const POSTGRESQL: How = How::Server {
 };
 
 /// Programs that compute, pack and compile.
-const PROGRAMS: [(&str, How); 11] = [
+pub const PROGRAMS: [(&str, How); 11] = [
     ("cpython", script!("cpython")),
     ("git", script!("git")),
     ("gcc", script!("gcc")),
@@ -92,7 +92,7 @@ const PROGRAMS: [(&str, How); 11] = [
 ];
 
 /// Programs that allocate much.
-const APPLICATIONS: [(&str, How); 9] = [
+pub const APPLICATIONS: [(&str, How); 9] = [
     ("numpy-expression", script!("numpy-arrays", "expression")),
     ("numpy-zeros", script!("numpy-arrays", "zeros")),
     ("pandas", script!("pandas")),
@@ -107,17 +107,8 @@ const APPLICATIONS: [(&str, How); 9] = [
 /// Packages of the Python programs.
 const PACKAGES: [&str; 4] = ["numpy", "pandas", "duckdb", "pillow"];
 
-/// The first list.
-pub fn programs(args: &Programs) -> Result<()> {
-    all(args, &PROGRAMS)
-}
-
-/// The second one; Python's packages come from pip, into an environment of this chore's own.
-pub fn applications(args: &Programs) -> Result<()> {
-    all(args, &APPLICATIONS)
-}
-
-fn all(args: &Programs, list: &[(&str, How)]) -> Result<()> {
+/// Advises on each of a list; Python's packages come from pip, into an environment of this chore's own.
+pub fn run(args: &Programs, list: &[(&str, How)]) -> Result<()> {
     let names: Vec<&str> = list.iter().map(|(name, _)| *name).collect();
     accepted("--only", &args.only, &names)?;
     if let Some(folder) = &args.to {

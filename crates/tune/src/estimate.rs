@@ -33,11 +33,6 @@ impl Estimate {
         Estimate { mean, error, rounds: values.len() }
     }
 
-    /// Of an arm's rounds, from so many on with their own scatter beside that of others.
-    pub(super) fn pooled(rounds: &[f64], pooled: f64, floor: f64) -> Estimate {
-        Middle::of(rounds).pooled(pooled, floor)
-    }
-
     /// What is held against the guard in a view: where nothing need be proven, the other end of the interval.
     pub(super) fn judged(self, view: &View) -> Estimate {
         let less = if view.proven { 0.0 } else { 2.0 * NEW * self.error };
@@ -168,11 +163,11 @@ mod tests {
     #[test]
     fn an_estimate_leans_on_the_scatter_of_others_and_never_falls_below_the_floor() {
         let near = |rounds: &[f64], floor: f64, variance: f64| {
-            let found = Estimate::pooled(rounds, 0.1, floor);
+            let found = Middle::of(rounds).pooled(0.1, floor);
             assert!((found.mean - 0.2).abs() < 1e-9, "{found:?}");
             assert!((found.error - variance.sqrt()).abs() < 1e-9, "{found:?}");
         };
-        let nothing = Estimate::pooled(&[], 0.1, 0.1);
+        let nothing = Middle::of(&[]).pooled(0.1, 0.1);
         assert!(nothing.rounds == 0 && nothing.mean > 1.0);
         near(&[0.2; 3], 0.03, 0.01 / 3.0 + 0.0009);
         near(&[0.2; 4], 0.03, 0.6 * 0.01 / 4.0 + 0.0009);

@@ -203,7 +203,7 @@ impl Field {
     fn of_handed_over(&self, size: usize) -> Estimate {
         let near = self.near(size).flat_map(|other| off_median(&self.handed_over[other]));
         let pooled = pooled(&near.collect::<Vec<_>>(), TOLD).unwrap_or(UNKNOWN);
-        Estimate::pooled(&self.handed_over[size], pooled, FLOOR)
+        Middle::of(&self.handed_over[size]).pooled(pooled, FLOOR)
     }
 
     /// What a decision for libc is shown to cost at a size, as a logarithm over a direct call: the library's

@@ -125,7 +125,7 @@ impl<'h> Hardware<'h> {
         let after_wide = copies.and_then(|(_, all)| calibrate::after_wide_vectors(&clock, all));
         if after_wide.as_ref().is_some_and(shows_a_lower_clock) {
             for (_, kernels) in &mut kernels {
-                kernels.retain(|kernel| !is_wide(kernel));
+                kernels.retain(|kernel| kernel.registers != RegisterClass::Zmm);
             }
         }
         let distribution = setup.distribution.clone().unwrap_or_else(script::plain);
@@ -445,11 +445,6 @@ impl super::seam::Machine for Hardware<'_> {
 /// The entry stub with vectors of 64 bytes, and the best of those without.
 const WIDE: &str = "avx512vl";
 const BY_32: &str = "avx2";
-
-/// Whether a kernel uses vectors of 64 bytes.
-fn is_wide(kernel: &Kernel) -> bool {
-    kernel.registers == RegisterClass::Zmm
-}
 
 /// The kernels that compete, in order of preference among equals: what the library does without its
 /// table first, then temporal, by string instructions, non-temporal; simple before elaborate.
