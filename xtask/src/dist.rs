@@ -1,7 +1,7 @@
 //! `xtask dist`: what is installed without a compiler. For each architecture an archive, a `.deb`, an `.rpm`
 //! and a wheel, with a Software Bill of Materials and checksums, for glibc 2.28 and later (POWER: 2.34).
 //!
-//! Zig links against the symbol versions of that glibc, for other architectures too. Its wheel and those of the
+//! Zig links against the symbol versions of that glibc, for other architectures too. Its wheel and those of
 //! packers are in `packaging/requirements.txt`. The same commit gives the
 //! same bytes: times are the commit's, paths are cut off, and names are in order.
 
@@ -60,6 +60,9 @@ const LIBC: [&str; 8] = [
     "ld64.so.2",
 ];
 
+/// The packers that are no wheels, or old ones: RPM 6 refuses a package without SHA-256 sums.
+const CRATES: [&str; 2] = ["cargo-cyclonedx@0.5.9", "cargo-generate-rpm@0.21.1"];
+
 /// Makes everything.
 pub fn run(args: &Dist) -> Result<()> {
     let names = ARCHITECTURES.each_ref().map(|architecture| architecture.name);
@@ -103,11 +106,10 @@ impl Tools {
         let bin = python.parent().context("a folder of programs")?.to_owned();
         let mut log = command("git log -1 --format=%ct");
         let epoch = printed(log.current_dir(root()))?.trim().to_owned();
-        // The one that is no wheel. It runs for a second: it is compiled quickly.
-        if !deb_alone && !bin.join("cargo-cyclonedx").exists() {
-            let mut install =
-                command::cargo("install --quiet --debug --locked cargo-cyclonedx@0.5.9");
-            run_command(install.arg("--root").arg(&folder))?;
+        // They run for seconds: they are compiled quickly.
+        if !deb_alone {
+            let mut install = command::cargo("install --quiet --debug --locked");
+            run_command(install.args(CRATES).arg("--root").arg(&folder))?;
         }
         Ok(Tools { bin, epoch })
     }
@@ -157,6 +159,11 @@ impl Tools {
             remove_folder(&destdir)?;
             let install = Install::staged_in(prefix, libdir, &destdir);
             install::placed(&install, &release, across)?;
+            // Debian's zsh looks there alone.
+            if kind == "deb" {
+                let zsh = destdir.join("usr/share/zsh");
+                fs::rename(zsh.join("site-functions"), zsh.join("vendor-completions"))?;
+            }
             // An RPM has the files' times.
             let time = format!("--date=@{}", self.epoch);
             let mut dated = Command::new("find");
@@ -300,13 +307,8 @@ fn package(place: &Path, debian: &str, glibc: &str) -> Result<PathBuf> {
     let manifest = manifest.replace("0.0.0", env!("CARGO_PKG_VERSION"));
     fs::write(folder.join("Cargo.toml"), manifest)?;
     fs::write(folder.join("lib.rs"), "")?;
-    for (files, into) in [
-        (files_in(&packaging.join("debian"), "", "")?, folder.join("debian")),
-        (files_in(root(), "LICENSE-", "")?, folder.clone()),
-    ] {
-        for file in files {
-            fs::copy(&file, into.join(file.file_name().context("a name")?))?;
-        }
+    for file in files_in(&packaging.join("debian"), "", "")? {
+        fs::copy(&file, folder.join("debian").join(file.file_name().context("a name")?))?;
     }
     Ok(folder)
 }

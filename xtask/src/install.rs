@@ -166,6 +166,11 @@ pub(crate) fn placed(args: &Install, release: &Path, across: Option<&Target>) ->
     for page in files_in(&pages, "", "")? {
         place(&page, &manual.join(page.file_name().context("a page's name")?), 0o644)?;
     }
+    let licences = staged(&prefix.join("share/doc/cachewise"));
+    fs::create_dir_all(&licences)?;
+    for file in files_in(root(), "LICENSE-", "")? {
+        place(&file, &licences.join(file.file_name().context("a licence's name")?), 0o644)?;
+    }
     for (name, text) in cmake_files(prefix, &libdir) {
         put(&cmake.join(name), |new| fs::write(new, &text))?;
     }
@@ -205,9 +210,17 @@ fn cmake_files(prefix: &Path, libdir: &Path) -> [(&'static str, String); 2] {
     };
     let targets = target("cachewise", "cachewise") + &target("pool", "cachewise_pool");
     let config = format!("{place}{include}{targets}unset(_cachewise)\nunset(_cachewise_include)\n");
+    // Before 1.0 a minor version may change the interface.
+    let first = match env!("CARGO_PKG_VERSION_MAJOR") {
+        "0" => concat!("0.", env!("CARGO_PKG_VERSION_MINOR")),
+        major => major,
+    };
     let compatible = format!(
-        "set(PACKAGE_VERSION \"{version}\")\nif(PACKAGE_FIND_VERSION VERSION_GREATER PACKAGE_VERSION)\n  \
-         set(PACKAGE_VERSION_COMPATIBLE FALSE)\nelse()\n  set(PACKAGE_VERSION_COMPATIBLE TRUE)\nendif()\n"
+        "set(PACKAGE_VERSION \"{version}\")\nset(PACKAGE_VERSION_COMPATIBLE FALSE)\n\
+         if(PACKAGE_FIND_VERSION VERSION_EQUAL PACKAGE_VERSION)\n  set(PACKAGE_VERSION_EXACT TRUE)\nendif()\n\
+         if(NOT PACKAGE_FIND_VERSION VERSION_LESS \"{first}\" AND\n   \
+         NOT PACKAGE_FIND_VERSION VERSION_GREATER PACKAGE_VERSION)\n  \
+         set(PACKAGE_VERSION_COMPATIBLE TRUE)\nendif()\n"
     );
     [("cachewise-config.cmake", config), ("cachewise-config-version.cmake", compatible)]
 }
@@ -285,13 +298,14 @@ fn static_library(
     Ok(archive)
 }
 
-/// What `pkg-config` reads, with `--define-prefix` wherever a tree was unpacked.
+/// What `pkg-config` reads, with `--define-prefix` wherever a tree was unpacked. Before 2.34 glibc's parts are
+/// libraries of their own, which a static program names.
 fn package_file(name: &str, about: &str, prefix: &Path, libdir: &Path) -> String {
     let inside = libdir.strip_prefix(prefix).map(|inside| Path::new("${prefix}").join(inside));
     let libdir = inside.unwrap_or_else(|_| libdir.to_owned());
     format!(
         "prefix={}\nlibdir={}\nincludedir=${{prefix}}/include\n\nName: {name}\nDescription: {about}\n\
-         Version: {}\nLibs: -L${{libdir}} -l{name}\nCflags: -I${{includedir}}\n",
+         Version: {}\nLibs: -L${{libdir}} -l{name}\nLibs.private: -lpthread -ldl -lm\nCflags: -I${{includedir}}\n",
         prefix.display(),
         libdir.display(),
         env!("CARGO_PKG_VERSION"),

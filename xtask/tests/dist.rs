@@ -81,16 +81,24 @@ END
     cat > $folder/CMakeLists.txt <<'END'
 cmake_minimum_required(VERSION 3.13)
 project(linked C)
-find_package(cachewise 0.2 REQUIRED)
+find_package(cachewise ${WANTED} REQUIRED)
 add_executable(linked linked.c)
 target_link_libraries(linked cachewise::cachewise cachewise::pool)
 END
-    cmake -S $folder -B $folder/made -DCMAKE_PREFIX_PATH=$1 >/dev/null
+    configured() { cmake -S $folder -B $folder/made -DCMAKE_PREFIX_PATH=$1 "-DWANTED=$2" >/dev/null 2>&1; }
+    # A minor version before 1.0 is another interface.
+    for version in 0.1 0.3 1 '0.2.1;EXACT'; do
+        ! configured "$1" "$version" || { echo "CMake took $version"; false; }
+    done
+    for version in '' '0.2.0;EXACT' 0.2; do configured "$1" "$version"; done
     cmake --build $folder/made >/dev/null
     $folder/made/linked
     flags=$(PKG_CONFIG_PATH=${1:+$1/lib/pkgconfig} pkg-config ${1:+--define-prefix} --cflags --libs cachewise cachewise_pool)
     cc -o $folder/again $folder/linked.c $flags
     LD_LIBRARY_PATH=${1:+$1/lib} $folder/again
+    flags=$(PKG_CONFIG_PATH=${1:+$1/lib/pkgconfig} pkg-config --static ${1:+--define-prefix} --cflags --libs cachewise cachewise_pool)
+    cc -static -o $folder/again $folder/linked.c $flags
+    $folder/again
     rm -r $folder
 }
 "#;
@@ -102,6 +110,7 @@ python3 -m venv /venv
     PATH=/venv/bin:$PATH
     PIP
     cachewise --version
+    ls /venv/lib/python3*/site-packages/cachewise-*.dist-info/licenses/LICENSE-MIT
     pip install --quiet --no-index /numpy/*.whl
     echo 'import numpy; a = numpy.ones(1 << 20); print(numpy.zeros(1 << 20).sum() + a.sum())' > /sums.py
     test \"$(python -m cachewise.run --pool 64M /sums.py)\" = 1048576.0
@@ -126,7 +135,8 @@ cachewise exec -- /bin/cat /proc/self/maps | grep -q \"/usr/lib/$(uname -m)-linu
 cachewise exec --stats -- /bin/ls / 2>&1 | grep -q '^copy '
 ldconfig -p | grep -q 'libcachewise.so.0 '
 for file in include/cachewise.h include/cachewise_pool.h share/man/man1/cachewise-exec.1.gz \
-    share/bash-completion/completions/cachewise lib/systemd/system/cachewise-tune.service \
+    share/bash-completion/completions/cachewise share/zsh/vendor-completions/_cachewise \
+    share/doc/cachewise/copyright share/doc/cachewise/LICENSE-APACHE lib/systemd/system/cachewise-tune.service \
     lib/systemd/system/cachewise-scrubd.socket lib/$(uname -m)-linux-gnu/libcachewise_pool.a \
     lib/$(uname -m)-linux-gnu/pkgconfig/cachewise.pc lib/$(uname -m)-linux-gnu/cmake/cachewise/cachewise-config.cmake
 do test -e /usr/$file || { echo /usr/$file; false; }; done
@@ -138,7 +148,12 @@ if command -v systemctl > /dev/null; then
     systemctl enable cachewise-tune.service
     test -L /etc/systemd/system/multi-user.target.wants/cachewise-tune.service
 fi
-dpkg --install cachewise_*_amd64.deb
+dpkg-deb --raw-extract cachewise_*_amd64.deb /older
+sed -i 's/^Version: .*/Version: 0.0.1/' /older/DEBIAN/control
+dpkg-deb --build /older /older.deb
+dpkg --install /older.deb
+APT
+test \"$(dpkg-query --show cachewise)\" != \"$(printf 'cachewise\\t0.0.1')\"
 ls /etc/cachewise/*.profile
 apt-get remove --yes cachewise
 ls /etc/cachewise/*.profile

@@ -36,7 +36,8 @@ fn an_installed_library_is_found_and_works() {
         libcachewise_pool.so libcachewise_pool.so.0 \
         libcachewise_pool.a pkgconfig/cachewise_pool.pc ../include/cachewise_pool.h \
         ../include/cachewise.h ../bin/cachewise ../share/man/man1/cachewise.1 \
-        ../share/man/man1/cachewise-exec.1 ../lib/systemd/system/cachewise-scrubd.service";
+        ../share/man/man1/cachewise-exec.1 ../lib/systemd/system/cachewise-scrubd.service \
+        ../share/doc/cachewise/LICENSE-MIT ../share/zsh/site-functions/_cachewise";
     for name in names.split_whitespace() {
         assert!(libraries.join(name).exists(), "{name}: {told}");
     }

@@ -48,7 +48,8 @@ fn valued(argument: Arg) -> Arg {
 
 /// Prints the manual page, or writes one per verb.
 pub fn man(to: Option<&Path>) -> anyhow::Result<u8> {
-    let mut command = Cli::command().disable_help_subcommand(true);
+    let command = Cli::command().disable_help_subcommand(true);
+    let mut command = command.mut_subcommands(|verb| verb.disable_help_subcommand(true));
     command.build();
     let Some(directory) = to else {
         output::print(&String::from_utf8_lossy(&page(&command)?))?;
@@ -57,7 +58,8 @@ pub fn man(to: Option<&Path>) -> anyhow::Result<u8> {
     std::fs::create_dir_all(directory)
         .with_context(|| format!("{}: directory not made", directory.display()))?;
     let verbs = command.get_subcommands().filter(|verb| !verb.is_hide_set());
-    for one in std::iter::once(&command).chain(verbs) {
+    let with_own = verbs.flat_map(|verb| std::iter::once(verb).chain(verb.get_subcommands()));
+    for one in std::iter::once(&command).chain(with_own) {
         let name = one.get_display_name().unwrap_or(one.get_name()).replace(' ', "-");
         output::write_file(&directory.join(format!("{name}.1")), &page(one)?)?;
     }
@@ -103,7 +105,8 @@ fn page(command: &Command) -> std::io::Result<Vec<u8>> {
     let name = command.get_display_name().unwrap_or(command.get_name()).replace('-', " ");
     let is_whole = name == command.get_name();
     let shown = || command.get_arguments().filter(|argument| !argument.is_hide_set());
-    let man = clap_mangen::Man::new(command.clone());
+    let version = concat!("cachewise ", env!("CARGO_PKG_VERSION"));
+    let man = clap_mangen::Man::new(command.clone()).source(version);
     let mut out = Vec::new();
     man.render_title(&mut out)?;
     man.render_name_section(&mut out)?;

@@ -332,11 +332,19 @@ fn shells_and_man_know_every_verb() {
     ok(&format!("man --to {}", folder.path("")));
     let completions = ["bash", "zsh", "fish"].map(|shell| ok(&format!("completions {shell}")));
     for verb in ["tune", "doctor", "list", "run", "explain", "export", "report", "compare"] {
-        has(&folder.read(&format!("cachewise-{verb}.1")), &[".SH OPTIONS"]);
+        let source = concat!("\"cachewise ", env!("CARGO_PKG_VERSION"), "\"");
+        has(&folder.read(&format!("cachewise-{verb}.1")), &[".SH OPTIONS", source]);
         completions.iter().for_each(|text| has(text, &[verb]));
     }
     let pages = folder.names();
     assert!(!pages.contains(&"cachewise-helper.1".to_owned()), "hidden verbs have no page");
+    // Each page that one names is there.
+    for page in &pages {
+        for named in folder.read(page).split(".TP\n").filter_map(|text| text.split_once("(1)\n")) {
+            let file = format!("{}.1", named.0.replace('\\', ""));
+            assert!(pages.contains(&file), "{page} names {file}");
+        }
+    }
     // Bash takes its completions, and completes a flag and a value.
     for (words, at, word, before, completed) in [
         ("compare --marg", 2, "--marg", "compare", "--margin"),
