@@ -19,6 +19,8 @@ echo "$@" >> "$RUNNER_TEMP/called"
 def test_a_regression_fails_and_not_told_apart_does_not(tmp_path, status, ends_with):
     action = yaml.safe_load(ACTION.read_text())
     step = action["runs"]["steps"][-1]
+    # A name that nobody holds in a registry is no default.
+    assert action["inputs"]["wheel"] == {"description": "What pip installs, a file or a name", "required": True}
     named = {name: str(action["inputs"][name].get("default", f"the {name}")) for name in action["inputs"]}
     assert set(step["env"].values()) <= {f"${{{{ inputs.{name} }}}}" for name in named}
     command = tmp_path / "cachewise"
