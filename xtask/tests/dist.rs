@@ -327,11 +327,11 @@ fn what_is_made_for_everybody_is_installed_used_and_removed() {
 
     emulated("aarch64", "arm64", "qemu-aarch64", place);
     emulated("powerpc64le", "ppc64el", "qemu-ppc64le", place);
-    // The first for its glibc 2.31, the second with RPM's and systemd's programs.
-    used_in("bullseye", "", place);
+    // The first for its glibc 2.31, whose parts are libraries of their own; then systemd's programs, and RPM 4 and 6.
+    used_in("bullseye", ",cmake,gcc,libc6-dev,make,pkg-config", place);
     used_in("bookworm", ",rpm,systemd", place);
     used_in("trixie", "", place);
-    used_in("sid", "", place);
+    used_in("sid", ",rpm", place);
 
     // The same commit at another path.
     let (clone, again) = (place.join("clone"), place.join("again"));
