@@ -161,8 +161,8 @@ dpkg --purge cachewise
 test ! -e /etc/cachewise
 test \"$(listed)\" = \"$before\" || { listed; false; }
 
-# The same as an RPM, where there is such a program.
-if command -v rpm > /dev/null; then
+# The same as an RPM, where it was made and there is such a program.
+if command -v rpm > /dev/null && ls cachewise-*.x86_64.rpm; then
     rpm --install --nodeps cachewise-*.x86_64.rpm
     cachewise exec -- /bin/cat /proc/self/maps | grep -q /usr/lib64/libcachewise_preload.so
     rpm --erase cachewise
