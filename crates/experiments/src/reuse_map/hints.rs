@@ -161,22 +161,15 @@ fn verdict(what: &str, rows: &[&Row], soon_kernel: &str, never_kernel: &str) -> 
         time if time <= 0.0 => "nothing that can be measured".to_owned(),
         time => cachewise_measure::units::time(time),
     };
-    let reader = words(
-        promise(&read_soon.reader_ns, &read_never.reader_ns),
-        [
-            "soon leaves the destination cached",
-            "soon does NOT leave the destination cached",
-            "cannot tell whether soon leaves the destination cached",
-        ],
-    );
-    let bystander = words(
-        promise(&lost_never.bystander_ns, &lost_soon.bystander_ns),
-        [
-            "never leaves the bystander cached",
-            "never does NOT leave the bystander cached",
-            "cannot tell whether never leaves the bystander cached",
-        ],
-    );
+    let leaves = |found, hint: &str, what: &str| match found {
+        Verdict::Faster => format!("{hint} leaves the {what} cached"),
+        Verdict::Slower => format!("{hint} does NOT leave the {what} cached"),
+        Verdict::CannotTell => format!("cannot tell whether {hint} leaves the {what} cached"),
+    };
+    let found = promise(&read_soon.reader_ns, &read_never.reader_ns);
+    let reader = leaves(found, "soon", "destination");
+    let found = promise(&lost_never.bystander_ns, &lost_soon.bystander_ns);
+    let bystander = leaves(found, "never", "bystander");
     let by = |kernel: &str| if kernel.is_empty() { String::new() } else { format!(" ({kernel})") };
     let [soon, never] = [read_soon, read_never].map(|row| told(&row.reader_ns));
     let [by_soon, by_never] = [soon_kernel, never_kernel].map(by);
