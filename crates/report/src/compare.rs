@@ -230,7 +230,7 @@ pub fn compare(old: &Record, new: &Record, margin: f64) -> Comparison {
     rows.extend(together);
     rows.sort_by_key(|(index, ..)| *index);
     let rows: Vec<Change> = rows.into_iter().map(|(_, change, _)| change).collect();
-    let (outcome, sentence) = over_all(&rows, many);
+    let (outcome, sentence) = over_all(&rows, left_out, many);
     Comparison {
         outcome,
         sentence,
@@ -310,7 +310,7 @@ fn judge(rows: &mut [(usize, Change, f64)], margin: f64) {
 }
 
 /// The verdict over all, and that in a sentence.
-fn over_all(rows: &[Change], [old, new]: [u64; 2]) -> (Outcome, String) {
+fn over_all(rows: &[Change], left_out: usize, [old, new]: [u64; 2]) -> (Outcome, String) {
     let of = |wanted: Outcome| rows.iter().filter(move |row| row.outcome == wanted);
     let [slower, faster, same] =
         [Outcome::Slower, Outcome::Faster, Outcome::NoDifference].map(|wanted| of(wanted).count());
@@ -345,6 +345,7 @@ fn over_all(rows: &[Change], [old, new]: [u64; 2]) -> (Outcome, String) {
         return (Outcome::NoDifference, said);
     }
     let why = match count {
+        0 if left_out > 0 => "no row has a reference in its own cell in both".to_owned(),
         0 => "no row was measured in both".to_owned(),
         _ if old.min(new) < LEAST_ROUNDS as u64 => format!(
             "launches of one program differ, and these records are of {old} and {new}; at least \
@@ -574,6 +575,10 @@ mod tests {
         assert!(found.remarks().iter().any(|line| line == "2 rows only in the old record"));
         let nothing = compare(&old, &record(vec![]), 0.02);
         assert_eq!((nothing.rows.len(), nothing.outcome), (0, Outcome::CannotTell));
+        let mut elsewhere = old;
+        elsewhere.rows.iter_mut().for_each(|row| row.reference = "copy.a, one call".to_owned());
+        let found = compare(&elsewhere, &elsewhere, 0.02);
+        assert_eq!(found.sentence, "Cannot tell: no row has a reference in its own cell in both.");
     }
 
     #[test]

@@ -131,6 +131,9 @@ fn closing(found: &Comparison, old: &Record, new: &Record) -> Closing {
             "`cachewise compare --all` lists every row; what became slower is listed first",
         ),
         Outcome::NoDifference => (Answer::No, "nothing; more launches show smaller differences"),
+        Outcome::CannotTell if found.rows.is_empty() => {
+            (Answer::CannotTell, "`cachewise report OLD NEW` prints both records' tables")
+        }
         Outcome::CannotTell => (
             Answer::CannotTell,
             "`cachewise compare OLD-PROGRAM NEW-PROGRAM -- run EXPERIMENT` launches two builds in \
@@ -149,6 +152,7 @@ fn closing(found: &Comparison, old: &Record, new: &Record) -> Closing {
         trust.doubt(format!("the runs differ in {difference}"));
     }
     let because = match found.outcome {
+        Outcome::CannotTell if found.rows.is_empty() => "nothing to compare",
         Outcome::CannotTell => "too few launches",
         outcome => outcome.name(),
     };
