@@ -3,8 +3,7 @@
 use crate::isa::Features;
 use crate::kernel::{Function, Kernel, Prefetch, RegisterClass, StoreKind};
 
-/// A file's rows: the name, the columns that it shares with others, the routine, columns of its own, and what is said
-/// of it. An alias is never another row's.
+/// A file's rows: the name, a row with the columns that it shares, the routine, columns of its own, and a description.
 macro_rules! kernels {
     ($($name:literal like $row:expr, $operation:ident($function:expr)
         $({ $($column:ident: $value:expr),+ })?, $about:expr;)*) => {
@@ -13,7 +12,7 @@ macro_rules! kernels {
             about: $about,
             function: crate::kernel::Function::$operation($function),
             $($($column: $value,)+)?
-            ..crate::kernel::Kernel { aliases: &[], ..$row }
+            ..$row
         }),*]
     };
 }

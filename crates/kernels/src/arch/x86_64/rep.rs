@@ -221,19 +221,21 @@ unsafe extern "C" fn equal_cmpsb(a: *const u8, b: *const u8, n: usize) -> i32 {
 
 const ROW: Kernel =
     Kernel { store: StoreKind::String, ..row(RegisterClass::Gpr, Features::NONE, 0) };
-/// What a move is besides: its other direction's registers.
-const MOVE: Kernel = Kernel { requires: DOWN.0, registers: DOWN.1, ..ROW };
 #[cfg(target_feature = "sse2")]
-const DOWN: (Features, RegisterClass, &str) =
-    (Features::SSE2, RegisterClass::Xmm, "rep movsb upwards, SSE2 registers downwards");
+const MOVE: Kernel = Kernel {
+    requires: Features::SSE2,
+    registers: RegisterClass::Xmm,
+    about: "rep movsb upwards, SSE2 registers downwards",
+    ..ROW
+};
 #[cfg(not(target_feature = "sse2"))]
-const DOWN: (Features, RegisterClass, &str) =
-    (Features::NONE, RegisterClass::Gpr, "rep movsb upwards, 64-bit integer registers downwards");
+const MOVE: Kernel =
+    Kernel { about: "rep movsb upwards, 64-bit integer registers downwards", ..ROW };
 
 pub(crate) const ROWS: &[Kernel] = kernels! {
     "copy.rep.movsb" like ROW, Copy(copy_movsb),
         "rep movsb, whatever its microcode makes of it (seed 000.15)";
-    "move.rep.movsb" like MOVE, Move(move_movsb), DOWN.2;
+    "move.rep.movsb" like MOVE, Move(move_movsb), MOVE.about;
     "copy.rep.movsb.aligned" like ROW, Copy(copy_movsb_aligned),
         "integer stores up to a 64-byte boundary of the destination, then rep movsb";
     "move.rep.movsb.aligned" like MOVE, Move(move_movsb_aligned),
