@@ -345,7 +345,7 @@ fn over_all(rows: &[Change], left_out: usize, [old, new]: [u64; 2]) -> (Outcome,
         return (Outcome::NoDifference, said);
     }
     let why = match count {
-        0 if left_out > 0 => "no row has a reference in its own cell in both".to_owned(),
+        0 if left_out > 0 => "no row of both can be compared".to_owned(),
         0 => "no row was measured in both".to_owned(),
         _ if old.min(new) < LEAST_ROUNDS as u64 => format!(
             "launches of one program differ, and these records are of {old} and {new}; at least \
@@ -427,7 +427,8 @@ impl Comparison {
         let left = left.into_iter().filter(|(count, _)| *count > 0);
         let left = left.map(|(count, what)| format!("{count} rows {what}"));
         let differences = self.differences.iter().map(|text| format!("the runs differ in {text}"));
-        std::iter::once(counts.join(", ")).chain(left).chain(differences).collect()
+        let counts = (!counts.is_empty()).then(|| counts.join(", "));
+        counts.into_iter().chain(left).chain(differences).collect()
     }
 }
 
@@ -575,10 +576,15 @@ mod tests {
         assert!(found.remarks().iter().any(|line| line == "2 rows only in the old record"));
         let nothing = compare(&old, &record(vec![]), 0.02);
         assert_eq!((nothing.rows.len(), nothing.outcome), (0, Outcome::CannotTell));
-        let mut elsewhere = old;
+        // Whose reference is in another cell, and what was dropped.
+        let (mut elsewhere, mut dropped) = (old.clone(), old);
         elsewhere.rows.iter_mut().for_each(|row| row.reference = "copy.a, one call".to_owned());
-        let found = compare(&elsewhere, &elsewhere, 0.02);
-        assert_eq!(found.sentence, "Cannot tell: no row has a reference in its own cell in both.");
+        dropped.rows.iter_mut().for_each(|row| row.dropped = true);
+        for record in [elsewhere, dropped] {
+            let found = compare(&record, &record, 0.02);
+            assert_eq!(found.sentence, "Cannot tell: no row of both can be compared.");
+            assert!(found.remarks()[0].contains("not compared"), "{:?}", found.remarks());
+        }
     }
 
     #[test]
