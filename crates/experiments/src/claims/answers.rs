@@ -285,3 +285,27 @@ fn cell(claim: &Claim, answer: &Answer) -> String {
         false => format!("{figures} ({}{of})", word.mark()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Word::*, *};
+
+    #[test]
+    fn who_cannot_tell_contradicts_nobody_and_more_than_half_of_them_leave_it_open() {
+        for (words, expected) in [
+            (&[][..], CannotTell),
+            (&[Confirmed], Confirmed),
+            (&[Refuted, CannotTell, Refuted], Refuted),
+            (&[Weaker, CannotTell], Weaker),
+            (&[Confirmed, CannotTell, CannotTell], CannotTell),
+            (&[CannotTell; 3], CannotTell),
+            (&[Confirmed, Weaker], Depends),
+            (&[Confirmed, Refuted, CannotTell, CannotTell, CannotTell], Depends),
+            // A CPU whose cells differ.
+            (&[Depends, CannotTell], Depends),
+            (&[Confirmed, Depends], Depends),
+        ] {
+            assert_eq!(joined(words), expected, "{words:?}");
+        }
+    }
+}

@@ -253,9 +253,13 @@ mod tests {
 
     #[test]
     fn a_sender_that_cannot_be_set_up_is_said_and_not_waited_for() {
-        let failed =
-            Stream::set_up(STREAMS[0], 1 << 20, || Err(io::Error::other("no such device")));
-        assert_eq!(failed.err().expect("no stream").to_string(), "no such device");
+        let (tell, told) = channel();
+        std::thread::spawn(move || {
+            let refusal = || Err(io::Error::other("no such device"));
+            tell.send(Stream::set_up(STREAMS[0], 1 << 20, refusal).map(drop))
+        });
+        let found = told.recv_timeout(super::super::zero_copy::PATIENCE).expect("it ends");
+        assert_eq!(found.expect_err("no stream").to_string(), "no such device");
     }
 
     #[test]
