@@ -36,7 +36,7 @@ const STAGES: &[Stage] = &[
     }),
     ("powerpc64le-emulated", || emulate_arch::run(emulate_arch::find("powerpc64le")?, "small")),
     ("aarch64-emulated", || emulate_arch::run(emulate_arch::find("aarch64")?, "small")),
-    // More programs in it.
+    // More programs in that kernel.
     (linux::BOOT, linux::runs_programs),
     // Each parser, each operation, and calls of a pool.
     ("fuzz", || crate::fuzz::run(&[], 4)),
@@ -66,22 +66,15 @@ const STAGES: &[Stage] = &[
 /// No stage begins later: whoever runs all of them waits an hour at most, what is installed before included.
 const TOGETHER: Duration = Duration::from_secs(51 * 60);
 
-/// So many stages run at once: most of them wait for an emulator, a model checker or one test at times.
-const AT_ONCE: usize = 2;
-
 /// Runs the stages named, or all, each in a process whose output is kept in `target/ci/STAGE.log`:
 /// shown are the closing lines of test runners, and the end of what a stage that failed printed. The
-/// other stages run all the same. One that lacks something fails, unless skips are allowed.
+/// other stages run all the same. One that lacks something fails, unless skips are allowed. Two run at once, where
+/// there are two CPUs: most wait for an emulator, a model checker or one test at times. With `verbose` they run in
+/// this process, one after the other, and all that they print is shown.
 pub fn run(names: &[String], allow_skips: bool, verbose: bool) -> Result<()> {
     accepted("stage", names, &STAGES.iter().map(|(stage, _)| *stage).collect::<Vec<_>>())?;
     let is_wanted = |name: &str| names.is_empty() || names.iter().any(|wanted| wanted == name);
     let wanted = STAGES.iter().filter(|(name, _)| is_wanted(name));
-    if verbose {
-        return wanted.into_iter().try_for_each(|(name, stage)| {
-            println!("=== {name}");
-            Lacking::allowed(stage(), allow_skips)
-        });
-    }
     let logs = command::target().join("ci");
     fs::create_dir_all(&logs)?;
     let (begun, ended) = (Instant::now(), Mutex::new(Vec::new()));
@@ -89,12 +82,18 @@ pub fn run(names: &[String], allow_skips: bool, verbose: bool) -> Result<()> {
     let stages = || {
         // Taken by itself, so that the list is free while the stage runs.
         let taken = || next.lock().unwrap_or_else(PoisonError::into_inner).next();
-        while let Some((place, (name, _))) = taken() {
-            let said = timed(name, begun, allow_skips, &logs);
+        while let Some((place, (name, stage))) = taken() {
+            let run = |shown: &mut Vec<String>| match verbose {
+                true => Lacking::allowed(stage(), allow_skips),
+                false => apart(name, allow_skips, &logs, shown),
+            };
+            let said = timed(name, begun, run);
             ended.lock().unwrap_or_else(PoisonError::into_inner).push((place, *name, said));
         }
     };
-    std::thread::scope(|scope| (0..AT_ONCE).for_each(|_| drop(scope.spawn(stages))));
+    let cpus = std::thread::available_parallelism().map_or(1, usize::from);
+    let at_once = if verbose { 1 } else { cpus.min(2) };
+    std::thread::scope(|scope| (0..at_once).for_each(|_| drop(scope.spawn(stages))));
     let mut ended = ended.into_inner().unwrap_or_else(PoisonError::into_inner);
     ended.sort_by_key(|(place, ..)| *place);
     println!("=== stages, all in {} s", begun.elapsed().as_secs());
@@ -108,7 +107,11 @@ pub fn run(names: &[String], allow_skips: bool, verbose: bool) -> Result<()> {
 }
 
 /// A stage, and how it ended: as an error where it failed.
-fn timed(name: &str, all_begun: Instant, allow_skips: bool, logs: &Path) -> Result<String, String> {
+fn timed(
+    name: &str,
+    all_begun: Instant,
+    run: impl FnOnce(&mut Vec<String>) -> Result<()>,
+) -> Result<String, String> {
     let left = TOGETHER.saturating_sub(all_begun.elapsed());
     let least = if name == linux::BOOT { linux::BOOT_LIMIT } else { Duration::from_secs(1) };
     if left < least {
@@ -116,7 +119,7 @@ fn timed(name: &str, all_begun: Instant, allow_skips: bool, logs: &Path) -> Resu
     }
     println!("=== {name} begins");
     let (begun, mut shown) = (Instant::now(), Vec::new());
-    let ended = apart(name, allow_skips, logs, &mut shown);
+    let ended = run(&mut shown);
     let seconds = begun.elapsed().as_secs();
     println!("=== {name}\n{}", shown.join("\n"));
     ended.map(|()| format!("passed in {seconds} s")).map_err(|error| {
@@ -125,7 +128,7 @@ fn timed(name: &str, all_begun: Instant, allow_skips: bool, logs: &Path) -> Resu
     })
 }
 
-/// A stage in a process of its own, and what of its output is shown.
+/// Runs a stage in a process of its own; what of its output is shown goes to `shown`.
 fn apart(name: &str, allow_skips: bool, logs: &Path, shown: &mut Vec<String>) -> Result<()> {
     let (reader, writer) = std::io::pipe()?;
     // The file itself: `cargo test` builds another one in its place.
