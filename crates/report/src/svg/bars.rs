@@ -18,7 +18,7 @@ pub(super) fn draw(plot: &Plot, panel: &Panel) -> (f64, Vec<String>) {
         1 => ", a bar is cut".to_owned(),
         several => format!(", {several} bars are cut"),
     };
-    let mut out = vec![lying(plot, &scale, bottom, &[], &(plot.value.title() + &cut))];
+    let mut out = vec![horizontal(plot, &scale, bottom, &[], &(plot.value.title() + &cut))];
     let top = |index: usize| TOP + ROW * index as f64;
     out.extend(bars.iter().enumerate().map(|(index, bar)| draw_bar(plot, bar, &scale, top(index))));
     let mut height = bottom + 32.0;

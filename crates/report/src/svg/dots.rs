@@ -12,7 +12,7 @@ pub(super) fn draw(plot: &Plot, panel: &Panel) -> (f64, Vec<String>) {
     let (least, most) = range(values.chain(panel.rules.iter().map(|(at, _)| *at)));
     let scale = Scale::new((least, most), false, (LEFT, RIGHT));
     let bottom = TOP + ROW * dots.len() as f64;
-    let mut out = vec![lying(plot, &scale, bottom, &panel.rules, &plot.value.title())];
+    let mut out = vec![horizontal(plot, &scale, bottom, &panel.rules, &plot.value.title())];
     for (index, dot) in dots.iter().enumerate() {
         let y = TOP + ROW * index as f64;
         let value = dot.point.value;

@@ -113,7 +113,7 @@ pub(super) fn width_of(text: &str) -> f64 {
     LETTER * text.chars().count() as f64
 }
 
-/// The texts of a lying axis at that height, none in another and none beyond the ends: of those that would
+/// The texts of a horizontal axis at that height, none in another and none beyond the ends: of those that would
 /// collide the earlier one stays, and the last one always.
 pub(super) fn texts(places: &[(f64, String)], y: f64, (left, right): (f64, f64)) -> Vec<String> {
     let mut kept: Vec<(f64, f64, &str)> = Vec::new();
@@ -134,25 +134,25 @@ pub(super) fn texts(places: &[(f64, String)], y: f64, (left, right): (f64, f64))
     kept.into_iter().map(|(at, _, text)| label(at, y, "tick", text)).collect()
 }
 
-/// The grid, ticks and title of a lying scale whose picture ends there; further lines at `rules`.
-pub(super) fn lying(
+/// The grid, ticks and title of a horizontal axis below the picture's end; further lines at `rules`.
+pub(super) fn horizontal(
     plot: &Plot,
     scale: &Scale,
     bottom: f64,
     rules: &[(f64, &str)],
     title: &str,
 ) -> String {
-    let upright = |class, at| line(class, (at, TOP), (at, bottom));
+    let vertical = |class, at| line(class, (at, TOP), (at, bottom));
     let ticks: Vec<_> =
         scale.ticks(4).iter().map(|tick| (scale.at(*tick), plot.value.tick(*tick))).collect();
-    let mut axis: Vec<String> = ticks.iter().map(|(at, _)| upright("grid", *at)).collect();
+    let mut axis: Vec<String> = ticks.iter().map(|(at, _)| vertical("grid", *at)).collect();
     axis.extend(texts(&ticks, bottom + 12.0, (LEFT, RIGHT)));
-    axis.extend(rules.iter().map(|(at, _)| upright("rule", scale.at(*at))));
+    axis.extend(rules.iter().map(|(at, _)| vertical("rule", scale.at(*at))));
     axis.push(label((LEFT + RIGHT) / 2.0, bottom + 26.0, "title", title));
     unheard("axis", &axis)
 }
 
-/// The grid and ticks of an upright scale.
+/// The grid and ticks of a vertical axis.
 pub(super) fn levels(
     y: &Scale,
     ticks: usize,
