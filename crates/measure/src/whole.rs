@@ -60,9 +60,9 @@ pub enum Ended {
 
 /// Runs it in a process group of its own, which is killed after `limit`, or once `stop` is set. Its
 /// output goes to files in `directory`: what it leaves running holds no pipe open that is waited for, and is
-/// ended after [`ENDING`]. `watch` is told its number now and then while it runs, and soon after its start.
-/// One that is not `alone` runs beside another child of this process, which is left as it is; and so is what
-/// the program leaves.
+/// ended after [`ENDING`]. `watch` gets its process id soon after its start, and now and then while it runs.
+/// With `alone` false, another child of this process runs meanwhile: then what the program leaves running is
+/// not ended.
 ///
 /// # Errors
 /// The program cannot be started, or its files cannot be written.

@@ -19,7 +19,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     ..PLAIN
 };
 
-/// Kernels, here and in `page-colour`, against what is stored, in GB/s, copies and fills apart.
+/// Kernels, here and in `page-colour`, against what is stored, in GB/s, copies and fills separately.
 pub(crate) const VALUES_STORED: Grid = Grid {
     caption: |row| {
         let (part, place) = (part_of(row), row.cell.levels().unwrap_or_default());

@@ -17,7 +17,7 @@ macro_rules! kernels {
     };
 }
 
-/// Stands where a row has its routine.
+/// A routine for rows that have none yet.
 unsafe extern "C" fn nothing(dst: *mut u8, _src: *const u8, _n: usize) -> *mut u8 {
     dst
 }
