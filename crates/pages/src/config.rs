@@ -119,10 +119,11 @@ impl Default for GiveBack {
     }
 }
 
-/// A builder whose fields have a default, and the first ones a method that changes them.
+/// A builder whose settings have a default each. The first have a method that takes the new value; the methods of the
+/// last differ, and are written out below.
 macro_rules! builder {
     ($($(#[$about:meta])+ $field:ident: $type:ty = $default:expr;)+
-     others: $($other:ident: $kind:ty = $otherwise:expr;)+) => {
+     own methods: $($other:ident: $kind:ty = $otherwise:expr;)+) => {
         /// The settings of a new pool.
         #[derive(Debug)]
         #[must_use]
@@ -180,7 +181,7 @@ builder! {
     /// memory in use. The scrubber's thread does it, whenever less than half of that is left;
     /// without a scrubber (for example in a forked child) it does not happen. Off (0) by default.
     grow_ahead: usize = 0;
-    others:
+    own methods:
     numa_node: Option<u32> = None;
     allow_over_memory: bool = false;
     waits: bool = true;

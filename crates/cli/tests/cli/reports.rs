@@ -339,12 +339,16 @@ fn shells_and_man_know_every_verb() {
     let pages = folder.names();
     assert!(!pages.contains(&"cachewise-helper.1".to_owned()), "hidden verbs have no page");
     // Each page that one names is there.
+    let mut references = 0;
     for page in &pages {
         for named in folder.read(page).split(".TP\n").filter_map(|text| text.split_once("(1)\n")) {
             let file = format!("{}.1", named.0.replace('\\', ""));
             assert!(pages.contains(&file), "{page} names {file}");
+            references += 1;
         }
     }
+    // The command names each verb's, and `scrubd` that of its own.
+    assert!(references >= pages.len() - 1, "{references} of {pages:?}");
     // Bash takes its completions, and completes a flag and a value.
     for (words, at, word, before, completed) in [
         ("compare --marg", 2, "--marg", "compare", "--margin"),
