@@ -2,7 +2,7 @@
 //! kernels' test support, where `cargo test` replays the corpus through them.
 
 #[allow(dead_code, reason = "shared with the tests; each target uses its own part")]
-#[path = "../crates/kernels/tests/kernels/support/mod.rs"]
+#[path = "../lib/kernels/tests/kernels/support/mod.rs"]
 pub mod support;
 
 /// A target: bytes as a case of that kind, through the kernels of each operation.

@@ -2,7 +2,7 @@
 //! crate's test support, where `cargo test` replays the corpus through them.
 #![no_main]
 
-#[path = "../../crates/pages/tests/support/mod.rs"]
+#[path = "../../memory/pages/tests/support/mod.rs"]
 mod support;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {

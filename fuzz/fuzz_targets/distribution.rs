@@ -1,8 +1,8 @@
-//! Fuzzes `distribution`: what is checked is in `crates/measure/tests/corpus/distribution.rs`, where `cargo test` replays the
+//! Fuzzes `distribution`: what is checked is in `lab/measure/tests/corpus/distribution.rs`, where `cargo test` replays the
 //! corpus through it.
 #![no_main]
 
-#[path = "../../crates/measure/tests/corpus/distribution.rs"]
+#[path = "../../lab/measure/tests/corpus/distribution.rs"]
 mod replay;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| replay::replay(bytes));

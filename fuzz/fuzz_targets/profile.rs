@@ -1,8 +1,8 @@
-//! Fuzzes `profile`: what is checked is in `crates/cachewise/tests/corpus/replay.rs`, where `cargo test` replays the
+//! Fuzzes `profile`: what is checked is in `lib/cachewise/tests/corpus/replay.rs`, where `cargo test` replays the
 //! corpus through it.
 #![no_main]
 
-#[path = "../../crates/cachewise/tests/corpus/replay.rs"]
+#[path = "../../lib/cachewise/tests/corpus/replay.rs"]
 mod replay;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| replay::replay(bytes));

@@ -11,7 +11,7 @@ import pytest
 import cachewise
 from cachewise import _command
 
-DRIVER = Path(__file__).parents[2] / "crates/pages/tests/cuda/driver.c"
+DRIVER = Path(__file__).parents[2] / "memory/pages/tests/cuda/driver.c"
 MIB = 1 << 20
 
 

@@ -4,7 +4,7 @@ use crate::command::{Lacking, built, cargo, output, rustc};
 use anyhow::{Context as _, Result};
 
 const TARGET: &str = "x86_64-unknown-none";
-const EXAMPLE: &str = "crates/cachewise/examples/kernel_boot.rs";
+const EXAMPLE: &str = "lib/cachewise/examples/kernel_boot.rs";
 
 /// Builds both; skipped where Rust's own `core` for the target is not installed.
 pub fn run() -> Result<()> {

@@ -1,5 +1,5 @@
 //! Whether documents say what the records say: every part that is made from them is made again and
-//! compared. The claims of the source documents are among it; `crates/experiments/src/claims` has them.
+//! compared. The claims of the source documents are among it; `lab/experiments/src/claims` has them.
 
 use crate::command::{cargo, root, run as run_it};
 use anyhow::Result;

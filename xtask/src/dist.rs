@@ -257,11 +257,14 @@ impl Tools {
         let mut cyclonedx = self.program("cargo-cyclonedx")?;
         cyclonedx.args(["cyclonedx", "--quiet", "--format", "json", "--spec-version", "1.5"]);
         cyclonedx.args(["--no-build-deps", "--target", triple, "--override-filename", NAME]);
-        let made = run_command(cyclonedx.args(["--manifest-path", "crates/cli/Cargo.toml"]));
-        let mut packages = files_in(&root().join("crates"), "", "")?;
+        let made = run_command(cyclonedx.args(["--manifest-path", "lab/cli/Cargo.toml"]));
+        let mut packages = Vec::new();
+        for wing in ["lib", "memory", "lab"] {
+            packages.extend(files_in(&root().join(wing), "", "")?);
+        }
         packages.extend(["python", "xtask"].map(|package| root().join(package)));
         let version = env!("CARGO_PKG_VERSION");
-        let named = [("crates/cli", "cachewise"), ("python", "cachewise-python")];
+        let named = [("lab/cli", "cachewise"), ("python", "cachewise-python")];
         let kept = made.and_then(|()| {
             named.into_iter().try_for_each(|(package, name)| {
                 let text = fs::read_to_string(root().join(package).join(format!("{NAME}.json")))?;

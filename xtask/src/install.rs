@@ -137,11 +137,11 @@ pub(crate) fn placed(args: &Install, release: &Path, across: Option<&Target>) ->
     }
     let copies = "Copy, zero and compare memory the way this machine's measured profile says";
     for (package, built, name, about) in [
-        ("capi", "libcachewise_c.a", "cachewise", copies),
-        ("pool-capi", "libcachewise_pool_c.a", "cachewise_pool", "A pool of prezeroed pages"),
+        ("lib/capi", "libcachewise_c.a", "cachewise", copies),
+        ("memory/pool-capi", "libcachewise_pool_c.a", "cachewise_pool", "A pool of prezeroed pages"),
     ] {
         let file = format!("{name}.h");
-        let header = root().join("crates").join(package).join("include").join(&file);
+        let header = root().join(package).join("include").join(&file);
         let one_object = static_library(&release.join(built), &header, name, across)?;
         place(&one_object, &libraries.join(format!("lib{name}.a")), 0o644)?;
         place(&header, &headers.join(&file), 0o644)?;
@@ -371,13 +371,13 @@ mod tests {
     #[test]
     fn what_a_header_declares_is_kept_in_the_static_library() {
         let read = |file: &str| fs::read_to_string(root().join(file)).expect("a header");
-        let pool = read("crates/pool-capi/include/cachewise_pool.h");
+        let pool = read("memory/pool-capi/include/cachewise_pool.h");
         let names = functions(&pool);
         for name in ["cw_pool_create", "cw_pool_zalloc", "cw_pool_destroy"] {
             assert!(names.contains(&name), "{name}: {names:?}");
         }
         assert!(!names.contains(&"cw_pool_config"), "a type: {names:?}");
-        let plain = read("crates/capi/include/cachewise.h");
+        let plain = read("lib/capi/include/cachewise.h");
         let names = functions(&plain);
         assert!(names.contains(&"cw_copy") && names.contains(&"cw_zero_hint"), "{names:?}");
         assert!(!names.contains(&"cw_reuse"), "a type: {names:?}");

@@ -69,14 +69,14 @@ fn c_under_thread_sanitizer() -> Result<()> {
     let scratch = tempfile::tempdir()?;
     let (object, program) = (scratch.path().join("threads.o"), scratch.path().join("threads"));
     let mut compile = command("cc -fsanitize=thread -g -O1 -DCOPIES -c");
-    for package in ["capi", "pool-capi"] {
-        compile.arg("-I").arg(root().join("crates").join(package).join("include"));
+    for (wing, package) in [("lib", "capi"), ("memory", "pool-capi")] {
+        compile.arg("-I").arg(root().join(wing).join(package).join("include"));
         let mut build = cargo(THREADS);
         build.args(["rustc", "-Zbuild-std", "--target", SANITIZED, "--lib"]);
         build.args(["-p", &format!("cachewise-{package}"), "--crate-type", "staticlib"]);
         run(build.env("RUSTFLAGS", SANITIZE))?;
     }
-    compile.arg(root().join("crates/pool-capi/tests/c/threads.c"));
+    compile.arg(root().join("memory/pool-capi/tests/c/threads.c"));
     run(compile.arg("-o").arg(&object))?;
     // Rust's runtime of the sanitizer, and not that of the C compiler: there can be one.
     let sysroot = printed(&mut of_toolchain("rustc --print sysroot"))?;

@@ -250,8 +250,8 @@ fn emulated(name: &str, deb: &str, qemu: &str, place: &Path) {
     assert!(judged.contains("no timing is taken here"), "{judged}");
 
     let cc = format!("{name}-linux-gnu-gcc -Wall -Werror -Iinclude -o program");
-    let examples = root().join("crates").display().to_string();
-    let (ring, rows) = ("capi/examples/log_ring.c", "pool-capi/examples/row_cache.c");
+    let examples = root().display().to_string();
+    let (ring, rows) = ("lib/capi/examples/log_ring.c", "memory/pool-capi/examples/row_cache.c");
     for (example, libraries, last) in [
         (ring, "-Llib -lcachewise", "bytes sent\n"),
         (ring, "lib/libcachewise.a -lm", "bytes sent\n"),

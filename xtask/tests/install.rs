@@ -51,8 +51,8 @@ fn an_installed_library_is_found_and_works() {
     let mut flags = Command::new("pkg-config");
     flags.args(["--cflags", "--libs", "cachewise"]).env("PKG_CONFIG_SYSROOT_DIR", &root);
     let flags = text(run(flags.env("PKG_CONFIG_PATH", libraries.join("pkgconfig"))));
-    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates");
-    let example = crates.join("capi/examples/log_ring.c");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let example = root.join("lib/capi/examples/log_ring.c");
     let program = directory.path().join("log_ring");
     let mut compile = Command::new("cc");
     compile.args(["-Wall", "-Wextra", "-Werror", "-o"]).arg(&program).arg(&example);
@@ -61,7 +61,7 @@ fn an_installed_library_is_found_and_works() {
     assert!(ran.ends_with("bytes sent\n"), "{ran}");
 
     // The static libraries stand alone, each and both together, and offer the interface alone.
-    let rows = crates.join("pool-capi/examples/row_cache.c");
+    let rows = root.join("memory/pool-capi/examples/row_cache.c");
     for (source, archives, last) in [
         (&example, &["libcachewise.a"] as &[&str], "bytes sent\n"),
         (&rows, &["libcachewise_pool.a"], "rows were zero\n"),

@@ -11,9 +11,9 @@ use std::process::Command;
 /// The C that the libraries' own tests compile, and what it is compiled with.
 type Program = (&'static str, &'static [&'static str]);
 
-const CONTRACT: Program = ("crates/capi/tests/c/contract.c", &["-std=c89", "-pedantic", "-O2"]);
+const CONTRACT: Program = ("lib/capi/tests/c/contract.c", &["-std=c89", "-pedantic", "-O2"]);
 const EXHAUSTIVE: Program =
-    ("crates/preload/tests/c/exhaustive.c", &["-std=gnu11", "-O2", "-fno-builtin"]);
+    ("lib/preload/tests/c/exhaustive.c", &["-std=gnu11", "-O2", "-fno-builtin"]);
 
 /// Builds both libraries, links the programs with them, runs those; how many ran.
 pub fn test(target: &Target) -> Result<usize> {
@@ -62,7 +62,7 @@ fn compile(
     let into = into.with_extension("program");
     let mut command = Command::new(target.tool("gcc"));
     command.args(["-Wall", "-Wextra", "-Werror"]).args(flags);
-    command.arg("-I").arg(root().join("crates/capi/include"));
+    command.arg("-I").arg(root().join("lib/capi/include"));
     command.arg("-o").arg(&into).arg(root().join(source)).args(libraries).arg("-ldl");
     output(&mut command)?;
     Ok(into)

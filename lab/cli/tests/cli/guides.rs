@@ -1,0 +1,244 @@
+//! The guides of `docs/guide`: what they name in double quotes is printed by an experiment that
+//! they name, and their commands show what the text says.
+
+use crate::support::{has, names, ok, root, said};
+use std::collections::BTreeMap;
+use std::fs;
+use std::process::Command;
+
+/// The text of a file of the repository.
+fn read(file: &str) -> String {
+    fs::read_to_string(root().join(file)).expect(file)
+}
+
+struct Guide {
+    name: String,
+    text: String,
+    /// Outside of code blocks and inline code.
+    prose: String,
+    /// The code blocks' lines.
+    code: Vec<String>,
+}
+
+fn guides() -> Vec<Guide> {
+    let names = names(&root().join("docs/guide"));
+    assert!(names.len() >= 6, "{}", names.len());
+    names.into_iter().map(guide).collect()
+}
+
+fn guide(name: String) -> Guide {
+    let text = read(&format!("docs/guide/{name}"));
+    let (mut prose, mut code, mut inside) = (String::new(), Vec::new(), false);
+    for line in text.lines() {
+        if line.starts_with("```") {
+            inside = !inside;
+        } else if inside {
+            code.push(line.split("  #").next().unwrap_or(line).trim().to_owned());
+        } else {
+            prose.extend(line.split('`').step_by(2).flat_map(|outside| [outside, " "]));
+        }
+    }
+    Guide { name, text, prose, code }
+}
+
+/// The names of all experiments.
+fn experiments() -> Vec<String> {
+    let listed = ok("list experiments");
+    listed.lines().filter_map(|line| Some(line.split_whitespace().next()?.to_owned())).collect()
+}
+
+/// What the command prints of the newest record of an experiment, white space folded.
+fn printed(experiment: &str, records: &[String]) -> String {
+    let ours = |name: &&String| {
+        // The year, the month and the day; the experiment; the machine.
+        let name = name.splitn(4, '-').nth(3).unwrap_or_default();
+        name.strip_prefix(experiment).is_some_and(|rest| rest == "-zen5-guest.jsonl.gz")
+    };
+    let together = || format!("2026-11-22-experiments-zen5-guest.jsonl.gz#{experiment}");
+    let newest = records.iter().filter(ours).max().cloned().unwrap_or_else(together);
+    let told = ok(&format!("report {} --plot", root().join("record").join(newest).display()));
+    told.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn what_a_guide_quotes_is_printed_by_an_experiment_that_it_names() {
+    let (known, records) = (experiments(), names(&root().join("record")));
+    // The closing lines of every measurement are in no record.
+    let closing = read("lab/report/src/closing.rs");
+    let mut outputs: BTreeMap<&str, String> = BTreeMap::new();
+    let mut seen = 0;
+    for Guide { name, text, prose, code } in guides() {
+        let runs = |line: &String, experiment: &str| {
+            let rest = line.strip_prefix("cachewise run ").and_then(|l| l.strip_prefix(experiment));
+            rest.is_some_and(|rest| !rest.starts_with('-'))
+        };
+        let is_named = |experiment: &&String| {
+            text.contains(&format!("`{experiment}`"))
+                || code.iter().any(|line| runs(line, experiment))
+        };
+        let named: Vec<&String> = known.iter().filter(is_named).collect();
+        for known in &named {
+            outputs.entry(known).or_insert_with(|| printed(known, &records));
+        }
+        for quoted in prose.split('"').skip(1).step_by(2) {
+            let is_there = named.iter().any(|known| outputs[known.as_str()].contains(quoted));
+            assert!(
+                is_there || closing.contains(quoted),
+                "{name}: \"{quoted}\" is printed by none of {named:?}"
+            );
+            seen += 1;
+        }
+    }
+    assert!(seen > 25, "{seen}");
+}
+
+/// What a guide says that its commands show, by how each begins: an experiment in its newest record, what takes
+/// moments for real (`HERE`).
+const SHOWN: &[(&str, &[&str])] = &[
+    (
+        "run page-fault",
+        &["kernel 4k", "kernel THP", "MAP_POPULATE", "calloc", "pool prezeroed", "64 of 64 lines"],
+    ),
+    ("run zero-matrix", &["zero, 4 KiB, L1", "zero, 64 KiB, L2", "LLC", "DRAM", "zero.rep.stosb"]),
+    ("run values", &["zeros over zeros", "ones over ones", "against random bytes"]),
+    ("run extent", &["one call of 128 MiB", "by 4 KiB"]),
+    ("run page-clear", &["zeroing", "reading included"]),
+    ("run page-copy", &["fork", "zeroed/copied", "buffer"]),
+    ("run reuse-map --quick", &["25.0 %", "at once", "after 1 MiB"]),
+    ("run vector-state", &["xsavec", "dirty", "clean", "pays"]),
+    ("run compare-latency", &["by the offset of the first difference", "compared as ksmd does"]),
+    ("run compare-matrix", &["compare, 4 KiB, L1 to L1", "compare.avx2"]),
+    ("run cached-target", &["NT to a cached target", "target not read"]),
+    ("run receive", &["reader", "bystander", "tcp loopback"]),
+    ("run whole-cost", &["operation", "reader", "bystander", "sum"]),
+];
+
+/// As [`SHOWN`], of commands that are run: with the guide's own arguments, and these.
+const HERE: &[(&str, &str, &[&str])] = &[
+    ("explain --op copy --size 8M", "", &["reuse never: ", " (from ", "decided by: "]),
+    ("explain --op copy --size 16K", "", &["reuse never: ", " (from "]),
+    (
+        "run reuse-map --op copy --size 8K,16K,8M",
+        "--size 8K --quick --rounds 15",
+        &["cachewise soon", "cachewise never", "gain here:"],
+    ),
+    ("run peers --op compare", "--quick --rounds 15", &["my-sizes, over 16 KiB", "gain here:"]),
+];
+
+/// Commands that need root or minutes, change the machine, or run a server.
+const ELSEWHERE: [&str; 6] = ["tune", "doctor", "export", "scrubd", "lease", "exec"];
+
+#[test]
+fn each_command_of_a_guide_shows_what_its_text_says() {
+    let records = names(&root().join("record"));
+    let folder = crate::support::Folder::new();
+    let sizes = "8:0.4,16:0.3,40:0.2,300:0.1\n0:1\n1:0.5,8:0.5\n";
+    let distribution = folder.write("my-sizes.csv", sizes);
+    let mut seen = 0;
+    for Guide { name, code, .. } in guides() {
+        for line in code {
+            let line = line.trim_start_matches("sudo ").trim_start_matches("CACHEWISE_STATS=1 ");
+            let Some(rest) = line.strip_prefix("cachewise ") else { continue };
+            // What follows is the program's.
+            let own = rest.split(" -- ").next().unwrap_or(rest);
+            let words: Vec<&str> = own.split_whitespace().map(|w| w.trim_matches('\'')).collect();
+            ok(&format!("{} --help", words.join(" ")));
+            seen += 1;
+            if ELSEWHERE.contains(&words[0]) {
+                continue;
+            }
+            let here = HERE.iter().find(|(command, ..)| own.starts_with(command));
+            if let Some((_, more, parts)) = here {
+                // A flag that is given again takes the place of the guide's.
+                let kept = if more.contains("--size") { "run reuse-map --op copy" } else { own };
+                let told =
+                    ok(format!("{kept} {more}").replace("my-sizes.csv", &distribution).trim());
+                has(&told, parts);
+                continue;
+            }
+            let shown = SHOWN.iter().find(|(command, _)| own.starts_with(command));
+            let (command, parts) =
+                shown.unwrap_or_else(|| panic!("{name}: nobody has said what `{own}` shows"));
+            let experiment = command.split_whitespace().nth(1).expect("an experiment");
+            has(&printed(experiment, &records), parts);
+        }
+    }
+    assert!(seen > 15, "{seen}");
+}
+
+/// What the guide for databases says of single pages, of whatever decides here.
+#[test]
+fn no_hint_takes_a_page_around_the_cache() {
+    for hint in ["unknown", "soon", "never"] {
+        for size in ["8K", "16K"] {
+            let told = ok(&format!("explain --op copy --size {size} --reuse {hint}"));
+            let first = told.lines().next().expect("a line");
+            assert!(first.contains(" (from ") && !first.contains(".nt"), "{first}");
+        }
+    }
+}
+
+/// The recipes name programs, packages and flags that there are.
+#[test]
+fn the_recipes_use_flags_that_the_command_has() {
+    let units = ["cachewise-tune.service", "cachewise-scrubd.service", "cachewise-scrubd.socket"];
+    let units = units.map(|name| (name, read(&format!("packaging/{name}"))));
+    for (_, unit) in units.iter().filter(|(name, _)| name.ends_with("service")) {
+        let start =
+            unit.lines().find_map(|line| line.strip_prefix("ExecStart=/usr/local/bin/cachewise "));
+        let start = start.expect("what it starts").replace("${CACHEWISE_SCRUBD_SIZE}", "4G");
+        ok(&format!("{start} --help"));
+    }
+    let recipe = read("packaging/Containerfile");
+    let manifests = ["lab/cli/Cargo.toml", "xtask/Cargo.toml"].map(read).concat();
+    for package in recipe.split("-p ").skip(1).filter_map(|rest| rest.split_whitespace().next()) {
+        let name = format!("name = \"{package}\"");
+        assert!(manifests.contains(&name), "{package} is no package");
+    }
+    let verify = Command::new("systemd-analyze").arg("--version").output();
+    if !verify.is_ok_and(|output| output.status.success()) {
+        eprintln!("systemd-analyze: SKIPPED, not installed");
+        return;
+    }
+    // The same units with a program that is there.
+    let folder = crate::support::Folder::new();
+    let units = units.map(|(name, unit)| {
+        folder.write(name, unit.replace("/usr/local/bin/cachewise", "/bin/true"))
+    });
+    said(Command::new("systemd-analyze").arg("verify").args(units)).with(0);
+}
+
+/// A name that no kernel answers to sends a reader looking for it.
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn kernels_that_documents_name_exist() {
+    let others = ["README.md", "METHODOLOGY.md", "lib/capi/include/cachewise.h"];
+    let mut files = others.map(str::to_owned).to_vec();
+    for folder in ["docs", "docs/guide", "docs/decisions"] {
+        let pages = names(&root().join(folder)).into_iter().filter(|name| name.ends_with(".md"));
+        files.extend(pages.map(|name| format!("{folder}/{name}")));
+    }
+    let mut seen = 0;
+    for file in files {
+        let part = |c: char| c.is_ascii_alphanumeric() || "._-*/".contains(c);
+        for word in read(&file).split(|c| !part(c)).map(|word| word.trim_matches(['.', '-'])) {
+            let operation = word.split_once('.').map_or("", |(operation, _)| operation);
+            let operations = ["copy", "move", "zero", "fill", "compare", "equal"];
+            let other = word.contains(['*', '/', '_']) || word.ends_with(".s");
+            if operations.contains(&operation) && !other {
+                assert!(cachewise_kernels::find(word).is_some(), "{file}: no kernel is {word}");
+                seen += 1;
+            }
+        }
+    }
+    assert!(seen > 5, "{seen} names");
+}
+
+/// The scripts for Linux, which build and boot for minutes, say first what they take.
+#[test]
+fn the_scripts_for_linux_say_what_they_take() {
+    for script in ["fetch", "apply", "build", "selftests", "boot"] {
+        let usage = said(&mut Command::new(root().join("linux").join(script))).with(2).err;
+        assert!(usage.starts_with(&format!("usage: linux/{script} DIRECTORY")), "{usage}");
+    }
+}

@@ -1,0 +1,452 @@
+//! How the sources hang together: no circle of files in a crate, so that who reads one reads what it
+//! uses, and is done; no clock outside `measure`; no record that nobody names; no long sentence.
+//!
+//! A file uses another where it names what the other defines, in a macro's text too. What a file only
+//! passes on (`pub use`) is used by whoever names it there. A parent and its children are files like any
+//! others; `mod child;` alone is no use. Tests inside of files are left out.
+
+use crate::support::{names, root};
+use proc_macro2::{Delimiter, TokenStream, TokenTree};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// A module by its names from the root of the crate on, or a path to something in one.
+type Names = Vec<String>;
+
+/// What a file names, by paths from the root of the crate on.
+#[derive(Default)]
+struct File {
+    /// What it uses; the last name may be `*`, or end in `!`.
+    used: BTreeSet<Names>,
+    /// What it passes on: by the name there, which may be `*`.
+    passed_on: Vec<(String, Names)>,
+    macros: BTreeSet<String>,
+    /// Every word in it that is no import and no definition.
+    words: BTreeSet<String>,
+    /// Paths with the module that they stand in.
+    paths: Vec<(Names, Names)>,
+    aliases: BTreeMap<String, Names>,
+}
+
+/// A file and the modules of its crate, while it is read.
+struct Reading<'a> {
+    module: &'a Names,
+    modules: &'a BTreeSet<Names>,
+    file: File,
+}
+
+fn is(token: Option<&TokenTree>, sign: char) -> bool {
+    matches!(token, Some(TokenTree::Punct(p)) if p.as_char() == sign)
+}
+
+impl Reading<'_> {
+    /// What tokens in a module name. What an attribute keeps for tests is passed over.
+    fn tokens(&mut self, here: &Names, tokens: TokenStream) {
+        let all: Vec<TokenTree> = tokens.into_iter().collect();
+        // Behind the item that goes on there.
+        let end = |at: usize| {
+            let is_end = |token: &TokenTree| match token {
+                TokenTree::Group(group) => group.delimiter() == Delimiter::Brace,
+                other => is(Some(other), ';'),
+            };
+            all[at..].iter().position(is_end).map_or(all.len(), |more| at + more + 1)
+        };
+        let (mut at, mut before) = (0, String::new());
+        while let Some(token) = all.get(at) {
+            at += 1;
+            let text = token.to_string();
+            match (token, text.as_str()) {
+                (TokenTree::Group(group), _) if before == "#" => {
+                    let attribute = group.stream().to_string().replace(' ', "");
+                    if attribute.starts_with("cfg(test") || attribute.starts_with("cfg(all(test") {
+                        at = end(at);
+                    }
+                }
+                // Whom something is visible to.
+                (TokenTree::Group(group), _)
+                    if before == "pub" && group.delimiter() == Delimiter::Parenthesis =>
+                {
+                    continue;
+                }
+                (TokenTree::Group(group), _) => self.tokens(here, group.stream()),
+                (TokenTree::Ident(_), "use") => {
+                    let mut found = Vec::new();
+                    imports(&all[at..end(at)], &[], &mut found);
+                    at = end(at);
+                    for (path, name) in found {
+                        let path = self.absolute(here, &path);
+                        if before == "pub" {
+                            self.file.passed_on.push((name, path.unwrap_or_default()));
+                        } else if let Some(path) = path {
+                            self.file.used.insert(path.clone());
+                            self.file.aliases.insert(name, path);
+                        }
+                    }
+                }
+                // In a macro its name may be a variable.
+                (TokenTree::Ident(_), "mod") => {
+                    if let [.., name, TokenTree::Group(content)] = &all[at..end(at)] {
+                        let inside = [&here[..], &[name.to_string()]].concat();
+                        self.tokens(&inside, content.stream());
+                    }
+                    at = end(at);
+                }
+                (TokenTree::Ident(_), "macro_rules") => {
+                    self.file.macros.extend(all.get(at + 1).map(ToString::to_string));
+                    at += 2;
+                }
+                (TokenTree::Ident(_), _) => {
+                    let mut path = vec![text.clone()];
+                    while is(all.get(at), ':')
+                        && is(all.get(at + 1), ':')
+                        && let Some(TokenTree::Ident(next)) = all.get(at + 2)
+                    {
+                        path.push(next.to_string());
+                        at += 3;
+                    }
+                    if is(all.get(at), '!') && matches!(all.get(at + 1), Some(TokenTree::Group(_)))
+                    {
+                        path.last_mut().expect("a name").push('!');
+                    }
+                    let defines = ["fn", "struct", "enum", "const", "static", "type", "trait"];
+                    if path.len() > 1 || !defines.contains(&before.as_str()) {
+                        self.file.paths.push((here.clone(), path));
+                    }
+                }
+                _ => {}
+            }
+            before = text;
+        }
+    }
+
+    /// A path from the root of the crate on; `None` where it leads elsewhere.
+    fn absolute(&self, here: &Names, path: &[String]) -> Option<Names> {
+        let ups = path.iter().take_while(|name| *name == "super").count();
+        match path.first()?.as_str() {
+            "crate" => Some(path[1..].to_vec()),
+            "self" => Some([here, &path[1..]].concat()),
+            "super" => Some([&here[..here.len().checked_sub(ups)?], &path[ups..]].concat()),
+            child => {
+                let child = [&self.module[..], &[child.to_owned()]].concat();
+                self.modules.contains(&child).then(|| [&child, &path[1..]].concat())
+            }
+        }
+    }
+
+    fn finish(mut self) -> File {
+        for (here, path) in std::mem::take(&mut self.file.paths) {
+            self.file.words.insert(path[0].clone());
+            if let Some(alias) = self.file.aliases.get(&path[0]).filter(|_| path.len() > 1) {
+                self.file.used.insert([&alias[..], &path[1..]].concat());
+            } else if let Some(name) = path[0].strip_suffix('!') {
+                // An import of it has been counted.
+                if !self.file.aliases.contains_key(name) {
+                    self.file.used.insert(path);
+                }
+            } else if path.len() > 1 {
+                self.file.used.extend(self.absolute(&here, &path));
+            }
+        }
+        let File { passed_on, words, .. } = &self.file;
+        let uses_too =
+            passed_on.iter().filter(|(name, path)| words.contains(name) && !path.is_empty());
+        let uses_too: Vec<Names> = uses_too.map(|(_, path)| path.clone()).collect();
+        self.file.used.extend(uses_too);
+        self.file
+    }
+}
+
+/// The paths of a `use`, with the name that each has here.
+fn imports(tree: &[TokenTree], from: &[String], into: &mut Vec<(Names, String)>) {
+    for one in tree.split(|token| is(Some(token), ',')).filter(|one| !one.is_empty()) {
+        let (mut path, mut inside, mut renamed) = (from.to_vec(), None, None);
+        let mut tokens = one.iter();
+        while let Some(token) = tokens.next() {
+            match (token, token.to_string().as_str()) {
+                (TokenTree::Group(group), _) => inside = Some(group.stream()),
+                (_, "as") => renamed = tokens.next().map(ToString::to_string),
+                (_, ":" | ";" | "$") => {}
+                // The module itself.
+                (_, "self") if !path.is_empty() => {}
+                (_, word) => path.push(word.to_owned()),
+            }
+        }
+        match inside {
+            Some(inside) => imports(&Vec::from_iter(inside), &path, into),
+            None => into.push((path.clone(), renamed.or(path.pop()).unwrap_or_default())),
+        }
+    }
+}
+
+/// The files in which what a path names is defined; where that is all of a file, only what `words` are of it.
+fn defining(
+    path: &[String],
+    words: &BTreeSet<String>,
+    files: &BTreeMap<Names, File>,
+    most: usize,
+) -> BTreeSet<Names> {
+    let mut found = BTreeSet::new();
+    let length = (0..=path.len()).rev().find(|length| files.contains_key(&path[..*length]));
+    let Some(length) = length else { return found };
+    let (module, rest) = path.split_at(length);
+    let mut is_passed = false;
+    for (name, to) in &files[module].passed_on {
+        let is_it = rest.first() == Some(name);
+        // It may be among all that is passed on from there, or all may be asked for.
+        let all_is_asked = rest.first().is_some_and(|first| first == "*");
+        if (is_it || name == "*" || all_is_asked && words.contains(name)) && most > 0 {
+            is_passed |= is_it;
+            let behind = if is_it && name != "*" { &rest[1..] } else { &[] };
+            let to = to.strip_suffix(&["*".to_owned()][..]).unwrap_or(to);
+            if !to.is_empty() {
+                found.extend(defining(&[to, behind].concat(), words, files, most - 1));
+            }
+        }
+    }
+    if !is_passed {
+        found.insert(module.to_vec());
+    }
+    found
+}
+
+/// Which file of a crate uses which others.
+fn uses(texts: &BTreeMap<Names, String>) -> BTreeMap<Names, BTreeSet<Names>> {
+    let modules: BTreeSet<Names> = texts.keys().cloned().collect();
+    let read = |(module, text): (&Names, &String)| {
+        let tokens = text.parse().unwrap_or_else(|error| panic!("{}: {error}", module.join("/")));
+        let mut reading = Reading { module, modules: &modules, file: File::default() };
+        reading.tokens(module, tokens);
+        (module.clone(), reading.finish())
+    };
+    let files: BTreeMap<Names, File> = texts.iter().map(read).collect();
+    // A macro is that of the nearest file that defines one of the name.
+    let nearest = |module: &Names, name: &str| {
+        let common = |other: &&Names| module.iter().zip(*other).take_while(|(a, b)| a == b).count();
+        let definers = files.iter().filter(|(_, file)| file.macros.contains(name));
+        definers.map(|(other, _)| other).max_by_key(common).cloned()
+    };
+    let used = |(module, file): (&Names, &File)| {
+        let mut found = BTreeSet::new();
+        for path in &file.used {
+            match path.last().and_then(|last| last.strip_suffix('!')) {
+                Some(name) if file.macros.contains(name) => {}
+                Some(name) => found.extend(nearest(module, name)),
+                None => found.extend(defining(path, &file.words, &files, 8)),
+            }
+        }
+        found.remove(module);
+        (module.clone(), found)
+    };
+    files.iter().map(used).collect()
+}
+
+/// Files that use each other in a circle.
+fn circle(mut left: BTreeMap<Names, BTreeSet<Names>>) -> Vec<String> {
+    loop {
+        let is_left = |one: &&Names| left.contains_key(*one);
+        let used: BTreeSet<Names> = left.values().flatten().filter(is_left).cloned().collect();
+        let all = left.len();
+        // Who uses nobody who is left is in no circle, and neither is whom nobody uses.
+        left.retain(|module, uses| used.contains(module) && !uses.is_disjoint(&used));
+        if left.len() == all {
+            return left.keys().map(|module| module.join("/")).collect();
+        }
+    }
+}
+
+/// `entry/ways` as a module; the root is empty.
+fn module(name: &str) -> Names {
+    name.split('/').filter(|part| !part.is_empty()).map(str::to_owned).collect()
+}
+
+/// The files of a crate by their modules.
+fn texts(folder: &Path, module: &Names, into: &mut BTreeMap<Names, String>) {
+    for entry in fs::read_dir(folder).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        let name = path.file_stem().and_then(|name| name.to_str()).expect("a name").to_owned();
+        let inside = [&module[..], std::slice::from_ref(&name)].concat();
+        if path.is_dir() {
+            texts(&path, &inside, into);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            let of_folder = ["lib", "main", "mod"].contains(&&*name);
+            let module = if of_folder { module.clone() } else { inside };
+            into.insert(module, fs::read_to_string(&path).expect("text"));
+        }
+    }
+}
+
+/// Every crate of the workspace, with its sources.
+fn crates() -> Vec<(String, BTreeMap<Names, String>)> {
+    let of_wing = |wing: &'static str| {
+        names(&root().join(wing)).into_iter().map(move |name| format!("{wing}/{name}"))
+    };
+    let folders = ["lib", "memory", "lab"].into_iter().flat_map(of_wing);
+    let folders = folders.chain(["python".to_owned(), "xtask".to_owned()]);
+    let read = |folder: String| {
+        let (mut found, sources) = (BTreeMap::new(), root().join(&folder).join("src"));
+        texts(&sources, &Vec::new(), &mut found);
+        (folder, found)
+    };
+    folders.map(read).collect()
+}
+
+#[test]
+fn no_crate_has_a_circle_of_files() {
+    // What is certainly used, so that nothing is found because nothing is looked at.
+    let certain = [
+        ("lib/cachewise", "entry/grammar", "dispatch"),
+        ("lib/cachewise", "raw", "entry/ways"),
+        ("lib/kernels", "table", "kernel"),
+        ("lab/measure", "residency/proof", "level"),
+        ("lab/report", "svg/bars", "svg/elements"),
+        ("lab/cli", "", "verbs/run"),
+        ("memory/pages", "cache", "inner"),
+        ("memory/pages", "fork", "slots"),
+        ("memory/scrubd", "server", "store"),
+        ("xtask", "ci", "browser"),
+    ];
+    let (mut looked_at, mut circles) = (0, BTreeMap::new());
+    for (folder, texts) in crates() {
+        let uses = uses(&texts);
+        for (_, user, used) in certain.iter().filter(|(of, ..)| *of == folder) {
+            let all = &uses[&module(user)];
+            assert!(all.contains(&module(used)), "{folder}: {user} uses {used}, found {all:?}");
+            looked_at += 1;
+        }
+        let circle = circle(uses);
+        circles.extend((!circle.is_empty()).then_some((folder, circle)));
+    }
+    assert_eq!(looked_at, certain.len());
+    assert!(circles.is_empty(), "{circles:#?}");
+}
+
+#[test]
+fn a_circle_is_found_however_it_is_closed() {
+    let of = |files: &[(&str, &str)]| {
+        circle(uses(&files.iter().map(|(name, text)| (module(name), (*text).to_owned())).collect()))
+    };
+    let lower = ("b", "pub fn two() {} // crate::a::one()");
+    assert_eq!(of(&[("a", "use crate::b::{self, two}; fn one() { b::two() }"), lower]), [""; 0]);
+    let both = ["a", "b"];
+    for (a, b) in [
+        ("use crate::b::{self, two};", "fn two() { crate::a::one() }"),
+        ("use super::b; fn one() { b::two() }", "use super::a::*;"),
+        ("macro_rules! one { () => { $crate::b::two() } }", "fn two() { one!() }"),
+        ("fn one() { crate::two() }", "pub fn two() { crate::a::one() }"),
+        ("fn one() { use crate::b::two; two() }", "pub fn two() { crate::a::one() }"),
+        (
+            "use crate as all; fn one() { crate::passed::two() }",
+            "mod inner { use super::super::a::one; }",
+        ),
+    ] {
+        let passing = ("passed", "pub use crate::b::*;");
+        let files = [("", "pub use b::two;"), ("a", a), ("b", b), passing];
+        assert_eq!(of(&files), both, "{a} {b}");
+    }
+    // A parent that lends to its child and uses it; not one that passes on, nor one whose tests use it.
+    let child = ("a/child", "use super::lent; pub fn two() { lent() }");
+    let parent = "mod child; fn lent() {} fn one() { child::two() }";
+    assert_eq!(of(&[("a", parent), child]), ["a", "a/child"]);
+    for parent in [
+        "mod child; pub use child::two; fn lent() {}",
+        "mod child; fn lent() {} #[cfg(test)] mod tests { fn one() { super::child::two() } }",
+        "mod child; fn lent() -> &'static str { \"child::two()\" }",
+    ] {
+        assert_eq!(of(&[("a", parent), child]), [""; 0], "{parent}");
+    }
+}
+
+/// What Git tracks, as paths and texts; what is no text is left out.
+fn tracked() -> Vec<(PathBuf, String)> {
+    let listed =
+        std::process::Command::new("git").args(["ls-files", "-z"]).current_dir(root()).output();
+    let listed = listed.expect("git").stdout;
+    let paths = std::str::from_utf8(&listed).expect("names").split('\0').map(PathBuf::from);
+    paths
+        .filter_map(|path| Some((path.clone(), fs::read_to_string(root().join(path)).ok()?)))
+        .collect()
+}
+
+/// Files that tests find by a pattern, and what of a name the pattern is.
+const FOUND: [&str; 4] = ["-tune-quick-", "-costs-", "-experiments-", "-classic-"];
+
+#[test]
+fn every_record_is_named_and_they_are_few() {
+    let sources = tracked();
+    let sources: Vec<_> = sources.iter().filter(|(path, _)| !path.starts_with("record")).collect();
+    let folder = root().join("record");
+    let all = names(&folder);
+    let bytes: u64 =
+        all.iter().map(|name| fs::metadata(folder.join(name)).expect("a file").len()).sum();
+    assert!(all.len() <= 60 && bytes <= 6 << 20, "{} files, {bytes} bytes", all.len());
+    for name in all.iter().filter(|name| *name != "README.md") {
+        // The newest record of an experiment, or of a part of one, is drawn and claimed by a test, whatever its date.
+        let what = name.get("2026-11-22-".len()..).unwrap_or_default();
+        let newer = |other: &String| other > name && other.get("2026-11-22-".len()..) == Some(what);
+        let is_experiment =
+            |(end, _): (usize, &str)| cachewise_experiments::registry::of(&what[..end]).is_some();
+        let is_newest = what.match_indices('-').any(is_experiment) && !all.iter().any(newer);
+        let stem = name.split('.').next().unwrap_or_default();
+        let named = || sources.iter().any(|(_, text)| text.contains(stem));
+        let found = FOUND.iter().any(|part| name.contains(part));
+        let kind = format!("*-{}", what.split("-zen").next().unwrap_or_default());
+        let patterned = || sources.iter().any(|(_, text)| text.contains(&kind));
+        assert!(is_newest || found || named() || patterned(), "record/{name}: nobody names it");
+    }
+}
+
+/// Words of the longest sentence.
+const LONGEST: usize = 35;
+
+#[test]
+fn sentences_of_the_documents_that_everybody_reads_are_short() {
+    let guides =
+        names(&root().join("docs/guide")).into_iter().map(|name| format!("docs/guide/{name}"));
+    let documents = ["README.md", "METHODOLOGY.md", "docs/page-pool.md"].map(str::to_owned);
+    let mut long = Vec::new();
+    for name in documents.into_iter().chain(guides) {
+        let text = fs::read_to_string(root().join(&name)).expect("a document");
+        long.extend(sentences(&text).into_iter().filter_map(|sentence| {
+            let words = sentence.split_whitespace().count();
+            (words > LONGEST).then(|| format!("{name}: {words} words: {sentence}"))
+        }));
+    }
+    assert!(long.is_empty(), "{}", long.join("\n"));
+}
+
+/// The sentences of Markdown's prose: what is in code, tables, headings and comments is none.
+fn sentences(text: &str) -> Vec<String> {
+    let (mut prose, mut inside, mut spliced) = (String::new(), false, false);
+    for line in text.lines().map(str::trim) {
+        spliced = (spliced || line.starts_with("<!-- cachewise ")) && line != "<!-- /cachewise -->";
+        let fence = line.starts_with("```");
+        inside ^= fence;
+        let ends = line.is_empty()
+            || ["|", "#", "<!--", ">", "- ", "* "].iter().any(|mark| line.starts_with(mark));
+        if fence || inside || spliced || line.starts_with(['|', '#', '<']) {
+            prose.push('\n');
+            continue;
+        }
+        prose.push_str(if ends { "\n" } else { " " });
+        prose.push_str(line.trim_start_matches(['>', '-', '*', ' ']));
+    }
+    let prose = prose.replace(". ", ".\n").replace("? ", "?\n").replace("! ", "!\n");
+    prose.lines().filter(|line| !line.trim().is_empty()).map(str::to_owned).collect()
+}
+
+#[test]
+fn nobody_but_measure_reads_a_clock() {
+    let reads = ["Clock::calibrate", "clock.now", "rdtsc"];
+    let of_tools =
+        ["lab/experiments/src", "lab/tune/src", "lab/cli/src", "lab/report/src"];
+    let mut found = BTreeSet::new();
+    for (path, text) in tracked() {
+        if of_tools.iter().any(|folder| path.starts_with(folder))
+            && reads.iter().any(|word| text.contains(word))
+        {
+            found.insert(path.display().to_string());
+        }
+    }
+    assert_eq!(found, BTreeSet::new());
+}

@@ -1,0 +1,69 @@
+//! Builds the shared libraries, each by itself, for a release build of whoever carries them.
+//!
+//! A debug build carries none: its command finds those of `target/release`. Nor does a build whose
+//! target has no `LD_PRELOAD`, one that is linked statically (no shared library can be made with its
+//! flags), or one from sources without the libraries' own.
+
+use std::env;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const LIBRARIES: [(&str, &str); 3] = [
+    ("cachewise-capi", "libcachewise_c.so"),
+    ("cachewise-preload", "libcachewise_preload.so"),
+    ("cachewise-preload-stats", "libcachewise_preload_stats.so"),
+];
+
+/// The folders of `lib/` that the libraries are made of.
+const SOURCES: [&str; 5] = ["capi", "cachewise", "kernels", "preload", "preload-stats"];
+
+fn main() {
+    let variable = |name: &str| env::var(name).unwrap_or_default();
+    let out = PathBuf::from(env::var_os("OUT_DIR").expect("Cargo sets OUT_DIR"));
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    println!("cargo:rerun-if-changed=build.rs");
+    let glibc =
+        variable("CARGO_CFG_TARGET_OS") == "linux" && variable("CARGO_CFG_TARGET_ENV") == "gnu";
+    let shared = !variable("CARGO_CFG_TARGET_FEATURE").contains("crt-static");
+    let mut table = String::from("&[");
+    if variable("PROFILE") == "release" && glibc && shared && root.join("lib/preload").is_dir() {
+        println!("cargo:rerun-if-changed={}", root.join("profiles").display());
+        for crate_of in SOURCES {
+            for part in ["src", "Cargo.toml", "build.rs"] {
+                let part = root.join("lib").join(crate_of).join(part);
+                // A file that is named and not there would be changed each time.
+                if part.exists() {
+                    println!("cargo:rerun-if-changed={}", part.display());
+                }
+            }
+        }
+        for (package, file) in LIBRARIES {
+            let built = build(package, file, &root, &out, &variable("TARGET"));
+            let copy = out.join(file);
+            fs::copy(&built, &copy).unwrap_or_else(|error| panic!("{}: {error}", built.display()));
+            let _ = write!(table, "(\"{file}\", include_bytes!({copy:?})),");
+        }
+    }
+    table.push(']');
+    fs::write(out.join("embedded.rs"), table).expect("OUT_DIR can be written");
+}
+
+/// Cargo within Cargo: in a target folder of its own, since the outer one is locked, and with the
+/// outer one's job slots, which it inherits.
+fn build(package: &str, file: &str, root: &Path, out: &Path, target: &str) -> PathBuf {
+    let folder = out.join("build");
+    let mut cargo = Command::new(env::var_os("CARGO").expect("Cargo sets CARGO"));
+    cargo.args(["build", "--release", "--quiet", "--package", package, "--target", target]);
+    cargo.arg("--manifest-path").arg(root.join("Cargo.toml")).arg("--target-dir").arg(&folder);
+    // Under `cargo clippy` it would be Clippy that compiles.
+    cargo.env_remove("RUSTC_WORKSPACE_WRAPPER");
+    // What a profile says of `strip` is lost where packages have an `opt-level` of their own.
+    let mut flags = env::var("CARGO_ENCODED_RUSTFLAGS").unwrap_or_default();
+    flags.push_str(if flags.is_empty() { "-Cstrip=debuginfo" } else { "\u{1f}-Cstrip=debuginfo" });
+    cargo.env("CARGO_ENCODED_RUSTFLAGS", flags).env("CARGO_PROFILE_RELEASE_DEBUG", "0");
+    let status = cargo.status().expect("Cargo runs again");
+    assert!(status.success(), "{package}: {status}");
+    folder.join(target).join("release").join(file)
+}
