@@ -1,4 +1,4 @@
-//! Whether documents say what the records say: every part that is made from them is made again and
+//! A check of documents against records: every part that is made from them is made again and
 //! compared. The claims of the source documents are among it; `lab/experiments/src/claims` has them.
 
 use crate::command::{cargo, root, run as run_it};

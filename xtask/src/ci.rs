@@ -1,4 +1,4 @@
-//! What CI runs, stage by stage. `.ci/run` installs what a bare machine lacks and calls this.
+//! Stages of CI. `.ci/run` installs what a bare machine lacks and calls this.
 
 use crate::command::{self, Lacking, accepted, run as run_command};
 use crate::{emulate, emulate_arch, linux};
@@ -161,7 +161,7 @@ fn apart(name: &str, allow_skips: bool, logs: &Path, shown: &mut Vec<String>) ->
 /// How much of what a failed stage printed is shown.
 const SHOWN: usize = 120;
 
-/// What is shown of a stage that passes, or before the end of one that fails.
+/// Selects the lines shown of a stage that passes, or before the end of one that fails.
 fn is_closing(line: &str) -> bool {
     let beginnings = [
         "test result:",

@@ -70,7 +70,7 @@ pub fn prints(command: &mut Command, expected: &str) -> Result<()> {
     Ok(())
 }
 
-/// What a program printed.
+/// A program's output as text.
 pub fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
@@ -129,7 +129,7 @@ pub fn accepted(what: &str, wanted: &[String], known: &[&str]) -> Result<()> {
     }
 }
 
-/// What a chore lacks on this machine: it is left out where that is allowed.
+/// Package or setting that a task lacks on this machine: it is left out where that is allowed.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot run: {0}")]
 pub struct Lacking(pub String);

@@ -18,7 +18,7 @@ const LEFT_OUT: &[(&str, &str)] =
 /// Longest that one test may take, in seconds, on a slow machine beside others.
 const LIMIT: &str = "300";
 
-/// Where an unpacked package of glibc has its libraries.
+/// Folder of the libraries in an unpacked package of glibc.
 const LIBRARIES: &str = "usr/lib/x86_64-linux-gnu";
 
 /// Runs the suite; those tests alone whose names contain `only`, and with the loader and the libraries of the
@@ -73,7 +73,7 @@ fn wrong(test: &String, ours: &Path, libc: Option<&Path>, scratch: &Path) -> Opt
     Some(format!("{test}: {}; {whose}", output.status))
 }
 
-/// Whether a test is run; says so where it is not.
+/// Returns whether a test is run; says so where it is not.
 fn chosen(name: &str, only: Option<&str>, left_out: &mut usize) -> bool {
     if only.is_some_and(|only| !name.contains(only)) {
         return false;

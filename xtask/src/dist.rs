@@ -15,7 +15,7 @@ use fs_err as fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What to make, and where.
+/// Options: architectures and output folder.
 #[derive(Debug, clap::Args)]
 pub struct Dist {
     /// The folder that it is put into
@@ -48,7 +48,7 @@ const ARCHITECTURES: [Architecture; 3] = [
 /// A release of glibc.
 type Version = [u32; 2];
 
-/// What is linked with: glibc's own.
+/// Libraries of glibc that programs may link with.
 const LIBC: [&str; 8] = [
     "libc.so.6",
     "libm.so.6",
@@ -250,7 +250,7 @@ impl Tools {
         made
     }
 
-    /// What the command is made of, which the libraries add nothing to, and the wheel's module. The tool writes a
+    /// Writes bills of materials: of the command (the libraries add nothing to it) and of the wheel's module. The tool writes a
     /// file for each package, and into its folder.
     fn bills_of_materials(&self, triple: &str, out: &Path) -> Result<()> {
         const NAME: &str = "bill-of-materials";

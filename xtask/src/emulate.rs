@@ -16,9 +16,9 @@ use std::process::{Command, Stdio};
 struct Program {
     /// The test's name, and the folder's of its machine.
     test: &'static str,
-    /// Of which package, with which features.
+    /// Options of cargo: package and features.
     options: &'static str,
-    /// What libtest is told.
+    /// Arguments for libtest.
     arguments: &'static str,
 }
 
@@ -37,7 +37,7 @@ const PROGRAMS: [Program; 2] = [
     },
 ];
 
-/// What to run and how long.
+/// Options: the tests to run and their time limit.
 #[derive(Debug, clap::Args)]
 pub struct Options {
     /// Kernels and entries whose name contains one of these, separated by commas.
@@ -54,7 +54,7 @@ pub struct Options {
     pub required: bool,
 }
 
-/// What the tests said under emulation.
+/// Results of the tests under emulation.
 #[derive(Debug, Default)]
 pub struct Summary {
     /// libtest's last line, after "test result: " and without the time, which is emulated.
@@ -165,7 +165,7 @@ fn boot(program: &Program, tests: &Path, folder: &Path, options: &Options) -> Re
     Ok(())
 }
 
-/// What the tests printed: all between the first of libtest's lines and the kernel's last words.
+/// Extracts the tests' output: all between the first of libtest's lines and the kernel's last words.
 fn told(log: &str) -> String {
     let lines = log.lines().skip_while(|line| !line.trim_start().starts_with("running "));
     let lines = lines.take_while(|line| !line.contains("Kernel panic"));

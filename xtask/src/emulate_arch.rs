@@ -39,7 +39,7 @@ const TARGETS: [Target; 2] = [
     },
 ];
 
-/// What every target needs besides its own packages.
+/// Packages that every target needs besides its own.
 const COMMON: [(&str, &str); 3] = [
     ("/usr/bin/rustc", "rustc-web"),
     ("/usr/bin/cargo", "cargo-web"),
@@ -55,13 +55,13 @@ const COMMAND: &str = "-p cachewise-cli";
 /// Test targets, as cargo names them.
 const TESTS: &str = "--lib --test kernels --test all";
 
-/// What says little of an architecture and takes long there.
+/// Packages whose tests say little of an architecture and take long there.
 const MORE: &str = "-p cachewise-measure";
 
 /// All of Rust's library is built for the target, but not the symbols of backtraces, whose crates take longer to compile than ours.
 const STD: &str = "-Zbuild-std=std,test,panic_abort -Zbuild-std-features=panic-unwind";
 
-/// What passed.
+/// Numbers of tests that passed.
 #[derive(Default)]
 struct Counts {
     /// Tests of all binaries, the variants' included.

@@ -13,7 +13,7 @@ use std::process::Command;
 
 const COMPILED_FOR: &str = "x86_64-unknown-linux-gnu";
 
-/// What cargo-fuzz passes as well.
+/// Compiler flags, as cargo-fuzz passes them.
 const FLAGS: &str = "--cfg fuzzing -Zsanitizer=address -Cpasses=sancov-module \
     -Cllvm-args=-sanitizer-coverage-level=4 -Cllvm-args=-sanitizer-coverage-inline-8bit-counters \
     -Cllvm-args=-sanitizer-coverage-pc-table -Cllvm-args=-sanitizer-coverage-trace-compares \

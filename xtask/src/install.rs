@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 
-/// Where things go.
+/// Options: the folders to install into.
 #[derive(Debug, clap::Args)]
 pub struct Install {
     /// The tree that the files will be used in
@@ -36,7 +36,7 @@ impl Install {
         Install { prefix: prefix.into(), libdir: libdir.into(), destdir, uninstall: false }
     }
 
-    /// Where a file of the tree is put.
+    /// Path at which a file of the tree is staged.
     fn staged(&self, path: &Path) -> PathBuf {
         match &self.destdir {
             // An absolute path joined would replace the directory.
@@ -45,7 +45,7 @@ impl Install {
         }
     }
 
-    /// Where a staged file will be used.
+    /// Path at which a staged file will be used.
     fn used(&self, staged: &Path) -> String {
         let inside = self.destdir.as_ref().and_then(|root| staged.strip_prefix(root).ok());
         inside.map_or_else(|| staged.display().to_string(), |path| format!("/{}", path.display()))
@@ -57,10 +57,10 @@ impl Install {
     }
 }
 
-/// What was put where it belongs.
+/// Paths of the files installed so far.
 static PLACED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
-/// What is exported, for the static library, which has no list of its own.
+/// Pattern of exported symbols, for the static library, which has no list of its own.
 const EXPORTED: &str = "cw_*";
 
 /// Builds and installs.
@@ -92,7 +92,7 @@ fn removed(args: &Install) -> Result<()> {
             Err(error) if error.kind() == ErrorKind::NotFound => {}
             Err(error) => return Err(error.into()),
         }
-        // Where nothing else is: the folders of this library alone.
+        // Folders that only this library uses.
         if let Some(own) = file.parent().filter(|folder| folder.ends_with("cachewise")) {
             let _ = fs::remove_dir(own);
         }
@@ -100,7 +100,7 @@ fn removed(args: &Install) -> Result<()> {
     Ok(())
 }
 
-/// What is installed comes from these. Each is built by itself, so that none has another's features.
+/// Packages that installed files are built from. Each is built by itself, so that none has another's features.
 pub(crate) const PACKAGES: [&str; 5] = [
     "cachewise-cli",
     "cachewise-pool-capi",
@@ -187,7 +187,7 @@ pub(crate) fn placed(args: &Install, release: &Path, across: Option<&Target>) ->
     Ok(())
 }
 
-/// What `find_package(cachewise)` reads: the targets `cachewise::cachewise` and `cachewise::pool`. Files are found
+/// Files for `find_package(cachewise)`: the targets `cachewise::cachewise` and `cachewise::pool`. Files are found
 /// from its own folder, wherever a tree was unpacked, and where `/lib` is a link to `/usr/lib`.
 fn cmake_files(prefix: &Path, libdir: &Path) -> [(&'static str, String); 2] {
     let version = env!("CARGO_PKG_VERSION");
@@ -298,7 +298,7 @@ fn static_library(
     Ok(archive)
 }
 
-/// What `pkg-config` reads, with `--define-prefix` wherever a tree was unpacked. Before 2.34 glibc's parts are
+/// Text of the file for `pkg-config`, with `--define-prefix` wherever a tree was unpacked. Before 2.34 glibc's parts are
 /// libraries of their own, which a static program names.
 fn package_file(name: &str, about: &str, prefix: &Path, libdir: &Path) -> String {
     let inside = libdir.strip_prefix(prefix).map(|inside| Path::new("${prefix}").join(inside));

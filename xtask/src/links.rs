@@ -78,7 +78,7 @@ fn within(folder: &Path, path: &str) -> Option<PathBuf> {
     Some(to)
 }
 
-/// What the links of a text lead to, each with its line: inline ones, pictures and reference definitions.
+/// Targets of a text's links, each with its line: inline ones, pictures and reference definitions.
 fn targets(text: &str) -> Vec<(usize, String)> {
     let parser = Parser::new(text);
     let line = |at: usize| 1 + text[..at].matches('\n').count();

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-/// What the steps need, each with the Debian package it comes from.
+/// Programs that the steps need, each with the Debian package it comes from.
 const NEEDS: [(&str, &str); 8] = [
     ("/usr/src/linux-source-6.12.tar.xz", "linux-source-6.12"),
     ("/usr/bin/patch", "patch"),
@@ -29,7 +29,7 @@ const NEEDS: [(&str, &str); 8] = [
 /// The stage that runs programs in the kernel.
 pub(crate) const BOOT: &str = "linux-boot";
 
-/// What that may take: a kernel has to be built first.
+/// Time limit of booting: a kernel has to be built first.
 pub(crate) const BOOT_LIMIT: Duration = Duration::from_secs(15 * 60);
 
 /// Every patch applies exactly. The kernel for x86-64 has all that one touches, compiles without a warning
@@ -93,7 +93,7 @@ fn applied(build: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Where kernels are built.
+/// Folder in which kernels are built.
 fn folder() -> PathBuf {
     command::target().join("linux")
 }
@@ -106,10 +106,10 @@ fn locked(build: &Path) -> Result<fs::File> {
     Ok(lock)
 }
 
-/// What `/proc/zeroed_bench` says under User Mode Linux, as a record.
+/// Run `/proc/zeroed_bench` under User Mode Linux and write a record.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ZeroedBench {
-    /// Where `linux/build DIRECTORY um` built the kernel
+    /// Folder where `linux/build DIRECTORY um` built the kernel
     directory: PathBuf,
     /// Boots, each a round of the record
     #[arg(long, default_value_t = 6)]
@@ -227,7 +227,7 @@ fn patches() -> Result<Vec<String>> {
     files.iter().map(|file| Ok(fs::read_to_string(file)?)).collect()
 }
 
-/// What is made of the files that are changed or added.
+/// Object files made from the files that are changed or added.
 fn touched(patches: &[String]) -> BTreeSet<String> {
     let lines = patches.iter().flat_map(|patch| patch.lines());
     let files = lines.filter_map(|line| line.strip_prefix("+++ b/"));

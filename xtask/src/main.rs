@@ -34,7 +34,7 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Chore {
-    /// What CI runs, stage by stage; a stage that cannot run fails.
+    /// Run CI's stages; a stage that cannot run fails.
     Ci {
         /// Only these stages, by name.
         stages: Vec<String>,
@@ -71,9 +71,9 @@ enum Chore {
         /// The second profile, its record beside it.
         second: PathBuf,
     },
-    /// Whether documents say what records say: claims, figures, the items of the source documents.
+    /// Check that documents say what records say: claims, figures, the items of the source documents.
     Checklist,
-    /// Whether every local link of the Markdown leads somewhere; the others are listed.
+    /// Check that every local link of the Markdown leads somewhere; the others are listed.
     Links,
     /// Mixed work on page pools, everything checked: sizes, threads, forks, trims, faulty engines.
     Soak {
@@ -86,7 +86,7 @@ enum Chore {
         /// MiB of each pool.
         #[arg(long, default_value_t = 256)]
         mebibytes: usize,
-        /// Where the random choices start.
+        /// Seed of the random choices.
         #[arg(long, default_value_t = 1)]
         seed: u64,
     },
@@ -99,9 +99,9 @@ enum Chore {
     Install(install::Install),
     /// Make an archive, a .deb, an .rpm and a wheel per architecture, with a bill of materials and checksums.
     Dist(dist::Dist),
-    /// What to set for programs that compute, pack, compile and serve: `cachewise advise` on each.
+    /// Find settings for programs that compute, pack, compile and serve: `cachewise advise` on each.
     Programs(programs::Programs),
-    /// What to set for programs that allocate much: `cachewise advise` on each.
+    /// Find settings for programs that allocate much: `cachewise advise` on each.
     Applications(programs::Programs),
     /// Test the library on an emulated Arm or POWER CPU (QEMU); minutes.
     EmulateArch {
@@ -114,7 +114,7 @@ enum Chore {
         #[arg(long)]
         required: bool,
     },
-    /// What the kernel of `linux/` takes for a zeroed block, at this CPU's speed (User Mode Linux), as a record.
+    /// Time of the kernel of `linux/` for a zeroed block, at this CPU's speed (User Mode Linux), as a record.
     ZeroedBench(linux::ZeroedBench),
     /// Test the AVX-512 kernels and entries on an emulated CPU (Bochs); minutes.
     EmulateAvx512(emulate::Options),

@@ -13,7 +13,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// What to run, and where to write.
+/// Options: the programs to run, and the output.
 #[derive(Debug, clap::Args)]
 pub struct Programs {
     /// Only these, by name

@@ -15,7 +15,7 @@ struct Environment {
     arrow: bool,
 }
 
-/// Of NumPy's tests those of its core, where arrays are made; the older one shares most of them: what makes and
+/// Python versions with NumPy's core tests, in which arrays are made; the older one shares most of them: what makes and
 /// resizes arrays is run again.
 const ENVIRONMENTS: [Environment; 2] = [
     Environment {
@@ -39,7 +39,7 @@ pub(crate) fn run() -> Result<()> {
         environment(&folder, &fs::read_to_string(&list)?, &["--requirement", path(&list)?])
     };
     let [older, newer] = ENVIRONMENTS;
-    // What the second one needs comes from the network while the wheel is built and tested.
+    // The second one's packages come from the network while the wheel is built and tested.
     std::thread::scope(|scope| {
         let second = scope.spawn(|| made(newer.requirements));
         let python = made(older.requirements)?;

@@ -52,7 +52,7 @@ fn line(beginning: &str) -> String {
     line.split("  #").next().unwrap_or(line).trim().to_owned()
 }
 
-/// What both begin with. Whoever is root there needs no `sudo`.
+/// First lines of both scripts. Root needs no `sudo`.
 const BEGUN: &str = "
 export HOME=/root LC_ALL=C PATH=/usr/sbin:/usr/bin:/sbin:/bin
 sudo() { \"$@\"; }
@@ -230,7 +230,7 @@ int main(void) {
 }
 "#;
 
-/// What is made for another architecture, under emulation: the command, programs linked with the libraries, and
+/// Uses files made for another architecture, under emulation: the command, programs linked with the libraries, and
 /// one that the preload library comes under.
 fn emulated(name: &str, deb: &str, qemu: &str, place: &Path) {
     let folder = place.join(name);

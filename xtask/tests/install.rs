@@ -97,7 +97,7 @@ fn an_installed_library_is_found_and_works() {
     assert_eq!(String::from_utf8_lossy(&output.stderr), "");
 }
 
-/// What maps of memory `exec` gives a program, and what it says, with the user's directory here.
+/// Maps of memory of a program under `exec`, and its messages, with the user's directory here.
 fn executed(command: &Path, home: &Path, options: &[&str]) -> (String, String) {
     let mut exec = Command::new(command);
     exec.arg("exec").args(options).args(["--", "/bin/cat", "/proc/self/maps"]);

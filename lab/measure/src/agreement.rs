@@ -1,4 +1,4 @@
-//! Whether two choices come to the same as far as was measured: asked of the tunings of one machine (`xtask agree`) and of
+//! Agreement of two choices, as far as was measured: the tunings of one machine (`xtask agree`) and of
 //! the hosts of a fleet (`cachewise.fleet`).
 
 use crate::stats::median;
@@ -56,19 +56,19 @@ impl LogRatio {
         (!states.is_empty()).then_some(LogRatio { log, error })
     }
 
-    /// What it is over another over the same reference.
+    /// Ratio of this candidate to another, both given against the same reference.
     #[must_use]
     pub fn over(self, other: LogRatio) -> LogRatio {
         LogRatio { log: self.log - other.log, error: self.error.hypot(other.error) }
     }
 
-    /// Whether its 95 % interval allows that the time is longer by [`TOLERANCE`] at most.
+    /// Returns whether its 95 % interval allows that the time is longer by [`TOLERANCE`] at most.
     #[must_use]
     pub fn may_lose_nothing(self) -> bool {
         self.log - WIDE * self.error <= TOLERANCE.ln_1p()
     }
 
-    /// Whether its 95 % interval allows that the times differ by [`TOLERANCE`] at most.
+    /// Returns whether its 95 % interval allows that the times differ by [`TOLERANCE`] at most.
     #[must_use]
     pub fn may_be_level(self) -> bool {
         LogRatio { log: self.log.abs(), ..self }.may_lose_nothing()

@@ -105,7 +105,7 @@ impl Drop for Reservation {
 #[derive(Debug)]
 pub struct Arena {
     mapping: MmapMut,
-    /// Where the mapping is aligned.
+    /// Offset at which the mapping is aligned.
     offset: usize,
     bytes: usize,
     policy: PagePolicy,

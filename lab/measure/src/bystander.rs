@@ -1,4 +1,4 @@
-//! Who comes after the operation: the [`Reader`] of its destination, and the [`Bystander`] whose
+//! Work after the operation: the [`Reader`] of its destination, and the [`Bystander`] whose
 //! working set it may have evicted.
 
 use crate::{Arena, LINE, MeasureError, PagePolicy};

@@ -28,7 +28,7 @@ pub struct Caches {
     /// ways of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub llc_usable: Option<usize>,
-    /// What was implausible, disagreed or was assumed, one sentence each.
+    /// Notes on answers that were implausible, disagreed or were assumed, one sentence each.
     pub notes: Vec<String>,
 }
 
@@ -43,14 +43,14 @@ pub struct CacheLevel {
     pub source: String,
 }
 
-/// What one witness says of one level, as claimed.
+/// One source's answer about one level, as claimed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LevelAnswer {
     pub(crate) bytes: u64,
     pub(crate) shared_by: usize,
 }
 
-/// What one witness says of L1 data, L2 and L3; `None` for a level it does not mention.
+/// One source's answer about L1 data, L2 and L3; `None` for a level it does not mention.
 pub(crate) type Answer = [Option<LevelAnswer>; 3];
 
 /// Plausible sizes and the size assumed when nobody gives one, in bytes.
@@ -102,7 +102,7 @@ impl Caches {
         self.llc_usable.unwrap_or(self.llc.bytes)
     }
 
-    /// Whether there is a level between L2 and memory.
+    /// Returns whether there is a level between L2 and memory.
     pub fn has_l3(&self) -> bool {
         self.llc.bytes > self.l2.bytes
     }

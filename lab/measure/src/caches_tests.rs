@@ -8,7 +8,7 @@ fn level(kib: u64, shared_by: usize) -> Option<LevelAnswer> {
     Some(LevelAnswer { bytes: kib << 10, shared_by })
 }
 
-/// Of so many KiB each.
+/// An answer with levels of so many KiB each.
 fn answer(l1d: u64, l2: u64, l3: u64) -> Option<Answer> {
     Some([level(l1d, 1), level(l2, 1), level(l3, 16)])
 }
@@ -27,7 +27,7 @@ fn answers_are_weighed() {
     let half = answer(32, 512, 16 << 10);
     let socket = answer(48, 1 << 10, 384 << 10);
     let sum = "LLC is 384 MiB, a sum over several core complexes: ignored";
-    // What both witnesses say, what comes of it (whose word it is, unless CPUID's), and the notes.
+    // Both sources' answers, the result (with its source, unless CPUID), and the notes.
     for (cpuid, sysfs, cpu, weighed, notes, told) in [
         (usual, shared, zen, "32 KiB, 512 KiB, 32 MiB", 0, ""),
         (answer(32, 512, 0), None, intel, "32 KiB, 512 KiB, 8 MiB assumed", 2, "LLC is 0 B"),

@@ -12,7 +12,7 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Child, ExitStatus};
 use std::time::{Duration, Instant};
 
-/// What this thread, this process or its children used so far: getrusage(2) of `RUSAGE_THREAD`,
+/// Resources that this thread, this process or its children used so far: getrusage(2) of `RUSAGE_THREAD`,
 /// `RUSAGE_SELF` or `RUSAGE_CHILDREN`.
 pub fn usage(of: i32) -> libc::rusage {
     // SAFETY: zeroes are a valid rusage.
@@ -32,7 +32,7 @@ fn seconds(time: libc::timeval) -> f64 {
     time.tv_sec as f64 + time.tv_usec as f64 * 1e-6
 }
 
-/// What a child used, and those that it waited for itself (wait4(2)).
+/// Resources that a child used, and those that it waited for itself (wait4(2)).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Used {
     /// Seconds of CPU, user's and system's.

@@ -134,7 +134,7 @@ impl Clock {
         self.timed(call).1
     }
 
-    /// What a call returns, and the nanoseconds that it takes, less the cost of one reading.
+    /// Returns a call's result and the nanoseconds that it takes, less the cost of one reading.
     #[inline]
     pub fn timed<T>(&self, call: impl FnOnce() -> T) -> (T, f64) {
         let from = self.now();
@@ -142,7 +142,7 @@ impl Clock {
         (returned, self.nanoseconds(from, self.now()))
     }
 
-    /// What a call returns, and the nanoseconds that it takes with one reading's cost, for calls that are hardly
+    /// Returns a call's result and the nanoseconds that it takes with one reading's cost, for calls that are hardly
     /// longer than that.
     #[inline]
     pub fn elapsed<T>(&self, call: impl FnOnce() -> T) -> (T, f64) {

@@ -1,4 +1,4 @@
-//! What memory costs on this machine by other means than copying: a page fault, a block of the allocator, a
+//! Costs of memory on this machine other than copying: a page fault, a block of the allocator, a
 //! byte of libc's. A few milliseconds each; good to some ten per cent, for bounds.
 
 use crate::MeasureError;

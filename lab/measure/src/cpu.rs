@@ -15,7 +15,7 @@ pub struct Cpu {
     pub model: u32,
     /// Stepping (x86) or revision.
     pub stepping: u32,
-    /// What kernels may require of it, as [`Features`](cachewise_kernels::Features) prints it.
+    /// Features that kernels may require, as [`Features`](cachewise_kernels::Features) prints it.
     pub features: String,
     /// Microcode revision, where the kernel shows it.
     pub microcode: Option<String>,

@@ -111,7 +111,7 @@ impl Distribution {
         if place + n <= span { place } else { 0 }
     }
 
-    /// Whether this call's buffers overlap.
+    /// Returns whether this call's buffers overlap.
     pub fn overlaps(&self, random: &mut Rng) -> bool {
         random.f64() < self.overlapping
     }

@@ -27,7 +27,7 @@ pub enum MeasureError {
         what: &'static str,
         /// Its value.
         found: String,
-        /// What would be accepted.
+        /// Values that are accepted.
         accepted: String,
     },
     /// The buffers would exceed the memory budget.
@@ -58,7 +58,7 @@ pub enum MeasureError {
     WrongBytes {
         /// The candidate's name.
         candidate: String,
-        /// What was wrong where.
+        /// The wrong byte and its place.
         wrong: WrongBytes,
     },
 }

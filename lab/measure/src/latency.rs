@@ -262,7 +262,7 @@ mod tests {
     fn calibration_works_within_its_limits() {
         let clock = Clock::calibrate();
         let caches = crate::Machine::describe().caches;
-        // Of CPU time: what others take is not this one's.
+        // CPU time of this thread: other programs' time does not count.
         let used = || crate::children::usage(libc::RUSAGE_THREAD).ru_utime.tv_sec;
         let begun = used();
         let latencies = Latencies::calibrate(&clock, &caches).expect("latencies");

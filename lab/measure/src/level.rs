@@ -50,7 +50,7 @@ impl FromStr for Level {
     }
 }
 
-/// Where an operand is when an operation starts, by the word in records.
+/// Place of an operand when an operation starts, by the word in records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "&str")]
 pub enum Residency {
@@ -60,11 +60,11 @@ pub enum Residency {
     Cached,
     /// Flushed from every level.
     Evicted,
-    /// Where the calls just before left it.
+    /// Left where the calls just before left it.
     Repeated,
 }
 
-/// What is restored before each sample of a [reused](crate::Slots::reused) operand. A destination is
+/// State that is restored before each sample of a [reused](crate::Slots::reused) operand. A destination is
 /// sticky: string instructions leave its lines where they find them, vector stores bring them into the
 /// cache, non-temporal stores drive them out. So a candidate's time depends on who ran before it, unless
 /// the state is restored.

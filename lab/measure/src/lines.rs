@@ -1,4 +1,4 @@
-//! What is done to the lines of a buffer before a sample: other bytes in it, and out of every cache.
+//! Preparation of a buffer's lines before a sample: other bytes in it, and out of every cache.
 //! Whoever puts operands in their state does it by these.
 
 use crate::LINE;

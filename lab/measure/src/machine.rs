@@ -1,4 +1,4 @@
-//! What this computer is: everything a reader of a record needs to judge its figures.
+//! Description of this computer: everything a reader of a record needs to judge its figures.
 //!
 //! Text comes from `/proc` and `/sys` below a root, so that tests can describe machines nobody
 //! has; on x86-64 CPUID overrules it, because user-mode emulators show the host's `/proc/cpuinfo`.
@@ -55,7 +55,7 @@ pub struct Libc {
     pub tunables: BTreeMap<String, String>,
 }
 
-/// What CPUID says; absent on other architectures and in tests.
+/// Facts from CPUID; absent on other architectures and in tests.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CpuidFacts {
     vendor: String,
@@ -228,7 +228,7 @@ impl CpuInfo {
         self.get("cpu").is_some_and(|name| name.starts_with("POWER"))
     }
 
-    /// Whether it describes a CPU that could not run this program.
+    /// Returns whether it describes a CPU that could not run this program.
     fn is_of_another_architecture(&self) -> bool {
         let is_of_x86 =
             self.fields.contains_key("vendor_id") && self.fields.contains_key("cpu family");

@@ -1,4 +1,4 @@
-//! What disturbs a measurement, each with its cause and a command that removes it.
+//! Disturbances of a measurement, each with its cause and a command that removes it.
 //!
 //! Two snapshots, before and after, tell what happened in between (stolen time, swapping,
 //! preemption); the later one and the machine tell what was so all along (huge page mode,
@@ -18,7 +18,7 @@ use groups::Groups;
 pub struct Warning {
     /// A short name that stays the same: `steal`, `governor`.
     pub id: String,
-    /// What it is and does to figures.
+    /// The disturbance and its effect on figures.
     pub cause: String,
     /// A command that removes it, or what else would.
     pub remedy: String,
@@ -149,7 +149,7 @@ pub(crate) fn memory_limit(root: &Path) -> Option<u64> {
     Some(Groups::read(&tree).memory_limit(&tree).map_or(total, |limit| limit.min(total)))
 }
 
-/// What disturbed, or will disturb, measurements on this machine between two snapshots, gravest
+/// Lists disturbances, past or to come, of measurements on this machine between two snapshots, gravest
 /// first as far as that can be said. With the same snapshot twice only what is so all along.
 pub fn warnings(before: &NoiseSnapshot, after: &NoiseSnapshot, machine: &Machine) -> Vec<Warning> {
     let mut all = Vec::new();
@@ -180,7 +180,7 @@ impl Warning {
     }
 }
 
-/// What happened between the snapshots.
+/// Adds disturbances that happened between the snapshots.
 fn during(before: &NoiseSnapshot, after: &NoiseSnapshot, all: &mut Vec<Warning>) {
     let (from, to) = (before.total(), after.total());
     let difference = |a: u64, b: u64| b.saturating_sub(a) as f64;
@@ -243,7 +243,7 @@ fn sibling_share(before: &NoiseSnapshot, after: &NoiseSnapshot) -> f64 {
     after.smt_siblings.iter().filter_map(share).fold(0.0, f64::max)
 }
 
-/// What is so all along.
+/// Adds disturbances that last all along.
 fn standing(now: &NoiseSnapshot, machine: &Machine, all: &mut Vec<Warning>) {
     let cpus = machine.logical_cpus.max(1) as f64;
     let others = now.runnable.unwrap_or(1).saturating_sub(1);

@@ -22,7 +22,7 @@ pub fn p_around(ratios: &[f64], bound: f64) -> f64 {
     }
 }
 
-/// Of the hypothesis that they are symmetric around 0.
+/// p-value of the hypothesis that the values are symmetric around 0.
 fn signed_rank(values: &[f64]) -> f64 {
     let mut by_size: Vec<f64> = values.iter().copied().filter(|value| *value != 0.0).collect();
     by_size.sort_unstable_by(|a, b| a.abs().total_cmp(&b.abs()));
@@ -39,7 +39,7 @@ fn signed_rank(values: &[f64]) -> f64 {
     (2.0 * below).min(1.0)
 }
 
-/// Of the hypothesis that their mean is 0.
+/// p-value of the hypothesis that their mean is 0.
 fn student(values: &[f64]) -> f64 {
     let n = values.len() as f64;
     let mean = values.iter().sum::<f64>() / n;
@@ -86,7 +86,7 @@ mod tests {
         assert!((found - expected).abs() < 1e-4, "{found} is not {expected}");
     }
 
-    /// Of `scipy.stats.t.sf`, `ttest_1samp` and `wilcoxon`.
+    /// Expected values are from `scipy.stats.t.sf`, `ttest_1samp` and `wilcoxon`.
     #[test]
     fn they_agree_with_tables() {
         for (t, freedom, p) in [(2.571, 5, 0.049_97), (2.776, 4, 0.050_02), (12.706, 1, 0.050_0)] {

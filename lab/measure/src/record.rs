@@ -42,17 +42,17 @@ pub struct Header {
     pub started: String,
     /// On what machine.
     pub machine: Machine,
-    /// What the experiment was set to.
+    /// Settings of the experiment.
     pub settings: BTreeMap<String, serde_json::Value>,
-    /// What all randomness was started from.
+    /// Seed of all random choices.
     pub seed: u64,
     /// Build flags and environment that matter.
     pub flags: BTreeMap<String, String>,
-    /// What told the time.
+    /// Clock that measured the time.
     pub clock: ClockFacts,
     /// Latency per level, where it was calibrated.
     pub latencies: Option<Latencies>,
-    /// What disturbed it.
+    /// Disturbances during the run.
     pub warnings: Vec<Warning>,
     /// How the rows are drawn.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -87,7 +87,7 @@ pub struct Note {
     pub text: String,
 }
 
-/// What was decided from the rows: the profile's lines, with what stands behind each.
+/// Decisions made from the rows: the profile's lines, with what stands behind each.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Decisions {
     /// Which kernel does what.
@@ -125,7 +125,7 @@ pub struct Decision {
 pub struct ThreadDecision {
     /// The operation's name.
     pub operation: String,
-    /// Where the threads come from: `spawned` or `pooled`.
+    /// Source of the threads: `spawned` or `pooled`.
     pub supply: String,
     /// How many, the calling one among them.
     pub threads: u32,
@@ -139,7 +139,7 @@ pub struct ThreadDecision {
 pub struct End {
     /// Rows written.
     pub rows: u64,
-    /// Whether the run was stopped early.
+    /// True if the run was stopped early.
     pub interrupted: bool,
     /// Seconds from the header to here.
     #[serde(with = "crate::rounded")]
@@ -147,7 +147,7 @@ pub struct End {
     /// The most memory the process had resident, in bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peak_bytes: Option<u64>,
-    /// What the rows say, in sentences; the first is the headline.
+    /// Sentences about the rows; the first is the headline.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub verdicts: Vec<String>,
 }
@@ -161,7 +161,7 @@ pub struct Record {
     pub rows: Vec<Row>,
     /// Remarks.
     pub notes: Vec<Note>,
-    /// What was decided from the rows; nothing unless a tuning made it.
+    /// Decisions made from the rows; empty unless a tuning made it.
     pub decisions: Decisions,
     /// The end; there is one in every record that was read.
     pub end: Option<End>,
@@ -173,7 +173,7 @@ impl Record {
         self.setting("experiment")
     }
 
-    /// What it is called among several of a file: a program's name where a program was asked about, else the
+    /// Name of this record among several in a file: a program's name where a program was asked about, else the
     /// experiment's.
     pub fn name(&self) -> Option<&str> {
         self.setting("name").or_else(|| self.experiment())

@@ -1,4 +1,4 @@
-//! Where a line is when the operation starts: made (`Operand::prepare`) and proved (`Operand::prove`).
+//! Residency of lines when the operation starts: made (`Operand::prepare`) and proved (`Operand::prove`).
 //!
 //! An operand is a set of *slots*, equal buffers inside an arena that are visited in turn, in an
 //! order fixed by a seed. Slots are what makes a level hold still: an operand "in L2" is as many
@@ -20,7 +20,7 @@ pub use proof::{Proof, ProofVerdict};
 use slots::PAGE;
 pub use slots::Slots;
 
-/// What an operation does to an operand, hence what [`Operand::prepare`] does to it before.
+/// Access of an operation to an operand, which decides how [`Operand::prepare`] prepares it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Access {
     /// It is read: its contents stay.

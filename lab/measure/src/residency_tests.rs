@@ -4,7 +4,7 @@ use super::*;
 use crate::{Caches, PagePolicy};
 use std::collections::BTreeSet;
 
-/// Of a machine with so large a last level.
+/// Caches of a machine with a last level of that size.
 pub(crate) fn caches(llc: usize) -> Caches {
     let level = |bytes| crate::CacheLevel { bytes, shared_by: 1, source: "cpuid".into() };
     let (l1d, l2, llc) = (level(32 << 10), level(512 << 10), level(llc));

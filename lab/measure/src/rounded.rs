@@ -31,7 +31,7 @@ pub(crate) fn serialize<S: Serializer>(value: &impl Serialize, to: S) -> Result<
     rounded(serde_json::to_value(value).map_err(S::Error::custom)?).serialize(to)
 }
 
-/// What is read from a form in which `None` stands for what is not a number.
+/// Types read from a form in which `None` stands for what is not a number.
 pub(crate) trait Rounded {
     type Written: DeserializeOwned;
 

@@ -30,7 +30,7 @@ pub use rounds::run;
 
 /// Something that can be timed on operands.
 pub trait Candidate {
-    /// What results call it.
+    /// Name in results.
     fn name(&self) -> &str;
 
     /// One call on the operands given.
@@ -78,7 +78,7 @@ pub trait Candidate {
         false
     }
 
-    /// Whether it stays to the end however slow it is: the reference does.
+    /// Returns whether it stays to the end however slow it is: the reference does.
     fn stays(&self) -> bool {
         false
     }
@@ -88,7 +88,7 @@ pub trait Candidate {
         0
     }
 
-    /// Whether it looks at its own outcome, by [`check`](Candidate::check).
+    /// Returns whether it looks at its own outcome, by [`check`](Candidate::check).
     fn is_checked(&self) -> bool {
         false
     }
@@ -114,7 +114,7 @@ pub struct Place {
     pub n: usize,
 }
 
-/// What the destination holds when the operation starts.
+/// Contents of the destination when the operation starts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Contents {
     /// Other non-zero bytes each time, written before each sample: for operations that write it.
@@ -128,7 +128,7 @@ pub enum Contents {
     Kept,
 }
 
-/// What happens between the operation and its reader.
+/// Work between the operation and its reader.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Delay {
     /// Nothing.
@@ -145,7 +145,7 @@ pub enum Delay {
 pub struct ReaderSpec {
     /// Fraction of the destination's lines it reads, above 0 and at most 1.
     pub touched_fraction: f64,
-    /// What comes between.
+    /// Work between the operation and the reader.
     pub delay: Delay,
 }
 
@@ -158,11 +158,11 @@ pub struct Cell<'a> {
     pub destination: Operand,
     /// The source, where there is one.
     pub source: Option<Operand>,
-    /// What the destination holds.
+    /// Contents of the destination.
     pub contents: Contents,
-    /// Who reads the destination afterwards.
+    /// Reader of the destination afterwards.
     pub reader: Option<ReaderSpec>,
-    /// Whose working set is walked before and after.
+    /// Bystander, whose working set is walked before and after.
     pub bystander: Option<&'a mut Bystander>,
 }
 
@@ -213,9 +213,9 @@ pub struct CellResult {
     /// How often a sample meets the same slot: above 1, later calls meet what earlier ones of the
     /// same candidate left behind.
     pub visits_per_slot: f64,
-    /// Whether times changed over the rounds.
+    /// Result of the test for drift over the rounds.
     pub drift: DriftVerdict,
-    /// Of the source and of the destination: the worst of a proof before the first round and one
+    /// Proofs for source and destination: the worst of a proof before the first round and one
     /// after each candidate's sample in it. A probe that fails is repeated, the operand prepared
     /// anew, up to twice: what an interrupt did passes, what a candidate did stays. `None` for a
     /// missing and for a reused operand.

@@ -161,12 +161,12 @@ impl PairedRatio {
         }
     }
 
-    /// Whether it has the rounds that an interval takes; of fewer, its ends are those of all of them.
+    /// Returns whether it has the rounds that an interval takes; of fewer, its ends are those of all of them.
     pub fn has_interval(&self) -> bool {
         self.rounds >= LEAST_ROUNDS
     }
 
-    /// Whether it is a ratio of times with an interval around it.
+    /// Returns whether it is a ratio of times with an interval around it.
     pub fn is_sound(&self) -> bool {
         self.median > 0.0 && self.low > 0.0 && self.low <= self.high
     }
@@ -273,7 +273,7 @@ pub(crate) fn resample(values: &[f64], random: &mut fastrand::Rng) -> Vec<f64> {
     (0..values.len()).map(|_| values[random.usize(..values.len())]).collect()
 }
 
-/// Where the middle 95 % of the outcomes begin and end.
+/// Ends of the middle 95 % of the outcomes.
 pub(crate) fn middle(outcomes: impl Iterator<Item = f64>) -> (f64, f64) {
     let outcomes = sorted(&outcomes.collect::<Vec<f64>>());
     (quantile_of_sorted(&outcomes, 0.025), quantile_of_sorted(&outcomes, 0.975))
@@ -355,7 +355,7 @@ fn pairs(values: &[f64]) -> impl Iterator<Item = (usize, f64, f64)> {
     values.iter().enumerate().flat_map(from)
 }
 
-/// Whether a run changed while it was measured.
+/// Result of the test for drift during a run.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "verdict", rename_all = "kebab-case")]
 pub enum DriftVerdict {

@@ -1,4 +1,4 @@
-//! Who runs when, and how often: whole programs that take turns.
+//! Order and number of runs of whole programs that take turns.
 //!
 //! A [`Plan`](crate::Plan) has rounds of milliseconds and shuffles each. Whole programs have some
 //! ten, where a shuffle alone would let one candidate go first most of the time; so places are

@@ -20,11 +20,11 @@ pub struct WrongBytes {
     pub n: usize,
     /// Which of the checks failed.
     pub case: &'static str,
-    /// What is wrong: `byte 17`, `source byte 3`, `the answer`, `the returned pointer`.
+    /// Name of the wrong thing: `byte 17`, `source byte 3`, `the answer`, `the returned pointer`.
     pub what: String,
     /// Its value.
     pub found: i64,
-    /// What it should be.
+    /// Expected value.
     pub expected: i64,
 }
 
@@ -188,7 +188,7 @@ impl Check<'_> {
         Err(self.wrong(case, what, from_start, 0))
     }
 
-    /// Whether these bytes of the destination are the values of their places; `told` goes behind the
+    /// Returns whether these bytes of the destination are the values of their places; `told` goes behind the
     /// number of one that is not.
     fn holds(
         &self,

@@ -22,7 +22,7 @@ const STOLEN: f64 = 0.05;
 #[derive(Clone, Copy, Debug)]
 pub struct Visit {
     clock: Clock,
-    /// Whether it is asked how long the thread ran.
+    /// True if it is asked how long the thread ran.
     watched: bool,
     longest: Duration,
 }
@@ -104,7 +104,7 @@ fn sample<E>(
     Ok(mean(&times, step))
 }
 
-/// Whether the mean of some times is precise. Both ends of a time lie anywhere in a step, which leaves
+/// Returns whether the mean of some times is precise. Both ends of a time lie anywhere in a step, which leaves
 /// each time with a standard deviation of a step over the root of 6.
 fn is_precise(times: &[[f64; 2]], step: f64) -> bool {
     let deviation = step / (6.0 * times.len() as f64).sqrt();

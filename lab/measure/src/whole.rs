@@ -28,7 +28,7 @@ const SOON: i64 = 1_500_000;
 pub struct Run {
     /// By the clock on the wall.
     pub seconds: f64,
-    /// Of CPU, of all that it started and of the servers that it left to end.
+    /// CPU seconds, with all processes that it started and the servers that it left to end.
     pub cpu: f64,
     /// Bytes of memory that the largest of its processes held at most, of those that it waited for
     /// itself.
@@ -41,9 +41,9 @@ pub struct Run {
     pub left: usize,
     /// How it ended.
     pub status: ExitStatus,
-    /// What it printed.
+    /// Standard output.
     pub output: Vec<u8>,
-    /// What it said on stderr, without white space around it.
+    /// Standard error, without white space around it.
     pub told: String,
 }
 
@@ -114,7 +114,7 @@ pub fn run(
     Ok(Ended::Run(Run { seconds, cpu, resident, system, faults, left, status, output, told }))
 }
 
-/// What a whole program's speed says: by where its whole interval lies.
+/// Verdict on a whole program's speed, by the position of its whole interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// Above 1 by more than [`MARGIN`].
@@ -130,7 +130,7 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// Of a speed: above 1 is faster.
+    /// Verdict of a speed: above 1 is faster.
     pub fn of(speed: &PairedRatio) -> Verdict {
         let (slower, faster) = (1.0 - MARGIN, 1.0 + MARGIN);
         if speed.rounds < LEAST_ROUNDS {

@@ -9,7 +9,7 @@ use cachewise_measure::stats::{GeometricMean, LEAST_ROUNDS};
 use cachewise_measure::{Row, Verdict};
 use std::fmt;
 
-/// What to do about this machine's memcpy.
+/// Advice about this machine's memcpy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Advice {
     /// Nothing.
@@ -70,7 +70,7 @@ impl Advice {
     }
 }
 
-/// What trying a setting of the C library has shown: whether to use it, and why. A setting that loses
+/// Result of trying a setting of the C library: whether to use it, and why. A setting that loses
 /// anywhere is not to be used, nor one of which nothing can be told.
 pub fn of_setting(rows: &[Row]) -> (Answer, String) {
     let compared: Vec<&Row> = rows.iter().filter(|row| row.candidate != row.reference).collect();
@@ -96,7 +96,7 @@ pub fn of_setting(rows: &[Row]) -> (Answer, String) {
     }
 }
 
-/// What was seen of a setting, size by size.
+/// Table of a setting's trial, size by size.
 pub fn tried(rows: &[Row]) -> Table {
     let mut table = Table::new(
         "libc with the setting against libc without it, warm buffers, fresh processes in turns",

@@ -1,4 +1,4 @@
-//! What stands in the cells of tables: ratios with their doubts, speeds, proofs of residency; and rows
+//! Contents of table cells: ratios with their doubts, speeds, proofs of residency; and rows
 //! against columns.
 
 use crate::Table;
@@ -71,7 +71,7 @@ pub fn grid<'r, K: PartialOrd>(
     table
 }
 
-/// What proofs of residency said that did not hold, one remark each.
+/// Remarks on proofs of residency that failed, one each.
 pub fn unproved(rows: &[&Row]) -> Vec<String> {
     rows.iter()
         .flat_map(|row| &row.proofs)
@@ -80,7 +80,7 @@ pub fn unproved(rows: &[&Row]) -> Vec<String> {
         .collect()
 }
 
-/// What the proofs of residency said over some rows, in a line; none where nothing was placed.
+/// Summary of the proofs of residency of some rows, in a line; none where nothing was placed.
 pub fn residency<'r>(rows: impl Iterator<Item = &'r Row>) -> Option<String> {
     let proofs: Vec<_> = rows.flat_map(|row| &row.proofs).collect();
     let worst = proofs.iter().max_by_key(|proof| proof.verdict)?;

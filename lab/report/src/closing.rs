@@ -33,13 +33,13 @@ impl Answer {
 /// The last three lines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Closing {
-    /// Whether there is a gain here.
+    /// Answer to "is there a gain here".
     pub answer: Answer,
-    /// What it rests on, in a few words.
+    /// Reason, in a few words.
     pub because: String,
-    /// Whether the run can be trusted.
+    /// Trust in the run.
     pub trust: Trust,
-    /// What to do next: a command, or why nothing.
+    /// Next step: a command, or why nothing.
     pub next: String,
 }
 
@@ -51,7 +51,7 @@ impl fmt::Display for Closing {
     }
 }
 
-/// Whether a run can be trusted: what speaks against it, worst first.
+/// Doubts about a run, worst first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Trust(Vec<String>);
 
@@ -105,7 +105,7 @@ impl fmt::Display for Trust {
     }
 }
 
-/// Whether anything is faster in these rows than what is done `today`, and what that rests on. Where the
+/// Returns whether anything is faster in these rows than what is done `today`, and what that rests on. Where the
 /// library itself was measured, the answer is about the library alone: as a shared library, if it was called as one.
 pub fn gain_of(rows: &[Row], today: &[&str]) -> (Answer, String) {
     let own = if rows.iter().any(|row| row.candidate == SHARED) { SHARED } else { LIBRARY };
@@ -228,7 +228,7 @@ mod tests {
         few.ratio = few.ratio.map(|ratio| PairedRatio { rounds: 5, ..ratio });
         let (_, because) = gain_of(&[few, compared(8192, "a", equal)], &[LIBC]);
         assert!(because.ends_with("in any of 1 cells"), "{because}");
-        // What no headline calls a benefit is none here.
+        // A gain that no headline names is none here.
         let (answer, because) = gain_of(&[compared(4096, "a", [0.975, 0.98, 0.985])], &[LIBC]);
         assert_eq!(answer, Answer::No);
         assert!(because.ends_with("in 1 of 1 cells, slower in 0, nowhere by more than 3 %"));

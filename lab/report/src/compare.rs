@@ -14,7 +14,7 @@ use cachewise_measure::{CellKey, Header, Machine, PairedRatio, Record, Row, unpa
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// What is said of a row, and of all.
+/// Outcome of a row, and of all rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
@@ -49,9 +49,9 @@ pub struct Change {
     pub what: String,
     /// Its coordinates.
     pub cell: CellKey,
-    /// Who.
+    /// The candidate's name.
     pub candidate: String,
-    /// Whom it is compared with.
+    /// The reference's name.
     pub reference: String,
     /// Its time over the reference's, then.
     pub old: f64,
@@ -59,7 +59,7 @@ pub struct Change {
     pub new: f64,
     /// New over old, with the interval of one row; `rounds` are the launches of the side with fewer.
     pub change: PairedRatio,
-    /// What that says, among so many rows.
+    /// Outcome, corrected for the number of rows.
     pub outcome: Outcome,
 }
 
@@ -85,11 +85,11 @@ pub struct Comparison {
     /// Rows that one of them dropped early for their slowness or could not measure, or that have no
     /// reference.
     pub left_out: usize,
-    /// What else differs between the runs: C library, kernel, compiler.
+    /// Other differences between the runs: C library, kernel, compiler.
     pub differences: Vec<String>,
 }
 
-/// What sets two machines apart, each as `what: one / other`; empty for the same kind.
+/// Differences between two machines, each as `what: one / other`; empty for the same kind.
 pub fn machine_differences(a: &Machine, b: &Machine) -> Vec<String> {
     let signature = |machine: &Machine| {
         let cpu = &machine.cpu;
@@ -111,7 +111,7 @@ pub fn machine_differences(a: &Machine, b: &Machine) -> Vec<String> {
     ])
 }
 
-/// What else sets two runs apart.
+/// Other differences between two runs.
 pub fn circumstances(a: &Header, b: &Header) -> Vec<String> {
     let (m, n) = (&a.machine, &b.machine);
     let libc = |machine: &Machine| format!("{} {}", machine.libc.name, machine.libc.version);
@@ -141,7 +141,7 @@ fn identity(row: &Row) -> String {
 
 /// The identity that another candidate's row has in the same cell.
 fn identity_of(row: &Row, candidate: &str) -> String {
-    // What cannot be written as JSON does not come out of a record.
+    // A cell from a record can always be written as JSON.
     let cell = serde_json::to_string(&row.cell).unwrap_or_default();
     format!("{} {candidate} {} {cell}", row.experiment, row.reference)
 }
@@ -576,7 +576,7 @@ mod tests {
         assert!(found.remarks().iter().any(|line| line == "2 rows only in the old record"));
         let nothing = compare(&old, &record(vec![]), 0.02);
         assert_eq!((nothing.rows.len(), nothing.outcome), (0, Outcome::CannotTell));
-        // Whose reference is in another cell, and what was dropped.
+        // Rows whose reference is in another cell, and rows that were dropped.
         let (mut elsewhere, mut dropped) = (old.clone(), old);
         elsewhere.rows.iter_mut().for_each(|row| row.reference = "copy.a, one call".to_owned());
         dropped.rows.iter_mut().for_each(|row| row.dropped = true);

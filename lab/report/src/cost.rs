@@ -1,5 +1,5 @@
-//! What a row costs: operation, reader and bystander together, against the reference's; and what of
-//! it can be believed.
+//! Cost of a row: operation, reader and bystander together, against the reference's; and the checks
+//! that it is credible.
 //!
 //! Reader and bystander are differences of times. Noise makes a small one negative, which is shown as
 //! 0. What cannot be is not a result: a part that is negative beyond noise, a sum that is not above
@@ -39,7 +39,7 @@ const WITHHELD: &str = "withheld";
 /// In place of a verdict of fewer rounds than an interval takes.
 const TOO_FEW: &str = "too few rounds";
 
-/// What that ratio says; `None` for the reference itself, and where nothing can be said.
+/// Verdict of that ratio; `None` for the reference itself, and where nothing can be said.
 pub fn verdict(row: &Row) -> Option<Verdict> {
     let compared = row.candidate != row.reference && !row.dropped && !row.is_withheld();
     ratio(row).filter(|_| compared).map(|ratio| ratio.verdict(MARGIN))

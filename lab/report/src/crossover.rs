@@ -1,4 +1,4 @@
-//! Where the fastest changes: per operation and state, ranges of size with the candidate that wins
+//! Crossovers: per operation and state, ranges of size with the candidate that wins
 //! there, and whether it can be told from the reference at all.
 
 use crate::Table;

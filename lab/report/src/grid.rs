@@ -12,24 +12,24 @@ pub struct Grid {
     pub of: fn(&Row) -> bool,
     /// The caption: rows of the same caption, and of the same size where it is given, share a table.
     pub caption: fn(&Row) -> (String, Option<u64>),
-    /// What the lines are, and a row's line.
+    /// Title of the lines, and a row's line.
     pub lines: (&'static str, fn(&Row) -> String),
     /// A row's place among the columns, and its column's head.
     pub column: fn(&Row) -> Option<(f64, String)>,
-    /// What stands in a cell.
+    /// Text of a cell.
     pub cell: fn(&Row) -> String,
-    /// What is remarked where some row asks for it.
+    /// Remark that is added if some row asks for it.
     pub legend: &'static str,
-    /// Whether a row asks for it.
+    /// Returns whether a row asks for the remark.
     pub asks: fn(&Row) -> bool,
-    /// Whether rows without a column are remarked.
+    /// True if rows without a column are remarked.
     pub others: bool,
-    /// Whether proofs of residency are remarked.
+    /// True if proofs of residency are remarked.
     pub proofs: bool,
 }
 
 impl Grid {
-    /// What most grids are: all rows, a table for each operation and size, GB/s.
+    /// The usual grid: all rows, a table for each operation and size, GB/s.
     pub const PLAIN: Grid = Grid {
         of: |_| true,
         caption: |row| (what(row), None),

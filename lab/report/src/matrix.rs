@@ -86,9 +86,9 @@ fn line(row: &Row, parts: bool, in_memory: bool) -> Vec<String> {
     cells
 }
 
-/// What the proofs of residency said, in a line; nothing where nothing was placed.
+/// Summary of the proofs of residency, in a line; nothing where nothing was placed.
 fn residency(row: &Row) -> Option<String> {
-    // Of several launches each has its own.
+    // Each launch has its own proofs.
     if row.proofs.len() > 2 {
         return cells::residency(std::iter::once(row));
     }

@@ -1,4 +1,4 @@
-//! What tables and sentences ask rows and records for.
+//! Queries on rows and records for tables and sentences.
 
 use cachewise_measure::{Record, Row};
 use std::collections::BTreeSet;

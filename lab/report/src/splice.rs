@@ -15,7 +15,7 @@ const OPEN: &str = "<!-- cachewise ";
 const OPEN_END: &str = "-->";
 const CLOSE: &str = "<!-- /cachewise -->";
 
-/// What a marker asks for.
+/// Content that a marker asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum What {
     /// The headline.
@@ -28,7 +28,7 @@ pub enum What {
     Command,
     /// The ranges that were decided, of a tuning.
     Decisions,
-    /// Who is fastest by size.
+    /// Fastest candidates by size.
     Crossovers,
     /// The table whose caption starts so, or the one of that number, from 1.
     Table(String),
@@ -38,14 +38,14 @@ pub enum What {
     Numbers(usize, String),
     /// A panel of a figure as an SVG file beside the Markdown.
     Figure(usize, String, String),
-    /// What a folder of records answers of the source documents: all claims, those of a document, or
+    /// Answers of a folder of records about the source documents: all claims, those of a document, or
     /// those of the `short` answer.
     Claims(String),
     /// The same documents' items, with what answers them.
     Items(String),
     /// How many claims have which answer.
     Counts,
-    /// What a file of several programs' records says of each.
+    /// Results for each program of a file of several programs' records.
     Programs,
     /// The table of 2007 beside today's.
     Period,
@@ -58,11 +58,11 @@ pub struct Marker {
     pub line: usize,
     /// The record's file name as it stands there.
     pub record: String,
-    /// What is wanted of it.
+    /// Content wanted of the record.
     pub what: What,
 }
 
-/// What a marker's contents become.
+/// New contents of a marker.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Made {
     /// The Markdown.
@@ -71,13 +71,13 @@ pub struct Made {
     pub file: Option<(String, String)>,
 }
 
-/// What is wrong with a Markdown file's markers.
+/// Error in a Markdown file's markers.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{line}: {what}")]
 pub struct SpliceError {
     /// The line, from 1.
     pub line: usize,
-    /// What was found and what is accepted.
+    /// The text found, and the forms accepted.
     pub what: String,
 }
 
@@ -91,7 +91,7 @@ fn parted(text: &str) -> (&str, &str) {
     (word, rest.trim())
 }
 
-/// What the inside of an opening marker asks for, of which record.
+/// Parses the inside of an opening marker: a record and the content wanted.
 fn wanted(inside: &str) -> Result<(String, What), String> {
     let (record, wanted) = parted(inside.trim());
     let (word, argument) = parted(wanted);

@@ -1,6 +1,6 @@
 //! One table, three ways to write it: for a terminal, as CSV, as Markdown.
 
-/// Where a column's text stands.
+/// Alignment of a column's text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Align {
     /// Words.
@@ -15,13 +15,13 @@ pub type Column<T> = (&'static str, fn(&T) -> String);
 /// A table with a caption above and remarks below. Every row has one text per column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Table {
-    /// What the table shows, in a line.
+    /// Caption, in a line.
     pub caption: String,
     /// Column heads with their alignment.
     pub columns: Vec<(String, Align)>,
     /// The cells.
     pub rows: Vec<Vec<String>>,
-    /// What a reader has to know to read it right.
+    /// Notes that a reader needs.
     pub remarks: Vec<String>,
 }
 

@@ -1,4 +1,4 @@
-//! What a kernel needs from the CPU, and what this CPU has.
+//! CPU features: those that a kernel needs, and those that this CPU has.
 //!
 //! On x86-64 detection asks the CPU itself (CPUID and XCR0) and needs no operating system, so that a
 //! kernel or hypervisor can call it at boot. On Arm and POWER programs may not ask the CPU; Linux
@@ -72,7 +72,7 @@ impl Features {
         Features(self.0 | other.0)
     }
 
-    /// Whether every feature of `other` is in this set.
+    /// Returns whether every feature of `other` is in this set.
     #[must_use]
     pub const fn contains(self, other: Features) -> bool {
         self.0 & other.0 == other.0
@@ -90,13 +90,13 @@ impl Features {
         Features(self.0 & !other.0)
     }
 
-    /// Whether the set is empty.
+    /// Returns whether the set is empty.
     #[must_use]
     pub const fn is_empty(self) -> bool {
         self.0 == 0
     }
 
-    /// What this CPU offers and its operating system saves across context switches.
+    /// Detects the features that this CPU offers and its operating system saves across context switches.
     ///
     /// Never cached here; costs some hundred nanoseconds, and microseconds under a hypervisor
     /// that traps CPUID.
@@ -105,7 +105,7 @@ impl Features {
         detect()
     }
 
-    /// What Linux's auxiliary vector says in AT_HWCAP and AT_HWCAP2 (`uapi/asm/hwcap.h` of arm64,
+    /// Decodes the features in Linux's auxiliary vector, entries AT_HWCAP and AT_HWCAP2 (`uapi/asm/hwcap.h` of arm64,
     /// `uapi/asm/cputable.h` of powerpc). Nothing on x86-64, whose words mean something else, and
     /// no [`ZVA`](Features::ZVA), which is not in them.
     #[must_use]
@@ -156,7 +156,7 @@ impl fmt::Debug for Features {
     }
 }
 
-/// What CPUID says of this CPU that features and signatures are told by. Where a hypervisor traps
+/// CPUID leaves that features and signatures are read from. Where a hypervisor traps
 /// the instruction each of these takes microseconds, and a process that needs both asks once.
 #[cfg(target_arch = "x86_64")]
 #[derive(Clone, Copy, Debug)]
@@ -211,21 +211,21 @@ impl Leaves {
         }
     }
 
-    /// Whether vectors of 64 bytes go through units of 32, as on Zen 4: AMD APM volume 3, CPUID
+    /// Returns whether vectors of 64 bytes go through units of 32, as on Zen 4: AMD APM volume 3, CPUID
     /// 8000_001A EAX bit 2 (FP256), without bit 3 (FP512).
     #[must_use]
     pub fn halves_64_byte_vectors(&self) -> bool {
         self.extended1a.eax & 0b1100 == 0b0100
     }
 
-    /// Whether there is a leaf 8000_001D, which lists the caches (AMD APM volume 3, CPUID
+    /// Returns whether there is a leaf 8000_001D, which lists the caches (AMD APM volume 3, CPUID
     /// 8000_0001 ECX bit 22).
     #[must_use]
     pub fn has_topology_extensions(&self) -> bool {
         self.extended1.ecx >> 22 & 1 == 1
     }
 
-    /// Whether leaf 0 says `AuthenticAMD` or `HygonGenuine`.
+    /// Returns whether leaf 0 says `AuthenticAMD` or `HygonGenuine`.
     fn is_amd(basic: &CpuidResult) -> bool {
         let starts = |name: &[u8; 4]| basic.ebx == u32::from_le_bytes(*name);
         starts(b"Auth") || starts(b"Hygo")

@@ -1,4 +1,4 @@
-//! What a kernel is: its operation, its calling contract, and what its row in the
+//! The type of a kernel: its operation, its calling contract, and what its row in the
 //! [table](crate::table) says of it.
 
 use crate::isa::Features;
@@ -55,7 +55,7 @@ pub type CopyPagesFn = unsafe extern "C" fn(dst: *mut u8, src: *const u8, order:
 /// required features.
 pub type ZeroPagesFn = unsafe extern "C" fn(dst: *mut u8, order: u32);
 
-/// What is done to memory.
+/// Operation on memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Operation {
@@ -296,7 +296,7 @@ impl Function {
 pub struct Kernel {
     /// Canonical name, `operation.technique[.nt][.prefetch][.shape]`.
     pub name: &'static str,
-    /// What the CPU must offer.
+    /// Features that the CPU must offer.
     pub requires: Features,
     /// How the main loop stores.
     pub store: StoreKind,
@@ -306,7 +306,7 @@ pub struct Kernel {
     pub grouping: u8,
     /// The registers that carry the data.
     pub registers: RegisterClass,
-    /// Whether the library may choose it; the others exist to be measured.
+    /// True if the library may choose it; the others exist to be measured.
     pub deploy: bool,
     /// Names from the source documents.
     pub aliases: &'static [&'static str],
@@ -317,7 +317,7 @@ pub struct Kernel {
 }
 
 impl Kernel {
-    /// What it does to memory.
+    /// Returns its operation on memory.
     #[must_use]
     pub const fn operation(&self) -> Operation {
         self.function.operation()
@@ -329,19 +329,19 @@ impl Kernel {
         self.name.split_once('.').map_or(self.name, |(_, technique)| technique)
     }
 
-    /// Whether a CPU with these features can run it.
+    /// Returns whether a CPU with these features can run it.
     #[must_use]
     pub const fn runs_on(&self, available: Features) -> bool {
         available.contains(self.requires)
     }
 
-    /// Whether its own instructions store non-temporally.
+    /// Returns whether its own instructions store non-temporally.
     #[must_use]
     pub const fn is_non_temporal(&self) -> bool {
         matches!(self.store, StoreKind::NonTemporal | StoreKind::CacheLineZero)
     }
 
-    /// Whether `name` is its canonical name or one of its aliases.
+    /// Returns whether `name` is its canonical name or one of its aliases.
     #[must_use]
     pub fn answers_to(&self, name: &str) -> bool {
         self.name == name || self.aliases.contains(&name)

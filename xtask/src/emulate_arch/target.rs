@@ -26,7 +26,7 @@ impl Target {
         format!("{}-unknown-linux-gnu", self.name)
     }
 
-    /// Where Debian puts what is linked with.
+    /// Debian's folder for the target's libraries.
     pub(super) fn root(&self) -> String {
         format!("/usr/{}-linux-gnu", self.name)
     }
@@ -70,7 +70,7 @@ pub(super) fn cargo(target: &Target, words: &str) -> Result<BTreeMap<String, Pat
         .args(words.split_whitespace())
         .args(["--target", &triple, "--target-dir"])
         .arg(root().join("target/emulate-arch"))
-        // What only debugging and timing need costs time to compile.
+        // Debug information and incremental builds cost compile time and serve nothing here.
         .args(["--config", "profile.dev.debug=false", "--config", "profile.dev.incremental=false"])
         .args(["--config", "profile.dev.package.cachewise-measure.opt-level=1"])
         .args(["--config", "profile.dev.package.cachewise-experiments.opt-level=0"])

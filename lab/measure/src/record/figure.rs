@@ -1,4 +1,4 @@
-//! What a record says about its own drawing: figures to draw.
+//! Figures that a record asks to be drawn.
 //!
 //! A report is redrawn from the record alone, so the experiment writes here what its axes are; the
 //! report decides how a curve looks.
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// One picture of an experiment's rows.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Figure {
-    /// What it shows, as a caption.
+    /// Caption.
     pub title: String,
     /// How it is drawn.
     pub kind: FigureKind,
@@ -64,7 +64,7 @@ impl Figure {
         self
     }
 
-    /// Whether rows in that state are shown.
+    /// Returns whether rows in that state are shown.
     pub fn shows(&self, state: &str) -> bool {
         self.states.split('|').any(|begins| state.starts_with(begins))
     }

@@ -20,12 +20,12 @@ pub enum RecordError {
         /// The operating system's answer.
         source: std::io::Error,
     },
-    /// What it holds cannot be a record's, or cannot stand where it does.
+    /// Content that cannot be a record's, or cannot stand where it does.
     #[error("{at}: {what}")]
     Refused {
         /// The file, and the line where it is one's.
         at: String,
-        /// What was found, and what would be accepted.
+        /// The text found, and the forms accepted.
         what: String,
     },
 }
@@ -33,7 +33,7 @@ pub enum RecordError {
 /// No record of ours comes near, packed or not; what is longer is none, as a device without end.
 pub const MOST_BYTES: u64 = 1 << 30;
 
-/// What is in a file.
+/// Reads a file.
 ///
 /// # Errors
 /// The system's, or that there is more than [`MOST_BYTES`].
@@ -295,7 +295,7 @@ impl Position<'_> {
         self.wrong(format!("a line of type \"{found}\"; accepted here: {accepted}"))
     }
 
-    /// What a file says is quoted as it is, but for what would end the line.
+    /// Quotes a file's text as it is, except for line ends.
     fn wrong(&self, what: String) -> RecordError {
         let what = what.replace(char::is_control, "\u{fffd}");
         RecordError::Refused { at: format!("{}:{}", self.file, self.line), what }

@@ -14,11 +14,11 @@ pub const PART_NOISE: f64 = 2.0 * MARGIN;
 pub struct Row {
     /// The experiment's name.
     pub experiment: String,
-    /// What was measured.
+    /// Coordinates of the measured cell.
     pub cell: CellKey,
-    /// Who did it.
+    /// The candidate's name.
     pub candidate: String,
-    /// Whom it is compared with.
+    /// The reference's name.
     pub reference: String,
     /// Calls per sample.
     pub calls: u32,
@@ -33,21 +33,21 @@ pub struct Row {
     pub bystander_ns: Vec<f64>,
     /// The operation's time over the reference's.
     pub ratio: Option<PairedRatio>,
-    /// What the ratio of the whole cost says, or that of the operation where nothing else was timed; none where
+    /// Verdict from the ratio of the whole cost, or of the operation where nothing else was timed; none where
     /// it was withheld, because the operands were not where they are said to be.
     pub verdict: Option<Verdict>,
     /// Operation, reader and bystander together over the reference's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub total_ratio: Option<PairedRatio>,
-    /// Where the operands were: source, then destination, as far as there were proofs. Of the whole
-    /// cell, and so on the reference's row alone.
+    /// Proofs of residency: source, then destination. They hold for the whole cell, and stand on the
+    /// reference's row alone.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub proofs: Vec<Proof>,
-    /// Whether the machine changed meanwhile. Of the whole cell, and so on the reference's row
+    /// Result of the test for drift. It holds for the whole cell, and so stands on the reference's row
     /// alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub drift: Option<DriftVerdict>,
-    /// Whether it was dropped early for its slowness.
+    /// True if it was dropped early for its slowness.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub dropped: bool,
     /// Figures particular to the experiment.
@@ -100,12 +100,12 @@ impl Row {
         self.total_ratio.or(self.ratio.filter(|_| is_alone))
     }
 
-    /// Whether its verdict was withheld when it was measured, because the proof of residency failed.
+    /// Returns whether its verdict was withheld when it was measured, because the proof of residency failed.
     pub fn is_withheld(&self) -> bool {
         self.ratio.is_some() && self.verdict.is_none()
     }
 
-    /// What that ratio says.
+    /// Verdict that follows from that ratio.
     pub fn said(&self) -> Option<Verdict> {
         self.whole_ratio().map(|ratio| ratio.verdict(MARGIN))
     }
@@ -147,7 +147,7 @@ impl Row {
         PairedRatio::new(&self.total_ns(), &other.total_ns(), 0)
     }
 
-    /// Whether its times are times. Reader and bystander are differences of times, which noise makes a
+    /// Returns whether its times are times. Reader and bystander are differences of times, which noise makes a
     /// little negative, by [`PART_NOISE`] of the operation at most; a part below that, or a sum of
     /// nothing or less, is noise alone.
     pub fn is_measurable(&self) -> bool {
@@ -160,17 +160,17 @@ impl Row {
     }
 }
 
-/// What was measured: the coordinates of a cell.
+/// Coordinates of a cell.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CellKey {
     /// The operation's name.
     pub operation: String,
     /// Bytes per call.
     pub size: u64,
-    /// Where the source is, if that is told.
+    /// Residency of the source, if given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<Residency>,
-    /// Where the destination is, if that is told.
+    /// Residency of the destination, if given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub destination: Option<Residency>,
     /// How the operands lie, what is restored before each sample, or the part of an experiment.

@@ -5,7 +5,7 @@ use super::{Row, ThreadDecision, groups};
 use crate::{PairedRatio, Verdict};
 use std::collections::BTreeMap;
 
-/// Where threads come from: made for the call, or waiting in a pool. States of rows.
+/// Sources of threads, as states of rows: made for the call, or waiting in a pool.
 const SUPPLIES: [&str; 2] = ["spawned", "pooled"];
 
 /// From what size on each number of threads is faster than the next smaller one: there and, as far

@@ -16,7 +16,7 @@ pub struct Writer {
     /// `None` once finished, or after a failure.
     output: Option<Box<dyn Write>>,
     name: String,
-    /// Where it is written and what it becomes.
+    /// The temporary file that is written and its final name.
     files: Option<(TempPath, PathBuf)>,
     started: Instant,
     rows: u64,
@@ -177,7 +177,7 @@ fn persist(temporary: TempPath, path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether a path is something to write into rather than a file to replace: a device, a pipe, what a
+/// Returns whether a path is something to write into rather than a file to replace: a device, a pipe, what a
 /// process has open.
 #[must_use]
 pub fn is_special(path: &Path) -> bool {
@@ -199,7 +199,7 @@ pub fn write_file(path: &Path, content: &[u8]) -> io::Result<()> {
     persist(file.into_temp_path(), path)
 }
 
-/// Where a file is.
+/// Folder of a file.
 fn folder(path: &Path) -> &Path {
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     parent.unwrap_or(Path::new("."))

@@ -1,10 +1,10 @@
-//! What a probe proves.
+//! Proofs of residency by probes.
 
 use crate::latency::Latencies;
 use crate::level::Level;
 use serde::{Deserialize, Serialize};
 
-/// Whether lines were where the experiment says.
+/// Result of a proof that lines were where the experiment says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ProofVerdict {
@@ -21,7 +21,7 @@ pub enum ProofVerdict {
 pub struct Proof {
     /// The level claimed.
     pub level: Level,
-    /// Whether the claim holds.
+    /// Result of the proof.
     pub verdict: ProofVerdict,
     /// Nanoseconds per dependent load.
     #[serde(with = "crate::rounded")]

@@ -1,4 +1,4 @@
-//! Where slots lie in an arena, and how many a level takes.
+//! Positions of slots in an arena, and their number for a level.
 
 use crate::level::Level;
 use crate::{Caches, LINE, MeasureError};

@@ -142,12 +142,12 @@ struct Table<'c, 'b> {
 }
 
 impl Table<'_, '_> {
-    /// Whether each call is followed by others, and timed on its own.
+    /// Returns whether each call is followed by others, and timed on its own.
     fn is_split(&self) -> bool {
         self.cell.reader.is_some() || self.cell.bystander.is_some() || self.restores_each_call()
     }
 
-    /// Whether an operand's state holds for one call only.
+    /// Returns whether an operand's state holds for one call only.
     fn restores_each_call(&self) -> bool {
         self.operands().any(|operand| operand.restore == Destination::Evicted)
     }
@@ -208,7 +208,7 @@ impl Table<'_, '_> {
             destination.prepare(calls, access);
             source.prepare(calls, Access::Read);
         }
-        // Where both are in L1, what comes second may displace a line of what came first until the
+        // With both in L1 the second may displace a line of what came first until the
         // lines have found ways to stay in.
         if (source.level(), destination.level()) == (Level::L1, Level::L1) {
             for _ in 0..6 {
@@ -264,7 +264,7 @@ impl Table<'_, '_> {
                 let times = self.sample(&mut **candidate, warm_walk);
                 let elapsed = self.clock.nanoseconds(begun, self.clock.now());
                 fastest = fastest.min(times.operation);
-                // What a sample takes with all its preparations counts where they grow with calls.
+                // The time of a sample includes its preparations where they grow with calls.
                 let per_call =
                     if self.is_split() { elapsed / self.calls as f64 } else { times.operation };
                 slowest = slowest.max(per_call);

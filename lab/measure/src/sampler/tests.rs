@@ -1,4 +1,4 @@
-//! What a run does to its candidates, seen from the candidates; and what a workload of an experiment's
+//! Tests of a run as its candidates see it, and of the promises that a workload of an experiment's
 //! own can rely on: its input is made before it is timed, its reader replaces the cell's, its second
 //! kernel is checked, its loops are as many as it says.
 
@@ -243,7 +243,7 @@ fn being_stopped_is_an_error() {
     assert!(matches!(stopped, Err(MeasureError::Interrupted)), "{stopped:?}");
 }
 
-/// What string instructions and non-temporal stores do to a destination, made up: a call leaves its
+/// Imitates the effect of string instructions and non-temporal stores on a destination: a call leaves its
 /// mark, and one that is sticky takes three times as long where it finds a non-temporal one's.
 #[test]
 fn who_ran_before_does_not_change_a_figure_where_the_destination_is_restored() {
@@ -414,7 +414,7 @@ fn reused_operands_beyond_the_l2_wait_for_the_last_level() {
         let result = run_it(&mut cell, &mut workload, plan);
         let timed = result.calls_per_sample as usize;
         assert_eq!(workload.called, 2 + result.rounds * (untimed + timed), "{cell:?}");
-        // Where all is reused there is nothing to prove.
+        // Reused operands have no proofs.
         assert_eq!(result.proofs.1, None);
         assert_eq!(result.visits_per_slot, timed as f64);
     }

@@ -20,9 +20,9 @@ const MOST_TABLES: usize = 40;
 pub struct Sheet<'s> {
     /// The record's file name, without directories.
     pub name: String,
-    /// What it says.
+    /// The record.
     pub record: &'s Record,
-    /// What it amounts to.
+    /// Sentences and tables of the record.
     pub said: Said,
 }
 
@@ -100,7 +100,7 @@ pub(crate) fn render(
     environment.get_template(name)?.render(values)
 }
 
-/// What sets the machines of several records apart, in a sentence.
+/// Differences between the machines of several records, in a sentence.
 fn mixed(sheets: &[Sheet<'_>]) -> Option<String> {
     let first = sheets.first()?;
     let differing = |sheet: &Sheet<'_>| {
@@ -130,7 +130,7 @@ fn section(index: usize, sheet: &Sheet<'_>, plots: &[Plot]) -> Value {
     let record = sheet.record;
     let header = &record.header;
     let mut verdicts = sheet.said.verdicts.clone();
-    // What could not be measured is no headline.
+    // Rows that could not be measured are no headline.
     let no_finding =
         |text: &String| text.starts_with("Withheld: ") || text.starts_with("Not measurable here: ");
     if verdicts.first().is_none_or(no_finding) {
@@ -174,7 +174,7 @@ fn sentence(mut text: String) -> String {
     text
 }
 
-/// What stands in a headline's place where there are no rows.
+/// Text in place of a headline for a record without rows.
 pub const NOTHING_COMPARED: &str = "The record has no rows in which something was compared.";
 
 /// A headline for a record that has none.
@@ -221,7 +221,7 @@ fn facts(record: &Record) -> Vec<(String, String)> {
     facts
 }
 
-/// What told the time, and what the levels take, where that was calibrated.
+/// Facts about the clock, and latencies of the levels where they were measured.
 pub fn timing(clock: &ClockFacts, latencies: Option<&Latencies>) -> Vec<(&'static str, String)> {
     let (cost, ghz) = (time(clock.cost_ns), significant(clock.core_ghz));
     let clock = format!("{}, {cost} per reading, core at {ghz} GHz", clock.source);
@@ -232,7 +232,7 @@ pub fn timing(clock: &ClockFacts, latencies: Option<&Latencies>) -> Vec<(&'stati
     std::iter::once(("clock", clock)).chain(load).collect()
 }
 
-/// What a machine is, a fact a line.
+/// Facts about a machine, one a line.
 pub fn machine(machine: &Machine) -> Vec<(&'static str, String)> {
     let cache = |level: &cachewise_measure::CacheLevel| {
         let shared = match level.shared_by {

@@ -156,7 +156,7 @@ fn axis(rows: &[&Row], name: &str) -> Axis {
     Axis { name: name.to_owned(), log: names.is_empty() && least > 0.0 && wide, names, places }
 }
 
-/// Where the operands stop fitting the caches.
+/// Sizes at which the operands stop fitting the caches.
 fn rules(x: &Axis, machine: &Machine) -> Vec<(f64, &'static str)> {
     let (Some(first), Some(last)) = (x.places.first(), x.places.last()) else { return Vec::new() };
     let caches = &machine.caches;
@@ -172,7 +172,7 @@ fn rules(x: &Axis, machine: &Machine) -> Vec<(f64, &'static str)> {
     levels.into_iter().filter_map(rule).filter(fits).collect()
 }
 
-/// Of dots: the reference, and the bound where one is known.
+/// Lines of a dot plot: the reference, and the bound where one is known.
 fn lines(rows: &[&Row]) -> Vec<(f64, &'static str)> {
     let bound = rows.iter().find_map(|row| row.figure(LEAST_RATIO));
     let bound = bound.map(|bound| (bound, "the bound"));
@@ -215,7 +215,7 @@ pub fn plot(record: &Record, figure: &Figure) -> Option<Plot> {
     rows.retain(|row| {
         let mut axes = figure.y.iter().chain([&figure.x]);
         let has_place = axes.all(|name| coordinate(row, name).is_some());
-        // What a table says nothing of is not ranked.
+        // Rows that a table leaves out are not ranked.
         let is_told = figure.kind != FigureKind::Bars || row.is_measurable();
         figure.kind == FigureKind::Histogram || (has_place && is_told && value.of(row).is_some())
     });
@@ -368,7 +368,7 @@ mod tests {
         let drawn = curve(rows.clone());
         let titles: Vec<_> = drawn.panels.iter().map(|panel| panel.title.as_str()).collect();
         assert_eq!(titles, ["copy, warm", "copy, cold"]);
-        // What follows from another coordinate sets nothing apart.
+        // A coordinate that follows from another does not distinguish rows.
         rows.truncate(2);
         rows[0].cell.bystander = Some(1);
         rows[1].cell.bystander = Some(2);

@@ -1,4 +1,4 @@
-//! What a figure consists of: plots, panels, axes, series, points.
+//! Parts of a figure: plots, panels, axes, series, points.
 
 use super::value::{Coordinate, Quantity, Spread, Unit, axis_title, coordinate};
 use cachewise_measure::record::distinct;
@@ -7,11 +7,11 @@ use cachewise_measure::{FigureKind, Histogram, Row};
 /// One figure of a record.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plot {
-    /// What it shows.
+    /// Title.
     pub title: String,
     /// How it is drawn.
     pub kind: FigureKind,
-    /// What its values are.
+    /// Quantity of its values.
     pub value: Quantity,
     /// Everyone who is drawn in any panel; a series refers to its entry.
     pub keys: Vec<Key>,
@@ -22,11 +22,11 @@ pub struct Plot {
 /// One entry of the legend.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Key {
-    /// Who.
+    /// The candidate's name.
     pub name: String,
-    /// Whether the others are compared with it.
+    /// True if the others are compared with it.
     pub reference: bool,
-    /// Whether it is drawn before anybody asks.
+    /// True if it is drawn before anybody asks.
     pub shown: bool,
     /// Which of the colours it has; the reference needs none.
     pub colour: usize,
@@ -41,7 +41,7 @@ pub struct Panel {
     pub x: Axis,
     /// The vertical one, of heat maps only; others have the value there.
     pub y: Option<Axis>,
-    /// What stands in it.
+    /// Series of the panel.
     pub series: Vec<Series>,
     /// Upright rules: where the operands stop fitting a cache, and which.
     pub rules: Vec<(f64, &'static str)>,
@@ -54,7 +54,7 @@ pub struct Axis {
     pub name: String,
     /// Names of its places, where they are names; a place is then an index into this.
     pub names: Vec<String>,
-    /// Whether equal factors are equal distances.
+    /// True if equal factors are equal distances.
     pub log: bool,
     /// Every place that a point has, in order.
     pub places: Vec<f64>,
@@ -158,7 +158,7 @@ impl Plot {
 }
 
 impl Axis {
-    /// What it measures, for people.
+    /// Title of the axis.
     pub fn title(&self) -> String {
         axis_title(&self.name)
     }
@@ -169,7 +169,7 @@ impl Axis {
         name.unwrap_or_else(|| Unit::of(&self.name).write(place))
     }
 
-    /// Where a row lies on it.
+    /// Position of a row on the axis.
     pub(super) fn place(&self, row: &Row) -> Option<f64> {
         match coordinate(row, &self.name)? {
             Coordinate::Number(value) => Some(value),

@@ -77,7 +77,7 @@ pub fn everything() -> Record {
     record
 }
 
-/// What a record says of itself, and the matrix of its rows.
+/// A record's sentences and the matrix of its rows.
 pub fn said(record: &Record) -> Said {
     let verdicts = record.end.as_ref().map_or_else(Vec::new, |end| end.verdicts.clone());
     let tables = crate::matrix::tables(&record.rows);

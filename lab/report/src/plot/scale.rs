@@ -48,7 +48,7 @@ impl Scale {
         Scale::new((low.min(0.0), high * (1.0 + room)), false, ends)
     }
 
-    /// Where a value lies; values beyond the ends lie at the ends.
+    /// Position of a value; values beyond the ends lie at the ends.
     pub fn at(&self, value: f64) -> f64 {
         let value = if value.is_nan() { self.low } else { value.clamp(self.low, self.high) };
         let share = if self.log {
@@ -64,7 +64,7 @@ impl Scale {
         self.high
     }
 
-    /// Whether it is logarithmic.
+    /// Returns whether it is logarithmic.
     pub fn is_log(&self) -> bool {
         self.log
     }

@@ -1,4 +1,4 @@
-//! What a figure's names mean: the coordinate of a row along an axis, and the quantity it shows.
+//! Meaning of a figure's names: the coordinate of a row along an axis, and the quantity it shows.
 
 use crate::cost;
 use crate::units;
@@ -81,7 +81,7 @@ fn trim(text: &str) -> String {
     text.trim_end_matches('.').to_owned()
 }
 
-/// What an axis measures, for people.
+/// Title of an axis.
 pub fn axis_title(name: &str) -> String {
     match name {
         "size" => "bytes per call".to_owned(),
@@ -184,7 +184,7 @@ impl Quantity {
         known.map_or_else(|| Quantity::Extra(name.to_owned()), |(_, quantity, _)| quantity)
     }
 
-    /// What the row says; `None` where it says nothing.
+    /// The row's value; `None` if it has none.
     pub fn of(&self, row: &Row) -> Option<Spread> {
         match self {
             Quantity::Gbps => {
@@ -247,7 +247,7 @@ impl Quantity {
         self.unit().write(value)
     }
 
-    /// Whether more of it is better; `None` where the experiment alone knows.
+    /// Returns whether more of it is better; `None` where the experiment alone knows.
     pub fn more_is_better(&self) -> Option<bool> {
         match self {
             Quantity::Gbps => Some(true),
@@ -258,7 +258,7 @@ impl Quantity {
         }
     }
 
-    /// Whether 1 is the line between better and worse.
+    /// Returns whether 1 is the line between better and worse.
     pub fn is_ratio(&self) -> bool {
         matches!(self, Quantity::Ratio | Quantity::TotalRatio)
             || matches!(self, Quantity::Extra(name) if name.ends_with("ratio"))

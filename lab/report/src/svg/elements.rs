@@ -9,7 +9,7 @@ pub(super) const WIDTH: f64 = 360.0;
 
 /// More bars or dots than these are left to the table.
 pub(super) const MOST: usize = 32;
-/// Where bars and dots are.
+/// Offset of the area of bars and dots.
 pub(super) const TOP: f64 = 6.0;
 pub(super) const LEFT: f64 = 8.0;
 pub(super) const RIGHT: f64 = WIDTH - 8.0;
@@ -81,7 +81,7 @@ pub(super) fn label(x: f64, y: f64, class: &str, text: &str) -> String {
     element("text", &place, &escape(text))
 }
 
-/// What a mouse that rests on an element is told; nothing for an empty text.
+/// Text shown when the mouse rests on an element; nothing for an empty text.
 pub(super) fn title(text: &str) -> String {
     if text.is_empty() { String::new() } else { element("title", &[], &escape(text)) }
 }
@@ -98,7 +98,7 @@ pub(super) fn heard(class: &str, said: &str, inside: &[String]) -> String {
     nested("g", &heard, inside)
 }
 
-/// What the eye alone needs: ticks, grid, rules.
+/// Elements hidden from screen readers: ticks, grid, rules.
 pub(super) fn unheard(class: &str, inside: &[String]) -> String {
     nested("g", &[("class", class), ("aria-hidden", "true")], inside)
 }

@@ -34,7 +34,7 @@ struct Grid<'p> {
     plot: &'p Plot,
     panel: &'p Panel,
     y_axis: &'p Axis,
-    /// Of all candidates' values.
+    /// Range of all candidates' values.
     range: (f64, f64),
 }
 

@@ -1,4 +1,4 @@
-//! What the aarch64 and powerpc64 kernels have in common: heads, tails, the choice of direction,
+//! Parts that the aarch64 and powerpc64 kernels share: heads, tails, the choice of direction,
 //! and the order of the first bytes that differ.
 //!
 //! A technique is a [`Body`] or a [`Comparer`]: loops over whole units, in assembly, so that they

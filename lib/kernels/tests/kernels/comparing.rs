@@ -14,7 +14,7 @@ use std::cmp::Ordering;
 const PAIRS: [(u8, u8); 6] =
     [(0x7f, 0x80), (0, 0xff), (0, 1), (0xfe, 0xff), (0x40, 0xc0), (0x0f, 0x10)];
 
-/// What a comparison has to return for these two bytes.
+/// Check of a comparison's result for two bytes that differ.
 type Judge = fn(i32, Ordering) -> bool;
 
 #[test]

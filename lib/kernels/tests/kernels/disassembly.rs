@@ -11,14 +11,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::Command;
 
-/// What binutils are called here, natively and as a cross tool on an emulating host.
+/// Names of binutils' disassembler, natively and as a cross tool on an emulating host.
 const DISASSEMBLERS: &[&str] = if cfg!(target_arch = "aarch64") {
     &["aarch64-linux-gnu-objdump", "objdump"]
 } else {
     &["powerpc64le-linux-gnu-objdump", "objdump"]
 };
 
-/// What the names of the crate's functions contain, whichever way they are mangled.
+/// Part of the names of the crate's functions, whichever way they are mangled.
 const CRATE: &str = "cachewise_kernels";
 
 /// One instruction: mnemonic, and operands with spaces taken out.
@@ -98,7 +98,7 @@ impl Image {
     }
 }
 
-/// What a disassembler says of the executable; `None` where it does not know the architecture.
+/// A disassembler's text of the executable; `None` where it does not know the architecture.
 fn disassembled(tool: &str, which: &[String], path: &Path) -> Option<String> {
     let output = Command::new(tool)
         .args(["-d", "--no-show-raw-insn"])
@@ -158,7 +158,7 @@ fn is_branch(code: &Code) -> bool {
         || matches!(code.mnemonic.as_str(), "cbz" | "cbnz" | "tbz" | "tbnz")
 }
 
-/// Whether it names a register of that class.
+/// Returns whether it names a register of that class.
 fn uses(code: &Code, class: RegisterClass) -> bool {
     let named = |letter: char| {
         let mut operands = code.operands.split([',', '[', ']', '{', '}', '-']);

@@ -62,7 +62,7 @@ pub fn large(effort: Effort, random: &mut Rng) -> Vec<usize> {
     lengths
 }
 
-/// Where a buffer of n bytes lies in its guarded room.
+/// Position of a buffer of n bytes in its guarded room.
 #[derive(Clone, Copy, Debug)]
 pub enum Edge {
     /// This many bytes after the guard page before it.

@@ -89,7 +89,7 @@ fn check(kernel: &Kernel, routine: &Routine, complain: &mut dyn FnMut(String)) {
         }
         _ => {}
     }
-    // What integer registers do, an immediate, a string instruction or clzero also does.
+    // An immediate, a string instruction or clzero does the work of integer registers too.
     if kernel.registers != RegisterClass::Gpr && !carries(kernel.registers) {
         complain(format!("no {} register meets memory", kernel.registers.name()));
     }
@@ -150,7 +150,7 @@ fn check(kernel: &Kernel, routine: &Routine, complain: &mut dyn FnMut(String)) {
     }
 }
 
-/// Whether it stores non-temporally, from a register of that class if one is given.
+/// Returns whether it stores non-temporally, from a register of that class if one is given.
 fn is_nt_store(code: &Instruction, class: Option<RegisterClass>) -> bool {
     use Mnemonic::{
         Maskmovdqu, Maskmovq, Movntdq, Movnti, Movntpd, Movntps, Movntq, Movntsd, Movntss,
@@ -193,7 +193,7 @@ fn is_rep_string(code: &Instruction) -> bool {
     code.has_rep_prefix() && string.contains(&code.mnemonic())
 }
 
-/// Whether one operand is memory and another a register of that class.
+/// Returns whether one operand is memory and another a register of that class.
 fn moves_memory_through(code: &Instruction, class: RegisterClass) -> bool {
     let kinds = || (0..code.op_count()).map(|at| (at, code.op_kind(at)));
     // FILD and FISTP name no register.
@@ -216,7 +216,7 @@ fn stores_beside_the_stack(code: &Instruction) -> bool {
     })
 }
 
-/// Whether a kernel with that requirement may contain an instruction of that CPUID feature.
+/// Returns whether a kernel with that requirement may contain an instruction of that CPUID feature.
 fn admits(requires: Features, code: &Instruction, feature: CpuidFeature) -> bool {
     match feature {
         // Every x86-64 CPU.

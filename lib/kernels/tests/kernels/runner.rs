@@ -73,7 +73,7 @@ pub fn runnable(operation: Operation) -> Vec<&'static Kernel> {
     asked_for(operation).filter(|kernel| kernel.runs_on(available)).collect()
 }
 
-/// Whether `CACHEWISE_TEST_KERNELS` asks for this kernel.
+/// Returns whether `CACHEWISE_TEST_KERNELS` asks for this kernel.
 pub fn is_asked_for(kernel: &Kernel) -> bool {
     let wanted = std::env::var("CACHEWISE_TEST_KERNELS").unwrap_or_default();
     wanted.is_empty() || wanted.split(',').any(|part| kernel.name.contains(part.trim()))
@@ -133,7 +133,7 @@ pub fn each_kernel(
                     under_test.lock().expect("no panic holds this lock")[thread] = kernel.name;
                     if let Err(complaint) = body(kernel, &mut arena, effort) {
                         failures.lock().expect("no panic holds this lock").push(complaint);
-                        // What the kernel did wrong may still be in the buffers.
+                        // The kernel's wrong bytes may still be in the buffers.
                         calls.fetch_add(arena.calls, Relaxed);
                         arena = Arena::new(arena.room(), seed());
                     }

@@ -1,4 +1,4 @@
-//! What kernels do at their edges: the bytes before the aligned body and those after it.
+//! Edges of kernels: the bytes before the aligned body and those after it.
 //!
 //! General-purpose registers only, so that a kernel keeps the register class its row states. Edges
 //! are shorter than one unit of the body plus its alignment; the loops here are written for that.

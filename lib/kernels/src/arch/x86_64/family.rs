@@ -23,7 +23,7 @@ use crate::kernel::Prefetch;
 use crate::{CACHE_LINE, PAGE_SIZE};
 use core::arch::x86_64::{_MM_HINT_NTA, _MM_HINT_T0, _MM_HINT_T1, _mm_prefetch, _mm_sfence};
 
-/// What distinguishes one member of the copy and fill families from another.
+/// Parameters that distinguish one member of the copy and fill families from another.
 #[derive(Clone, Copy)]
 pub(super) struct Shape {
     /// Store non-temporally.
@@ -484,7 +484,7 @@ pub(super) unsafe fn copy<V: Vector, S: Shaped>(dst: *mut u8, src: *const u8, n:
     dst
 }
 
-/// What a shape becomes where source and destination overlap: one linear pass, because streams and
+/// A shape for overlapping operands: one linear pass, because streams and
 /// ends work on several places at once, through the cache, because the lines it stores are lines it
 /// is about to load.
 struct Overlapping<S>(core::marker::PhantomData<S>);

@@ -153,7 +153,7 @@ unsafe extern "C" fn zero(dst: *mut u8, n: usize) -> *mut u8 {
     unsafe { fill_pattern(dst, 0, n) }
 }
 
-/// Where the first pair of 8-byte windows that differ begins: the windows step by eight, but the
+/// Offset of the first pair of 8-byte windows that differ: the windows step by eight, but the
 /// last one ends with the buffer. `n - 8` when none differs.
 ///
 /// # Safety

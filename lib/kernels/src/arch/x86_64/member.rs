@@ -273,7 +273,7 @@ macro_rules! vector_file {
             pre64 ".pre64" 64, "64 bytes in integer registers before the vectors (seed 004.5)";
         }
 
-        /// What the library may choose from.
+        /// Kernels that the library may choose from.
         pub(crate) const ROWS: &[Kernel] = &[
             plain::COPY,
             ends::COPY,
@@ -302,7 +302,7 @@ macro_rules! vector_file {
             store::ROWS[3],
             stream::ROWS[3],
         ];
-        /// What exists to be measured.
+        /// Kernels that exist only to be measured.
         #[cfg(feature = "lab")]
         pub(crate) const LAB_ROWS: &[Kernel] = &[
             measured(group1::COPY),

@@ -37,7 +37,7 @@ pub(super) trait ComparingVector: Vector {
     type HalfComparing: ComparingVector;
     /// Bit i is set when byte i of the two differs.
     unsafe fn differing(a: *const u8, b: *const u8) -> u64;
-    /// Whether any of the `4 * BYTES` bytes differ.
+    /// Returns whether any of the `4 * BYTES` bytes differ.
     #[inline(always)]
     unsafe fn differs_4(a: *const u8, b: *const u8) -> bool {
         // SAFETY: the caller's promise.

@@ -14,7 +14,7 @@ pub struct Symbol {
 }
 
 impl Symbol {
-    /// Whether it was compiled from the kernels crate.
+    /// Returns whether it was compiled from the kernels crate.
     pub fn is_ours(&self) -> bool {
         self.name.contains("cachewise_kernels")
     }

@@ -7,7 +7,7 @@ use iced_x86::{
 };
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What a path has done and not yet undone.
+/// Changes of state that a path has made and not yet undone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct State(u8);
 
@@ -94,11 +94,11 @@ pub struct Routine {
     entry: u64,
 }
 
-/// What is reachable from one entry by jumps, calls stepped over.
+/// Instructions reachable from one entry by jumps, calls stepped over.
 #[derive(Default)]
 struct Function {
     instructions: BTreeMap<u64, Instruction>,
-    /// Where each jump through a table can go.
+    /// Targets of each jump through a table.
     tables: BTreeMap<u64, Vec<u64>>,
 }
 
@@ -123,7 +123,7 @@ impl Routine {
         self.functions.values().flat_map(|function| function.instructions.values())
     }
 
-    /// What some path has left undone where the kernel returns.
+    /// Returns the state that some path has left where the kernel returns.
     pub fn state_at_return(&self) -> State {
         self.flow(self.entry, State::CLEAN, 0)
     }
@@ -195,7 +195,7 @@ impl Function {
         Ok(function)
     }
 
-    /// Where control can go next, calls stepped over.
+    /// Addresses where control can go next, calls stepped over.
     fn successors(&self, code: &Instruction) -> Vec<u64> {
         match code.flow_control() {
             FlowControl::Next | FlowControl::Call => vec![code.next_ip()],

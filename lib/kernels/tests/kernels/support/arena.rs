@@ -25,7 +25,7 @@ pub struct Arena {
     pub calls: u64,
 }
 
-/// Where one comparison's sides differ, and what is in them there.
+/// The place where the two sides of a comparison differ, and the bytes there.
 #[derive(Clone, Copy)]
 pub struct Difference {
     pub at: usize,

@@ -22,7 +22,7 @@ pub const LARGEST_ORDER: u32 = 4;
 /// Two buffers of the longest length overlapping by a byte, or none, and room to shift them.
 const ROOM: usize = 2 * LONGEST + 4 * MARGIN;
 
-/// Where a buffer lies in its guarded room.
+/// Position of a buffer in its guarded room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
     pub edge: Edge,
@@ -66,7 +66,7 @@ pub struct CopyCase {
 pub struct MoveCase {
     pub n: usize,
     pub distance: isize,
-    /// Of the span that both regions cover.
+    /// The span that both regions cover.
     pub span: Place,
     pub seed: u16,
 }
@@ -384,7 +384,7 @@ struct Rooms {
     seed: Option<u16>,
     guarded: [Guarded; 2],
     models: [Vec<u8>; 2],
-    /// What the seed puts into them.
+    /// Bytes that the seed puts into them.
     before: [Vec<u8>; 2],
 }
 

@@ -2,7 +2,7 @@
 //! is empty (MMX kernels have run `emms`), its control word and MXCSR's are the default, and the
 //! direction flag is clear.
 
-/// What the last call left behind that it must not; repairs it, so that the next check is fair.
+/// Returns the state that the last call must not leave, if it did; repairs it, so that the next check is fair.
 #[cfg(target_arch = "x86_64")]
 #[inline]
 pub fn disturbed() -> Option<&'static str> {

@@ -1,4 +1,4 @@
-//! What the tests and the fuzz targets share: guarded memory, one checked call per operation, and
+//! Code that the tests and the fuzz targets share: guarded memory, one checked call per operation, and
 //! the cases that proptest draws and the fuzzer's bytes spell.
 //!
 //! `fuzz/fuzz_targets/*.rs` include this folder by path, so that `cargo test` replays a corpus
