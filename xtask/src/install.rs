@@ -138,7 +138,12 @@ pub(crate) fn placed(args: &Install, release: &Path, across: Option<&Target>) ->
     let copies = "Copy, zero and compare memory the way this machine's measured profile says";
     for (package, built, name, about) in [
         ("lib/capi", "libcachewise_c.a", "cachewise", copies),
-        ("memory/pool-capi", "libcachewise_pool_c.a", "cachewise_pool", "A pool of prezeroed pages"),
+        (
+            "memory/pool-capi",
+            "libcachewise_pool_c.a",
+            "cachewise_pool",
+            "A pool of prezeroed pages",
+        ),
     ] {
         let file = format!("{name}.h");
         let header = root().join(package).join("include").join(&file);

@@ -187,7 +187,8 @@ fn files_that_a_service_manager_keeps_are_taken_back() {
 #[test]
 fn a_gpu_zeroes_and_is_not_believed() {
     let folder = Folder::new();
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../memory/pages/tests/cuda/driver.c");
+    let source =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../memory/pages/tests/cuda/driver.c");
     let mut compiler = Command::new("cc");
     compiler.args(["-shared", "-fPIC", "-o", &folder.path("libcuda.so.1")]).arg(source);
     assert!(compiler.status().expect("a C compiler").success());

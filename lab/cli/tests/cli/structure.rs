@@ -438,8 +438,7 @@ fn sentences(text: &str) -> Vec<String> {
 #[test]
 fn nobody_but_measure_reads_a_clock() {
     let reads = ["Clock::calibrate", "clock.now", "rdtsc"];
-    let of_tools =
-        ["lab/experiments/src", "lab/tune/src", "lab/cli/src", "lab/report/src"];
+    let of_tools = ["lab/experiments/src", "lab/tune/src", "lab/cli/src", "lab/report/src"];
     let mut found = BTreeSet::new();
     for (path, text) in tracked() {
         if of_tools.iter().any(|folder| path.starts_with(folder))
