@@ -4,6 +4,7 @@ import ctypes
 import mmap
 import os
 import socket
+import struct
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,7 @@ _MESSAGE = 16384
 
 
 class LeaseError(OSError):
-    """There was no lease: no server, or the server's reason."""
+    """There was no lease: no server, no answer in time, or the server's reason."""
 
 
 class Memory(mmap.mmap):
@@ -36,6 +37,10 @@ class Memory(mmap.mmap):
 
         return torch.frombuffer(self, dtype=dtype or torch.uint8)
 
+    def resize(self, newsize: int, /) -> None:
+        """Refused: the memory has the size that it was taken with."""
+        raise TypeError(f"resize: found {newsize}, accepted none: this memory keeps its {len(self)} bytes")
+
     def address(self) -> int:
         """Where it begins."""
         # Gone before this returns, so that it keeps nothing.
@@ -44,7 +49,14 @@ class Memory(mmap.mmap):
 
 class Lease(Memory):
     """A lease as memory. It ends with the last use of it: when this object, every array of it and every
-    forked child that has it are gone, or with `close`."""
+    forked child that has it are gone, or with `close`.
+
+    It is a file mapped shared, so a child made by ``fork`` shares it: what one writes the other reads."""
+
+
+def patience(count: int) -> float:
+    """Seconds that a program waits which has other memory to use: 1, and 1 more for each GiB."""
+    return 1 + count / (1 << 30)
 
 
 def default_socket() -> str:
@@ -58,14 +70,27 @@ def default_socket() -> str:
     return "/run/cachewise/scrubd.sock"
 
 
-def take(size: "int | str", path: "str | None", kind: Callable[[int, int], Memory]) -> Memory:
-    """A lease, as memory of that kind."""
-    place = path or default_socket()
+def take(
+    size: "int | str", path: "str | None", timeout: "float | None", kind: Callable[[int, int], Memory]
+) -> Memory:
+    """A lease, as memory of that kind; `timeout` is in seconds, 10 and 10 more for each GiB if none is named."""
+    place, count = path or default_socket(), parse_size(size)
+    seconds = 10 * patience(count) if timeout is None else timeout
+    if not 0 < seconds < 1e9:
+        raise ValueError(f"timeout: found {timeout}, accepted seconds above 0")
+    limit = struct.pack("@ll", int(seconds), int(seconds % 1 * 1e6) or 1)
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as connection:
+            # Python's own time limit would have `connect` fail at once where the server accepts nobody.
+            for option in socket.SO_SNDTIMEO, socket.SO_RCVTIMEO:
+                connection.setsockopt(socket.SOL_SOCKET, option, limit)
             connection.connect(place)
-            connection.send(f"lease {parse_size(size)}".encode())
+            connection.send(f"lease {count}".encode())
             answer, files, _, _ = socket.recv_fds(connection, _MESSAGE, 1)
+    except BlockingIOError as error:
+        raise LeaseError(
+            f"{place}: no answer in {seconds:g} s; accepted: the socket of a `cachewise scrubd` that answers"
+        ) from error
     except OSError as error:
         raise LeaseError(
             f"{place}: {error}; accepted: the socket of a running `cachewise scrubd`"
@@ -82,11 +107,12 @@ def take(size: "int | str", path: "str | None", kind: Callable[[int, int], Memor
             os.close(file)
 
 
-def lease(size: "int | str", *, path: "str | None" = None) -> Lease:
+def lease(size: "int | str", *, path: "str | None" = None, timeout: "float | None" = None) -> Lease:
     """Memory of that size, rounded up to whole huge pages, from the server at the socket `path`.
 
-    It is a buffer: ``memoryview(lease("8G"))``, ``lease("8G").numpy()``. `LeaseError` says why there is none.
+    It is a buffer: ``memoryview(lease("8G"))``, ``lease("8G").numpy()``. `LeaseError` says why there is none: also
+    after `timeout` seconds, which are 10 and 10 more for each GiB if none are named.
     """
-    memory = take(size, path, Lease)
+    memory = take(size, path, timeout, Lease)
     assert isinstance(memory, Lease)
     return memory

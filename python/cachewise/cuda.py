@@ -13,7 +13,7 @@ import threading
 import weakref
 from typing import Any
 
-from ._lease import LeaseError, Memory, take
+from ._lease import LeaseError, Memory, patience, take
 from ._sizes import parse_size
 
 __all__ = ["CudaError", "Pinned", "pinned"]
@@ -168,14 +168,14 @@ def _populate(memory: Pinned) -> None:
 def pinned(size: "int | str", *, path: "str | None" = None, device: int = 0) -> Pinned:
     """Pinned host memory of that size, rounded up to whole huge pages, for `device` and all others.
 
-    It comes from the server at the socket `path` (``cachewise scrubd``); if there is no lease, it is private
-    memory in huge pages, touched by all CPUs, and `why_not` says why. `CudaError` where there is no driver.
+    It comes from the server at the socket `path` (``cachewise scrubd``); if there is no lease in 1 s, and 1 s
+    more for each GiB, it is private memory in huge pages, touched by all CPUs, and `why_not` says why. `CudaError` where there is no driver.
     ``pinned("32G").numpy()`` is an array, ``pinned("32G").torch()`` a tensor whose ``is_pinned()`` is true.
     """
     driver = _driver(device)
     why_not = ""
     try:
-        memory = take(size, path, Pinned)
+        memory = take(size, path, patience(parse_size(size)), Pinned)
         assert isinstance(memory, Pinned)
     except LeaseError as error:
         why_not = str(error)

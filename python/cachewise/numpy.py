@@ -17,7 +17,8 @@ import contextlib
 import functools
 import importlib
 import threading
-from collections.abc import Callable, Iterator
+import types
+from collections.abc import Iterator
 from typing import Any, TypedDict, cast
 
 import numpy
@@ -159,36 +160,41 @@ def _inherit_in_threads() -> None:
         return
 
     @functools.wraps(start)
-    def start_inheriting(thread: threading.Thread) -> None:
+    def start_inheriting(self: threading.Thread, *arguments: Any, **named: Any) -> Any:
         if not is_enabled():
-            start(thread)
-            return
-        with _running(thread, lambda: _core.pool_use(_array_api()[0])):
-            start(thread)
+            return start(self, *arguments, **named)
+        with _run_enabled(self):
+            return start(self, *arguments, **named)
 
     vars(start_inheriting)["_cachewise"] = True
     setattr(threading.Thread, "start", start_inheriting)  # noqa: B010, a type checker refuses the plain form
 
 
 @contextlib.contextmanager
-def _running(thread: threading.Thread, first: Callable[[], object]) -> Iterator[None]:
-    """Has the thread call `first` before its `run`; where it could not be started, it is as it was."""
+def _run_enabled(thread: threading.Thread) -> Iterator[None]:
+    """Has the thread enable the pool before its `run`; where it could not be started, it is as it was.
+
+    Other packages replace `run` in the same way, and call what they found as a method, as its function, with
+    any arguments: so this is a method, and hands on what it is called with.
+    """
     of_its_own = vars(thread)
     missing = object()
-    own = of_its_own.get("run", missing)
+    own, found = of_its_own.get("run", missing), thread.run
 
     def restore() -> None:
+        if of_its_own.get("run") is not ours:
+            return
         if own is missing:
-            of_its_own.pop("run", None)
+            del of_its_own["run"]
         else:
             of_its_own["run"] = own
 
-    def run() -> None:
+    def run(_thread: threading.Thread, *arguments: Any, **named: Any) -> Any:
         restore()
-        first()
-        thread.run()
+        _core.pool_use(_array_api()[0])
+        return found(*arguments, **named)
 
-    of_its_own["run"] = run
+    ours = of_its_own["run"] = types.MethodType(run, thread)
     try:
         yield
     except BaseException:

@@ -2,7 +2,9 @@
 
 import argparse
 import builtins
+import functools
 import multiprocessing
+import multiprocessing.forkserver
 import multiprocessing.spawn
 import os
 import runpy
@@ -63,7 +65,25 @@ def _enable_in_workers(pool: str) -> None:
         return words
 
     setattr(multiprocessing.spawn, "get_command_line", with_pool)  # noqa: B010, a type checker refuses the plain form
-    multiprocessing.set_forkserver_preload(["__main__", WORKER])
+    _enable_in_fork_servers()
+
+
+def _enable_in_fork_servers() -> None:
+    """Has a fork server import the worker's module, beside those that the program names before or after this."""
+    server: Any = multiprocessing.forkserver.ForkServer
+    start = server.ensure_running
+
+    @functools.wraps(start)
+    def start_with_pool(self: Any, *arguments: Any, **named: Any) -> Any:
+        modules = list(self._preload_modules)
+        if WORKER not in modules:
+            self._preload_modules = [*modules, WORKER]
+        return start(self, *arguments, **named)
+
+    server.ensure_running = start_with_pool
+    # The module's own name for it is a method that was bound before.
+    running: Any = multiprocessing.forkserver
+    running.ensure_running = running._forkserver.ensure_running
 
 
 def _search_first(directory: str) -> None:

@@ -1,7 +1,10 @@
 """Leases and pinned memory: a server that runs for the test, and the test library in the driver's place."""
 
+import contextlib
 import gc
 import json
+import os
+import socket
 import subprocess
 import time
 from pathlib import Path
@@ -67,6 +70,41 @@ def test_why_there_is_no_lease(scrubd):
         cachewise.lease("1M", path=str(scrubd) + ".none")
     with pytest.raises(ValueError, match="accepted bytes"):
         cachewise.lease("much", path=str(scrubd))
+
+
+def test_a_lease_keeps_its_size_and_is_shared_with_a_forked_child(scrubd):
+    memory = cachewise.lease("4M", path=str(scrubd))
+    for size in (2 * MIB, 8 * MIB):
+        with pytest.raises(TypeError, match=f"found {size}, accepted none"):
+            memory.resize(size)
+    assert len(memory) == 4 * MIB
+    memory[:3] = b"old"
+    child = os.fork()
+    if child == 0:
+        memory[:3] = b"new"
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+    assert memory[:3] == b"new"
+
+
+def test_a_server_that_does_not_answer_is_not_waited_for_for_ever(tmp_path):
+    place = str(tmp_path / "socket")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as server, contextlib.ExitStack() as clients:
+        server.bind(place)
+        server.listen(0)
+        with pytest.raises(cachewise.LeaseError, match="no answer in 0.2 s"):
+            cachewise.lease("1M", path=place, timeout=0.2)
+        # Until nobody more is let in.
+        with pytest.raises(BlockingIOError):
+            for _ in range(8):
+                client = clients.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET))
+                client.setblocking(False)
+                client.connect(place)
+        with pytest.raises(cachewise.LeaseError, match="no answer in 0.2 s"):
+            cachewise.lease("1M", path=place, timeout=0.2)
+    for timeout in (0, -1, float("nan"), float("inf")):
+        with pytest.raises(ValueError, match="accepted seconds above 0"):
+            cachewise.lease("1M", path=place, timeout=timeout)
 
 
 @pytest.fixture

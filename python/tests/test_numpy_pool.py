@@ -468,3 +468,94 @@ class TestRun:
         )
         out, err = run("--pool", "64M", "workers.py", method)
         assert out == f"{[(True, 64 << 20)] * 3}\n", err
+
+    @pytest.mark.parametrize("call", ["multiprocessing", "multiprocessing.get_context('forkserver')"])
+    def test_workers_of_a_fork_server_with_modules_of_its_own_have_a_pool(self, run, tmp_path, call):
+        (tmp_path / "own.py").write_text("")
+        (tmp_path / "workers.py").write_text(
+            "import multiprocessing, sys\n"
+            "import cachewise.numpy\n"
+            "def ask(_):\n"
+            "    return cachewise.numpy.is_enabled(), 'own' in sys.modules\n"
+            "if __name__ == '__main__':\n"
+            f"    {call}.set_forkserver_preload(['own'])\n"
+            "    with multiprocessing.get_context('forkserver').Pool(2) as workers:\n"
+            "        print(workers.map(ask, range(3)))\n"
+        )
+        out, err = run("--pool", "64M", "workers.py")
+        assert out == f"{[(True, True)] * 3}\n", err
+
+
+# Another package replaces `start`, and `run` in it: takes it as it is or its function, hands on anything or nothing.
+WRAPPED = """
+    import sys, threading
+    import numpy as np
+    kind, first = sys.argv[1:]
+    def wrap():
+        start = threading.Thread.start
+        def wrapped(self, *arguments, **named):
+            run = self.run
+            function = getattr(run, "__func__", run)
+            if kind == "function":
+                self.run = lambda *a: function(threading.current_thread(), *a[1:])
+            elif kind == "bound":
+                self.run = lambda *a, **k: run()
+            elif kind == "arguments":
+                self.run = lambda *a, **k: run(*a, **k)
+            return start(self, *arguments, **named)
+        threading.Thread.start = wrapped
+    def enable():
+        import cachewise.numpy
+        cachewise.numpy.enable(pool="64M")
+    for step in (wrap, enable) if first == "wrap" else (enable, wrap):
+        step()
+    import cachewise.numpy
+    ran = []
+    def work(*arguments):
+        ran.append((arguments, cachewise.numpy.is_enabled()))
+    class Own(threading.Thread):
+        def run(self):
+            work("own")
+    class OfInstance(threading.Thread):
+        def __init__(self):
+            super().__init__()
+            self.run = lambda *_: work("instance")
+    threads = [threading.Thread(target=work, args=("target",)), Own(), OfInstance(), threading.Timer(0, work)]
+    for thread in threads:
+        thread.start()
+        thread.join()
+    from concurrent.futures import ThreadPoolExecutor
+    with ThreadPoolExecutor(2) as executor:
+        executor.submit(work, "executor").result(30)
+    assert ran == [((name,), True) for name in ("target", "own", "instance")] + [((), True), (("executor",), True)], ran
+    print("all ran")
+"""
+
+
+@pytest.mark.parametrize("kind", ["function", "bound", "arguments"])
+@pytest.mark.parametrize("first", ["wrap", "enable"])
+def test_threads_run_though_another_package_replaces_them_too(in_new_process, kind, first):
+    assert in_new_process(WRAPPED, kind, first) == "all ran\n"
+
+
+def test_start_hands_on_what_it_is_called_with(in_new_process):
+    program = """
+        import threading
+        start = threading.Thread.start
+        def start_with(self, *arguments, **named):
+            print(arguments, named)
+            return start(self)
+        threading.Thread.start = start_with
+        import cachewise.numpy
+        cachewise.numpy.enable(pool="64M")
+        thread = threading.Thread(target=print, args=("ran",))
+        thread.start(1, word=2)
+        thread.join()
+        threading.Thread.start(self=threading.Thread())
+        try:
+            thread.start()
+        except RuntimeError as error:
+            print(error, "run" in vars(thread))
+    """
+    expected = "(1,) {'word': 2}\nran\n() {}\n() {}\nthreads can only be started once False\n"
+    assert in_new_process(program) == expected

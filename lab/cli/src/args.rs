@@ -467,7 +467,7 @@ pub struct Scrubd {
     /// What zeroes
     #[arg(long, value_enum, default_value_t = Engine::System)]
     pub engine: Engine,
-    /// Zero in the background only while the load average is at most this [default: the number of CPUs]
+    /// Take 2 % of a CPU at most while the load average is above this [default: no limit]
     #[arg(long, value_name = "LOAD")]
     pub load: Option<f64>,
     /// Use at most this part of one CPU in the background

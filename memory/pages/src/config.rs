@@ -66,8 +66,9 @@ pub struct Scrub {
     pub start: u32,
     /// The lowest order that it zeroes once awake (seed 003: `scrub_stop`). 0 by default.
     pub stop: u32,
-    /// The load average above which it rests (seed 003: `scrub_load`). By default the number of
-    /// CPUs.
+    /// The machine's load average above which it rests (seed 003: `scrub_load`): it then takes
+    /// [`FLOOR`](crate::FLOOR) of a CPU at most. Infinity, the default, is no such limit. It does so in any
+    /// case while threads wait for the CPUs of this process.
     pub load: f64,
     /// Bytes per second at most; 0, the default, is no limit.
     pub bytes_per_second: u64,
@@ -89,7 +90,7 @@ impl Default for Scrub {
             enabled: true,
             start: 4,
             stop: 0,
-            load: os::cpus() as f64,
+            load: f64::INFINITY,
             bytes_per_second: 0,
             cpu_share: 0.5,
             min_idle: Duration::from_millis(50),

@@ -2,7 +2,8 @@
 //!
 //! Before a fork the locks of all pools are taken, so that no thread is in the middle of
 //! anything; after it the parent lets go, and the child makes its locks anew and drops free memory: a
-//! page of it would be the parent's and the child's until one of them writes, and then be two.
+//! page of it would be the parent's and the child's until one of them writes, and then be two. Memory that the
+//! system does not copy is copied here (`inner/child.rs`).
 //!
 //! **A program's own fork handlers may use pools, in whatever order they run.** The handlers here
 //! are registered when the library is loaded, so they run last before a fork and first after it, as
@@ -19,9 +20,11 @@
 //! it inherited.
 
 use crate::cache;
-use crate::lock;
+use crate::inner::Inner;
+use crate::lock::{self, Slot};
 use crate::slots::{self, all};
 use crate::thread::{self, Thread};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Has this library told of every fork and of every thread's end from now on. Done when the library is
@@ -48,21 +51,34 @@ static LOADED: extern "C" fn() = loaded;
 
 extern "C" fn prepare() {
     let thread = thread::current();
-    // A fork in a signal handler that interrupted a fork: all is locked already.
-    if thread.forking.fetch_add(1, Ordering::Relaxed) != 0 {
-        return;
-    }
+    let depth = thread.forking.fetch_add(1, Ordering::Relaxed) + 1;
     for slot in all() {
-        if !slot.is_held_by(thread) {
+        let interrupted = slot.is_held_by(thread);
+        // A fork in a signal handler that interrupted a fork: all is locked already.
+        if depth == 1 && !interrupted {
             slot.acquire(true);
             slot.by_fork.store(true, Ordering::Relaxed);
+        }
+        if let Some(inner) = held(slot, thread) {
+            inner.copy_for_child(depth, !interrupted);
         }
     }
 }
 
+/// The pool of a lock that this thread has.
+fn held(slot: &Slot<Inner>, thread: &Thread) -> Option<Arc<Inner>> {
+    if slot.pool.load(Ordering::Relaxed) == 0 || !slot.is_held_by(thread) {
+        return None;
+    }
+    // SAFETY: this thread has the lock.
+    unsafe { &*slot.inner.get() }.upgrade()
+}
+
 extern "C" fn parent() {
     let thread = thread::current();
-    if thread.forking.load(Ordering::Relaxed) == 1 {
+    let depth = thread.forking.load(Ordering::Relaxed);
+    all().filter_map(|slot| held(slot, thread)).for_each(|inner| inner.forget_copy(depth));
+    if depth == 1 {
         for slot in all() {
             // Not those of another thread that forks meanwhile: pools were made since.
             if slot.is_held_by(thread) && slot.by_fork.swap(false, Ordering::Relaxed) {
@@ -89,6 +105,13 @@ extern "C" fn child() {
     lock::next_generation();
     crate::os::forked();
     let thread = thread::current();
+    let depth = thread.forking.load(Ordering::Relaxed);
+    for slot in all().filter(|slot| slot.pool.load(Ordering::Relaxed) != 0) {
+        // SAFETY: this is the only thread, and none changes a slot that has its pool's number.
+        if let Some(inner) = unsafe { &*slot.inner.get() }.upgrade() {
+            inner.use_copy(depth);
+        }
+    }
     // In a signal handler that interrupted a fork this one is over, and that one goes on: it keeps
     // what it has locked. Whoever else had a lock is not here.
     let interrupted = over(thread) > 1;
@@ -97,12 +120,6 @@ extern "C" fn child() {
         let kept = slot.is_held_by(thread) && (interrupted || !by_fork);
         slot.by_fork.store(by_fork && kept, Ordering::Relaxed);
         slot.word.set(kept.then(|| thread.mark()));
-        if !kept && slot.pool.load(Ordering::Relaxed) != 0 {
-            // SAFETY: whoever forked had the lock, and this is the only thread.
-            if let Some(inner) = unsafe { &*slot.inner.get() }.upgrade() {
-                inner.forked();
-            }
-        }
     }
     cache::forked(thread);
     cache::ending::tell();
@@ -188,9 +205,8 @@ pub(crate) mod tests {
                 std::ptr::from_ref(thread::current()).addr()
             });
             let _ = others.join().expect("no panic");
-            let held = |slot: &lock::Slot<crate::inner::Inner>| {
-                slot.by_fork.load(Ordering::Relaxed) && !slot.acquire(false)
-            };
+            let held =
+                |slot: &Slot<Inner>| slot.by_fork.load(Ordering::Relaxed) && !slot.acquire(false);
             let before = held(slot) && !slot.is_the_forkers(thread::current());
             parent();
             let left = held(slot);

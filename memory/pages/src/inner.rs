@@ -5,10 +5,13 @@
 //! Bookkeeping lies in memory of its own ([`Control`] and the frames after it), mapped and not
 //! allocated: a pool can be what an allocator is made of.
 
+mod child;
 mod closing;
 mod growth;
 mod serve;
 mod upkeep;
+
+pub(crate) use child::Memory;
 
 use crate::buddy::{Buddy, Core, Frame, FreeError, State, Tag, Use};
 use crate::closed::Closed;
@@ -21,6 +24,7 @@ use crate::os::{self, Mapping};
 use crate::stats::{Events, ScrubberState, get};
 use crate::thread;
 use crate::waiting::Bell;
+use child::Inherited;
 use std::boxed::Box;
 use std::cell::UnsafeCell;
 use std::sync::Arc;
@@ -92,6 +96,8 @@ pub(crate) struct Inner {
     pub(crate) scrubber_state: AtomicU8,
     pub(crate) load_rests: AtomicU64,
     pub(crate) closed: Closed,
+    /// The kind of memory, and copies for forked children.
+    inherited: Inherited,
     /// Not 0 while free resident memory is to be brought up to its mark, by the scrubber's thread.
     behind: AtomicU32,
     /// Nothing reads these; they unmap.
@@ -130,8 +136,8 @@ pub(crate) struct Settings {
     pub(crate) closes: bool,
     /// The node that all pages are wanted on.
     pub(crate) numa_node: Option<u32>,
-    /// Whether the memory is a lease, or a device's: nothing of it is returned, and a forked child has none of it.
-    pub(crate) leased: bool,
+    /// Whether memory is locked when it is opened, as the process locks all its mappings.
+    pub(crate) locks: bool,
     /// Whether absent memory is handed out as it is, and faulted in where it is touched. For allocators, whose
     /// callers ask for more than they use.
     pub(crate) fault_on_touch: bool,
@@ -143,6 +149,7 @@ pub(crate) struct Places {
     pub(crate) frames: *const Frame,
     pub(crate) base: *mut u8,
     pub(crate) capacity: u32,
+    pub(crate) memory: Memory,
     pub(crate) mappings: Vec<Mapping>,
 }
 
@@ -255,6 +262,7 @@ impl Inner {
             scrubber_state: AtomicU8::new(0),
             load_rests: AtomicU64::new(0),
             closed,
+            inherited: Inherited::new(places.memory),
             behind: AtomicU32::new(0),
             _mappings: places.mappings,
         });
@@ -357,13 +365,6 @@ impl Inner {
         while let Some((index, order)) = guard.buddy().take_zeroed_away(owner) {
             let landed = guard.buddy().land(index, order, State::Dirty, now);
             debug_assert!(landed.is_ok(), "block in flight {index}: {landed:?}");
-        }
-    }
-
-    /// In a forked child, which has no leased memory.
-    pub(crate) fn forked(&self) {
-        if self.settings.leased {
-            self.close();
         }
     }
 

@@ -8,18 +8,21 @@
 //! - `status` asks for the server's figures: JSON in messages, until the end.
 //!
 //! A lease ends when no process has the file open or mapped any more: the server sees that itself.
+//!
+//! No call waits for ever: a server may be stopped, or at work for others.
 
 use crate::os::{self, Mapping};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::{
-    self, AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType,
+    self, AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType, sockopt,
 };
 use std::format;
 use std::io::IoSliceMut;
 use std::mem::MaybeUninit;
 use std::path::{Path, PathBuf};
 use std::string::{String, ToString};
+use std::time::{Duration, Instant};
 
 /// Bytes of a request, or of one message of an answer, at most.
 pub const MESSAGE: usize = 16 << 10;
@@ -35,6 +38,14 @@ pub enum LeaseError {
         socket: String,
         /// The system's answer.
         source: std::io::Error,
+    },
+    /// The server did not answer in time: it is stopped, or zeroes for others.
+    #[error("{socket}: no answer in {} s, accepted the socket of a `cachewise scrubd` that answers", within.as_secs_f64())]
+    Late {
+        /// The socket's path.
+        socket: String,
+        /// How long was waited.
+        within: Duration,
     },
     /// The server's answer in its words.
     #[error("scrubd refused: {0}")]
@@ -72,12 +83,21 @@ pub struct Lease {
 }
 
 impl Lease {
-    /// Asks the server at `socket` for that many bytes, and waits until they are zero.
+    /// Asks the server at `socket` for that many bytes, and waits until they are zero: 10 s, and 10 s more for
+    /// each GiB.
     ///
     /// # Errors
     /// [`LeaseError`].
     pub fn take(socket: &Path, bytes: usize) -> Result<Lease, LeaseError> {
-        Lease::ask(socket, &format!("lease {bytes}"))
+        Lease::take_within(socket, bytes, patience(bytes) * 10)
+    }
+
+    /// As [`take`](Lease::take), with a time limit of the caller's.
+    ///
+    /// # Errors
+    /// [`LeaseError`].
+    pub fn take_within(socket: &Path, bytes: usize, within: Duration) -> Result<Lease, LeaseError> {
+        Lease::ask(socket, &format!("lease {bytes}"), within)
     }
 
     /// As [`take`](Lease::take), a file that can be opened again by path while it is leased.
@@ -85,12 +105,11 @@ impl Lease {
     /// # Errors
     /// [`LeaseError`].
     pub fn take_path(socket: &Path, bytes: usize) -> Result<Lease, LeaseError> {
-        Lease::ask(socket, &format!("lease {bytes} path"))
+        Lease::ask(socket, &format!("lease {bytes} path"), patience(bytes) * 10)
     }
 
-    fn ask(socket: &Path, request: &str) -> Result<Lease, LeaseError> {
-        let connection = connect(socket, request)?;
-        let (text, file) = receive(&connection).map_err(|source| unreachable(socket, source))?;
+    fn ask(socket: &Path, request: &str, within: Duration) -> Result<Lease, LeaseError> {
+        let (text, file) = Connection::open(socket, request, within)?.receive()?;
         if let Some(reason) = text.strip_prefix("refused ") {
             return Err(LeaseError::Refused(reason.to_string()));
         }
@@ -128,15 +147,24 @@ impl AsFd for Lease {
     }
 }
 
-/// The figures of the server at `socket`, as JSON.
+/// The time that a program may wait for a lease which has other memory to use: 1 s, and 1 s more for each GiB.
+/// Making that much memory resident itself takes as long on a slow machine.
+pub(crate) fn patience(bytes: usize) -> Duration {
+    Duration::from_secs(1) + Duration::from_secs_f64(bytes as f64 / f64::from(1 << 30))
+}
+
+/// The time that the server may take to say how it is.
+const STATUS: Duration = Duration::from_secs(5);
+
+/// The figures of the server at `socket`, as JSON; waits 5 s for them at most.
 ///
 /// # Errors
 /// [`LeaseError`].
 pub fn status(socket: &Path) -> Result<String, LeaseError> {
-    let connection = connect(socket, "status")?;
+    let connection = Connection::open(socket, "status", STATUS)?;
     let mut all = String::new();
     loop {
-        let (text, _) = receive(&connection).map_err(|source| unreachable(socket, source))?;
+        let (text, _) = connection.receive()?;
         if text.is_empty() {
             break;
         }
@@ -154,41 +182,77 @@ fn answer(socket: &Path, text: &str) -> LeaseError {
     LeaseError::Answer { socket: socket.display().to_string(), found }
 }
 
-fn connect(path: &Path, request: &str) -> Result<OwnedFd, LeaseError> {
-    let connected = || -> Result<OwnedFd, Errno> {
-        let socket = net::socket_with(
-            AddressFamily::UNIX,
-            SocketType::SEQPACKET,
-            SocketFlags::CLOEXEC,
-            None,
-        )?;
-        net::connect(&socket, &SocketAddrUnix::new(path)?)?;
-        net::send(&socket, request.as_bytes(), SendFlags::NOSIGNAL)?;
-        Ok(socket)
-    };
-    connected().map_err(|source| unreachable(path, source))
+/// A connection, on which every step has to be done by one moment.
+struct Connection<'p> {
+    socket: OwnedFd,
+    path: &'p Path,
+    within: Duration,
+    end: Instant,
 }
 
-/// One message and the descriptor that came with it; no text at the end.
-fn receive(socket: &OwnedFd) -> Result<(String, Option<OwnedFd>), Errno> {
-    use net::{RecvAncillaryBuffer, RecvAncillaryMessage};
-    let mut text = std::vec![0; MESSAGE];
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-    let mut control = RecvAncillaryBuffer::new(&mut space);
-    let received = loop {
-        let mut parts = [IoSliceMut::new(&mut text)];
-        match net::recvmsg(socket, &mut parts, &mut control, RecvFlags::CMSG_CLOEXEC) {
-            Err(Errno::INTR) => {}
-            // It ended without an answer.
-            Err(Errno::CONNRESET) => return Ok((String::new(), None)),
-            received => break received?,
+impl<'p> Connection<'p> {
+    /// Connects, and sends the request.
+    fn open(path: &'p Path, request: &str, within: Duration) -> Result<Self, LeaseError> {
+        let made = || {
+            let flags = SocketFlags::CLOEXEC;
+            net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)
+        };
+        let socket = made().map_err(|errno| unreachable(path, errno))?;
+        let end = Instant::now().checked_add(within).unwrap_or_else(Instant::now);
+        let connection = Connection { socket, path, within, end };
+        let address = SocketAddrUnix::new(path).map_err(|errno| unreachable(path, errno))?;
+        // Both wait where the server accepts nobody, or reads nothing.
+        connection.step(|socket| net::connect(socket, &address))?;
+        connection.step(|socket| {
+            net::send(socket, request.as_bytes(), SendFlags::NOSIGNAL).map(|_| ())
+        })?;
+        Ok(connection)
+    }
+
+    /// One call, as long as there is time: again where a signal's handler interrupts it.
+    fn step<T>(&self, mut call: impl FnMut(&OwnedFd) -> Result<T, Errno>) -> Result<T, LeaseError> {
+        loop {
+            let left = self.end.saturating_duration_since(Instant::now());
+            let late = || LeaseError::Late {
+                socket: self.path.display().to_string(),
+                within: self.within,
+            };
+            if left.is_zero() {
+                return Err(late());
+            }
+            // The socket's limits are in microseconds, and none of them is no limit.
+            let left = left.max(Duration::from_micros(1));
+            let limited = [sockopt::Timeout::Recv, sockopt::Timeout::Send]
+                .into_iter()
+                .try_for_each(|which| sockopt::set_socket_timeout(&self.socket, which, Some(left)));
+            match limited.and_then(|()| call(&self.socket)) {
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => return Err(late()),
+                answer => return answer.map_err(|errno| unreachable(self.path, errno)),
+            }
         }
-    };
-    let files = control.drain().filter_map(|message| match message {
-        RecvAncillaryMessage::ScmRights(files) => Some(files),
-        _ => None,
-    });
-    let file = files.flatten().next();
-    text.truncate(received.bytes);
-    Ok((String::from_utf8_lossy(&text).into_owned(), file))
+    }
+
+    /// One message and the descriptor that came with it; no text at the end.
+    fn receive(&self) -> Result<(String, Option<OwnedFd>), LeaseError> {
+        use net::{RecvAncillaryBuffer, RecvAncillaryMessage};
+        let mut text = std::vec![0; MESSAGE];
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut control = RecvAncillaryBuffer::new(&mut space);
+        let bytes = self.step(|socket| {
+            let mut parts = [IoSliceMut::new(&mut text)];
+            match net::recvmsg(socket, &mut parts, &mut control, RecvFlags::CMSG_CLOEXEC) {
+                // It ended without an answer.
+                Err(Errno::CONNRESET) => Ok(0),
+                received => Ok(received?.bytes),
+            }
+        })?;
+        let files = control.drain().filter_map(|message| match message {
+            RecvAncillaryMessage::ScmRights(files) => Some(files),
+            _ => None,
+        });
+        let file = files.flatten().next();
+        text.truncate(bytes);
+        Ok((String::from_utf8_lossy(&text).into_owned(), file))
+    }
 }

@@ -89,7 +89,7 @@ mod system {
     pub use os::inject;
     #[doc(hidden)]
     pub use os::{cpus, huge_page_size, hugetlb_size, memory, thread_cpu_time};
-    pub use pace::{Pace, Rest};
+    pub use pace::{FLOOR, Pace, Rest};
     pub use pool::Pool;
     pub use proof::Proved;
     pub use shards::{MOST_SHARDS, Shards};

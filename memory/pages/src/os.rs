@@ -119,13 +119,10 @@ pub(crate) fn load() -> f64 {
     rustix::system::sysinfo().loads[0] as f64 / 65536.0
 }
 
-/// Threads that run or want to, in the whole system, at this moment; where that is told.
-pub(crate) fn runnable() -> Option<f64> {
-    #[cfg(feature = "testing")]
-    if inject::injected_load().is_some() {
-        return None;
-    }
-    text("/proc/loadavg")?.split(' ').nth(3)?.split('/').next()?.parse().ok()
+/// The time that the calling thread wanted to run and did not, since it was started; where the system says that.
+pub(crate) fn thread_wait() -> Option<Duration> {
+    let nanoseconds = text("/proc/thread-self/schedstat")?.split(' ').nth(1)?.parse().ok()?;
+    Some(Duration::from_nanos(nanoseconds))
 }
 
 /// What the system says of how short memory is: of this process's control group, or else of the
@@ -364,7 +361,8 @@ pub(crate) fn spawn(body: impl FnOnce() + Send + 'static) -> std::io::Result<Spa
     Ok(Spawned(thread))
 }
 
-/// Gives a new thread what the process has, where the calling thread has something else.
+/// Gives a new thread the process's CPUs and ordinary priority, whatever the calling thread has; woken, it does not
+/// take a CPU from a thread that runs (`SCHED_BATCH`).
 fn make_ordinary(thread: libc::pthread_t) {
     if let Some(cpus) = CPUS.get()
         && rustix::thread::sched_getaffinity(None).is_ok_and(|own| own != *cpus)
@@ -373,14 +371,12 @@ fn make_ordinary(thread: libc::pthread_t) {
         // SAFETY: a thread that nobody has joined; rustix's set is the system's, bit by bit.
         let _ = unsafe { libc::pthread_setaffinity_np(thread, size_of::<CpuSet>(), set) };
     }
-    // SAFETY: no memory is involved; 0 is the calling thread.
-    if unsafe { libc::sched_getscheduler(0) } != libc::SCHED_OTHER {
-        // SAFETY: all zero is a valid parameter block, of priority 0.
-        let parameters: libc::sched_param = unsafe { std::mem::zeroed() };
+    let parameters = libc::sched_param { sched_priority: 0 };
+    for policy in [libc::SCHED_BATCH, libc::SCHED_OTHER] {
         // SAFETY: a thread that nobody has joined, and valid parameters.
-        let _ = unsafe {
-            libc::pthread_setschedparam(thread, libc::SCHED_OTHER, &raw const parameters)
-        };
+        if unsafe { libc::pthread_setschedparam(thread, policy, &raw const parameters) } == 0 {
+            break;
+        }
     }
 }
 
@@ -399,6 +395,7 @@ pub(crate) struct Mapping {
     length: usize,
     whole: *mut c_void,
     whole_length: usize,
+    unlocked: bool,
 }
 
 // SAFETY: a mapping is an address range that this value owns; whoever dereferences its pointer
@@ -423,31 +420,49 @@ impl Mapping {
     fn with(access: ProtFlags, more: MapFlags, length: usize, align: usize) -> Result<Mapping> {
         may_fail!(Map);
         let whole_length = length.checked_add(align).ok_or(Errno::NOMEM)?;
+        let flags = MapFlags::PRIVATE | more;
         // SAFETY: a new mapping at an address of the kernel's choice overlaps nothing.
-        let whole = unsafe {
-            rustix::mm::mmap_anonymous(
-                ptr::null_mut(),
-                whole_length,
-                access,
-                MapFlags::PRIVATE | more,
-            )
-        }?;
+        let mapped =
+            unsafe { rustix::mm::mmap_anonymous(ptr::null_mut(), whole_length, access, flags) };
+        let (whole, unlocked) = match mapped {
+            Err(Errno::AGAIN) => (map_unlocked(access, flags, whole_length)?, true),
+            mapped => (mapped?, false),
+        };
         let start = whole.cast::<u8>();
         let start = start.wrapping_add(start.align_offset(align));
-        Ok(Mapping { start, length, whole, whole_length })
+        Ok(Mapping { start, length, whole, whole_length, unlocked })
     }
 
-    /// A file's first `length` bytes, shared with whoever else has it, at an aligned start. A forked child
-    /// has no such memory.
+    /// Maps a file's first `length` bytes at an aligned start, shared with all other mappings of the file.
     pub(crate) fn shared(file: impl AsFd, length: usize, align: usize) -> Result<Mapping> {
-        let mapping = Mapping::private(length, align)?;
+        let mapping = Mapping::reserved(length, align)?;
         let flags = MapFlags::SHARED | MapFlags::FIXED;
         let access = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: the range is this mapping's own, and nobody has a pointer into it yet.
         unsafe { rustix::mm::mmap(mapping.start.cast(), length, access, flags, file, 0) }?;
-        // SAFETY: as above; this advice changes no contents.
-        unsafe { rustix::mm::madvise(mapping.start.cast(), length, Advice::LinuxDontFork) }?;
         Ok(mapping)
+    }
+
+    /// Keeps the memory out of forked children: their address space has a gap there.
+    pub(crate) fn keep_from_children(&self) -> Result<()> {
+        // SAFETY: the range is this mapping's own; this advice changes no contents.
+        unsafe { rustix::mm::madvise(self.start.cast(), self.length, Advice::LinuxDontFork) }
+    }
+
+    /// Moves the mapping's first `length` bytes to `place`, without copying, and unmaps the rest.
+    ///
+    /// # Safety
+    /// Nothing is mapped at `place` for that length that anybody uses.
+    pub(crate) unsafe fn move_to(self, length: usize, place: *mut u8) -> Result<()> {
+        let (from, flags) = (self.start.cast(), rustix::mm::MremapFlags::MAYMOVE);
+        // SAFETY: this mapping's own memory goes to a place that is free by the caller's promise.
+        unsafe { rustix::mm::mremap_fixed(from, length, length, flags, place.cast()) }?;
+        Ok(())
+    }
+
+    /// Whether a limit on locked memory kept the mapping from being locked, as the process wants all memory.
+    pub(crate) fn is_unlocked(&self) -> bool {
+        self.unlocked
     }
 
     pub(crate) fn length(&self) -> usize {
@@ -466,7 +481,7 @@ impl Mapping {
                 MapFlags::PRIVATE | MapFlags::HUGETLB,
             )
         }?;
-        Ok(Mapping { start: whole.cast(), length, whole, whole_length: length })
+        Ok(Mapping { start: whole.cast(), length, whole, whole_length: length, unlocked: false })
     }
 
     pub(crate) fn start(&self) -> *mut u8 {
@@ -516,8 +531,89 @@ impl Drop for Mapping {
     }
 }
 
+/// Maps memory that is not locked, in a process that locks all future mappings (`MCL_FUTURE`) and may lock less:
+/// one page, unlocked, then grown. The system looks at the limit only where it grows a locked mapping.
+fn map_unlocked(access: ProtFlags, flags: MapFlags, length: usize) -> Result<*mut c_void> {
+    let page = page_size();
+    // SAFETY: a new mapping at an address of the kernel's choice overlaps nothing.
+    let first = unsafe { rustix::mm::mmap_anonymous(ptr::null_mut(), page, access, flags) }?;
+    // SAFETY: the mapping just made, which nobody else knows.
+    let unlocked = unsafe { rustix::mm::munlock(first, page) };
+    let grown = unlocked.and_then(|()| {
+        // SAFETY: as above; where it moves, nobody has a pointer into it.
+        unsafe { rustix::mm::mremap(first, page, length, rustix::mm::MremapFlags::MAYMOVE) }
+    });
+    if grown.is_err() {
+        // SAFETY: as above; it did not move.
+        let _ = unsafe { rustix::mm::munmap(first, page) };
+    }
+    grown
+}
+
+/// Whether the process locks all its future mappings: a new page is locked then.
+fn locks_mappings() -> Result<bool> {
+    let flags = MapFlags::PRIVATE;
+    let size = page_size();
+    // SAFETY: a new mapping at an address of the kernel's choice overlaps nothing.
+    let page =
+        unsafe { rustix::mm::mmap_anonymous(ptr::null_mut(), size, ProtFlags::empty(), flags) };
+    let page = match page {
+        // There is not one page left that it may lock.
+        Err(Errno::AGAIN) => return Ok(true),
+        page => page?,
+    };
+    // SAFETY: the mapping just made. Of locked memory this says busy, and it changes nothing.
+    let synced = unsafe { rustix::mm::msync(page, size, rustix::mm::MsyncFlags::INVALIDATE) };
+    // SAFETY: the mapping just made, of which nobody else knows.
+    let _ = unsafe { rustix::mm::munmap(page, size) };
+    Ok(synced == Err(Errno::BUSY))
+}
+
+/// Locks memory just opened, page by page as it comes, in a process that locks all its mappings.
+///
+/// # Safety
+/// The range is whole pages of a mapping of the caller's.
+pub(crate) unsafe fn lock_as_the_process_does(start: *mut u8, length: usize) -> Result<()> {
+    if locks_mappings()? {
+        let flags = rustix::mm::MlockFlags::ONFAULT;
+        // SAFETY: the caller's promise; this changes no contents.
+        unsafe { rustix::mm::mlock_with(start.cast(), length, flags) }?;
+    }
+    Ok(())
+}
+
+/// Bytes that this process may use in addition: what the machine has available, or what its control groups
+/// have left if that is less.
+pub(crate) fn available() -> usize {
+    let number = |text: String| text.trim().parse::<usize>().ok();
+    let left = |group: &PathBuf| {
+        let of = |limit: &str, used: &str| {
+            let limit = text(group.join(limit)).and_then(number)?;
+            let used = text(group.join(used)).and_then(number)?;
+            Some(limit.saturating_sub(used))
+        };
+        of("memory.max", "memory.current")
+            .or_else(|| of("memory.limit_in_bytes", "memory.usage_in_bytes"))
+    };
+    let machine = text("/proc/meminfo").and_then(|text| {
+        let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+        line.split_whitespace().next()?.parse::<usize>().ok()?.checked_mul(1024)
+    });
+    let groups = groups();
+    groups.iter().filter_map(left).chain(machine).min().unwrap_or(usize::MAX)
+}
+
 fn last_error() -> Errno {
     std::io::Error::last_os_error().raw_os_error().map_or(Errno::INVAL, Errno::from_raw_os_error)
+}
+
+/// Unlocks memory.
+///
+/// # Safety
+/// The range is whole pages of a mapping of the caller's.
+pub(crate) unsafe fn unlock(start: *mut u8, length: usize) -> Result<()> {
+    // SAFETY: the caller's promise; this changes no contents.
+    unsafe { rustix::mm::munlock(start.cast(), length) }
 }
 
 /// Makes memory of address space.

@@ -1,35 +1,41 @@
 //! When background zeroing may go on: the one implementation of the rules of [`Scrub`], for the scrubber
 //! of a pool and for other programs that zero in the background.
+//!
+//! It gives way to threads that want to run, which it notices by its own thread: that waits for a CPU then. So
+//! only those count that compete for the CPUs of this process, or for the quota of its control group, and not what
+//! others do elsewhere on the machine. It does not rest for ever: a small share is always taken.
 
 use crate::config::Scrub;
 use crate::os;
 use std::time::{Duration, Instant};
 
-/// How long it rests when the load is too high before it looks again.
-pub(crate) const LOAD_REST: Duration = Duration::from_millis(250);
-/// And when too many threads want to run just now, at first; twice as long each time, up to the above.
-const CROWD_REST: Duration = Duration::from_millis(4);
-/// How often it looks how many do.
-const CROWD_LOOK: Duration = Duration::from_millis(1);
+/// The share of one CPU that is taken where threads wait for CPUs.
+pub const FLOOR: f64 = 0.02;
+/// The wait before or in one chunk from which on its CPU is taken for busy. An idle CPU takes a thread within some
+/// 50 us; a busy one at its next clock tick, after 1 to 4 ms.
+const CROWDED: Duration = Duration::from_micros(500);
 
 /// Why the next chunk has to wait, and for how long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rest {
-    /// The load average is above `load`, or so many threads want to run.
+    /// No CPU is idle, or the load average is above `load`.
     Load(Duration),
     /// `cpu_share` or `bytes_per_second`.
     Limits(Duration),
 }
 
-/// The rules and when the next chunk may begin by them.
+/// The rules and when the next chunk may begin by them. For one thread.
 #[derive(Debug)]
 pub struct Pace {
     scrub: Scrub,
+    /// The first moment of the next chunk by the limits.
     next: Instant,
-    /// When it may look again whether others want to run.
-    look: Instant,
-    /// How long it rests if they do.
-    crowd_rest: Duration,
+    /// The same by the share that is taken where CPUs are busy.
+    least: Instant,
+    /// The time that the thread had waited for a CPU, at the last look.
+    waited: Option<Duration>,
+    /// Whether it waited for the last chunk.
+    crowded: bool,
 }
 
 impl Pace {
@@ -37,38 +43,42 @@ impl Pace {
     #[must_use]
     pub fn new(scrub: Scrub) -> Pace {
         let now = Instant::now();
-        Pace { scrub, next: now, look: now, crowd_rest: CROWD_REST }
+        Pace { scrub, next: now, least: now, waited: None, crowded: false }
     }
 
     /// What the next chunk has to wait for, if a CPU does it; `None` if it may begin.
     #[must_use]
     pub fn rest(&mut self, uses_cpu: bool) -> Option<Rest> {
-        if uses_cpu && os::load() > self.scrub.load {
-            return Some(Rest::Load(LOAD_REST));
-        }
         let now = Instant::now();
-        if uses_cpu && now >= self.look {
-            self.look = now + CROWD_LOOK;
-            // This thread is among them.
-            if os::runnable().is_some_and(|running| running > self.scrub.load) {
-                let rest = self.crowd_rest;
-                self.crowd_rest = (rest * 2).min(LOAD_REST);
-                return Some(Rest::Load(rest));
-            }
-            self.crowd_rest = CROWD_REST;
+        let left =
+            |then: Instant| Some(then.saturating_duration_since(now)).filter(|t| !t.is_zero());
+        if uses_cpu && (self.crowded || self.is_loaded()) {
+            return left(self.next.max(self.least)).map(Rest::Load);
         }
-        let wait = self.next.saturating_duration_since(now);
-        (!wait.is_zero()).then_some(Rest::Limits(wait))
+        left(self.next).map(Rest::Limits)
     }
 
-    /// A chunk was begun then, used that CPU time and had so many bytes.
+    fn is_loaded(&self) -> bool {
+        self.scrub.load < f64::INFINITY && os::load() > self.scrub.load
+    }
+
+    /// A chunk was begun then, used that CPU time and had so many bytes. In the thread that did it.
     pub fn spent(&mut self, begun: Instant, used: Duration, bytes: usize) {
         let mut least = used.div_f64(self.scrub.cpu_share);
         if self.scrub.bytes_per_second != 0 {
             let seconds = bytes as f64 / self.scrub.bytes_per_second as f64;
             least = least.max(Duration::from_secs_f64(seconds));
         }
-        self.next = begun + least;
+        (self.next, self.least) = (begun + least, begun + used.div_f64(FLOOR));
+        let before = self.waited;
+        self.waited = os::thread_wait();
+        let waited = match (before, self.waited) {
+            (Some(before), Some(now)) => now.saturating_sub(before),
+            (None, Some(_)) => Duration::ZERO,
+            // The system does not say: what the chunk took longer than its work.
+            (_, None) => begun.elapsed().saturating_sub(used),
+        };
+        self.crowded = waited >= CROWDED;
     }
 
     /// Nothing may begin before that.

@@ -1,10 +1,10 @@
 //! Zeroes idle blocks in the background.
 //!
-//! One thread, at ordinary priority: whoever ends, replaces or dumps a process waits for each of its
+//! One thread, at ordinary priority: the end, `exec` and dump of a process wait for each of its
 //! threads, and a thread of idle priority may not run for seconds. It gives way instead: it works in
-//! chunks of some ten microseconds, and not while more threads want to run than there are CPUs.
+//! chunks of some ten microseconds, and takes little while threads wait for CPUs (`pace.rs`).
 //!
-//! Before every chunk it looks at the orders it was given (stop, pause), at the load, at its
+//! Before every chunk it looks at the orders it was given (stop, pause), at its own waiting, at its
 //! limits. That is where the forerunners of this design failed: one looked at the load only when it
 //! woke, and its device was waited for without a deadline.
 
@@ -14,7 +14,7 @@ use crate::engine::{Cancelled, CpuEngine, Engine, Method, Progress, Range, Token
 use crate::inner::{Inner, now};
 use crate::lock;
 use crate::os;
-use crate::pace::{LOAD_REST, Pace, Rest};
+use crate::pace::{Pace, Rest};
 use crate::proof::Proof;
 use crate::stats::{ScrubberState, add, get};
 use std::boxed::Box;
@@ -32,6 +32,8 @@ const PAUSE_WAIT: Duration = Duration::from_millis(10);
 const SLICE: Duration = Duration::from_millis(2);
 /// Where the main thread has left: how often it looks whether others have, too.
 const LEFT_LOOK: Duration = Duration::from_millis(100);
+/// How long it rests when a built-in engine failed.
+const FAILURE_REST: Duration = Duration::from_millis(250);
 /// How long it rests when an allocation needs what would be taken.
 const HOLD_OFF_REST: Duration = Duration::from_millis(5);
 /// Bytes returned to the system at a time: some hundred microseconds of it.
@@ -549,7 +551,7 @@ impl Worker {
             self.method = Method::Around;
             self.cpu = CpuEngine::new(Method::Around);
             // A thread that cannot be started is not asked for in a loop.
-            self.pace.rest_until(Instant::now() + LOAD_REST);
+            self.pace.rest_until(Instant::now() + FAILURE_REST);
         } else if self.failed >= self.strikes {
             self.retire_engine();
         }

@@ -15,7 +15,7 @@ pub enum ScrubberState {
     Idle = 1,
     /// Zeroing, or waiting its turn by the limits set.
     Working = 2,
-    /// It rests: the load is above its limit.
+    /// It rests, but for a small share of a CPU: no CPU is idle, or the load is above its limit.
     Load = 3,
     /// It rests: there was no request for zeroed memory for long.
     Unused = 4,
@@ -184,7 +184,7 @@ figures! {
     engine_faults: u64 = TimesSoFar,
     /// How often the pool's lock was taken.
     lock_holds: u64 = TimesSoFar,
-    /// How often this process's scrubber found the load too high to work.
+    /// How often this process's scrubber rested because no CPU was idle, or the load was above its limit.
     load_rests: u64 = TimesSoFar,
 }
 

@@ -5,6 +5,7 @@ mod common;
 mod device;
 mod fork;
 mod injection;
+mod lease;
 mod schedule;
 mod soak;
 

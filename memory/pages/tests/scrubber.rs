@@ -294,3 +294,39 @@ fn nothing_grows_ahead_unless_it_is_asked_for_or_while_the_scrubber_is_paused() 
         }
     }
 }
+
+/// Beside a thread that has the only CPU, it takes little, says so, and gets done.
+#[test]
+fn where_no_cpu_is_idle_it_takes_a_small_share_and_does_not_starve() {
+    use std::sync::atomic::{AtomicBool, Ordering};
+    let name = "scrubber::where_no_cpu_is_idle_it_takes_a_small_share_and_does_not_starve";
+    if !has_its_own_process(name) {
+        return;
+    }
+    let all = rustix::thread::sched_getaffinity(None).expect("CPUs");
+    let mut one = rustix::thread::CpuSet::new();
+    one.set((0..rustix::thread::CpuSet::MAX_CPU).find(|cpu| all.is_set(*cpu)).expect("a CPU"));
+    // All threads: the scrubber's own is started with the CPUs that the process had at first.
+    let bind = || {
+        for task in std::fs::read_dir("/proc/self/task").expect("threads").flatten() {
+            let number = task.file_name().to_string_lossy().parse().expect("a thread's number");
+            let thread = rustix::process::Pid::from_raw(number);
+            rustix::thread::sched_setaffinity(thread, &one).expect("bound");
+        }
+    };
+    let pool = builder(Scrub { cpu_share: 0.5, ..eager() }).made();
+    let over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !over.load(Ordering::Relaxed) {
+                std::hint::spin_loop();
+            }
+        });
+        bind();
+        pool.alloc_bytes(16 << 20).expect("much").fill(1);
+        until("it gives way", || pool.figures().load_rests > 0 || is_clean(&pool));
+        until("zeroed all the same", || is_clean(&pool));
+        over.store(true, Ordering::Relaxed);
+    });
+    assert!(pool.figures().load_rests > 0, "it noticed that it waits");
+}

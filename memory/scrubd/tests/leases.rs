@@ -759,17 +759,23 @@ fn a_pool_takes_its_memory_from_a_lease_or_has_its_own() {
     assert_eq!(leased.trim().expect("nothing to do"), 0);
     assert_eq!(leased.scrub_now(usize::MAX).expect("it zeroes"), 4 * PAGE);
     assert!(leased.zalloc(9).expect("a block").iter().all(|byte| *byte == 0));
-    // SAFETY: the child asks the pool, which takes no lock that anybody has here, and ends.
+    let mut block = leased.zalloc(9).expect("a block").into_dirty();
+    block.fill(7);
+    // SAFETY: the child uses its copy of the pool, which is made for one, and ends.
     let child = unsafe { libc::fork() };
     if child == 0 {
-        let closed = matches!(leased.alloc_raw(0), Err(PoolError::Closed));
+        let copied = block.iter().all(|byte| *byte == 7);
+        block.fill(8);
+        let works = leased.zalloc(9).is_ok_and(|block| block.iter().all(|byte| *byte == 0));
         // SAFETY: ends this process at once.
-        unsafe { libc::_exit(i32::from(!closed)) };
+        unsafe { libc::_exit(i32::from(!(copied && works))) };
     }
     let mut status = 1;
     // SAFETY: our child, and a place for its status.
     assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
-    assert_eq!(status, 0, "the child's pool was not closed");
+    assert_eq!(status, 0, "the child has a copy");
+    assert!(block.iter().all(|byte| *byte == 7), "and nothing but a copy");
+    drop(block);
     drop(leased);
     server.at_rest();
     let own = pool(&server.socket.with_extension("none"));

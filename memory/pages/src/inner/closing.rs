@@ -37,6 +37,10 @@ impl Inner {
             let (start, length) = self.place(first, behind);
             // SAFETY: whole pages of this mapping. Nobody closes it: the caller has part of each unit, or the lock.
             unsafe { os::open(start, length) }?;
+            if self.settings.locks {
+                // SAFETY: as above.
+                unsafe { os::lock_as_the_process_does(start, length) }?;
+            }
             self.closed.set(units, false);
         }
         Ok(())

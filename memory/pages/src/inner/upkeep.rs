@@ -29,7 +29,7 @@ impl Inner {
     /// As [`trim`](Inner::trim), of what no cache holds. Of a lease nothing: the pages of a file outlive what is
     /// said of a mapping.
     pub(crate) fn return_free(&self, most: usize) -> Result<usize, PoolError> {
-        if self.settings.leased {
+        if !self.may_return() {
             return Ok(0);
         }
         let _working = Working::begin();
@@ -115,7 +115,7 @@ impl Inner {
         min_idle: u32,
         portion: usize,
     ) -> Result<usize, Option<u32>> {
-        if self.settings.leased {
+        if !self.may_return() {
             return Err(None);
         }
         let lowest = self.whole_order();

@@ -6,8 +6,8 @@ use crate::config::{Builder, EngineChoice, PageSize};
 use crate::engine::{Engine, Method, Range};
 use crate::error::{Note, PoolError};
 use crate::fork;
-use crate::inner::{self, Control, Inner, Places, Settings, now};
-use crate::lease::Lease;
+use crate::inner::{self, Control, Inner, Memory, Places, Settings, now};
+use crate::lease::{self, Lease};
 use crate::lock::Turn;
 use crate::os::{self, Mapping};
 use crate::slots;
@@ -53,7 +53,7 @@ fn adopted(inner: &Inner, made: Result<Box<dyn Engine>, String>) -> EngineChoice
     let length = (inner.capacity as usize) << inner.frame_shift;
     let memory = Range { start: inner.base(), length };
     let told = made.and_then(|mut engine| {
-        // SAFETY: nothing of it is returned (`Settings::leased`), and the scrubber, which has the engine, ends
+        // SAFETY: nothing of it is returned (`Memory::Lent`), and the scrubber, which has the engine, ends
         // before the memory goes. Of an engine that is forgotten the driver holds the pages.
         let adopted = unsafe { engine.adopt(memory) };
         adopted.map(|()| engine).map_err(|error| error.to_string())
@@ -76,7 +76,9 @@ impl Pool {
         let mut trim_unit = page;
         let mut data = None;
         if let Some(socket) = &builder.leased {
-            let leased = Lease::take(socket, capacity).map_err(|error| error.to_string());
+            let within = lease::patience(capacity);
+            let leased = Lease::take_within(socket, capacity, within);
+            let leased = leased.map_err(|error| error.to_string());
             match leased.and_then(|lease| lease.map().map_err(|errno| errno.to_string())) {
                 Ok(mapping) => {
                     capacity = mapping.length();
@@ -136,25 +138,36 @@ impl Pool {
             frames: metadata.start().wrapping_add(inner::control_bytes()).cast::<Frame>(),
             base: data.start(),
             capacity: u32::try_from(frames).map_err(|_| too_many())?,
+            memory: match (explicit, leased) {
+                (_, true) => Memory::Lent,
+                (true, false) => Memory::Hugetlb,
+                (false, false) => Memory::Private,
+            },
             mappings: std::vec![data, metadata],
         };
-        Pool::finish(builder, places, (huge, trim_unit), (explicit, leased), notes)
+        Pool::finish(builder, places, (huge, trim_unit), notes)
     }
 
     fn finish(
         mut builder: Builder,
-        places: Places,
+        mut places: Places,
         (huge, trim_unit): (bool, usize),
-        (explicit, leased): (bool, bool),
         notes: Vec<Note>,
     ) -> Result<Pool, PoolError> {
         // Without a scrubber nobody asks it for anything.
         let wanted = builder.scrub.enabled && matches!(builder.engine, EngineChoice::Cuda);
         let device = wanted.then(device);
-        let leased = leased || matches!(device, Some(Ok(_)));
+        let explicit = places.memory != Memory::Private;
         if let Some(Ok(_)) = device {
+            places.memory = Memory::Lent;
             builder.initial = places.capacity as usize * os::page_size();
             builder.scrub.chunk = builder.scrub.chunk.max(LEAST_BATCH);
+        }
+        let lent = places.memory == Memory::Lent;
+        let data = &places.mappings[0];
+        if places.memory != Memory::Private {
+            let kept = data.keep_from_children();
+            kept.map_err(PoolError::system("keeping the pool's memory from forked children"))?;
         }
         let method = match &builder.engine {
             EngineChoice::CpuAround | EngineChoice::Custom(_) | EngineChoice::Cuda => {
@@ -162,7 +175,7 @@ impl Pool {
             }
             EngineChoice::CpuThrough => Method::Through,
             // Pages of a file are not dropped by a mapping.
-            EngineChoice::System if leased => Method::Around,
+            EngineChoice::System if lent => Method::Around,
             EngineChoice::System => Method::System,
         };
         let (page, stands_in) = (os::page_size(), !builder.waits);
@@ -188,11 +201,11 @@ impl Pool {
             method,
             waits: builder.waits,
             ahead: builder.grow_ahead,
-            leased,
+            locks: data.is_unlocked(),
             closes: !explicit,
             numa_node: builder.numa_node,
             small,
-            fault_on_touch: stands_in && trim_unit == page && !leased,
+            fault_on_touch: stands_in && trim_unit == page && !lent,
             huge_order: if huge {
                 (os::huge_page_size() / os::page_size()).max(1).ilog2()
             } else {
@@ -212,7 +225,7 @@ impl Pool {
                 started: AtomicU32::new(0),
                 scrub: builder.scrub.clone(),
                 scrub_later: builder.scrub_later && builder.scrub.enabled,
-                give_back: builder.give_back.filter(|_| !leased),
+                give_back: builder.give_back.filter(|_| !lent),
                 inner,
             }),
         };
