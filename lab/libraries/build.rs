@@ -59,7 +59,7 @@ fn build(package: &str, file: &str, root: &Path, out: &Path, target: &str) -> Pa
     cargo.arg("--manifest-path").arg(root.join("Cargo.toml")).arg("--target-dir").arg(&folder);
     // Under `cargo clippy` it would be Clippy that compiles.
     cargo.env_remove("RUSTC_WORKSPACE_WRAPPER");
-    // What a profile says of `strip` is lost where packages have an `opt-level` of their own.
+    // Cargo ignores a profile's `strip` for packages with an `opt-level` of their own.
     let mut flags = env::var("CARGO_ENCODED_RUSTFLAGS").unwrap_or_default();
     flags.push_str(if flags.is_empty() { "-Cstrip=debuginfo" } else { "\u{1f}-Cstrip=debuginfo" });
     cargo.env("CARGO_ENCODED_RUSTFLAGS", flags).env("CARGO_PROFILE_RELEASE_DEBUG", "0");

@@ -1,4 +1,4 @@
-//! Whether two choices come to the same, for `cachewise.fleet`: the rules are those of `cachewise_measure`.
+//! Agreement of two choices, for `cachewise.fleet`: the rules are those of `cachewise_measure`.
 
 use crate::buffer::{Access, Buffer, alike};
 use cachewise_measure::agreement::{self, LogRatio};

@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use std::ffi::CStr;
 use std::ptr::NonNull;
 
-/// What an argument is for.
+/// Use of an argument.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Access {
     Read,
@@ -49,7 +49,7 @@ impl<'py> Buffer<'py> {
         if unsafe { ffi::PyObject_CheckBuffer(object.as_ptr()) } == 0 {
             let kind = object.get_type();
             let found = kind.name()?;
-            // Of other libraries' `numpy()` some return a copy, which is no destination.
+            // Some libraries' `numpy()` returns a copy, which is no destination.
             let instead = match kind.module()? == "torch" {
                 true => "; its numpy() is one",
                 false => "",
@@ -156,7 +156,7 @@ impl Drop for Buffer<'_> {
     }
 }
 
-/// Whether it is an array as NumPy has them, of plain data.
+/// Returns whether it is an array as NumPy has them, of plain data.
 fn is_array(object: &Bound<'_, PyAny>) -> bool {
     let plain = || -> PyResult<bool> {
         let objects: bool = object.getattr("dtype")?.getattr("hasobject")?.extract()?;
@@ -165,7 +165,7 @@ fn is_array(object: &Bound<'_, PyAny>) -> bool {
     plain().unwrap_or(false)
 }
 
-/// Whether elements of that format refer to Python objects: `O` outside of a field's name, which stands
+/// Returns whether elements of that format refer to Python objects: `O` outside of a field's name, which stands
 /// between colons.
 fn holds_objects(format: &[u8]) -> bool {
     let mut in_name = false;

@@ -318,7 +318,7 @@ pub(crate) fn compare(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>
     Ok(order.cmp(&0).then(a.len().cmp(&b.len())) as i32)
 }
 
-/// Whether two buffers have the same bytes.
+/// Return whether two buffers have the same bytes.
 ///
 /// Buffers of unequal sizes are unequal. Bytes are compared and not numbers: 0.0 and -0.0 differ, and a
 /// NaN equals itself.

@@ -1,4 +1,4 @@
-//! What the command was started with, where it is changed before `main`: SIGPIPE and SIGCHLD that are ignored,
+//! Inherited state that is changed before `main`: SIGPIPE and SIGCHLD that are ignored,
 //! standard streams that are closed. A program that it starts gets them as they were.
 
 use crate::progress::is_ignored;

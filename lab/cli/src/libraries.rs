@@ -20,7 +20,7 @@ pub fn written_out(library: &str) -> anyhow::Result<Option<PathBuf>> {
     place(bytes, &directory, library).map(Some)
 }
 
-/// Where a user's programs keep their data (XDG Base Directory Specification).
+/// Folder in which a user's programs keep their data (XDG Base Directory Specification).
 fn data_directory() -> Option<PathBuf> {
     let absolute =
         |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());

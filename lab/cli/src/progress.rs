@@ -70,7 +70,7 @@ impl Bar {
         })
     }
 
-    /// What Ctrl-C sets.
+    /// Flag that Ctrl-C sets.
     pub fn stop(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.stop)
     }
@@ -154,7 +154,7 @@ impl Progress for Bar {
     }
 }
 
-/// Whether the program that started this wants it to go on after that signal.
+/// Returns whether the program that started this wants it to go on after that signal.
 pub fn is_ignored(signal: c_int) -> bool {
     // SAFETY: all zero is a sigaction.
     let mut now = unsafe { std::mem::zeroed::<libc::sigaction>() };

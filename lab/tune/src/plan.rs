@@ -37,7 +37,7 @@ pub(super) struct View {
     pub contents: Contents,
     /// Its part in the mean; the guard holds in every view.
     pub weight: f64,
-    /// Whether an arm must be shown to keep the guard here; else it may not be shown to break it.
+    /// True if an arm must be shown to keep the guard here; else it may not be shown to break it.
     pub proven: bool,
     /// Sizes for which it is a state of its own.
     from: usize,
@@ -62,7 +62,7 @@ impl View {
         self.is_visited(size) || !self.proven && self.covers(size)
     }
 
-    /// Whether a cell of this view's operation, without what comes after it, is what this view has there.
+    /// Returns whether a cell of this view's operation, without what comes after it, is what this view has there.
     pub(super) fn is_call_of(&self, cell: &Cell) -> bool {
         let cached = View { destination: Destination::Cached, ..*self };
         self.destination == Destination::Repeated
@@ -85,7 +85,7 @@ impl View {
         Cell { layout, after, contents, ..Cell::new(operation, size, self.destination) }
     }
 
-    /// Whether a cell is this view's.
+    /// Returns whether a cell is this view's.
     pub(super) fn holds(&self, cell: &Cell) -> bool {
         let layout = if cell.layout == Layout::Misaligned { Layout::Aligned } else { cell.layout };
         (self.destination, self.layout, self.contents) == (cell.destination, layout, cell.contents)
@@ -173,7 +173,7 @@ pub(super) fn grid(top: usize) -> Vec<usize> {
     sizes
 }
 
-/// Whether a tuning leaves a whole table of costs, with rounds enough of those that are out: from the budget on that is the
+/// Returns whether a tuning leaves a whole table of costs, with rounds enough of those that are out: from the budget on that is the
 /// command's own.
 pub(super) fn has_table(budget: f64) -> bool {
     budget >= 10.0 * MINUTE
@@ -192,7 +192,7 @@ pub(super) fn top(facts: &Facts, budget: f64) -> usize {
     largest(facts.cache(), budget).min(facts.largest).max(FIRST_SIZE as usize)
 }
 
-/// Whether what was decided at the largest size holds for every larger one: memory did not limit what was measured,
+/// Returns whether what was decided at the largest size holds for every larger one: memory did not limit what was measured,
 /// and the destination alone was more than all caches, of others too. libc changes its ways at parts of the
 /// LLC that the CPU says it has.
 pub(super) fn extends(facts: &Facts, sizes: &[usize]) -> bool {
@@ -200,7 +200,7 @@ pub(super) fn extends(facts: &Facts, sizes: &[usize]) -> bool {
     top >= TOP && top as f64 >= 1.25 * facts.llc.max(facts.cache()) as f64
 }
 
-/// Whether a non-temporal arm competes while the destination may be read again: the
+/// Returns whether a non-temporal arm competes while the destination may be read again: the
 /// operands do not fit into the LLC even if its other users are quiet. Those come and go within
 /// minutes, a decision stays.
 pub(super) fn beyond_llc(operation: Operation, size: usize, facts: &Facts) -> bool {

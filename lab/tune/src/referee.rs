@@ -69,7 +69,7 @@ pub(super) struct Trial {
     gaps: Vec<f64>,
     /// What the operands' layout at a size is drawn from.
     lying: u64,
-    /// Whether the last arm goes on above the grid.
+    /// True if the last arm goes on above the grid.
     extends: bool,
     seen: BTreeMap<(Point, Cell), Vec<f64>>,
 }

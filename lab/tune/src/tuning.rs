@@ -75,7 +75,7 @@ pub struct Refereed {
     pub rounds: usize,
     /// What that means.
     pub verdict: Ruling,
-    /// Whether that kernel is what was decided for there in the end.
+    /// True if that kernel is what was decided for there in the end.
     pub in_use: bool,
 }
 

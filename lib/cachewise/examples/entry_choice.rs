@@ -1,4 +1,4 @@
-//! What the choice among entry stubs costs a call, which is what a GNU indirect function would
+//! Cost of the choice among entry stubs for a call, which a GNU indirect function would
 //! save: the exported function, which compares one number, against the stub it leads to, called by
 //! itself. `cargo run --release -p cachewise --example entry_choice`;
 //! `docs/decisions/entry-stubs.md` says why there is a choice.

@@ -26,7 +26,7 @@
 
 #[cfg(target_arch = "x86_64")]
 pub mod boot {
-    //! What a kernel would take from here.
+    //! The part that a kernel would take from here.
 
     use cachewise::Reuse;
     use cachewise_kernels::kernel::CopyFn;
@@ -102,7 +102,7 @@ pub mod boot {
         Some(result)
     }
 
-    /// Whether XSAVE is enabled for these components, and an [`Area`] holds all that is enabled.
+    /// Returns whether XSAVE is enabled for these components, and an [`Area`] holds all that is enabled.
     fn can_save(components: u64) -> bool {
         const OSXSAVE: u32 = 1 << 27;
         if __cpuid(0).eax < 0xD || __cpuid(1).ecx & OSXSAVE == 0 {
@@ -117,16 +117,16 @@ pub mod boot {
         enabled & components == components && __cpuid_count(0xD, 0).ebx as usize <= Area::BYTES
     }
 
-    /// What was chosen at boot.
+    /// Choices made at boot.
     #[derive(Clone, Copy)]
     pub struct Boot {
-        /// Whether a compiled-in profile is followed.
+        /// True if a compiled-in profile is followed.
         pub profiled: bool,
         /// For short copies, and for moments when the vector registers cannot be had.
         pub integer: &'static Kernel,
         /// For the others.
         pub vector: &'static Kernel,
-        /// What `vector` uses.
+        /// State components that `vector` uses.
         pub components: u64,
         /// From so many bytes on, `vector` with its save and restore is the faster.
         pub break_even: usize,
@@ -145,7 +145,7 @@ pub mod boot {
         pub fn choose(area: &mut Area, scratch: (&mut [u8], &[u8])) -> Boot {
             let available = Features::detect();
             let profiled = PROFILES.iter().any(|profile| cachewise::install(profile).is_ok());
-            // What the profile, or the computed default, says of a large copy that somebody reads.
+            // The profile's or the default's decision for a large copy that is read soon.
             let decided = cachewise::decision(Operation::Copy, Reuse::Soon, 1 << 16).kernel;
             let integer_name =
                 if available.contains(Features::ERMS) { "copy.rep.movsb" } else { "copy.gpr64" };
@@ -168,7 +168,7 @@ pub mod boot {
             boot
         }
 
-        /// Whether the vector kernel, saved and restored, beats the integer one at a size.
+        /// Returns whether the vector kernel, saved and restored, beats the integer one at a size.
         fn pays(&self, area: &mut Area, dst: &mut [u8], src: &[u8], size: usize) -> bool {
             let size = size.min(dst.len()).min(src.len());
             let (to, from) = (dst.as_mut_ptr(), src.as_ptr());

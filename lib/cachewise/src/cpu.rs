@@ -115,7 +115,7 @@ impl Signature {
         Identity::get().signature
     }
 
-    /// Whether a profile tuned on `other` is meant for this CPU: all but the stepping agree.
+    /// Returns whether a profile tuned on `other` is meant for this CPU: all but the stepping agree.
     #[must_use]
     pub fn same_model(&self, other: &Signature) -> bool {
         self.vendor == other.vendor && self.family == other.family && self.model == other.model
@@ -132,7 +132,7 @@ impl fmt::Display for Signature {
 /// A CPU's signature and the name its maker gave it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Cpu {
-    /// What profiles are matched by.
+    /// Signature that profiles are matched by.
     pub signature: Signature,
     /// The brand string, at most 48 bytes; empty where there is none.
     pub name: Text<48>,
@@ -153,7 +153,7 @@ impl fmt::Display for Cpu {
     }
 }
 
-/// What starting up needs to know of this CPU.
+/// Facts about this CPU that starting up needs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Identity {
     pub(crate) signature: Signature,
@@ -214,7 +214,7 @@ pub struct Caches {
     pub l2: u64,
     /// Last level, as much as one core complex shares: not the socket's sum.
     pub llc: u64,
-    /// Whether any of the three was implausible, or unknown, and is an assumption.
+    /// True if any of the three was implausible, or unknown, and is an assumption.
     pub clamped: bool,
 }
 
@@ -231,7 +231,7 @@ impl Caches {
     }
 }
 
-/// What the machine says, before anyone asks whether it can be true. 0: it did not say.
+/// Cache sizes as the machine gives them, not yet checked. 0: not given.
 #[derive(Clone, Copy, Debug, Default)]
 struct RawCaches {
     l1d: u64,
@@ -292,7 +292,7 @@ fn power_signature(pvr: u64) -> Signature {
     Signature::new("IBM", version as u32, module as u32, revision as u32)
 }
 
-/// What Linux calls that version (`arch/powerpc/kernel/cpu_specs_book3s_64.h`).
+/// Linux's name of that version (`arch/powerpc/kernel/cpu_specs_book3s_64.h`).
 #[cfg(any(test, all(target_os = "linux", target_arch = "powerpc64")))]
 fn power_name(pvr: u64) -> &'static str {
     match pvr >> 16 & 0xFFFF {
@@ -324,7 +324,7 @@ mod arch {
         vendor
     }
 
-    /// What the C library asked CPUID when the process started: glibc from 2.33 on offers it to
+    /// CPUID leaves that the C library read when the process started: glibc from 2.33 on offers it to
     /// programs (`sys/platform/x86.h`). 4 us less for each leaf under a hypervisor.
     #[cfg(all(feature = "os", target_os = "linux", target_env = "gnu"))]
     pub(super) fn known(leaf: u32) -> Option<CpuidResult> {
@@ -641,7 +641,7 @@ mod tests {
                 (says.eax, says.ecx, says.edx),
                 "{leaf:x}"
             );
-            // Of leaf 1 the number of the CPU that was asked is in it.
+            // Leaf 1 contains the number of the CPU that was asked.
             assert!(leaf == 1 || known.ebx == says.ebx, "{leaf:x}");
         }
         assert!(arch::known(4).is_none(), "it is read differently");

@@ -12,7 +12,7 @@ use std::string::String;
 use std::vec::Vec;
 use std::{fs, println};
 
-/// Where a default takes more of libc's time than this, somebody loses by using the library.
+/// Speed against libc below which a default is a loss.
 const LEAST: f64 = 0.97;
 
 /// The CPU that a table of costs is of, by its file's name.
@@ -100,7 +100,7 @@ fn cells(text: &str) -> Cells {
         let cell = (of("operation"), of("bytes").parse().expect("a size"), of(state));
         cells.entry(cell).or_default().insert(of(kernel), times);
     }
-    // Where a table has no interval of libc's, it says nothing about a few per cent.
+    // A table without libc's interval says nothing about a few per cent.
     cells.retain(|_, times| tuned || times["libc"][0] < times["libc"][2]);
     cells
 }

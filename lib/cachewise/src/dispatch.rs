@@ -56,7 +56,7 @@ functions! {
     EQUAL: CompareFn, Equal, boot_equal, libc::equal;
 }
 
-/// What the last slot holds: `system.rs`.
+/// The C library's routines, which the last slot holds.
 #[cfg(all(feature = "os", target_os = "linux"))]
 use crate::system as libc;
 /// No row ever has that slot.
@@ -134,7 +134,7 @@ fn boot<F: Copy>(functions: &[F], operation: Operation, n: usize, fallback: usiz
     unsafe { *functions.get_unchecked(slot) }
 }
 
-/// Whether addresses in memory are right yet (`early.rs`).
+/// Returns whether addresses in memory are right yet (`early.rs`).
 #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
 fn is_relocated() -> bool {
     let (there, found): (usize, usize);
@@ -155,7 +155,7 @@ fn is_relocated() -> bool {
     found == there
 }
 
-/// What fills the table, by the name of its functions.
+/// Functions that fill the table, by name.
 #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
 pub mod boots {
     pub use super::{
@@ -164,7 +164,7 @@ pub mod boots {
     };
 }
 
-/// What fills the table and does the work of that call, by operation; `$n` is the size among the arguments, and `$early`
+/// Functions that fill the table and then do the call's work, by operation; `$n` is the size among the arguments, and `$early`
 /// does the work where addresses are not right yet.
 macro_rules! boots {
     ($($boot:ident: $functions:ident, $operation:ident, ($($argument:ident: $type:ty),*) -> $result:ty, $n:ident,
@@ -216,7 +216,7 @@ mod tests {
         }
     }
 
-    /// What the slot of the C library is numbered by has no functions to count.
+    /// The number of the C library's slot does not follow from a count of functions.
     #[test]
     fn the_last_slot_is_that_of_the_c_library() {
         let lengths = [COPY.len(), MOVE.len(), FILL.len(), ZERO.len(), COMPARE.len(), EQUAL.len()];

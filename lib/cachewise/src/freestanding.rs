@@ -1,4 +1,4 @@
-//! What a library without a standard library has to bring itself.
+//! Parts that a library without the standard library has to bring itself.
 
 /// The panic handler of a C library built on this crate, where nothing else brings one.
 ///
@@ -16,7 +16,7 @@ macro_rules! panic_handler_without_std {
             $abort()
         }
 
-        // What the precompiled core, built to unwind, names in its unwind tables. Nothing unwinds
+        // The precompiled core, built to unwind, names this in its unwind tables. Nothing unwinds
         // here, so nobody calls it.
         #[cfg(panic = "abort")]
         core::arch::global_asm!(

@@ -1,7 +1,7 @@
 //! Names looked up when this is compiled, so that no process compares them at its start. Iterators
 //! and comparisons of slices are not for constants yet, hence the loops.
 
-/// What is before and behind the first such byte.
+/// Splits a text at the first such byte.
 pub(crate) const fn split(text: &[u8], byte: u8) -> Option<(&[u8], &[u8])> {
     let mut at = 0;
     while at < text.len() {
@@ -14,7 +14,7 @@ pub(crate) const fn split(text: &[u8], byte: u8) -> Option<(&[u8], &[u8])> {
     None
 }
 
-/// Whether they are equal, for what is asked when this is compiled.
+/// Returns whether they are equal, for what is asked when this is compiled.
 pub(crate) const fn equal(a: &[u8], b: &[u8]) -> bool {
     let mut at = 0;
     while at < a.len() && at < b.len() && a[at] == b[at] {

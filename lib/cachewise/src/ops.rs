@@ -164,7 +164,7 @@ pub fn compare(a: &[u8], b: &[u8]) -> Ordering {
     order.cmp(&0).then(a.len().cmp(&b.len()))
 }
 
-/// Whether both have the same length and the same bytes.
+/// Returns whether both have the same length and the same bytes.
 ///
 /// ```
 /// assert!(cachewise::equal(b"abc", b"abc"));

@@ -1,4 +1,4 @@
-//! What the library asks of Linux: the environment, one file, one line on stderr, some scratch
+//! Requests to Linux: the environment, one file, one line on stderr, some scratch
 //! pages. By system call, because all of it may run inside the first `memcpy` of a process: before
 //! `main`, before `malloc` works, in a signal handler, in a forked child. So nothing here
 //! allocates, is a cancellation point, or leaves `errno` changed for long: callers wrap a whole
@@ -48,7 +48,7 @@ pub extern "C" fn overflow() -> ! {
 pub struct Errno(pub c_int);
 
 impl Errno {
-    /// Whether it says that there is no such file.
+    /// Returns whether it says that there is no such file.
     pub(crate) fn is_missing(self) -> bool {
         matches!(self.0, libc::ENOENT | libc::ENOTDIR)
     }
@@ -127,7 +127,7 @@ impl Drop for Uncancelled {
     }
 }
 
-/// Whether the process runs with more privilege than its caller, who must not choose its files.
+/// Returns whether the process runs with more privilege than its caller, who must not choose its files.
 pub(crate) fn is_secure() -> bool {
     // SAFETY: always callable; reads the auxiliary vector.
     unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
@@ -140,7 +140,7 @@ pub(crate) fn process_id() -> u32 {
     id as u32
 }
 
-/// Whether there is an environment: the C library's initialisation, which comes before all other
+/// Returns whether there is an environment: the C library's initialisation, which comes before all other
 /// constructors and after all IFUNC resolvers, sets it.
 pub(crate) fn has_environment() -> bool {
     unsafe extern "C" {
@@ -215,7 +215,7 @@ impl Drop for File {
     }
 }
 
-/// Whether a file of that name can be seen.
+/// Returns whether a file of that name can be seen.
 pub(crate) fn exists(path: &CStr) -> bool {
     // SAFETY: the path ends in NUL.
     let result =
@@ -247,7 +247,7 @@ fn stderr() -> [u64; 2] {
 
 /// Which file it was when the library was loaded.
 static STDERR: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
-/// Whether that is known.
+/// True if that is known.
 static NOTED: AtomicBool = AtomicBool::new(false);
 
 /// For this object's constructor: remembers which file stderr is.

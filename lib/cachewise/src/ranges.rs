@@ -1,4 +1,4 @@
-//! What follows the sizes that an entry does by itself: the next two ranges of each row, to which a call
+//! Ranges beyond the sizes that an entry does by itself: the next two ranges of each row, to which a call
 //! jumps without the table.
 //!
 //! An entry compares the size with the end of each range and jumps to its function, which has the contract
@@ -46,7 +46,7 @@ fn last_of_range(row: &Row, from: usize) -> usize {
     (from..CLASSES).take_while(|class| row.at(*class) == slot).last().unwrap_or(from)
 }
 
-/// What has the contract of the C library's routine of that operation (of a zero, `memset` with a byte of
+/// Function with the contract of the C library's routine of that operation (of a zero, `memset` with a byte of
 /// zero; of a copy, overlap as well) and does the work of a slot; `None` where nothing does.
 fn function(operation: Operation, slot: usize) -> Option<*mut ()> {
     let [memcpy, memmove, memset, memcmp] = &system::ROUTINES;
@@ -58,7 +58,7 @@ fn function(operation: Operation, slot: usize) -> Option<*mut ()> {
         Operation::Compare | Operation::Equal => memcmp,
     };
     match operation {
-        // What `memcmp` returns is not 1 or 0: a function makes it so.
+        // `memcmp` does not return 1 or 0: a function makes it so.
         _ if is_libc && operation != Operation::Equal => {
             let moves = operation != Operation::Copy || system::copy_is_move();
             moves.then(|| routine.load(Ordering::Acquire))

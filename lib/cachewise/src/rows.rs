@@ -43,7 +43,7 @@ pub(crate) const fn row(operation: Operation, reuse: Reuse) -> usize {
     first + reuse as usize
 }
 
-/// Where an operation stands in [`OPERATIONS`]; page operations with their byte operation.
+/// Index of an operation in [`OPERATIONS`]; page operations with their byte operation.
 #[must_use]
 pub const fn place(operation: Operation) -> usize {
     match operation {

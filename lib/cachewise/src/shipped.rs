@@ -27,7 +27,7 @@ pub(crate) struct Shipped {
     pub(crate) name: &'static str,
     /// The file's bytes.
     pub(crate) text: &'static [u8],
-    /// What they say, so that no process has to read them; elsewhere, since what is beside addresses is
+    /// Parsed profile, so that no process has to read the text; elsewhere, since what is beside addresses is
     /// copied when the library is relocated.
     compiled: &'static Compiled,
 }

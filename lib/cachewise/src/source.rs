@@ -1,4 +1,4 @@
-//! Where the decisions come from: the order of trust, and the one-time initialisation.
+//! Source of the decisions: the order of trust, and the one-time initialisation.
 //!
 //! 1. the profile that `CACHEWISE_PROFILE` names;
 //! 2. the user's profile for this CPU
@@ -36,7 +36,7 @@ use core::hint;
 use core::ptr;
 use core::sync::atomic::{AtomicPtr, AtomicU8, AtomicU16, AtomicU32, Ordering};
 
-/// Where decisions come from.
+/// Source of decisions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Source {
@@ -110,7 +110,7 @@ pub(crate) fn write_path(out: &mut dyn fmt::Write, path: &[u8]) -> fmt::Result {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum InstallError {
-    /// What is wrong with it.
+    /// Error in the profile.
     Profile(ProfileError),
     /// Another thread, or the code this call interrupted, is filling the table and did not finish
     /// while this call waited.
@@ -134,13 +134,13 @@ impl From<ProfileError> for InstallError {
     }
 }
 
-/// What the library does for an operation, a hint and a size.
+/// The library's decision for an operation, a hint and a size.
 #[derive(Clone, Copy, Debug)]
 pub struct Decided {
     /// The kernel; `None` where the library's own paths serve: up to 128 bytes, and up to 256
     /// without a hint on a CPU with AVX2.
     pub kernel: Option<&'static Kernel>,
-    /// Whether it is left to the process's own C library; there is no kernel then. Below
+    /// True if it is left to the process's own C library; there is no kernel then. Below
     /// [`libc_from`](crate::profile::libc_from) the library's own loop of vectors does what a profile leaves
     /// to it: the jump would cost more than it gains.
     pub libc: bool,
@@ -148,7 +148,7 @@ pub struct Decided {
     pub from: u64,
     /// The largest size of the range.
     pub to: u64,
-    /// Where the decision comes from.
+    /// Source of the decision.
     pub source: Source,
 }
 
@@ -164,7 +164,7 @@ impl Decided {
     }
 }
 
-/// What a call would do: which kernel, for which sizes, decided by whom.
+/// Returns the decision for a call: the kernel, its range of sizes, and its source.
 ///
 /// Page operations are decided as their byte operations; a hint makes no difference to a
 /// comparison.
@@ -206,7 +206,7 @@ pub fn decision(operation: Operation, reuse: Reuse, size: u64) -> Decided {
     }
 }
 
-/// Where the decisions come from, as a whole; [`decision`] says it for one operation.
+/// Returns the source of the decisions as a whole; [`decision`] says it for one operation.
 #[must_use]
 pub fn profile_source() -> Source {
     init();
@@ -326,7 +326,7 @@ const MACHINE: u8 = 5;
 const SHIPPED_PROFILE: u8 = 3;
 const INSTALLED: u8 = 4;
 
-/// Who decided: one of the constants above.
+/// Kind of the source: one of the constants above.
 static KIND: AtomicU8 = AtomicU8::new(COMPUTED);
 /// The rows that a profile decided, one bit each.
 static FROM_PROFILE: AtomicU16 = AtomicU16::new(0);

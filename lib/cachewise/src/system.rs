@@ -31,7 +31,7 @@ use core::{ptr::null_mut, sync::atomic::AtomicPtr};
 ))]
 pub(crate) static ROUTINES: [AtomicPtr<()>; 4] = [const { AtomicPtr::new(null_mut()) }; 4];
 
-/// Whether the C library's `memcpy` is its `memmove`, as glibc's is on x86-64.
+/// Returns whether the C library's `memcpy` is its `memmove`, as glibc's is on x86-64.
 #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
 pub(crate) fn copy_is_move() -> bool {
     use core::sync::atomic::Ordering;
@@ -56,7 +56,7 @@ mod routines {
 
     const NAMES: [&CStr; 4] = [c"memcpy", c"memmove", c"memset", c"memcmp"];
 
-    /// Whether the constructor has looked.
+    /// True if the constructor has looked.
     static LOOKED: AtomicBool = AtomicBool::new(false);
 
     /// For this object's constructor: looks, and nobody does so any more.
@@ -68,7 +68,7 @@ mod routines {
         LOOKED.store(true, Ordering::Release);
     }
 
-    /// Whether [`copy`] and the others may be called. Says no in an IFUNC resolver, where the C library may
+    /// Returns whether [`copy`] and the others may be called. Says no in an IFUNC resolver, where the C library may
     /// not be ready; it is asked again later.
     pub(crate) fn found() -> bool {
         if ROUTINES.iter().all(|routine| !routine.load(Ordering::Acquire).is_null()) {

@@ -38,7 +38,7 @@ fn child(test: &str) -> std::process::Command {
     command
 }
 
-/// Whether this is the process that a test has to itself; if not, the test is run in one.
+/// Returns whether this is the process that a test has to itself; if not, the test is run in one.
 #[cfg(target_arch = "x86_64")]
 fn alone(test: &str) -> bool {
     if !is_child() {

@@ -14,7 +14,7 @@ use iced_x86::{
 };
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What fills the table, by its address.
+/// Addresses of the functions that fill the table.
 fn boots() -> [u64; 6] {
     use cachewise::entry::boots::{COMPARE, COPY, EQUAL, FILL, MOVE, ZERO};
     [
@@ -46,7 +46,7 @@ fn reachable(from: u64, others: &[u64]) -> Vec<Instruction> {
             found.push(instruction);
             match instruction.flow_control() {
                 FlowControl::Next => {}
-                // What fills the table runs once, and calls.
+                // The functions that fill the table run once, and call.
                 FlowControl::ConditionalBranch
                     if boots().contains(&instruction.near_branch_target())
                         || others.contains(&instruction.near_branch_target()) => {}
@@ -113,7 +113,7 @@ fn beside(operation: Operation) -> Vec<u64> {
     others.flat_map(entry::variants).map(|entry| entry.function.address() as u64).collect()
 }
 
-/// What a call of that size runs up to its return. Of the branches that do not ask for the size none is taken: buffers
+/// Instructions of a call of that size up to its return. Branches that do not test the size are not taken: buffers
 /// are equal, do not end at a page's end, and the stub is that which follows.
 fn run_by(from: u64, n: u64) -> Vec<Instruction> {
     let (mut code, mut at, mut compared): (Vec<Instruction>, _, _) = (Vec::new(), from, None);
@@ -163,7 +163,7 @@ fn exported() -> [(u64, Operation); 6] {
     .map(|(function, operation)| (function as u64, operation))
 }
 
-/// Where an exported function goes if `avx512vl` is not the stub.
+/// Address that an exported function jumps to if `avx512vl` is not the stub.
 fn others(exported: u64) -> u64 {
     let jump = decoded(decoded(exported).next_ip());
     assert_eq!(jump.mnemonic(), Mnemonic::Jne);
@@ -400,7 +400,7 @@ fn every_entry_calls_nothing_and_keeps_off_the_stack() {
         assert!(code.iter().take(5).map(Instruction::mnemonic).eq(choice), "{operation}");
         let small = code.iter().find(|one| one.flow_control() == FlowControl::Return);
         let bytes = small.expect("small sizes return").next_ip() - function;
-        // What masks do for a copy has a line of its own.
+        // Copies by masks have a line of their own.
         let copies = matches!(operation, Operation::Copy | Operation::Move);
         assert!(copies || bytes <= 64, "{operation}: {bytes} bytes, more than a line");
     }

@@ -118,7 +118,7 @@ fn compare_and_equal_exhaustively() {
             let mut right = vec![0; b + n + 1];
             let right = &mut right[b..];
             right[..n].copy_from_slice(&left[..n]);
-            // What follows must not matter.
+            // Bytes behind it must not matter.
             right[n] = !left[n];
             assert_eq!(cachewise::compare(&left[..n], &right[..n]), Ordering::Equal);
             assert!(cachewise::equal(&left[..n], &right[..n]));

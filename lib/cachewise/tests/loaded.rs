@@ -1,4 +1,4 @@
-//! What is so before any call, in a process of its own.
+//! State before any call, in a process of its own.
 
 #![cfg(all(feature = "os", target_arch = "x86_64", target_os = "linux", not(miri)))]
 

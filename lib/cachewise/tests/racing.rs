@@ -65,7 +65,7 @@ fn fenced() -> *mut u8 {
     start
 }
 
-/// What one comparison returned that no state of the buffers allows.
+/// A comparison's result that no state of the buffers allows, if any.
 fn wrong(ordered: bool, a: *mut u8, b: *mut u8, start: usize, n: usize) -> Option<i32> {
     // SAFETY: the last byte of the buffer, in memory that is never unmapped.
     let last = unsafe { AtomicU8::from_ptr(a.wrapping_add(start + n - 1)) };

@@ -1,4 +1,4 @@
-//! Where decisions come from, seen from outside: each case is a process of its own, because a
+//! Sources of decisions, seen from outside: each case is a process of its own, because a
 //! process decides once.
 //!
 //! The children are this very test binary, run with one of the `child_` tests, which do nothing
@@ -281,7 +281,7 @@ fn child_follows_hints() {
     }
 }
 
-/// Of the program that `CACHEWISE_PROGRAM` names, and of none else.
+/// Covers the program that `CACHEWISE_PROGRAM` names, and no other.
 #[test]
 fn a_profile_may_have_hints_for_one_program() {
     let root = tempfile::tempdir().expect("a directory");
@@ -348,7 +348,7 @@ fn child_leaves_all_to_libc() {
         assert_eq!((small.name(), small.to, small.source), ("libc", u64::MAX, Source::Installed));
         assert_eq!(small.from, decided.from);
     }
-    // What the entry does itself goes on to the last size at which glibc's routine is the same loop.
+    // The entry serves calls up to the last size at which glibc's routine is the same loop.
     let stores = [
         (Operation::Copy, entry::COPY_ROW),
         (Operation::Move, entry::MOVE_ROW),
@@ -514,7 +514,7 @@ fn child_handles_a_signal() {
     work();
 }
 
-/// Whether nobody's own profile was followed: at most the one that is shipped for this CPU.
+/// Returns whether nobody's own profile was followed: at most the one that is shipped for this CPU.
 fn without_a_profile(out: &str) -> bool {
     out.contains("source: Computed") || out.contains("source: Shipped")
 }
@@ -709,7 +709,7 @@ fn child_follows_entries() {
     }
     use cachewise::entry::chosen;
     let name = |operation| chosen(operation).map(|entry| entry.name);
-    // What the rule says, whatever a shipped profile for this CPU does.
+    // The rule's decision, whatever a shipped profile for this CPU has.
     cachewise::load(&profile_by_bytes()).expect("installed");
     let usual = name(Operation::Copy);
     let text = with_entries(&[(Operation::Copy, "sse2"), (Operation::Zero, "sse2")]);

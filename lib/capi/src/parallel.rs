@@ -15,7 +15,7 @@ pub struct CwWorkers {
 
 type Job = unsafe extern "C" fn(*mut c_void);
 
-/// What `run` is given to call: a closure behind a C function.
+/// Function that `run` is given to call: a closure behind a C function.
 unsafe extern "C" fn call(argument: *mut c_void) {
     // SAFETY: `run` passes on the pointer that it was given, before it returns.
     let job = unsafe { &*argument.cast::<&(dyn Fn() + Sync)>() };

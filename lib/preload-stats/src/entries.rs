@@ -14,7 +14,7 @@ fn count(operation: Operation, n: usize, site: Site) {
     }
 }
 
-/// Whether two buffers of `n` bytes share any.
+/// Returns whether two buffers of `n` bytes share any.
 fn overlap(dst: *const u8, src: *const u8, n: usize) -> bool {
     let distance = dst.addr().wrapping_sub(src.addr());
     distance < n || distance.wrapping_neg() < n
@@ -102,7 +102,7 @@ checked! {
     zero_checked(dst: *mut u8, n: usize; n) = zero;
 }
 
-/// What is exported: its arguments, the register of the argument after them, and what does the work.
+/// Exported functions: their arguments, the register of the argument after them, and what does the work.
 macro_rules! exported {
     ($($name:ident($($argument:ident: $type:ty),*) -> $result:ty, $register:literal, $target:ident;)*) => {
         #[cfg(target_arch = "x86_64")]

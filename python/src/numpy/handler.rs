@@ -1,4 +1,4 @@
-//! What NumPy calls for an array's data: large blocks from the pool, all others from NumPy's own handler.
+//! NumPy's handler of array data: large blocks from the pool, all others from NumPy's own handler.
 //! Whose a block is, is told by its address.
 
 use super::pool;
@@ -51,7 +51,7 @@ const fn name(text: &[u8]) -> [c_char; 127] {
     name
 }
 
-/// What is not the pool's goes to that handler.
+/// Hands blocks that are not the pool's to that handler.
 pub(super) fn hand_on_to(default: NonNull<c_void>) {
     DEFAULT.store(default.cast().as_ptr(), Ordering::Release);
 }
@@ -68,7 +68,7 @@ pub(super) fn capsule(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
     unsafe { Bound::from_owned_ptr_or_err(py, capsule) }
 }
 
-/// Whether that handler is this one.
+/// Returns whether that handler is this one.
 pub(super) fn is_ours(handler: &Bound<'_, PyAny>) -> bool {
     // SAFETY: an object.
     if unsafe { ffi::PyCapsule_IsValid(handler.as_ptr(), CAPSULE.as_ptr()) } == 0 {
@@ -141,7 +141,7 @@ unsafe extern "C" fn realloc(_: *mut c_void, block: *mut c_void, size: usize) ->
     new
 }
 
-/// What NumPy says of the size is believed for its own blocks only: the pool knows its own.
+/// Frees a block. NumPy's size is used for its own blocks only: the pool knows its own.
 unsafe extern "C" fn free(_: *mut c_void, block: *mut c_void, size: usize) {
     if pool::owns(block.cast()) {
         // SAFETY: a block of the pool, of which NumPy forgets.

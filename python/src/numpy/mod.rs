@@ -61,7 +61,7 @@ pub(crate) fn handler_use<'py>(
     }
 }
 
-/// Whether NumPy takes data from the pool in this context.
+/// Returns whether NumPy takes data from the pool in this context.
 #[pyfunction]
 pub(crate) fn pool_is_used(array_api: &Bound<'_, PyCapsule>) -> PyResult<bool> {
     let current = Api::known(array_api)?.handler(array_api.py())?;

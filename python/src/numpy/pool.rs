@@ -48,7 +48,7 @@ fn made() -> Option<&'static Heap> {
     unsafe { POOL.load(Ordering::Acquire).as_ref() }
 }
 
-/// Whether there is a pool.
+/// Returns whether there is a pool.
 pub(super) fn is_made() -> bool {
     made().is_some()
 }
@@ -83,7 +83,7 @@ fn owner(block: *const u8) -> Option<&'static Heap> {
     made().filter(|heap| heap.contains(block))
 }
 
-/// Whether a block is the pool's.
+/// Returns whether a block is the pool's.
 pub(super) fn owns(block: *const u8) -> bool {
     owner(block).is_some()
 }
@@ -126,7 +126,7 @@ fn corrupt(block: *const u8) -> ! {
     unsafe { libc::abort() }
 }
 
-/// What the pool did, by name.
+/// Counters of the pool, by name.
 pub(super) fn figures() -> Option<Vec<(&'static str, u64)>> {
     let heap = made()?;
     let pool = heap.pool().stats().ok()?;

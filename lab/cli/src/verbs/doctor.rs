@@ -89,7 +89,7 @@ fn from_profile(path: &Path, machine: &Machine) -> anyhow::Result<Advice> {
         });
     }
     let advice = Advice::of_library(&tuned.library(), &libc);
-    // What was shown of a setting is less than the library, and no program has to be started otherwise.
+    // A setting's trial comes second to the library's, which needs no other start of programs.
     Ok(match (advice, super::export::tried(path, &profile)) {
         (Advice::LibcIsFine(_) | Advice::CannotTell(_), Some((setting, Answer::Yes, because))) => {
             Advice::SetThis(setting, because)
@@ -98,7 +98,7 @@ fn from_profile(path: &Path, machine: &Machine) -> anyhow::Result<Advice> {
     })
 }
 
-/// Whose decisions the library follows, in words.
+/// Source of the library's decisions, in words.
 pub fn profile(source: &cachewise::Source) -> String {
     use cachewise::Source;
     match source {

@@ -13,10 +13,10 @@ use cachewise_report::units::bytes;
 use cachewise_tune::say::Tuned;
 use std::path::{Path, PathBuf};
 
-/// What stands in a kernel's place where the library's own paths serve.
+/// Name in a kernel's place where the library's own paths serve.
 const INLINED: &str = "inlined";
 
-/// Who decides there.
+/// Decider there.
 const THE_LIBRARY: &str = "the library, whatever a profile says";
 
 /// One call to be explained.
@@ -47,7 +47,7 @@ pub fn run(args: &args::Explain) -> anyhow::Result<u8> {
     Call { op, size, reuse, profile }.explain()
 }
 
-/// What was decided, for which sizes, by whom, and in which file that is.
+/// A decision, its sizes, its source and the source's file.
 struct Decided<'a> {
     kernel: String,
     from: u64,
@@ -161,7 +161,7 @@ impl<'a> Call<'a> {
         found?.why.clone()
     }
 
-    /// Who was shown to be what at the measured sizes around the one asked for, and what was checked; who
+    /// Results at the measured sizes around the one asked for, with the checks; and the kernel that
     /// won the race of entries.
     fn evidence(&self, profile: &Path, chosen: Option<&str>) -> anyhow::Result<String> {
         let named = Profile::read(profile)?.record.context("the profile names no record")?;

@@ -9,7 +9,7 @@ use rustix::fd::{AsFd as _, AsRawFd as _};
 use std::os::unix::process::CommandExt as _;
 use std::process::Command;
 
-/// What stands for the memory's path.
+/// Placeholder of the memory's path.
 const PATH: &str = "{path}";
 
 /// Runs the program in our place: it holds the lease as long as it, or a child of it, lives.

@@ -58,7 +58,7 @@ pub fn run(args: &List) -> anyhow::Result<u8> {
     Ok(status::OK)
 }
 
-/// What there is, on one screen.
+/// Prints a summary of all lists on one screen.
 fn summary() -> anyhow::Result<u8> {
     let kernels = select::kernels(&Operation::ALL, None)?;
     let table = cachewise_report::kernels::summary(&kernels, Features::detect());

@@ -49,7 +49,7 @@ pub fn run(args: &Report) -> anyhow::Result<u8> {
     Ok(status::OK)
 }
 
-/// What the experiment printed when it ran.
+/// Text that the experiment printed when it ran.
 fn summary(one: &Loaded) -> String {
     let record = &one.record;
     let said = redraw::said(record);
@@ -78,7 +78,7 @@ fn warn_of_mixed_machines(all: &[Loaded]) {
     }
 }
 
-/// What parts are made from, read once.
+/// Sources of the parts, read once.
 #[derive(Default)]
 struct Sources {
     records: BTreeMap<PathBuf, (Record, Said)>,
@@ -109,7 +109,7 @@ fn splice_all(paths: &[PathBuf], check: bool) -> anyhow::Result<u8> {
     Ok(if check && !stale.is_empty() { status::ERROR } else { status::OK })
 }
 
-/// What all records of a folder answer.
+/// Answers of all records of a folder.
 fn of_folder(what: &What, folder: &Path, answers: &Answers) -> Result<String, String> {
     match what {
         What::Period => period::table(folder),

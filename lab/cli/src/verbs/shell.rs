@@ -157,7 +157,7 @@ fn variables() -> Vec<(String, String)> {
     let told = VARIABLES.split("\n## ").filter(|part| part.starts_with("The "));
     let rows = told.flat_map(str::lines).filter(|line| line.starts_with("| `"));
     let entry = |row: &str| {
-        // Of a link its text.
+        // A link is replaced by its text.
         let plain = row.replace(['`', '['], "");
         let parts: Vec<&str> = plain.split("](").collect();
         let plain: String = std::iter::once(parts[0])

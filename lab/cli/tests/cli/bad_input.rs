@@ -45,7 +45,7 @@ fn each_wrong_argument_is_a_line_that_says_what_is_accepted() {
         ("run copy-matrix --size -1", &["found \"-1\", accepted a number of bytes"]),
         ("run copy-matrix --seed -1", &["'-1'", "--seed"]),
         ("tune --budget -5", &["found \"-5\", accepted a duration"]),
-        // What would do nothing.
+        // Options that would do nothing.
         ("explain --op copy --size 4K --html p.html", &["unexpected argument '--html'"]),
         ("explain --op memcmp --size 4K --reuse never", &["compare, which writes nothing"]),
         ("export json --untried", &["accepted with `export glibc`"]),

@@ -47,7 +47,7 @@ fn experiments() -> Vec<String> {
     listed.lines().filter_map(|line| Some(line.split_whitespace().next()?.to_owned())).collect()
 }
 
-/// What the command prints of the newest record of an experiment, white space folded.
+/// Output of the command for the newest record of an experiment, white space folded.
 fn printed(experiment: &str, records: &[String]) -> String {
     let ours = |name: &&String| {
         // The year, the month and the day; the experiment; the machine.
@@ -92,7 +92,7 @@ fn what_a_guide_quotes_is_printed_by_an_experiment_that_it_names() {
     assert!(seen > 25, "{seen}");
 }
 
-/// What a guide says that its commands show, by how each begins: an experiment in its newest record, what takes
+/// Commands that a guide shows with their output, by how each begins: an experiment in its newest record, what takes
 /// moments for real (`HERE`).
 const SHOWN: &[(&str, &[&str])] = &[
     (
@@ -139,7 +139,7 @@ fn each_command_of_a_guide_shows_what_its_text_says() {
         for line in code {
             let line = line.trim_start_matches("sudo ").trim_start_matches("CACHEWISE_STATS=1 ");
             let Some(rest) = line.strip_prefix("cachewise ") else { continue };
-            // What follows is the program's.
+            // Arguments behind it are the program's.
             let own = rest.split(" -- ").next().unwrap_or(rest);
             let words: Vec<&str> = own.split_whitespace().map(|w| w.trim_matches('\'')).collect();
             ok(&format!("{} --help", words.join(" ")));
@@ -166,7 +166,7 @@ fn each_command_of_a_guide_shows_what_its_text_says() {
     assert!(seen > 15, "{seen}");
 }
 
-/// What the guide for databases says of single pages, of whatever decides here.
+/// Checks the database guide's sentence about single pages under this machine's decisions.
 #[test]
 fn no_hint_takes_a_page_around_the_cache() {
     for hint in ["unknown", "soon", "never"] {

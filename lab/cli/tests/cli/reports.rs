@@ -249,7 +249,7 @@ fn plots_fit_forty_columns() {
     assert!(plain[start..].contains('█'));
 }
 
-/// What a command prints on a terminal of so many columns, as util-linux's `script` makes one.
+/// Output of a command on a terminal of so many columns, as util-linux's `script` makes one.
 fn on_terminal(columns: u16, locale: &str, arguments: &str) -> String {
     let this = env!("CARGO_BIN_EXE_cachewise");
     let command = format!("stty cols {columns} rows 24; {this} {arguments}");

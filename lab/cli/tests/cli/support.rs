@@ -58,7 +58,7 @@ pub fn signal(child: &Child, signal: rustix::process::Signal) {
     rustix::process::kill_process(pid, signal).expect("it is running");
 }
 
-/// What a program printed, what it said on stderr, and how it ended.
+/// A program's stdout, stderr and exit status.
 #[derive(Debug)]
 pub struct Said {
     pub arguments: String,
@@ -101,7 +101,7 @@ pub fn cachewise(arguments: &str) -> Said {
     said(&mut asked(arguments))
 }
 
-/// What it prints where it ends with that status.
+/// Runs the command, checks its exit status and returns its stdout.
 #[track_caller]
 pub fn ends(arguments: &str, status: i32) -> String {
     cachewise(arguments).with(status).out

@@ -27,7 +27,7 @@ fn limited(command: &mut Command, bytes: u64) -> &mut Command {
     unsafe { command.pre_exec(limit) }
 }
 
-/// Of each kind of message: an error, a measurement's progress and warnings, what `exec` says itself.
+/// Covers each kind of message: an error, a measurement's progress and warnings, what `exec` says itself.
 #[test]
 fn messages_that_nobody_can_read_end_nothing() {
     let folder = Folder::new();
@@ -49,7 +49,7 @@ fn messages_that_nobody_can_read_end_nothing() {
     }
 }
 
-/// What was measured is shown, whatever cannot be written; and no part of a file is left.
+/// Checks that measured figures are shown when a file cannot be written; and no part of a file is left.
 #[test]
 #[ignore = "long: CI runs it, by --include-ignored"]
 fn a_disk_that_fills_costs_the_file_and_not_the_figures() {

@@ -1,4 +1,4 @@
-//! What a tuning of a simulated machine came to, against the truth that only the simulation knows.
+//! Checks of a simulated machine's tuning against the truth that only the simulation knows.
 
 use crate::simulated::{Kind, Simulated, arm_of};
 use cachewise::Reuse;
@@ -70,12 +70,12 @@ pub fn over_libc(kind: &Kind, arm: usize, cell: &Cell) -> f64 {
     if arm == 0 { kind.handed_over(libc, cell) - libc } else { kind.truth(arm, cell) - libc }
 }
 
-/// What a decision for libc loses in one of the cells of a size, in percent.
+/// Loss of a decision for libc in one of the cells of a size, in percent.
 fn handed_over(kind: &Kind, cells: &[Cell]) -> f64 {
     cells.iter().map(|cell| percent(over_libc(kind, 0, cell))).fold(0.0, f64::max)
 }
 
-/// What may be lost there: 3, or that.
+/// Loss that is allowed there: 3, or that.
 pub fn allowed(kind: &Kind, cells: &[Cell]) -> f64 {
     handed_over(kind, cells).max(3.0)
 }
@@ -87,7 +87,7 @@ fn value(kind: &Kind, arm: usize, operation: Operation, size: usize) -> f64 {
         / 2.0
 }
 
-/// What an arm leaves of what the best one gains that loses nowhere more than is allowed, in percent.
+/// Gain that an arm forgoes against the best arm that loses nowhere more than is allowed, in percent.
 pub fn regret(kind: &Kind, arm: usize, operation: Operation, size: usize) -> f64 {
     let cells = cells(operation, size);
     let allowed = allowed(kind, &cells);
@@ -140,7 +140,7 @@ pub fn interrupted(kind: &Kind, visits: u64) -> (LabError, Evidence) {
     (tuned.map(|_| ()).expect_err("stopped"), evidence)
 }
 
-/// What is decided for an operation and hint, in the order of sizes.
+/// Decisions for an operation and hint, in the order of sizes.
 pub fn decided(
     decisions: &[Decision],
     operation: Operation,
@@ -226,7 +226,7 @@ pub fn check(kind: &Kind, seeds: u64) -> Outcome {
                         let loss = percent(over_libc(kind, arm, cell));
                         losses.push(loss);
                         lossy += usize::from(loss > allowed);
-                        // What a decision for libc loses as well is nobody's choice.
+                        // A loss that a decision for libc has too is not counted.
                         let given = loss <= handed_over;
                         of_this = of_this.max(if given { 0.0 } else { loss });
                     }

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 /// The CPUs by what their records are called.
 const MODELS: [&str; 3] = ["zen3", "zen5", "cascade-lake"];
 
-/// What ails a host: nothing, nothing but another cache than others of its model have, or something
+/// Conditions of a host: sound, sound but for another cache than others of its model have, or something
 /// that should keep its figures out of everybody's profile.
 const CONDITIONS: [&str; 5] = ["sound", "other", "noisy", "throttled", "crowded"];
 
@@ -99,7 +99,7 @@ fn hosts(directory: &Path, model: &str, seeds: u64, half: u64) {
     let header = newest_tuning(model).header;
     for condition in CONDITIONS {
         let many = if condition == "sound" { seeds } else { seeds.div_ceil(10) };
-        // Of those that are alone, one half has more than the other, by turns.
+        // Hosts that are alone have more in one half than in the other, by turns.
         let turn = CONDITIONS.iter().position(|found| *found == condition).unwrap_or(0) as u64;
         for seed in (0..many).filter(|seed| (seed + turn) % 2 == half) {
             let path = tune(directory, model, condition, 100 + seed, &header);

@@ -35,7 +35,7 @@ const NOISE: f64 = 0.25;
 /// Tunings of which the best is shipped.
 const BLESSED: u64 = 64;
 
-/// What has to be gained for a change, in percent of regret: less is within a table's own luck. (By Zen 4's table
+/// Gain that a change needs, in percent of regret: less is within a table's own luck. (By Zen 4's table
 /// `compare.avx512` takes no longer than libc at 8 MiB; a day later it took 6 % more, which was not recorded.)
 const MARGIN: f64 = 1.0;
 
@@ -69,7 +69,7 @@ fn without_strings(kind: &mut Kind) {
     }
 }
 
-/// What a tuning of a machine of that description decided, as a profile that names its record.
+/// A tuning's decisions as a profile that names its record.
 pub fn profile(header: &Header, record: &Path, tuning: Tuning, note: String) -> Profile {
     let (cpu, facts) = (&header.machine.cpu, facts(header));
     let signature = Signature::new(&cpu.vendor, cpu.family, cpu.model, cpu.stepping);
@@ -93,9 +93,9 @@ pub fn profile(header: &Header, record: &Path, tuning: Tuning, note: String) -> 
     }
 }
 
-/// What a CPU's profile is made from.
+/// Sources of a CPU's profile.
 struct Recipe {
-    /// Who was measured: the CPU's own tuning.
+    /// Header of the CPU's own tuning.
     header: Header,
     /// Which entries and threads paid there; none where the CPU's record has no rows of that kind.
     again: Option<Tuning>,
@@ -122,7 +122,7 @@ impl Recipe {
         Recipe { header: record.header, again, kind }
     }
 
-    /// What the tuner decides on that machine, as far as a profile that is shipped may say it.
+    /// The tuner's decisions on that machine, as far as a shipped profile may have them.
     fn tuned(&self, seed: u64) -> Vec<Decision> {
         let (mut tuned, _) = tune(&self.kind, seed, Vec::new());
         // A tuning has its luck. What loses by the table all the same is libc's.
@@ -153,7 +153,7 @@ impl Recipe {
         tuned.decisions
     }
 
-    /// Of what is decided for one operation.
+    /// Score of the decisions for one operation.
     fn score(&self, operation: Operation, decisions: &[Decision]) -> Score {
         let (lost, _) = lost(&self.kind, decisions);
         let lost = lost.iter().filter(|loss| loss.cell.operation == operation);
@@ -202,7 +202,7 @@ fn unpacked(table: &str) -> Record {
     Record { name, checksum: fnv1a64(text.as_bytes()) }
 }
 
-/// What decisions are judged by, in percent, the first first: the worst loss, where that is more than is allowed, and
+/// Score of decisions, in percent, compared in this order: the worst loss, where that is more than is allowed, and
 /// regret in the mean. Less is better.
 #[derive(Clone, Copy, Debug)]
 struct Score {
@@ -221,7 +221,7 @@ impl Score {
     }
 }
 
-/// Where a profile's kernel takes over 3 % more than libc.
+/// A place where a profile's kernel takes over 3 % more than libc.
 #[derive(Debug)]
 struct Loss {
     percent: f64,
@@ -229,7 +229,7 @@ struct Loss {
     cell: Cell,
 }
 
-/// What decisions lose on a machine, and what they gain over all, in percent.
+/// Losses of decisions on a machine, and their gain over all, in percent.
 fn lost(kind: &Kind, decisions: &[Decision]) -> (Vec<Loss>, f64) {
     let (mut lost, mut all, mut gain) = (Vec::new(), 0, 0.0);
     for &operation in kind.table.keys() {

@@ -1,4 +1,4 @@
-//! What calls cost on a CPU: a table made from a record, by kernel, size and state of the destination.
+//! Costs of calls on a CPU: a table made from a record, by kernel, size and state of the destination.
 //!
 //! To add a CPU: tune it for ten minutes or longer (`cachewise tune --record r.jsonl`), which leaves rounds of
 //! every kernel in every state, put the race's rows of aligned operands into `record/`
@@ -25,7 +25,7 @@ pub fn step(size: usize) -> usize {
     (((size as f64).log2() - FIRST) / STEP).round().clamp(0.0, (STEPS - 1) as f64) as usize
 }
 
-/// What a kernel, or libc, costs at every step.
+/// Costs of a kernel, or of libc, at every step.
 #[derive(Clone)]
 pub struct Costs {
     pub arm: Competitor,
@@ -70,7 +70,7 @@ pub fn read(text: &str) -> Table {
         let other = destination.is_some()
             && (fields[state] != "aligned" || !size.is_power_of_two())
             || axes.is_some_and(|column| !fields[column].is_empty());
-        // What libc takes through the library is no kernel's time.
+        // The time of libc through the library is no kernel's.
         if other || fields[kernel] == "libc.handed-over" {
             continue;
         }
@@ -111,7 +111,7 @@ pub fn read(text: &str) -> Table {
                 evicted
             }
         };
-        // Where a record has no calls on the same operands: as a cached one, without a reader.
+        // A record without calls on the same operands: the cached ones, without a reader.
         let mut alone: Curve = cached.iter().map(|(at, (time, _))| (*at, (*time, None))).collect();
         alone.extend(curve(name, "repeated").into_iter().flatten());
         let states = [&cached, &evicted, &alone].map(fine);
@@ -154,7 +154,7 @@ fn above(arm: &Competitor, found: &Curve, mut whole: Curve, libc: Option<&Curve>
     whole
 }
 
-/// What a record without evicted destinations implies of them: a kernel with temporal stores
+/// Costs with evicted destinations, implied by a record that has none: a kernel with temporal stores
 /// takes at least as long per byte as where all of it is memory's.
 fn from_memory(arm: &Competitor, cached: &Curve) -> Curve {
     let (slowest, _) = cached[OCTAVES.end()];

@@ -29,7 +29,7 @@ pub fn next_definitions<const N: usize>(names: [&CStr; N], own: usize) -> Option
     (search.passed && found.iter().all(|address| !address.is_null())).then_some(found)
 }
 
-/// What an address lies in.
+/// Object and symbol that an address lies in.
 #[derive(Debug)]
 pub struct Place {
     /// The module's file, as long as it is loaded; none is the program's own.
@@ -78,7 +78,7 @@ unsafe extern "C" fn visit_place(
 struct Search<'n, const N: usize> {
     names: [&'n CStr; N],
     own: usize,
-    /// Whether the object of `own` has been seen.
+    /// True if the object of `own` has been seen.
     passed: bool,
     /// The first definitions before that object, and behind it.
     before: [*mut (); N],
@@ -109,7 +109,7 @@ unsafe extern "C" fn visit<const N: usize>(
     0
 }
 
-/// What the dynamic linker tells of an object.
+/// Facts from the dynamic linker about an object.
 struct Object<'i> {
     base: usize,
     headers: &'i [Header],
@@ -132,7 +132,7 @@ impl<'i> Object<'i> {
         self.base.wrapping_add(header.p_vaddr as usize)
     }
 
-    /// Whether so many bytes from an address on are loaded with this object.
+    /// Returns whether so many bytes from an address on are loaded with this object.
     fn holds(&self, address: usize, bytes: usize) -> bool {
         self.headers.iter().filter(|header| header.p_type == libc::PT_LOAD).any(|header| {
             let offset = address.wrapping_sub(self.start(header));
@@ -291,7 +291,7 @@ impl Symbols<'_> {
 /// # Safety
 /// `resolver` is the address of one, in an object that has been relocated.
 unsafe fn resolve(resolver: usize) -> *mut () {
-    // What glibc passes: nothing on x86, the hardware capabilities elsewhere, with a marked argument
+    // Arguments that glibc passes: none on x86, the hardware capabilities elsewhere, with a marked argument
     // block on Arm (sysdeps/*/dl-irel.h).
     type Resolver = unsafe extern "C" fn(c_ulong, *const [c_ulong; 3]) -> *mut ();
     const MARK: c_ulong = 1 << (c_ulong::BITS - 2);

@@ -24,7 +24,7 @@ pub(super) static LEAST: [[AtomicU64; MOST_THREADS_LOG + 1]; ROWS] = {
     rows
 };
 
-/// What holds without a profile. A thread of one's own costs some tens of microseconds, one woken
+/// Threshold without a profile. A thread of one's own costs some tens of microseconds, one woken
 /// from a pool somewhat less, and each should have several times that to do. Nobody has measured
 /// this machine, so the figures are such that a wrong one costs little.
 const fn computed(supply: usize, log: usize) -> u64 {

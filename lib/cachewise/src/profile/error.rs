@@ -1,4 +1,4 @@
-//! What can be wrong with a profile: each case says where, what was found and what is accepted.
+//! Errors of a profile: each case says where, what was found and what is accepted.
 
 use super::format::{MAX_BYTES, OLDEST_VERSION, VERSION};
 use crate::cpu::Text;
@@ -32,13 +32,13 @@ pub enum ProfileError {
     },
     /// A field that cannot be read.
     Field {
-        /// Where.
+        /// Line, from 1.
         line: u32,
         /// Which part of the line.
         field: &'static str,
-        /// What stands there.
+        /// Text found there.
         found: Found,
-        /// What may stand there.
+        /// Forms accepted there.
         accepted: &'static str,
     },
     /// A line that may stand once stands again.
@@ -57,7 +57,7 @@ pub enum ProfileError {
     },
     /// A range leaves a gap after, or overlaps, the one before it.
     Range {
-        /// Where.
+        /// Line, from 1.
         line: u32,
         /// The size the range starts at.
         found: u64,
@@ -68,7 +68,7 @@ pub enum ProfileError {
     Unfinished {
         /// The last line.
         line: u32,
-        /// Of which operation.
+        /// Operation of the line.
         operation: Operation,
         /// With which hint.
         reuse: Reuse,
@@ -95,7 +95,7 @@ pub enum ProfileError {
     },
     /// The profile was tuned on another CPU model.
     ForeignCpu {
-        /// Where.
+        /// Line, from 1.
         line: u32,
         /// The CPU it is for.
         found: Found,
@@ -104,14 +104,14 @@ pub enum ProfileError {
     },
     /// No kernel of that name on this architecture.
     UnknownKernel {
-        /// Where.
+        /// Line, from 1.
         line: u32,
         /// The name.
         found: Found,
     },
     /// A kernel that does something else.
     OtherOperation {
-        /// Where.
+        /// Line, from 1.
         line: u32,
         /// The kernel.
         kernel: &'static str,
@@ -120,18 +120,18 @@ pub enum ProfileError {
     },
     /// A kernel that exists to be measured only.
     NotDeployable {
-        /// Where.
+        /// Line, from 1.
         line: u32,
         /// The kernel.
         kernel: &'static str,
     },
     /// A kernel that this CPU, or its hypervisor, cannot run.
     CannotRun {
-        /// Where.
+        /// Line, from 1.
         line: u32,
         /// The kernel.
         kernel: &'static str,
-        /// What it needs and the CPU lacks.
+        /// Features that it needs and the CPU lacks.
         missing: Features,
     },
 }

@@ -1,4 +1,4 @@
-//! What is read as a profile at all.
+//! Versions and sizes that are read as a profile at all.
 
 /// The newest format version, which a profile with `program` lines has; this library reads it.
 pub const VERSION: u32 = 3;

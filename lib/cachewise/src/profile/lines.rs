@@ -1,4 +1,4 @@
-//! What the lines of a profile say, and what their values mean.
+//! Lines of a profile, and the meaning of their values.
 
 use super::error::ProfileError;
 use crate::cpu::Text;
@@ -31,7 +31,7 @@ pub const fn libc_from(operation: Operation) -> u64 {
     }
 }
 
-/// Where the profile lies that all users of a machine share, which only root writes.
+/// Folder of the profile that all users of a machine share, which only root writes.
 pub const MACHINE_DIRECTORY: &str = "/etc/cachewise";
 
 /// A range's end that means every larger size; `max` in the text.
@@ -43,7 +43,7 @@ pub const PARALLEL: [Operation; 2] = [Operation::Copy, Operation::Zero];
 /// Logarithm of the most threads that a `parallel` line can be about.
 pub(crate) const MOST_THREADS_LOG: usize = 10;
 
-/// Where an operation's further threads come from.
+/// Source of an operation's further threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(usize)]
 pub enum Supply {
@@ -84,7 +84,7 @@ impl fmt::Display for Supply {
 pub struct Parallel {
     /// One of [`PARALLEL`].
     pub operation: Operation,
-    /// Where the threads come from.
+    /// Source of the threads.
     pub supply: Supply,
     /// How many, the calling one among them: 2 to 1024.
     pub threads: u32,
@@ -124,9 +124,9 @@ pub(super) fn is_program_name(name: &str) -> bool {
 /// One `decide` line, borrowed from the profile's bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DecisionLine<'a> {
-    /// Where it stands, from 1.
+    /// Line, from 1.
     pub line: u32,
-    /// What is done to memory.
+    /// Operation on memory.
     pub operation: Operation,
     /// The caller's hint.
     pub reuse: Reuse,
@@ -140,7 +140,7 @@ pub struct DecisionLine<'a> {
     pub nearest: Option<&'a str>,
 }
 
-/// What a decision says to do.
+/// Routine that a decision chooses.
 #[derive(Clone, Copy, Debug)]
 pub enum Choice {
     /// Use this kernel.
@@ -153,7 +153,7 @@ pub enum Choice {
 }
 
 impl DecisionLine<'_> {
-    /// What it says, if the library may do so on a CPU with these features.
+    /// Returns the choice, if the library may follow it on a CPU with these features.
     ///
     /// # Errors
     /// No such kernel, or one of another operation, not deployable, or in need of more.
@@ -167,7 +167,7 @@ impl DecisionLine<'_> {
 
     fn find(&self, name: &str, available: Features) -> Result<&'static Kernel, ProfileError> {
         let line = self.line;
-        // What is found among these is no reason to look at all others.
+        // A kernel that is found among these spares a search of all others.
         let mut own = slots::kernels(self.operation).map(|(_, kernel)| kernel);
         let own = own.find(|kernel| kernel.name == name);
         let Some(kernel) = own.or_else(|| cachewise_kernels::find(name)) else {
@@ -191,7 +191,7 @@ impl DecisionLine<'_> {
 /// One `entry` line: the entry stub of an operation, borrowed from the profile's bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EntryLine<'a> {
-    /// Where it stands, from 1.
+    /// Line, from 1.
     pub line: u32,
     /// The operation.
     pub operation: Operation,
@@ -200,7 +200,7 @@ pub struct EntryLine<'a> {
 }
 
 impl EntryLine<'_> {
-    /// Whether a CPU with these features can run it.
+    /// Checks that a CPU with these features can run it.
     ///
     /// # Errors
     /// No such entry on this architecture, or one in need of more.

@@ -131,7 +131,7 @@ impl<'a> ProfileText<'a> {
         })
     }
 
-    /// Whether a CPU with this signature and these features can follow it.
+    /// Checks that a CPU with this signature and these features can follow it.
     ///
     /// # Errors
     /// Another CPU model, or a kernel that is unknown, of another operation, or not deployable. What is
@@ -160,7 +160,7 @@ impl<'a> ProfileText<'a> {
         self.lines(available).find(Result::is_err).unwrap_or(Ok(()))
     }
 
-    /// Whether each line that names a kernel or an entry can be followed.
+    /// Checks that each line that names a kernel or an entry can be followed.
     fn lines(&self, available: Features) -> impl Iterator<Item = Result<(), ProfileError>> {
         let entries = self.entries().map(move |entry| entry.check(available));
         entries.chain(self.decisions().map(move |decision| decision.choice(available).map(|_| ())))
@@ -284,7 +284,7 @@ fn checksum(text: &str) -> Option<u64> {
     if plain { u64::from_str_radix(digits, 16).ok() } else { None }
 }
 
-/// What follows the key as text: UTF-8 without control characters.
+/// Reads the text behind the key: UTF-8 without control characters.
 fn free_text<'a>(line: u32, field: &'static str, rest: &'a [u8]) -> Result<&'a str, ProfileError> {
     let text = core::str::from_utf8(rest).ok().filter(|text| !text.chars().any(char::is_control));
     text.ok_or_else(|| Fields::new(line, rest).error(field, rest, "UTF-8 text on one line"))

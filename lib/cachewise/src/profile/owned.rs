@@ -21,7 +21,7 @@ use std::vec::Vec;
 /// One decision: which kernel an operation with a hint uses for a range of sizes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Decision {
-    /// What is done to memory.
+    /// Operation on memory.
     pub operation: Operation,
     /// The caller's hint.
     pub reuse: Reuse,
@@ -256,7 +256,7 @@ pub fn program_name(path: &Path) -> String {
     name
 }
 
-/// Where this user's profile for this CPU is looked for and written:
+/// Path of this user's profile for this CPU:
 /// `$XDG_CONFIG_HOME/cachewise/` or `~/.config/cachewise/`, then
 /// `<vendor>-<family>-<model>-<stepping>.profile`.
 ///
@@ -272,7 +272,7 @@ pub fn user_path() -> Option<PathBuf> {
     Some(config.join("cachewise").join(file_name()?))
 }
 
-/// Where the profile for this CPU is looked for that all users of the machine share:
+/// Path of the profile for this CPU that all users of the machine share:
 /// `/etc/cachewise/`, then the same file name. Services have no home directory.
 #[must_use]
 pub fn machine_path() -> Option<PathBuf> {

@@ -17,13 +17,13 @@ use core::cell::OnceCell;
 /// More lines of a kind than any of them has.
 const MOST: usize = 64;
 
-/// What a profile says.
+/// Contents of a profile.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Compiled {
     decisions: List<Resolved>,
     entries: List<(Operation, u8)>,
     parallel: List<Parallel>,
-    /// What its kernels and entries need; `None` where this architecture lacks one of them.
+    /// Features that its kernels and entries need; `None` where this architecture lacks one of them.
     requires: Option<Features>,
 }
 
@@ -164,7 +164,7 @@ impl Compiled {
     }
 }
 
-/// What is before the first space, and what is behind it.
+/// Splits a line at its first space.
 const fn word(line: &[u8]) -> (&[u8], &[u8]) {
     match names::split(line, b' ') {
         Some(parts) => parts,

@@ -188,7 +188,7 @@ unsafe fn differing_run<const N: usize>(a: *const u8, b: *const u8, offset: usiz
     mask
 }
 
-/// Whether fewer than [`LIMIT`](super::LIMIT) bytes are equal.
+/// Returns whether fewer than [`LIMIT`](super::LIMIT) bytes are equal.
 ///
 /// # Safety
 /// `a` and `b` are readable for `n` bytes, and `n < LIMIT`.
@@ -219,7 +219,7 @@ pub(crate) unsafe fn equal(a: *const u8, b: *const u8, n: usize) -> bool {
     }
 }
 
-/// Whether a `T` at each end is equal.
+/// Returns whether a `T` at each end is equal.
 ///
 /// # Safety
 /// `a` and `b` are readable for `n` bytes, and `size_of::<T>() <= n <= 2 * size_of::<T>()`.
@@ -234,7 +234,7 @@ unsafe fn equal_two<T: Copy + Into<u64>>(a: *const u8, b: *const u8, n: usize) -
     (left_head ^ right_head) | (left_tail ^ right_tail) == 0
 }
 
-/// Whether `N` vectors at each end are equal.
+/// Returns whether `N` vectors at each end are equal.
 ///
 /// # Safety
 /// `a` and `b` are readable for `n` bytes, and `16 * N <= n <= 32 * N`.
@@ -259,7 +259,7 @@ mod tests {
     fn every_length_and_place_of_a_difference() {
         let clean: Vec<u8> = (0..LIMIT).map(|i| (i * 37 + 11) as u8).collect();
         for n in 0..LIMIT {
-            // Of that length alone, so that reading beyond it is seen by the checkers of memory.
+            // Buffers of exactly that length, so that reading beyond it is seen by the checkers of memory.
             let (a, mut b) = (clean[..n].to_vec(), clean[..n].to_vec());
             let both = |b: &[u8]| {
                 // SAFETY: both have n bytes.

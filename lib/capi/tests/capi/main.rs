@@ -9,5 +9,5 @@ mod libc;
 mod programs;
 mod support;
 
-/// What the static library needs besides libc.
+/// Libraries that the static library needs besides libc.
 const NEEDED: &[&str] = &[];

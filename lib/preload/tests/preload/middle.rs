@@ -1,4 +1,4 @@
-//! What a program asks of the system once `main` has begun, in every mode: `docs/preload.md` lists
+//! System calls of a program after `main` has begun, in every mode: `docs/preload.md` lists
 //! it.
 
 use crate::support::{compile, preloaded, run, text, watched};
@@ -7,7 +7,7 @@ use std::process::Command;
 /// On x86-64; what the program asks for by itself.
 const GETPPID: u32 = 110;
 
-/// What the program says of each moment: the numbers of the system calls that were trapped.
+/// The program's report for each moment: the numbers of the system calls that were trapped.
 fn told(mut command: Command, how: &str) -> Vec<(String, Vec<u32>)> {
     let output = run(command.arg(how));
     assert_eq!(text(&output.stderr), "");

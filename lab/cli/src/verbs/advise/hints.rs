@@ -30,7 +30,7 @@ pub fn all(profile: &Profile, program: &str) -> Vec<(String, Vec<ProgramHint>)> 
     });
     let mut found: Vec<(String, Vec<ProgramHint>)> =
         hints.filter(|(_, hints)| !hints.is_empty()).collect();
-    // Where small data are done alike, the two that differ in the size are one.
+    // Two profiles that treat small data alike are one.
     let alike =
         |reuse| HINTED.iter().all(|operation| !changes_below(profile, *operation, reuse, llc));
     if alike(Reuse::Never) {
@@ -39,7 +39,7 @@ pub fn all(profile: &Profile, program: &str) -> Vec<(String, Vec<ProgramHint>)> 
     found
 }
 
-/// What a profile does under a hint, from a size on.
+/// Lines of a profile for a hint, from a size on.
 fn lines(
     profile: &Profile,
     operation: cachewise_kernels::Operation,

@@ -9,7 +9,7 @@ use std::path::Path;
 /// Below, the library does what libc does.
 const LEAST: u64 = 256;
 
-/// What could be saved.
+/// Time that could be saved.
 pub struct Saved {
     /// Nanoseconds a call, by operation and bytes.
     by_size: BTreeMap<(String, u64), f64>,
@@ -18,7 +18,7 @@ pub struct Saved {
 }
 
 impl Saved {
-    /// Of a profile's record.
+    /// Computes the time that could be saved from a profile's record.
     pub fn of(profile: Option<&Path>, parsed: Option<&Profile>, byte: f64) -> Saved {
         let named = profile.zip(parsed.and_then(|parsed| parsed.record.as_ref()));
         let record =

@@ -56,7 +56,7 @@ fn tool(name: &str) -> anyhow::Result<PathBuf> {
     })
 }
 
-/// What UCX is to assume, where copies take so many seconds a byte.
+/// UCX's settings for copies that take so many seconds a byte.
 fn assumed(byte: f64, decisions: Option<&[Decision]>) -> Variables {
     let set = |name: &str, value: String| (format!("UCX_{name}"), value);
     let mut setting = vec![set("BCOPY_BW", format!("{:.0}MBps", 1e-6 / byte))];
@@ -81,7 +81,7 @@ fn assumed(byte: f64, decisions: Option<&[Decision]>) -> Variables {
     setting
 }
 
-/// Whether memcpy and memmove are one function of the C library in use.
+/// Returns whether memcpy and memmove are one function of the C library in use.
 fn is_one_routine() -> bool {
     let address = |name: &std::ffi::CStr| {
         // SAFETY: a name with its end, looked for in what is loaded.
