@@ -7,6 +7,7 @@
 //! early, `dispatch.rs` sees.
 
 use core::arch::asm;
+use core::ptr;
 
 /// # Safety
 /// `memmove`'s contract.
@@ -20,7 +21,7 @@ pub(crate) unsafe fn r#move(dst: *mut u8, src: *const u8, n: usize) -> *mut u8 {
                 options(nostack, preserves_flags),
             );
         }
-    } else if n > 0 {
+    } else if n > 0 && !ptr::eq(dst, src) {
         let (last_to, last_from) = (dst.wrapping_add(n - 1), src.wrapping_add(n - 1));
         // SAFETY: as above, from the end to the beginning; the direction is put back.
         unsafe {

@@ -2,14 +2,15 @@
 //! equality, from the first instruction to the jump into the table, as machine code that no
 //! compiler rearranges.
 //!
-//! An operation has several, for CPUs that differ: `sse2`, `avx2`, and `avx512vl`, which needs no
-//! `vzeroupper` and masks up to 32 bytes (a fill up to 64). They are written from one description: vectors and groups of them in `grammar.rs`, size classes in
+//! Up to 64 bytes, of comparisons up to 32, there is one, for every CPU. Above that an operation has several, for CPUs that differ:
+//! `sse2`, `avx2`, and `avx512vl`, which needs no `vzeroupper`. They are written from one description: vectors and groups of them in
+//! `grammar.rs`, size classes in
 //! `storing.rs`, `filling.rs`, `comparing.rs` and `differing.rs`. [`variants()`] names them, so that each can be called, measured
 //! and tested by itself; `ways.rs` holds them.
 //!
-//! One number per operation says which is in use ([`CHOSEN`], in `choice.rs`). The exported function jumps by it, or not at all:
-//! `avx512vl` follows in it. `defaults.rs` has the rule, a profile's
-//! `entry` lines overrule it when the table is filled. Before a constructor has looked at the CPU it is `sse2`.
+//! One number per operation says which is in use ([`CHOSEN`], in `choice.rs`). Behind the small sizes the exported function
+//! jumps by it, or not at all: `avx2` follows in it. `defaults.rs` has the rule, a profile's
+//! `entry` lines overrule it when the table is filled: by the first call that has a choice.
 //!
 //! The macros are not for use by programs: `raw.rs` makes its functions of them, and so do the C
 //! library and the preload library, whose exported functions then *are* the operation rather than a
@@ -24,6 +25,8 @@
 pub(crate) mod choice;
 #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
 mod comparing;
+#[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
+pub mod cost;
 #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
 mod differing;
 #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]

@@ -29,7 +29,7 @@ use core::sync::atomic::Ordering;
 pub(crate) fn note_features(identity: &Identity) {
     #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
     {
-        PAGE.store(if under_valgrind() { u32::MAX - 1 } else { 4096 }, Ordering::Relaxed);
+        PAGE.store(if under_valgrind() { -2 } else { 4096 - 16 }, Ordering::Relaxed);
         NARROW.store(u8::from(identity.leaves.halves_64_byte_vectors()), Ordering::Relaxed);
     }
     let way = defaults::way(identity);

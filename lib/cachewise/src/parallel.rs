@@ -18,6 +18,7 @@ use crate::reuse::Reuse;
 use crate::small;
 use crate::source;
 use cachewise_kernels::{Operation, PAGE_SIZE};
+use core::ptr;
 use core::sync::atomic::{AtomicUsize, Ordering};
 use least::{LEAST, NEVER, log_of, row};
 
@@ -132,6 +133,9 @@ pub unsafe fn raw_copy_parallel(
     src: *const u8,
     n: usize,
 ) {
+    if ptr::eq(dst, src) {
+        return;
+    }
     let threads = paying(Operation::Copy, workers, n);
     // SAFETY: the caller's promise.
     unsafe { copy_by(threads, reuse, workers, dst, src, n) };

@@ -5,11 +5,13 @@
 //! as long as that is the decision, and look the kernel up beyond (`dispatch.rs`). On x86-64 those
 //! without a hint are written out (`entry.rs`); everything else is compiled from `small.rs`.
 //!
-//! With a length of 0 nothing is touched, and any pointer will do.
+//! With a length of 0 nothing is touched, and any pointer will do. A copy of more than 128 bytes to their own place stores
+//! nothing, so that it may be memory that can only be read, as in glibc.
 
 use crate::dispatch;
 use crate::reuse::Reuse;
 use crate::small;
+use core::ptr;
 
 /// Copies `n` bytes between buffers that do not overlap; returns `dst`. `memcpy`'s contract.
 ///
@@ -33,6 +35,9 @@ pub unsafe extern "C" fn copy_nonoverlapping(dst: *mut u8, src: *const u8, n: us
         if n < small::LIMIT {
             // SAFETY: the caller's promise, and n < LIMIT.
             unsafe { small::copy(dst, src, n) };
+            return dst;
+        }
+        if ptr::eq(dst, src) {
             return dst;
         }
         let kernel = dispatch::copy(Reuse::Unknown, n);
@@ -63,6 +68,9 @@ pub unsafe extern "C" fn copy(dst: *mut u8, src: *const u8, n: usize) -> *mut u8
         if n < small::LIMIT {
             // SAFETY: the caller's promise, and n < LIMIT.
             unsafe { small::copy(dst, src, n) };
+            return dst;
+        }
+        if ptr::eq(dst, src) {
             return dst;
         }
         let kernel = dispatch::r#move(Reuse::Unknown, n);
@@ -264,6 +272,9 @@ unsafe extern "C" fn copy_nonoverlapping_hinted(
         unsafe { small::copy(dst, src, n) };
         return dst;
     }
+    if ptr::eq(dst, src) {
+        return dst;
+    }
     let kernel = dispatch::copy(reuse, n);
     // SAFETY: the caller's promise; the table holds kernels that this CPU can run.
     unsafe { kernel(dst, src, n) }
@@ -274,6 +285,9 @@ unsafe extern "C" fn copy_hinted(dst: *mut u8, src: *const u8, n: usize, reuse: 
     if n < small::LIMIT {
         // SAFETY: the caller's promise, and n < LIMIT.
         unsafe { small::copy(dst, src, n) };
+        return dst;
+    }
+    if ptr::eq(dst, src) {
         return dst;
     }
     let kernel = dispatch::r#move(reuse, n);

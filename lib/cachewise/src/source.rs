@@ -244,7 +244,8 @@ pub fn load(profile: &crate::profile::Profile) -> Result<(), InstallError> {
     install(profile.to_text().as_bytes())
 }
 
-/// Fills the table now rather than in the first large call. Never needed; a constructor calls it so
+/// Fills the table now rather than in the first call that has a choice: of more than 64 bytes, or a comparison of more than
+/// one. Never needed; a constructor calls it so
 /// that no later call pays the microseconds of reading a profile.
 #[cold]
 pub fn init() {
@@ -267,19 +268,6 @@ static LOADED: extern "C" fn() = loaded;
 extern "C" fn loaded() {
     crate::os::note_stderr();
     system::look();
-    // Miri has no CPU to ask.
-    if !cfg!(miri) {
-        note_cpu();
-    }
-}
-
-/// From the constructor on, small calls take the entry that the CPU has by rule. They never fill the table,
-/// so that without this a program that makes no other calls would have the entry of every CPU.
-#[cfg(all(feature = "os", target_os = "linux"))]
-fn note_cpu() {
-    if STATE.load(Ordering::Acquire) == 0 {
-        follow::note_features(&Identity::get());
-    }
 }
 
 fn fill() {

@@ -19,7 +19,7 @@ use cachewise_kernels::{Kernel, Operation};
 #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
 use core::ptr::null_mut;
 #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
-use core::sync::atomic::{AtomicPtr, AtomicU32};
+use core::sync::atomic::{AtomicI32, AtomicPtr};
 use core::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
 
 /// One operation's decisions with one hint: a slot for each class of sizes.
@@ -64,11 +64,11 @@ pub static ROWS: [Row; ROW_COUNT] = [const { Row::new() }; ROW_COUNT];
 /// Largest size of each row that is done without the table; 0 until the table is filled.
 pub static DIRECT: [AtomicUsize; ROW_COUNT] = [const { AtomicUsize::new(0) }; ROW_COUNT];
 
-/// The bit by which two addresses on different pages differ, for comparisons that may read on to
-/// the end of a page: no page is smaller. All bits where none may read on: until the table is
-/// filled, and all but the lowest under a checker of memory.
+/// Up to which place in its page a comparison may read 16 bytes, of whose place in a page nothing smaller than a page is
+/// known: no page is smaller than 4096. -1 where none may read beyond its buffers: until the table is filled, and -2
+/// under a checker of memory.
 #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
-pub static PAGE: AtomicU32 = AtomicU32::new(u32::MAX);
+pub static PAGE: AtomicI32 = AtomicI32::new(-1);
 
 /// Whether comparisons of more than 256 bytes go by 32 although there are vectors of 64: 1 where the CPU
 /// halves those.

@@ -113,9 +113,9 @@ fn beside(operation: Operation) -> Vec<u64> {
     others.flat_map(entry::variants).map(|entry| entry.function.address() as u64).collect()
 }
 
-/// Instructions of a call of that size up to its return. Branches that do not test the size are not taken: buffers
-/// are equal, do not end at a page's end, and the stub is that which follows.
-fn run_by(from: u64, n: u64) -> Vec<Instruction> {
+/// Instructions that a call of that size runs up to its return. Of the branches that ask neither for the size nor for the stub
+/// none is taken: buffers are equal and do not end at a page's end.
+fn run_by(from: u64, n: u64, stub: u8) -> Vec<Instruction> {
     let (mut code, mut at, mut compared): (Vec<Instruction>, _, _) = (Vec::new(), from, None);
     loop {
         let one = decoded(at);
@@ -124,11 +124,12 @@ fn run_by(from: u64, n: u64) -> Vec<Instruction> {
         let taken = match one.flow_control() {
             FlowControl::Return => return code,
             FlowControl::ConditionalBranch => {
-                compared.is_some_and(|with: u64| match one.mnemonic() {
-                    Mnemonic::Ja => n > with,
-                    Mnemonic::Jae => n >= with,
-                    Mnemonic::Jb => n < with,
-                    Mnemonic::Jbe => n <= with,
+                compared.is_some_and(|(what, with): (u64, u64)| match one.mnemonic() {
+                    Mnemonic::Ja => what > with,
+                    Mnemonic::Jae => what >= with,
+                    Mnemonic::Jb => what < with,
+                    Mnemonic::Jbe => what <= with,
+                    Mnemonic::Jne => what != with,
                     _ => false,
                 })
             }
@@ -138,10 +139,66 @@ fn run_by(from: u64, n: u64) -> Vec<Instruction> {
         if one.mnemonic() == Mnemonic::Cmp {
             let is_size =
                 matches!(one.op0_register().full_register(), Register::RDX | Register::RSI);
-            compared = is_size.then(|| one.try_immediate(1).ok()).flatten();
+            let is_stub =
+                one.ip_rel_memory_address().wrapping_sub((&raw const entry::CHOSEN).addr() as u64)
+                    < 6;
+            let with = one.try_immediate(1).ok();
+            let what = if is_size { Some(n) } else { is_stub.then_some(u64::from(stub)) };
+            compared = what.zip(with);
+        } else if one.rflags_modified() != 0 {
+            compared = None;
         }
         at = if taken { one.near_branch_target() } else { one.next_ip() };
     }
+}
+
+/// What the table of costs says of every class, counted in the code that runs.
+#[test]
+fn every_class_costs_what_the_table_says() {
+    let mut looks = InstructionInfoFactory::new();
+    let mut wrong = Vec::new();
+    for (function, operation) in exported() {
+        for class in entry::cost::CLASSES.iter().filter(|of| of.operations.contains(&operation)) {
+            for n in [class.first, class.last] {
+                let stub = class.entry.unwrap_or(entry::AVX2);
+                let code = run_by(function, n as u64, stub);
+                let mut found =
+                    entry::cost::Class { loads: 0, stores: 0, jumps: 0, lines: 0, ..*class };
+                let mut lines = BTreeSet::new();
+                for (one, next) in code.iter().zip(code[1..].iter().map(Some).chain([None])) {
+                    lines.extend([one.ip() / 64, (one.next_ip() - 1) / 64]);
+                    let jumps = next.is_some_and(|next| next.ip() != one.next_ip());
+                    found.jumps += usize::from(jumps);
+                    let returns = one.flow_control() == FlowControl::Return;
+                    if returns || one.is_ip_rel_memory_operand() || one.mnemonic() == Mnemonic::Nop
+                    {
+                        continue;
+                    }
+                    for used in looks.info(one).used_memory() {
+                        match used.access() {
+                            OpAccess::Read => found.loads += 1,
+                            OpAccess::Write => found.stores += 1,
+                            _ => {}
+                        }
+                    }
+                }
+                found.lines = lines.len();
+                if found != *class {
+                    wrong.push(format!("{operation}, {n} bytes: {found:?}; table: {class:?}"));
+                }
+            }
+        }
+        // No gap and no overlap from 0 bytes on, whatever the entry.
+        for name in ["avx2", "avx512vl"] {
+            let mut next = 0;
+            for class in entry::cost::classes(operation, name) {
+                assert_eq!(class.first, next, "{operation} {name}");
+                next = class.last + 1;
+            }
+            assert!(next > 256, "{operation} {name}: to {next}");
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
 fn decoded(at: u64) -> Instruction {
@@ -163,9 +220,22 @@ fn exported() -> [(u64, Operation); 6] {
     .map(|(function, operation)| (function as u64, operation))
 }
 
-/// Address that an exported function jumps to if `avx512vl` is not the stub.
+/// Address of what follows the small sizes of a function: the first jump by the size leads there.
+fn large(function: u64) -> u64 {
+    let mut at = function;
+    loop {
+        let one = decoded(at);
+        if one.mnemonic() == Mnemonic::Ja {
+            return one.near_branch_target();
+        }
+        assert!(at - function < 32, "no jump by the size");
+        at = one.next_ip();
+    }
+}
+
+/// Address that an exported function jumps to if `avx2` is not the stub.
 fn others(exported: u64) -> u64 {
-    let jump = decoded(decoded(exported).next_ip());
+    let jump = decoded(decoded(large(exported)).next_ip());
     assert_eq!(jump.mnemonic(), Mnemonic::Jne);
     jump.near_branch_target()
 }
@@ -175,10 +245,10 @@ fn stub(operation: Operation, number: u8) -> u64 {
     entry::variants(operation)[usize::from(number)].function.address() as u64
 }
 
-/// That two pieces of code are the same instructions and lead from each to the same, jump by jump. Where they lie,
-/// and so how long their jumps are, is not compared.
-fn assert_same(one: u64, other: u64, what: &str) {
-    let (mut todo, mut seen) = (vec![(one, other)], BTreeSet::new());
+/// That two pieces of code are the same instructions and lead from each to the same, jump by jump, up to where both
+/// `end`. Where they lie, and so how long their jumps are, is not compared.
+fn assert_same(one: u64, other: u64, end: Option<(u64, u64)>, what: &str) {
+    let (mut todo, mut seen) = (vec![(one, other)], BTreeSet::from_iter(end));
     while let Some((mut left, mut right)) = todo.pop() {
         loop {
             let [mut a, mut b] = [decoded(left), decoded(right)];
@@ -226,34 +296,41 @@ fn assert_same(one: u64, other: u64, what: &str) {
             (left, right) = (a.next_ip(), b.next_ip());
         }
     }
-    assert!(seen.len() > 50, "{what}: {} instructions", seen.len());
+    assert!(seen.len() > 30, "{what}: {} instructions", seen.len());
 }
 
-/// An exported function compares the stub's number and nothing else before it is in that stub's code. `avx2` behind
-/// it is the stub that tests call by itself; `avx512vl` too.
+/// Small sizes are the same in the exported function and in every stub. Behind them the exported function compares the stub's
+/// number and nothing else before it is in that stub's code: of `avx2`, which follows, and of the others.
 #[test]
 fn one_number_leads_to_the_code_of_its_stub() {
-    // So that the flags of a comparison with that of `avx512vl` tell all of them apart.
-    let numbers = [entry::SSE2, entry::AVX512VL, entry::AVX2];
+    // So that the flags of a comparison with that of `avx2` tell all of them apart.
+    let numbers = [entry::SSE2, entry::AVX2, entry::AVX512VL];
     assert!(numbers.is_sorted());
     for (function, operation) in exported() {
         let names = numbers.map(|number| entry::variants(operation)[usize::from(number)].name);
-        assert_eq!(names, ["sse2", "avx512vl", "avx2"]);
-        let number = decoded(function);
+        assert_eq!(names, ["sse2", "avx2", "avx512vl"]);
+        let stubs = numbers.map(|number| stub(operation, number));
+        for small in stubs {
+            let ends = (large(function), large(small));
+            assert_same(function, small, Some(ends), &format!("{operation}, small"));
+        }
+        let number = decoded(large(function));
         assert_eq!(number.mnemonic(), Mnemonic::Cmp, "{operation}");
         let chosen = (&raw const entry::CHOSEN).addr() + entry::place(operation);
         assert_eq!(number.memory_size(), iced_x86::MemorySize::UInt8, "{operation}");
         assert_eq!(number.ip_rel_memory_address(), chosen as u64, "{operation}: its number");
-        let immediate = number.try_immediate(1).ok();
-        assert_eq!(immediate, Some(u64::from(entry::AVX512VL)), "{operation}");
+        assert_eq!(number.try_immediate(1).ok(), Some(u64::from(entry::AVX2)), "{operation}");
+        let [sse2, avx2, avx512vl] = stubs;
+        let follows = decoded(number.next_ip()).next_ip();
+        assert_same(follows, large(avx2), None, &format!("{operation} avx2"));
         let below = decoded(others(function));
         assert_eq!(below.mnemonic(), Mnemonic::Jb, "{operation}");
-        assert_eq!(below.near_branch_target(), stub(operation, entry::SSE2), "{operation}");
-        let avx2 = stub(operation, entry::AVX2);
-        assert_same(below.next_ip(), avx2, &format!("{operation} avx2"));
-        let follows = decoded(number.next_ip()).next_ip();
-        let avx512vl = stub(operation, entry::AVX512VL);
-        assert_same(follows, avx512vl, &format!("{operation} avx512vl"));
+        // Behind the instruction that says what is returned: `mempcpy` comes with another.
+        let first = decoded(sse2);
+        let returns = first.mnemonic() == Mnemonic::Mov;
+        let behind = if returns { first.next_ip() } else { sse2 };
+        assert_eq!(below.near_branch_target(), behind, "{operation}");
+        assert_same(below.next_ip(), large(avx512vl), None, &format!("{operation} avx512vl"));
     }
 }
 
@@ -355,20 +432,20 @@ fn no_stub_loads_from_its_destination() {
     }
 }
 
-/// Up to 128 bytes by the exported function, and what `avx2` does in its first line.
+/// Up to 128 bytes by the exported function, and of more than small sizes by `avx512vl`.
 #[test]
 fn no_jump_of_a_small_call_lies_across_32_bytes() {
     for (function, operation) in exported() {
         let mut returns = BTreeSet::new();
         for n in 0..=128 {
-            let code = run_by(function, n);
+            let code = run_by(function, n, entry::AVX2);
             returns.extend(code.last().map(Instruction::ip));
             no_jump_across_32_bytes(&code, function);
         }
         assert!(returns.len() > 1, "{operation}: every size has the same return");
-        let avx2 = others(function);
-        for n in [4, 32] {
-            no_jump_across_32_bytes(&run_by(avx2, n), avx2);
+        let avx512vl = others(function);
+        for n in 65..=128 {
+            no_jump_across_32_bytes(&run_by(avx512vl, n, entry::AVX512VL), avx512vl);
         }
     }
 }
@@ -394,14 +471,11 @@ fn every_entry_calls_nothing_and_keeps_off_the_stack() {
             );
             assert_eq!(has(Register::is_ymm), way.name != "sse2", "{name}: vectors of 32 bytes");
         }
-        // The exported function: which entry, and what small sizes of `avx512vl` run.
+        // What small sizes run up to the first return is a line of code, or two where bytes are compared.
         let code = reachable(function, &others);
-        let choice = [Mnemonic::Cmp, Mnemonic::Jne, Mnemonic::Mov, Mnemonic::Cmp, Mnemonic::Jae];
-        assert!(code.iter().take(5).map(Instruction::mnemonic).eq(choice), "{operation}");
         let small = code.iter().find(|one| one.flow_control() == FlowControl::Return);
         let bytes = small.expect("small sizes return").next_ip() - function;
-        // Copies by masks have a line of their own.
-        let copies = matches!(operation, Operation::Copy | Operation::Move);
-        assert!(copies || bytes <= 64, "{operation}: {bytes} bytes, more than a line");
+        let compares = matches!(operation, Operation::Compare | Operation::Equal);
+        assert!(bytes <= if compares { 128 } else { 64 }, "{operation}: {bytes} bytes");
     }
 }

@@ -242,7 +242,10 @@ impl Buffers {
             let (to, from) = (PAGE - 7 - n / 2, PAGE - 100 + n % 64);
             self.one(to, from, n);
         }
-        let sizes = [1, 3, 15, 16, 64, 65, 128, 129, 256, 257, 300, 352, 353, 384, 385, 512, 513];
+        let sizes = [
+            1, 2, 3, 4, 7, 8, 15, 16, 31, 32, 33, 64, 65, 128, 129, 256, 257, 300, 352, 353, 384,
+            385, 512, 513,
+        ];
         for n in sizes.into_iter().chain([768, LONGEST]).filter(|n| *n <= longest) {
             for to in 0..64 {
                 self.one(600 + to, 900 + (to * 7 + n) % 64, n);
@@ -316,12 +319,12 @@ extern "C" fn drain() {
 fn before_the_table_is_filled_and_with_profiles(buffers: &mut Buffers) {
     // No call of this process has filled the table yet, and up to here none does: as the constructor leaves
     // the entries, and as they are before it.
-    buffers.everything(128);
+    buffers.everything(64);
     #[cfg(target_arch = "x86_64")]
     {
         assert!(written_out::longest() <= 256, "the table is not filled");
         written_out::as_linked();
-        buffers.everything(128);
+        buffers.everything(64);
         assert_eq!(written_out::longest(), 0, "the table is not filled");
     }
 
@@ -370,7 +373,7 @@ mod written_out {
     pub fn as_linked() {
         choose_all(0);
         DIRECT.iter().for_each(|limit| limit.store(0, Relaxed));
-        PAGE.store(u32::MAX, Relaxed);
+        PAGE.store(-1, Relaxed);
     }
 
     /// Each entry, called by itself and by the exported functions: with its loop, and with the
@@ -424,13 +427,13 @@ mod written_out {
             for n in 0..LONGEST {
                 super::leaves_nothing(&calls, entry.name, n);
             }
-            for n in 0..=128 {
+            for n in 0..=64 {
                 super::returns_what_it_is_given(&calls, entry.name, n);
             }
             // As under Valgrind: nothing is read behind the buffers.
-            PAGE.store(u32::MAX - 1, Relaxed);
+            PAGE.store(-2, Relaxed);
             buffers.everything(64);
-            PAGE.store(PAGE_BYTES as u32, Relaxed);
+            PAGE.store(PAGE_BYTES as i32 - 16, Relaxed);
         }
         if !super::is_small() {
             behind_each_entry(buffers);

@@ -60,7 +60,7 @@ pub(crate) mod plain {
 }
 
 mod exported {
-    //! On x86-64 by the macros of `cachewise::entry`: the entry that most CPUs take, and a jump to the others.
+    //! On x86-64 by the macros of `cachewise::entry`: small sizes, an entry for larger ones, and a jump to the others.
     //!
     //! `rdi`, `rsi`, `rdx`, `rcx` hold the arguments (System V ABI); a tail jump leaves the stack
     //! as the callee expects it.
@@ -144,26 +144,16 @@ mod exported {
     #[unsafe(no_mangle)]
     #[cfg_attr(target_arch = "x86_64", unsafe(naked))]
     pub unsafe extern "C" fn mempcpy(dst: *mut u8, src: *const u8, n: usize) -> *mut u8 {
-        // The table's kernels return dst; up to here no entry goes there, whatever another thread
-        // decides meanwhile. The first instruction of each, of three bytes, is what returns dst.
+        // The table's kernels return dst; up to here, where all entries are the same, none goes there. The first
+        // instruction, of three bytes, is what returns dst.
         #[cfg(target_arch = "x86_64")]
         core::arch::naked_asm!(
-            ".hidden {chosen}",
             "lea rax, [rdi + rdx]",
-            "cmp rdx, {small}",
+            "cmp rdx, 64",
             "ja {elsewhere}",
-            "cmp byte ptr [rip + {chosen} + {operation}], {number}",
-            "je {avx512vl} + 3",
-            "ja {avx2} + 3",
-            "jmp {sse2} + 3",
+            "jmp {copy} + 3",
             ".p2align 4", // as in `checked`
-            chosen = sym cachewise::entry::CHOSEN,
-            small = const super::SMALL,
-            operation = const cachewise::entry::place(cachewise::entry::Operation::Copy),
-            number = const cachewise::entry::AVX512VL,
-            avx2 = sym copy::avx2,
-            avx512vl = sym copy::avx512vl,
-            sse2 = sym copy::sse2,
+            copy = sym copy::sse2,
             elsewhere = sym plain::mempcpy,
         );
         #[cfg(not(target_arch = "x86_64"))]

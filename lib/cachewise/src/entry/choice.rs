@@ -10,9 +10,9 @@ use core::sync::atomic::{AtomicU8, Ordering};
 /// The entries by their numbers.
 pub const SSE2: u8 = 0;
 /// As [`SSE2`]. The middle number, so that one comparison with it distinguishes all three.
-pub const AVX512VL: u8 = 1;
+pub const AVX2: u8 = 1;
 /// As [`SSE2`].
-pub const AVX2: u8 = 2;
+pub const AVX512VL: u8 = 2;
 
 /// How many there are.
 #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
@@ -43,8 +43,8 @@ pub(crate) static KINDS: [Kind; COUNT] = {
         WITH_AVX2.and(Features::AVX512F).and(Features::AVX512BW).and(Features::AVX512VL);
     [
         Kind { name: "sse2", requires: Features::SSE2 },
-        Kind { name: "avx512vl", requires: WITH_AVX512 },
         Kind { name: "avx2", requires: WITH_AVX2 },
+        Kind { name: "avx512vl", requires: WITH_AVX512 },
     ]
 };
 /// See above.

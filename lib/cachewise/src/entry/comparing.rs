@@ -2,8 +2,9 @@
 //!
 //! | bytes | `sse2` | `avx2` | `avx512vl` |
 //! |---|---|---|---|
-//! | 1-32 | 2 x 16, of which the first n count | 32, the same | one masked 32 |
-//! | classes: 1, 2-3, 4-15, 16-32 | 1; 2 + 1; 2 x 4 + 2 x 4; 16 + 16 | the same | |
+//! | 1 | 1 | the same | the same |
+//! | 2-32 | 16 + 16, of which the first n count | the same | the same |
+//! | classes: 2-3, 4-15, 16-32 | 2 + 1; 2 x 4 + 2 x 4; 16 + 16 | the same | the same |
 //! | 33-64 | steps of 2 x 16 | 32, then 32 | 32, then 32 |
 //! | 65-128 | steps of 2 x 16 | 32, then 32, then 2 x 32 | 32, then 64 + 64 |
 //! | 129-256 | the table's kernel | 32, then 32, then 2 x 32, then the last 4 x 32 | 32, then 2 x 64 + 2 x 64 |
@@ -11,11 +12,13 @@
 //! | more than 512, [`NARROW`](super::NARROW) | | | two 64, then as `avx2` |
 //! | beyond the direct limit | | the table's kernel | the table's kernel |
 //!
-//! In `sse2` and `avx2` up to 32 bytes are one class because calls of mixed sizes have then nothing
-//! to mispredict, which costs more than all the rest. Its 32 bytes may reach beyond the buffers,
+//! Up to 32 bytes every entry is the same, and one class, because calls of mixed sizes have then nothing
+//! to mispredict, which costs more than all the rest. The second 16 bytes are the last, or the first once more where there
+//! are fewer than 16: so no line is waited for that the buffers do not reach, but the 16 that less is read as.
+//! These may reach beyond the buffers,
 //! never beyond the page that they begin in: that is asked first ([`PAGE`](super::PAGE)). Where
 //! they would, before the table is filled, and under Valgrind, which knows about bytes rather than
-//! pages, there are the classes. What a mask leaves out is not read at all.
+//! pages, there are the classes.
 //!
 //! *Then* is a branch: what comes before it is found equal first, so that the first difference
 //! found is the first there is, and buffers that differ early are not read to their end. Where the
@@ -24,10 +27,9 @@
 //! Where a difference is comes from the registers that it was found in, never from a second look:
 //! another thread may have made the bytes equal since.
 
-/// Comparisons of 1 to 32 bytes by classes that read nothing else, from label 20 on, which 1 to 32
-/// bytes come to. `$same` is an instruction that leaves in eax what stands for equal buffers, where
-/// there is 0, or nothing; `$small` is what follows for at most 3 bytes: 2 or 3 fall in, 1 comes to
-/// label 26. Labels 55 and 40 are where to go when bytes differ.
+/// Comparisons of 2 to 32 bytes by classes that read nothing else, from label 20 on. `$same` is an instruction that
+/// leaves in eax what stands for equal buffers, where
+/// there is 0, or nothing; `$small` is what follows for 2 or 3 bytes. Labels 55 and 40 are where to go when bytes differ.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! entry_compare_classes {
@@ -37,8 +39,6 @@ macro_rules! entry_compare_classes {
             "jae 21f\n",
             "cmp edx, 4\n",
             "jae 22f\n",
-            "cmp edx, 1\n",
-            "je 26f\n",
             $small,
             ".p2align 4\n",
             "22:\n", // 4 to 15: the inner blocks are 0 or 4 bytes from the ends
@@ -81,22 +81,52 @@ macro_rules! entry_compare_classes {
     };
 }
 
-/// Whether 32 bytes from a or b on leave a page: what the entries that read on ask first. 25 is for
-/// no bytes at all, 20 for bytes that would. Long forms, so that no jump lies across 32 bytes.
+/// A comparison of up to 32 bytes, from the first instruction on; more go to label 23. `$one` is what follows for at
+/// most 1 byte, with the flags of n - 1; `$mask` makes of r9, all ones, what the end is told by, and `$near` the answer of it, of
+/// xmm0 and xmm1, which have a byte for each that is equal, and of ecx, the place of the second vector.
+///
+/// Of no bytes nothing is read: 7 of 100 tests for equality have none (Fleetbench).
 #[doc(hidden)]
 #[macro_export]
-macro_rules! entry_compare_page {
-    () => {
+macro_rules! entry_compare_head {
+    (behind, $same:expr, $small:expr, $one:expr, $mask:expr, $near:expr, $apart:expr) => {
+        ".p2align 6\n"
+    };
+    (whole, $same:expr, $small:expr, $one:expr, $mask:expr, $near:expr, $apart:expr) => {
         concat!(
-            "test edx, edx\n",
-            "{{disp32}} jz 25f\n",
-            "{{disp32}} lea eax, [rdi + 31]\n",
-            "lea ecx, [rsi + 31]\n",
-            "xor eax, edi\n",
-            "xor ecx, esi\n",
-            "or eax, ecx\n",
-            "test dword ptr [rip + {page}], eax\n",
-            "jnz 20f\n",
+            "cmp rdx, 32\n",
+            "{{disp32}} ja 23f\n", // long forms, so that no jump lies across 32 bytes
+            "cmp edx, 1\n",
+            "{{disp32}} jbe 25f\n",
+            "mov eax, edi\n",
+            "or eax, esi\n",
+            "and eax, 4095\n",
+            "cmp eax, dword ptr [rip + {page}]\n",
+            "jg 20f\n",
+            "mov ecx, edx\n",
+            "mov r9, -1\n",
+            $mask,
+            "xor r8d, r8d\n",
+            "sub ecx, 16\n",
+            "cmovb ecx, r8d\n",
+            "movdqu xmm0, [rdi]\n",
+            "movdqu xmm2, [rsi]\n",
+            "movdqu xmm1, [rdi + rcx]\n",
+            "movdqu xmm3, [rsi + rcx]\n",
+            "pcmpeqb xmm0, xmm2\n",
+            "pcmpeqb xmm1, xmm3\n",
+            $near,
+            ".p2align 5\n",
+            "25:\n",
+            $one,
+            ".p2align 4\n",
+            "20:\n", // 2 to 32, but not as above
+            "cmp dword ptr [rip + {page}], -1\n",
+            "je 39f\n",
+            $crate::entry_compare_classes!($same, $small),
+            $apart,
+            ".p2align 6\n",
+            ".nops 7\n", // so that no jump lies across 32 bytes behind it
         )
     };
 }
@@ -186,35 +216,18 @@ macro_rules! entry_differences {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! entry_compare_evex {
-    // 33 and more, at label 23. No branch on the size comes before the first test, as in glibc: a comparison
-    // that differs early has one less to mispredict. It is in the line of what comes next there, at label 57.
+    // No branch on the size comes before the first test, as in glibc: a comparison that differs early has one
+    // less to mispredict.
     (larger, $same:expr) => {
         concat!(
-            ".p2align 4\n", // so that no jump up to 128 bytes lies across 32
-            "23:\n",
             "vmovdqu64 ymm20, [rdi]\n",
             "vpcmpneqb k1, ymm20, [rsi]\n",
             "kmovd eax, k1\n",
             "test eax, eax\n",
-            "jnz 57b\n",
+            "jnz 57f\n",
+            ".nops 2\n", // as the long form, so that no jump lies across 32 bytes
             "cmp rdx, 64\n",
-            "{{disp32}} jbe 28f\n",
-            "cmp rdx, 256\n",
-            "ja 33f\n",
-            $crate::entry_compare_evex!(second),
-            "cmp rdx, 128\n",
-            "jbe 29f\n",
-            $crate::entry_compare_evex!(third),
-            $crate::entry_differences!("rdi", "rsi", " + rdx - 128", 2),
-            "lea r9, [rdx - 128]\n",
-            "jnz 49f\n",
-            "xor eax, eax\n",
-            $same,
-            "ret\n",
-            // So that the return of a test for equality does not end 32 bytes.
-            ".p2align 6\n",
-            ".nops 1\n",
-            "28:\n", // 33 to 64
+            "{{disp32}} ja 28f\n",
             "vmovdqu64 ymm21, [rdi + rdx - 32]\n",
             "vpcmpneqb k1, ymm21, [rsi + rdx - 32]\n",
             "kmovd eax, k1\n",
@@ -223,13 +236,28 @@ macro_rules! entry_compare_evex {
             $same,
             "ret\n",
             ".p2align 5\n",
-            "29:\n", // 65 to 128
+            "28:\n",
+            "cmp rdx, 128\n",
+            "ja 29f\n",
+            $crate::entry_compare_evex!(second),
             "vmovdqu64 zmm21, [rdi + rdx - 64]\n",
             "vpxorq zmm21, zmm21, [rsi + rdx - 64]\n",
             "vporq zmm22, zmm20, zmm21\n",
             "vptestmb k1, zmm22, zmm22\n",
             "kortestq k1, k1\n",
             "jnz 44f\n",
+            "xor eax, eax\n",
+            $same,
+            "ret\n",
+            ".p2align 5\n",
+            "29:\n", // 129 and more
+            "cmp rdx, 256\n",
+            "ja 33f\n",
+            $crate::entry_compare_evex!(second),
+            $crate::entry_compare_evex!(third),
+            $crate::entry_differences!("rdi", "rsi", " + rdx - 128", 2),
+            "lea r9, [rdx - 128]\n",
+            "jnz 49f\n",
             "xor eax, eax\n",
             $same,
             "ret\n",
@@ -373,48 +401,16 @@ macro_rules! entry_compare_evex {
     };
 }
 
-/// All of a comparison's text in one entry, from n compared with 32 on; `$same` and `$small` as in
-/// `entry_compare_classes`. `$apart` is what follows for buffers that differ.
+/// A comparison of more than 32 bytes in one entry; `$same` as in `entry_compare_classes`. `$apart` is what follows
+/// for buffers that differ.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! entry_compare_way {
-    (sse2, $same:expr, $small:expr, $near:expr, $apart:expr) => {
+    (sse2, $same:expr, $apart:expr) => {
         concat!(
-            "cmp rdx, 32\n",
-            "{{disp32}} ja 23f\n",
-            $crate::entry_compare_page!(),
-            "movdqu xmm0, [rdi]\n",
-            "movdqu xmm2, [rsi]\n",
-            "movdqu xmm1, [rdi + 16]\n",
-            "movdqu xmm3, [rsi + 16]\n",
-            "pcmpeqb xmm0, xmm2\n",
-            "pcmpeqb xmm1, xmm3\n",
-            "pmovmskb eax, xmm0\n",
-            "pmovmskb ecx, xmm1\n",
-            "shl ecx, 16\n",
-            "or eax, ecx\n",
-            "not eax\n",
-            "bts rax, rdx\n", // what lies behind the buffers counts as a difference
-            "tzcnt rcx, rax\n",
-            "cmp ecx, edx\n",
-            "jne 24f\n",
-            "xor eax, eax\n",
-            $same,
-            "ret\n",
-            $near,
-            ".p2align 4\n",
-            "20:\n", // 1 to 32, but not as above
-            "cmp dword ptr [rip + {page}], -1\n",
-            "je 39f\n",
-            $crate::entry_compare_classes!($same, $small),
-            ".p2align 4\n",
-            "23:\n", // 33 and more
+            $crate::entry_decided!(),
             "cmp rdx, 128\n",
             "ja 39f\n",
-            // Nobody has filled the table yet: a program that only makes short comparisons would
-            // stay with these otherwise.
-            "cmp byte ptr [rip + {rows} + {row} * {row_bytes} + 8], 0\n",
-            "je 39f\n",
             // 32 bytes at r8, at most at r9: the last 32.
             "xor r8d, r8d\n",
             "lea r9, [rdx - 32]\n",
@@ -443,20 +439,9 @@ macro_rules! entry_compare_way {
             ".p2align 4\n",
         )
     };
-    (avx2, $same:expr, $small:expr, $near:expr, $apart:expr) => {
+    // Buffers that differ mostly do so in their first bytes.
+    (avx2, $same:expr, $apart:expr) => {
         concat!(
-            "cmp rdx, 32\n",
-            "{{disp32}} ja 23f\n",
-            $crate::entry_compare_page!(),
-            $crate::entry_compare_ymm!(one 0 "rdi", "rsi"),
-            "bzhi eax, eax, edx\n", // what lies behind the buffers does not count
-            $near,
-            ".p2align 4\n",
-            "20:\n", // 1 to 32, but not as above
-            $crate::entry_compare_classes!($same, $small),
-            // 33 and more: buffers that differ mostly do so in their first bytes.
-            ".p2align 6\n",
-            "23:\n",
             $crate::entry_compare_ymm!(one 0 "rdi", "rsi"),
             "jnz 56f\n",
             "cmp rdx, 64\n",
@@ -468,24 +453,25 @@ macro_rules! entry_compare_way {
             "vzeroupper\n",
             "ret\n",
             ".p2align 6\n",
+            ".nops 16\n",
             "28:\n",
             $crate::entry_compare_ymm!(one 1 "rdi + 32", "rsi + 32"),
             "jnz 41f\n",
             "cmp rdx, 128\n",
-            "jbe 29f\n",
+            "ja 29f\n",
+            $crate::entry_compare_ymm!(two "rdi + rdx - 64", "rsi + rdx - 64"),
+            "jnz 43f\n",
+            $same,
+            "vzeroupper\n",
+            "ret\n",
+            ".p2align 5\n",
+            "29:\n", // 129 and more
             "cmp rdx, 256\n",
             "ja 33f\n",
             $crate::entry_compare_ymm!(two "rdi + 64", "rsi + 64"),
             "jnz 44f\n",
             $crate::entry_compare_ymm!(four "rdi + rdx - 128", "rsi + rdx - 128"),
             "jnz 45f\n",
-            $same,
-            "vzeroupper\n",
-            "ret\n",
-            ".p2align 6\n",
-            "29:\n", // 65 to 128
-            $crate::entry_compare_ymm!(two "rdi + rdx - 64", "rsi + rdx - 64"),
-            "jnz 43f\n",
             $same,
             "vzeroupper\n",
             "ret\n",
@@ -545,19 +531,8 @@ macro_rules! entry_compare_way {
             "vzeroupper\n",
         )
     };
-    // No bytes at all are asked for nowhere, as in glibc: 7 of 100 tests for equality have none
-    // (Fleetbench), which a branch would mispredict. If their pointers lead to an absent page, that takes a fifth
-    // of a microsecond.
-    (avx512vl, $same:expr, $small:expr, $near:expr, $apart:expr) => {
+    (avx512vl, $same:expr, $apart:expr) => {
         concat!(
-            "mov ecx, -1\n",
-            "cmp rdx, 33\n",
-            "jae 23f\n",
-            "bzhi ecx, ecx, edx\n",
-            "kmovd k1, ecx\n",
-            "vmovdqu8 ymm20{{k1}}{{z}}, [rdi]\n",
-            "vpcmpneqb k2{{k1}}, ymm20, [rsi]\n",
-            $near,
             $crate::entry_compare_evex!(larger, $same),
             $apart,
             ".p2align 4\n",
@@ -569,9 +544,9 @@ macro_rules! entry_compare_way {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! entry_compare_in {
-    ($choice:expr, $way:ident, $($operand:tt)*) => {
+    ($part:ident, $choice:expr, $way:ident, $($operand:tt)*) => {
         $crate::entry_comparison!(
-            (COMPARE, COMPARE_ROW, Compare), $choice, $way, "",
+            (COMPARE, COMPARE_ROW, Compare), $part, $choice, $way, "",
             (entry_compare_small, entry_compare_near, entry_compare_apart), $($operand)*
         )
     };
@@ -581,9 +556,9 @@ macro_rules! entry_compare_in {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! entry_equal_in {
-    ($choice:expr, $way:ident, $($operand:tt)*) => {
+    ($part:ident, $choice:expr, $way:ident, $($operand:tt)*) => {
         $crate::entry_comparison!(
-            (EQUAL, EQUAL_ROW, Equal), $choice, $way, "inc eax\n",
+            (EQUAL, EQUAL_ROW, Equal), $part, $choice, $way, "inc eax\n",
             (entry_equal_small, entry_equal_near, entry_equal_apart), $($operand)*
         )
     };
@@ -593,14 +568,17 @@ macro_rules! entry_equal_in {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! entry_comparison {
-    (($functions:ident, $row:ident, $operation:ident), $choice:expr, $way:ident, $same:expr,
+    (($functions:ident, $row:ident, $operation:ident), $part:ident, $choice:expr, $way:ident, $same:expr,
         ($small:ident, $near:ident, $apart:ident) $(, $($operand:tt)*)?) => {
         $crate::entry_text!($functions, $row, $crate::entry::Operation::$operation, (
-            $choice,
             ".hidden {page}\n.hidden {narrow}",
-            $crate::entry_compare_way!(
-                $way, $same, $crate::$small!(), $crate::$near!($way), $crate::$apart!($way)
+            $crate::entry_compare_head!(
+                $part, $same, $crate::$small!(several), $crate::$small!(one), $crate::$near!(mask),
+                $crate::$near!(), $crate::$apart!(classes)
             ),
+            "23:",
+            $choice,
+            $crate::entry_compare_way!($way, $same, $crate::$apart!($way)),
             "39:",
             $crate::entry_next!("rdx", "row", ""),
             $crate::entry_through_the_table!("rdx"),

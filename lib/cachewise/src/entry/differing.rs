@@ -9,7 +9,10 @@
 macro_rules! entry_compare_evex_apart {
     () => {
         concat!(
-            // The last of 32, that at 32 or the last of 64.
+            // The first of 32, the last of 32, that at 32 or the last of 64.
+            "57:\n",
+            "tzcnt ecx, eax\n",
+            $crate::entry_compare_bytes!(),
             "43:\n",
             "lea r8, [rdx - 32]\n",
             "jmp 50f\n",
@@ -106,7 +109,7 @@ macro_rules! entry_compare_byte {
     };
 }
 
-/// Where the buffers of `entry_compare_classes` differ; on to label 50.
+/// Where the buffers of `entry_compare_classes` differ; the last of it goes on to label 50.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! entry_compare_classes_apart {
@@ -142,49 +145,52 @@ macro_rules! entry_compare_classes_apart {
             "40:\n",
             "xor r8d, r8d\n",
             "lea r9, [rdx - 16]\n",
-            "47:\n",
-            "pmovmskb ecx, xmm1\n",
-            "sub ecx, 0xFFFF\n",
-            "pmovmskb eax, xmm0\n",
-            "sub eax, 0xFFFF\n",
-            "cmovz eax, ecx\n",
-            "cmovz r8, r9\n",
-            "jmp 50f\n",
+            $crate::entry_compare_apart!(sixteens),
         )
     };
 }
 
-/// Where the buffers differ, for `memcmp` in one entry.
+/// Where the buffers differ, for `memcmp`: in the classes, and in one entry.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! entry_compare_apart {
+    (classes) => {
+        concat!($crate::entry_compare_classes_apart!(), $crate::entry_compare_apart!(last))
+    };
+    // Two vectors of 16, at r8 and r9.
+    (sixteens) => {
+        "pmovmskb ecx, xmm1
+        sub ecx, 0xFFFF
+        pmovmskb eax, xmm0
+        sub eax, 0xFFFF
+        cmovz eax, ecx
+        cmovz r8, r9
+        "
+    };
     (sse2) => {
         concat!(
-            $crate::entry_compare_classes_apart!(),
             "41:\n",
             "lea r9, [r8 + 16]\n",
-            "jmp 47b\n",
+            $crate::entry_compare_apart!(sixteens),
             $crate::entry_compare_apart!(last),
         )
     };
     (avx2) => {
         concat!(
-            $crate::entry_compare_classes_apart!(),
-            $crate::entry_compare_apart!(last),
             // The first of 32, the second, the last.
             "56:\n",
             "tzcnt ecx, eax\n",
             "vzeroupper\n",
-            $crate::entry_compare_near!(at),
+            $crate::entry_compare_bytes!(),
             "41:\n",
             "tzcnt ecx, eax\n",
             "vzeroupper\n",
-            $crate::entry_compare_near!(at " + 32"),
+            $crate::entry_compare_bytes!(" + 32"),
             "42:\n",
             "tzcnt ecx, eax\n",
             "add rcx, rdx\n",
             "vzeroupper\n",
-            $crate::entry_compare_near!(at " - 32"),
+            $crate::entry_compare_bytes!(" - 32"),
             // The last of the 128 bytes at r9; rsi is b less a.
             "38:\n",
             "mov rdi, r9\n",
@@ -253,28 +259,11 @@ macro_rules! entry_compare_apart {
     };
 }
 
-/// The answer of a `memcmp`'s first class, and 25 for no bytes. `avx2` has a bit for each byte that differs in
-/// eax, and flags for them; with EVEX they are in k2.
+/// What `memcmp` returns for the bytes at rcx, or so far from there.
 #[doc(hidden)]
 #[macro_export]
-macro_rules! entry_compare_near {
-    (sse2) => {
-        "25:\nxor eax, eax\nret\n"
-    };
-    (avx2) => {
-        concat!(
-            "jnz 57f\n",
-            "vzeroupper\n",
-            "ret\n",
-            $crate::entry_compare_near!(sse2),
-            "57:\n",
-            "tzcnt ecx, eax\n",
-            "vzeroupper\n",
-            $crate::entry_compare_near!(at),
-        )
-    };
-    // The bytes at rcx, or so far from there.
-    (at $($offset:literal)?) => {
+macro_rules! entry_compare_bytes {
+    ($($offset:literal)?) => {
         concat!(
             concat!("movzx eax, byte ptr [rdi + rcx", $($offset,)? "]\n"),
             concat!("movzx ecx, byte ptr [rsi + rcx", $($offset,)? "]\n"),
@@ -282,44 +271,66 @@ macro_rules! entry_compare_near {
             "ret\n"
         )
     };
-    ($evex:ident) => {
+}
+
+/// The answer of a `memcmp` of 2 to 32 bytes: a bit for each byte that is equal, and none at the end. Of bytes that are in both
+/// vectors both say the same.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! entry_compare_near {
+    (mask) => {
+        "btr r9, rdx\n"
+    };
+    () => {
         concat!(
-            "kmovd eax, k2\n",
-            "test eax, eax\n",
-            "jnz 57f\n",
+            "pmovmskb eax, xmm0\n",
+            "pmovmskb r8d, xmm1\n",
+            "shl r8, cl\n",
+            "or rax, r8\n",
+            "and rax, r9\n",
+            "not rax\n",
+            "tzcnt rcx, rax\n",
+            "cmp ecx, edx\n",
+            "jne 24f\n",
+            "xor eax, eax\n",
             "ret\n",
-            ".p2align 6\n",
-            "57:\n",
-            "tzcnt ecx, eax\n",
-            $crate::entry_compare_near!(at),
+            ".p2align 4\n",
+            "24:\n",
+            $crate::entry_compare_bytes!(),
         )
     };
 }
 
-/// At most 3 bytes of a `memcmp`.
+/// A `memcmp` of several bytes, 2 or 3, and of one or none.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! entry_compare_small {
-    () => {
-        concat!(
-            // 2 or 3: as numbers of 31 bits, the first byte at the top.
-            "movzx eax, word ptr [rdi]\n",
-            "movzx ecx, word ptr [rsi]\n",
-            "bswap eax\n",
-            "bswap ecx\n",
-            "shr eax\n",
-            "shr ecx\n",
-            "movzx r8d, byte ptr [rdi + rdx - 1]\n",
-            "movzx r9d, byte ptr [rsi + rdx - 1]\n",
-            "or eax, r8d\n",
-            "or ecx, r9d\n",
-            "sub eax, ecx\n",
-            "ret\n",
-            "26:\n", // 1
-            "xor ecx, ecx\n",
-            "24:\n", // the bytes at rcx differ
-            $crate::entry_compare_near!(at),
-        )
+    (several) => {
+        // As numbers of 31 bits, the first byte at the top.
+        "movzx eax, word ptr [rdi]
+        movzx ecx, word ptr [rsi]
+        bswap eax
+        bswap ecx
+        shr eax
+        shr ecx
+        movzx r8d, byte ptr [rdi + rdx - 1]
+        movzx r9d, byte ptr [rsi + rdx - 1]
+        or eax, r8d
+        or ecx, r9d
+        sub eax, ecx
+        ret
+        "
+    };
+    (one) => {
+        "jb 26f
+        movzx eax, byte ptr [rdi]
+        movzx ecx, byte ptr [rsi]
+        sub eax, ecx
+        ret
+        26:
+        xor eax, eax
+        ret
+        "
     };
 }
 
@@ -327,61 +338,68 @@ macro_rules! entry_compare_small {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! entry_equal_apart {
+    (classes) => {
+        "55:\n40:\nxor eax, eax\nret\n"
+    };
     (sse2) => {
-        "24:\n55:\n40:\n41:\nxor eax, eax\nret\n"
+        "41:\nxor eax, eax\nret\n"
     };
     (avx2) => {
         concat!(
-            "24:\n55:\n40:\nxor eax, eax\nret\n",
             "37:\n38:\n41:\n42:\n43:\n44:\n45:\n46:\n54:\n56:\n",
             "vzeroupper\n",
             "xor eax, eax\nret\n",
         )
     };
-    ($evex:ident) => {
-        concat!(
-            "43:\n44:\n45:\n46:\n47:\n48:\n49:\n53:\n64:\n66:\n",
-            $crate::entry_equal_apart!(sse2)
-        )
+    (avx512vl) => {
+        "43:\n44:\n45:\n46:\n47:\n48:\n49:\n53:\n57:\n64:\n66:\nxor eax, eax\nret\n"
     };
 }
 
-/// As `entry_compare_near`, where any difference is the same.
+/// As `entry_compare_near`, where any difference is the same; no branch: whoever asked has one.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! entry_equal_near {
-    // No branch: whoever asked has one.
-    (avx2) => {
-        concat!("setz al\nmovzx eax, al\nvzeroupper\nret\n", $crate::entry_equal_near!(sse2))
+    (mask) => {
+        "shl r9, cl\n"
     };
-    (sse2) => {
-        "25:\nmov eax, 1\nret\n"
-    };
-    ($evex:ident) => {
-        "xor eax, eax\nkortestd k2, k2\nsete al\nret\n.p2align 6\n57:\nxor eax, eax\nret\n"
+    () => {
+        "pand xmm0, xmm1
+        pmovmskb ecx, xmm0
+        xor eax, eax
+        or ecx, r9d
+        cmp cx, -1
+        sete al
+        ret
+        "
     };
 }
 
-/// At most 3 bytes of a test for equality.
+/// As `entry_compare_small`, where any difference is the same.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! entry_equal_small {
-    () => {
-        concat!(
-            "movzx ecx, word ptr [rdi]\n", // 2 or 3
-            "movzx r8d, byte ptr [rdi + rdx - 1]\n",
-            "xor cx, [rsi]\n",
-            "xor r8b, [rsi + rdx - 1]\n",
-            "xor eax, eax\n",
-            "or ecx, r8d\n",
-            "sete al\n",
-            "ret\n",
-            "26:\n", // 1
-            "movzx ecx, byte ptr [rdi]\n",
-            "xor eax, eax\n",
-            "cmp cl, [rsi]\n",
-            "sete al\n",
-            "ret\n",
-        )
+    (several) => {
+        "movzx ecx, word ptr [rdi]
+        movzx r8d, byte ptr [rdi + rdx - 1]
+        xor cx, [rsi]
+        xor r8b, [rsi + rdx - 1]
+        xor eax, eax
+        or ecx, r8d
+        sete al
+        ret
+        "
+    };
+    (one) => {
+        "jb 26f
+        movzx ecx, byte ptr [rdi]
+        xor eax, eax
+        cmp cl, [rsi]
+        sete al
+        ret
+        26:
+        mov eax, 1
+        ret
+        "
     };
 }

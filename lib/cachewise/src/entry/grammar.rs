@@ -93,22 +93,15 @@ macro_rules! entry_group {
     };
 }
 
-/// To the classes at label 21 where so many bytes from dst on leave a page.
-///
-/// What is masked off faults nowhere, but where its page is absent the CPU takes a tenth of a
-/// microsecond and more to find that out: each time before memory that was never written. Of a source this
-/// is not asked: three instructions more are 4 % of a copy in memory, and what is read ends before an absent page
-/// at the end of a mapping only. glibc's comparisons do not ask either.
+/// To what fills the table, where nobody has yet: a program that makes only calls that an entry does by itself
+/// follows its profile as well. For `sse2` alone, which comes before it.
 #[doc(hidden)]
 #[macro_export]
-macro_rules! entry_in_page {
-    ($bytes:literal) => {
-        concat!(
-            concat!("lea ecx, [rdi + ", $bytes, " - 1]\n"),
-            "xor ecx, edi\n",
-            "test ch, 16\n",
-            "jnz 21f\n"
-        )
+macro_rules! entry_decided {
+    () => {
+        ".hidden {rows}\n.hidden {boot}\n\
+         cmp byte ptr [rip + {rows} + {row} * {row_bytes} + 8], 0\n\
+         je {boot}\n"
     };
 }
 
@@ -172,8 +165,7 @@ macro_rules! entry_through_the_table {
     };
 }
 
-/// The first instructions of a function that is one operation: to the entry that was chosen; `avx512vl` follows.
-/// The first is of more than five bytes, which the preload library may replace.
+/// Behind what is the same in all: to the entry that was chosen; `avx2` follows.
 ///
 /// A number is compared rather than a pointer followed: it needs no relocation, so that a call may come before
 /// the library is relocated. No branch on the size waits for it (`docs/decisions/entry-stubs.md`).
@@ -186,7 +178,7 @@ macro_rules! entry_choice {
     () => {
         ".hidden {chosen}
         .hidden {others}
-        cmp byte ptr [rip + {chosen} + {operation}], {avx512vl}
+        cmp byte ptr [rip + {chosen} + {operation}], {avx2}
         {{disp32}} jne {others}
         "
     };
@@ -202,14 +194,14 @@ macro_rules! entry_text {
             ".hidden {direct}",
             $($text,)+
             // Not every text refers to all of them.
-            "/* {direct} {next} {next_bytes} {chosen} {operation} {avx512vl} */",
+            "/* {direct} {next} {next_bytes} {chosen} {operation} {avx2} */",
             "/* {rows} {row} {row_bytes} {functions} {boot} */",
             direct = sym $crate::entry::DIRECT,
             next = sym $crate::entry::NEXT,
             next_bytes = const $crate::entry::NEXT_BYTES,
             chosen = sym $crate::entry::CHOSEN,
             operation = const $crate::entry::place($operation),
-            avx512vl = const $crate::entry::AVX512VL,
+            avx2 = const $crate::entry::AVX2,
             rows = sym $crate::entry::ROWS,
             row = const $crate::entry::$row,
             row_bytes = const $crate::entry::ROW_BYTES,

@@ -1,68 +1,85 @@
-//! Copies, moves, fills and zeros: the size classes once, and what each entry makes of them; fills and zeros
-//! are in `filling.rs`.
+//! Copies and moves; fills and zeros, with the same size classes, are in `filling.rs`.
 //!
 //! | bytes | `sse2` | `avx2` | `avx512vl` |
 //! |---|---|---|---|
-//! | 0-3 | first, middle and last byte | the same | one masked 16 (a fill: 64) |
-//! | 4-15 | 2 x 4 + 2 x 4 | the same | the same |
-//! | 16-32 | 16 + 16 | the same | 16 + 16 (a fill: one masked 64) |
-//! | to 64 | 2 x 16 + 2 x 16 | 32 + 32 | 32 + 32 (a fill: one masked 64) |
+//! | 1; 2-3; 4-7; 8-15 | 1; 2 + 1; 4 + 4; 8 + 8 | the same | the same |
+//! | 16-32 | 16 + 16 | the same | the same |
+//! | to 64 | 2 x 16 + 2 x 16 | the same | the same |
 //! | to 128 | 4 x 16 + 4 x 16 | 2 x 32 + 2 x 32 | 64 + 64 |
 //! | to 256 | the table's kernel | 4 x 32 + 4 x 32 | 2 x 64 + 2 x 64 |
-//! | to 384, 512 | | 6 x 32 + 6 x 32, 8 x 32 + 8 x 32 (a fill: the loop) | 4 x 64 + 4 x 64 |
+//! | to 512 | | the loop | 4 x 64 + 4 x 64 (a fill: the loop) |
 //! | more | | 32, loop of 4 x 32 at aligned places, 4 x 32 | the same with 64 |
 //! | beyond the direct limit | | the table's kernel | the table's kernel |
 //!
-//! At the end of a page `avx512vl` has the classes of `avx2`.
-//!
-//! The grammar is llvm-libc's: a class is served by blocks from its head and as many from its tail,
-//! which overlap where the size is not the class's largest. Nothing branches but on the class; in
-//! that of 4 to 15 bytes the place of the inner blocks is computed. All loads of a class come
+//! A class is served by blocks from its head and as many from its tail,
+//! which overlap where the size is not the class's largest. All loads of a class come
 //! before its first store, and the loop asks for the direction, so that a copy is also a move up to
-//! the table.
+//! the table. More than 128 bytes that are copied to their own place are left alone, as glibc leaves them.
+//!
+//! Up to 64 bytes every entry is the same, so nothing is chosen there; none of these classes is more than two taken jumps away. A class stores the fewest blocks that
+//! a program may load next: a load waits for all of the stores that it needs bytes of, and only bytes of one
+//! store are forwarded to it. So fields of 1, 2, 4 and 8 bytes at either end are one store each, and nothing is masked.
+//! The buffer of stores that wait for their lines is short as well: half as many stores keep twice as many calls in flight.
 //!
 //! In all of them rax holds what is returned from the first instruction on, which is three bytes
 //! long (who wants another value enters behind it), and nothing touches the stack.
 
-/// A copy or a move of 0 to 15 bytes, at label 22.
+/// A copy or a move of up to 64 bytes, from the first instruction on; more go to label 23.
 #[doc(hidden)]
 #[macro_export]
-macro_rules! entry_copy_bytes {
-    () => {
+macro_rules! entry_copy_small {
+    (behind) => {
+        ""
+    };
+    (whole) => {
         concat!(
-            ".p2align 6\n",
-            "21:\n", // at the end of a page
+            "mov rax, rdi\n",
+            "cmp rdx, 64\n",
+            "ja 23f\n",
+            "cmp edx, 32\n",
+            "ja 28f\n",
+            "cmp edx, 16\n",
+            "jb 22f\n",
+            $crate::entry_copy_two!(sse),
+            ".p2align 5\n",
             "22:\n",
+            "cmp edx, 8\n",
+            "jae 24f\n",
             "cmp edx, 4\n",
-            "jb 24f\n",
-            "mov ecx, edx\n", // 4 to 15: the inner blocks are 0 or 4 bytes from the ends
-            "mov r8d, [rsi]\n",
-            "shr ecx, 1\n",
-            "mov r9d, [rsi + rdx - 4]\n",
-            "and ecx, 4\n",
-            "mov r10, rdx\n",
-            "sub r10, rcx\n",
-            "mov r11d, [rsi + rcx]\n",
-            "mov esi, [rsi + r10 - 4]\n",
-            "mov [rdi], r8d\n",
-            "mov [rdi + rcx], r11d\n",
-            "mov [rdi + r10 - 4], esi\n",
-            "mov [rdi + rdx - 4], r9d\n",
-            "ret\n",
-            ".p2align 6\n",
-            "24:\n", // 0 to 3
-            "test edx, edx\n",
-            "jz 25f\n",
-            "mov r9d, edx\n",
-            "shr r9d, 1\n",
+            "jae 26f\n",
+            "cmp edx, 1\n",
+            "ja 27f\n",
+            "jb 25f\n",
             "movzx ecx, byte ptr [rsi]\n",
-            "movzx r8d, byte ptr [rsi + r9]\n",
-            "movzx esi, byte ptr [rsi + rdx - 1]\n",
             "mov [rdi], cl\n",
-            "mov [rdi + r9], r8b\n",
-            "mov [rdi + rdx - 1], sil\n",
             "25:\n",
             "ret\n",
+            ".p2align 5\n",
+            "24:\n",
+            "mov rcx, [rsi]\n",
+            "mov rsi, [rsi + rdx - 8]\n",
+            "mov [rdi], rcx\n",
+            "mov [rdi + rdx - 8], rsi\n",
+            "ret\n",
+            ".p2align 5\n",
+            "26:\n",
+            "mov ecx, [rsi]\n",
+            "mov esi, [rsi + rdx - 4]\n",
+            "mov [rdi], ecx\n",
+            "mov [rdi + rdx - 4], esi\n",
+            "ret\n",
+            ".p2align 5\n",
+            "27:\n",
+            "movzx ecx, word ptr [rsi]\n",
+            "movzx esi, byte ptr [rsi + rdx - 1]\n",
+            "mov [rdi], cx\n",
+            "mov [rdi + rdx - 1], sil\n",
+            "ret\n",
+            ".p2align 6\n",
+            "28:\n",
+            $crate::entry_copy_many!(ends sse),
+            $crate::entry_copy_many!(four sse),
+            ".p2align 6\n",
         )
     };
 }
@@ -114,44 +131,55 @@ macro_rules! entry_copy_many {
             $crate::entry_group!(load $kind "rsi": 6 "+ rdx - 2", 7 "+ rdx - 1"),
         )
     };
-    // Eight vectors are as many as the entry does whatever the table says; more go to label 33. To four vectors nothing
-    // is jumped over: programs copy 65 to 128 bytes twice as often as 129 to 256 (`measure::distributions`), and 33
-    // to 64 as often again. The padding lets the larger class of `avx2` end near label 23, so that the jump back is short.
+    // 65 bytes and more. Eight vectors are as many as the entry does whatever the table says; more go to label 33.
     (eight_here $kind:ident) => {
         concat!(
+            concat!("cmp rdx, 4 * ", $crate::entry_width!($kind), "\n"),
+            "ja 29f\n",
+            $crate::entry_copy_many!(ends $kind),
+            $crate::entry_copy_many!(four $kind),
             ".p2align 6\n",
-            ".nops 48\n",
-            "28:\n",
-            $crate::entry_copy_many!(eight $kind),
-            ".p2align 6\n",
-            "23:\n",
+            "29:\n",
             concat!("cmp rdx, 8 * ", $crate::entry_width!($kind), "\n"),
             "ja 33f\n",
+            $crate::entry_copy_itself!(),
             $crate::entry_copy_many!(ends $kind),
-            concat!("cmp edx, 4 * ", $crate::entry_width!($kind), "\n"),
-            "ja 28b\n",
-            $crate::entry_copy_many!(four $kind),
+            $crate::entry_copy_many!(eight $kind),
             ".p2align 5\n",
             "33:\n",
+            $crate::entry_copy_itself!(),
         )
     };
-    // Four vectors are as many as the entry does whatever the table says; more than eight go to 35.
+    // The same of two and four vectors; more than eight go to 35.
     (four_here $kind:ident) => {
         concat!(
+            concat!("cmp rdx, 2 * ", $crate::entry_width!($kind), "\n"),
+            "ja 29f\n",
+            $crate::entry_copy_two!($kind),
             ".p2align 6\n",
-            "23:\n",
+            "29:\n",
+            $crate::entry_copy_itself!(),
             "cmp rdx, [rip + {direct} + {row} * 8]\n",
             "ja 39f\n",
             $crate::entry_copy_many!(ends $kind),
             concat!("cmp rdx, 4 * ", $crate::entry_width!($kind), "\n"),
-            "jbe 28f\n",
+            "ja 30f\n",
+            $crate::entry_copy_many!(four $kind),
+            ".p2align 5\n",
+            "30:\n",
             concat!("cmp rdx, 8 * ", $crate::entry_width!($kind), "\n"),
             "ja 35f\n",
             $crate::entry_copy_many!(eight $kind),
-            ".p2align 5\n",
-            "28:\n",
-            $crate::entry_copy_many!(four $kind),
         )
+    };
+}
+
+/// Nothing is done where the destination is the source: no time, and no fault where it may only be read.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! entry_copy_itself {
+    () => {
+        "cmp rdi, rsi\nje 34f\n"
     };
 }
 
@@ -163,7 +191,7 @@ macro_rules! entry_copy_many {
 macro_rules! entry_copy_loops {
     ($kind:ident) => {
         concat!(
-            ".p2align 5\n",
+            ".p2align 4\n",
             "35:\n",
             "mov rcx, rdi\n",
             "sub rcx, rsi\n",
@@ -217,108 +245,43 @@ macro_rules! entry_copy_loops {
             $crate::entry_group!(store $kind "rdi": 0 "+ 0", 1 "+ 1", 2 "+ 2", 3 "+ 3"),
             $crate::entry_group!(store $kind "r9": 7 "+ 0"),
             $crate::entry_vector!(done $kind),
+            "34:\n",
             "ret\n",
         )
     };
 }
 
-/// All of a copy's text in one entry.
+/// A copy of more than 64 bytes in one entry.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! entry_copy_way {
     (sse2) => {
         concat!(
-            "mov rax, rdi\n",
-            "cmp rdx, 32\n",
-            "ja 23f\n",
-            "cmp edx, 16\n",
-            "jb 22f\n",
-            $crate::entry_copy_two!(sse),
-            $crate::entry_copy_bytes!(),
-            $crate::entry_copy_many!(eight_here sse),
+            $crate::entry_decided!(),
+            "cmp rdx, 128\n",
+            "ja 33f\n",
+            $crate::entry_copy_many!(ends sse),
+            $crate::entry_copy_many!(eight sse),
+            ".p2align 5\n",
+            "33:\n",
+            $crate::entry_copy_itself!(),
+            "jmp 39f\n",
+            "34:\n",
+            "ret\n",
         )
     };
     (avx2) => {
         concat!(
-            "mov rax, rdi\n",
-            "cmp rdx, 64\n",
-            "ja 23f\n",
-            "cmp edx, 16\n",
-            "jb 22f\n",
-            "cmp edx, 32\n",
-            "jb 29f\n",
-            $crate::entry_copy_two!(avx),
-            ".p2align 6\n",
-            "29:\n", // 16 to 31
-            $crate::entry_copy_two!(sse),
-            $crate::entry_copy_bytes!(),
             $crate::entry_copy_many!(eight_here avx),
             "cmp rdx, [rip + {direct} + {row} * 8]\n",
             "ja 39f\n",
             $crate::entry_copy_many!(ends avx),
-            "cmp rdx, 12 * 32\n",
-            "ja 34f\n",
-            $crate::entry_group!(load avx "rsi": 2 "+ 2", 3 "+ 3"),
-            $crate::entry_group!(load avx "rsi": 4 "+ rdx - 4", 5 "+ rdx - 3"),
-            $crate::entry_group!(load avx "rsi": 8 "+ 4", 9 "+ 5"),
-            $crate::entry_group!(load avx "rsi": 10 "+ rdx - 6", 11 "+ rdx - 5"),
-            $crate::entry_group!(store avx "rdi":
-                0 "+ 0", 1 "+ 1", 2 "+ 2", 3 "+ 3", 8 "+ 4", 9 "+ 5"),
-            $crate::entry_group!(store avx "rdi":
-                10 "+ rdx - 6", 11 "+ rdx - 5", 4 "+ rdx - 4", 5 "+ rdx - 3",
-                6 "+ rdx - 2", 7 "+ rdx - 1"),
-            "vzeroupper\n",
-            "ret\n",
-            ".p2align 5\n",
-            "34:\n",
-            "cmp rdx, 16 * 32\n",
-            "ja 35f\n",
-            $crate::entry_group!(load avx "rsi": 2 "+ 2", 3 "+ 3", 8 "+ 4", 9 "+ 5"),
-            $crate::entry_group!(load avx "rsi": 12 "+ 6", 13 "+ 7"),
-            $crate::entry_group!(load avx "rsi":
-                14 "+ rdx - 8", 15 "+ rdx - 7", 10 "+ rdx - 6", 11 "+ rdx - 5",
-                4 "+ rdx - 4", 5 "+ rdx - 3"),
-            $crate::entry_group!(store avx "rdi":
-                0 "+ 0", 1 "+ 1", 2 "+ 2", 3 "+ 3", 8 "+ 4", 9 "+ 5", 12 "+ 6", 13 "+ 7"),
-            $crate::entry_group!(store avx "rdi":
-                14 "+ rdx - 8", 15 "+ rdx - 7", 10 "+ rdx - 6", 11 "+ rdx - 5",
-                4 "+ rdx - 4", 5 "+ rdx - 3", 6 "+ rdx - 2", 7 "+ rdx - 1"),
-            "vzeroupper\n",
-            "ret\n",
             $crate::entry_copy_loops!(avx),
             ".p2align 4\n",
         )
     };
     (avx512vl) => {
         concat!(
-            "mov rax, rdi\n",
-            "cmp rdx, 33\n",
-            "jae 27f\n",
-            "cmp edx, 16\n",
-            "jb 20f\n",
-            $crate::entry_copy_two!(evex16),
-            ".p2align 6\n",
-            "20:\n", // 0 to 15
-            $crate::entry_in_page!(16),
-            "or ecx, -1\n",
-            "bzhi ecx, ecx, edx\n",
-            "kmovd k1, ecx\n",
-            "jz 25f\n",
-            "vmovdqu8 xmm20{{k1}}{{z}}, [rsi]\n",
-            "vmovdqu8 [rdi]{{k1}}, xmm20\n",
-            "25:\n",
-            "ret\n",
-            ".p2align 6\n",
-            "27:\n",
-            "cmp rdx, 64\n",
-            "jbe 29f\n",
-            "cmp rdx, 128\n",
-            "ja 23f\n",
-            $crate::entry_copy_two!(evex64),
-            ".p2align 6\n",
-            "29:\n",
-            $crate::entry_copy_two!(evex32),
-            $crate::entry_copy_bytes!(),
             $crate::entry_copy_many!(four_here evex64),
             $crate::entry_copy_loops!(evex64),
             ".p2align 4\n",
@@ -330,9 +293,11 @@ macro_rules! entry_copy_way {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! entry_copy_or_move {
-    ($functions:ident, $row:ident, $operation:expr, $choice:expr, $way:expr, $before:expr,
-        $after:expr $(, $($operand:tt)*)?) => {
+    ($functions:ident, $row:ident, $operation:expr, $small:expr, $choice:expr, $way:expr,
+        $before:expr, $after:expr $(, $($operand:tt)*)?) => {
         $crate::entry_text!($functions, $row, $operation, (
+            $small,
+            "23:",
             $choice,
             $way,
             "39:",

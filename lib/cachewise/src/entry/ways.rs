@@ -10,10 +10,11 @@ use cachewise_kernels::Function;
 macro_rules! entry_copy {
     () => {
         $crate::entry_copy_in!(
+            whole,
             $crate::entry_choice!(),
-            avx512vl,
+            avx2,
             others = sym $crate::entry::ways::copy::others,
-            elsewhere = sym $crate::entry::ways::r#move::avx512vl
+            elsewhere = sym $crate::entry::ways::r#move::avx2
         )
     };
 }
@@ -24,11 +25,12 @@ macro_rules! entry_copy {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! entry_copy_in {
-    ($choice:expr, $way:ident, $($operand:tt)*) => {
+    ($part:ident, $choice:expr, $way:ident, $($operand:tt)*) => {
         $crate::entry_copy_or_move!(
             COPY,
             COPY_ROW,
             $crate::entry::Operation::Copy,
+            $crate::entry_copy_small!($part),
             $choice,
             $crate::entry_copy_way!($way),
             "mov rcx, rdi\n\
@@ -52,8 +54,9 @@ macro_rules! entry_copy_in {
 macro_rules! entry_move {
     () => {
         $crate::entry_move_in!(
+            whole,
             $crate::entry_choice!(),
-            avx512vl,
+            avx2,
             others = sym $crate::entry::ways::r#move::others,
         )
     };
@@ -63,11 +66,12 @@ macro_rules! entry_move {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! entry_move_in {
-    ($choice:expr, $way:ident, $($operand:tt)*) => {
+    ($part:ident, $choice:expr, $way:ident, $($operand:tt)*) => {
         $crate::entry_copy_or_move!(
             MOVE,
             MOVE_ROW,
             $crate::entry::Operation::Move,
+            $crate::entry_copy_small!($part),
             $choice,
             $crate::entry_copy_way!($way),
             "",
@@ -83,10 +87,11 @@ macro_rules! entry_move_in {
 macro_rules! entry_fill {
     () => {
         $crate::entry_fill_in!(
+            whole,
             $crate::entry_choice!(),
-            avx512vl,
+            avx2,
             others = sym $crate::entry::ways::fill::others,
-            zero = sym $crate::entry::ways::zero::avx512vl
+            zero = sym $crate::entry::ways::zero::avx2
         )
     };
 }
@@ -97,8 +102,9 @@ macro_rules! entry_fill {
 macro_rules! entry_zero {
     () => {
         $crate::entry_zero_in!(
+            whole,
             $crate::entry_choice!(),
-            avx512vl,
+            avx2,
             others = sym $crate::entry::ways::zero::others,
         )
     };
@@ -110,8 +116,9 @@ macro_rules! entry_zero {
 macro_rules! entry_compare {
     () => {
         $crate::entry_compare_in!(
+            whole,
             $crate::entry_choice!(),
-            avx512vl,
+            avx2,
             others = sym $crate::entry::ways::compare::others,
         )
     };
@@ -123,16 +130,17 @@ macro_rules! entry_compare {
 macro_rules! entry_equal {
     () => {
         $crate::entry_equal_in!(
+            whole,
             $crate::entry_choice!(),
-            avx512vl,
+            avx2,
             others = sym $crate::entry::ways::equal::others,
         )
     };
 }
 
-/// An operation's module: its entries. `$other` is the operation of which the entry of the same name does what this one leaves to it, by the operand of that name.
+/// An operation's module: its entries. `$behind` is the length of the instruction that says what is returned. `$other` is the operation of which the entry of the same name does what this one leaves to it, by the operand of that name.
 macro_rules! operation {
-    ($(#[$doc:meta])* $module:ident, $operation:ident, $in:ident,
+    ($(#[$doc:meta])* $module:ident, $operation:ident, $in:ident, $behind:literal,
         ($($argument:ident: $kind:ty),*) -> $result:ty
         $(, $operand:ident = $other:ident)?) => {
         $(#[$doc])*
@@ -143,26 +151,26 @@ macro_rules! operation {
             /// As the operation's kernels.
             #[unsafe(naked)]
             pub unsafe extern "C" fn sse2($($argument: $kind),*) -> $result {
-                $crate::$in!("", sse2, $($operand = sym super::$other::sse2)?)
+                $crate::$in!(whole, "", sse2, $($operand = sym super::$other::sse2)?)
             }
 
             /// # Safety
             /// As the operation's kernels; AVX2 and BMI2.
             #[unsafe(naked)]
             pub unsafe extern "C" fn avx2($($argument: $kind),*) -> $result {
-                $crate::$in!("", avx2, $($operand = sym super::$other::avx2)?)
+                $crate::$in!(whole, "", avx2, $($operand = sym super::$other::avx2)?)
             }
 
-            /// `avx2`, or `sse2` where its number is below that of `avx512vl`: behind the comparison of an exported
-            /// function, whose flags it asks for.
+            /// What `avx512vl` does behind its small sizes, or `sse2` where its number is below that of `avx2`: behind the
+            /// comparison of an exported function, whose flags it asks for.
             ///
             /// # Safety
-            /// As [`avx2`].
+            /// As [`avx512vl`], and of more bytes than are small.
             #[unsafe(naked)]
             pub unsafe extern "C" fn others($($argument: $kind),*) -> $result {
                 $crate::$in!(
-                    ".hidden {sse2}\n{{disp32}} jb {sse2}", avx2,
-                    sse2 = sym sse2 $(, $operand = sym super::$other::avx2)?
+                    behind, concat!(".hidden {sse2}\n{{disp32}} jb {sse2} + ", $behind), avx512vl,
+                    sse2 = sym sse2 $(, $operand = sym super::$other::avx512vl)?
                 )
             }
 
@@ -170,7 +178,7 @@ macro_rules! operation {
             /// As the operation's kernels; AVX-512 with VL and BW, and BMI2.
             #[unsafe(naked)]
             pub unsafe extern "C" fn avx512vl($($argument: $kind),*) -> $result {
-                $crate::$in!("", avx512vl, $($operand = sym super::$other::avx512vl)?)
+                $crate::$in!(whole, "", avx512vl, $($operand = sym super::$other::avx512vl)?)
             }
 
             pub(super) static ENTRIES: [Entry; COUNT] = {
@@ -187,29 +195,29 @@ macro_rules! operation {
 
 operation! {
     /// `memcpy`'s contract, and overlap.
-    copy, Copy, entry_copy_in, (dst: *mut u8, src: *const u8, n: usize) -> *mut u8,
+    copy, Copy, entry_copy_in, "3", (dst: *mut u8, src: *const u8, n: usize) -> *mut u8,
     elsewhere = r#move
 }
 operation! {
     /// `memmove`'s contract.
-    r#move, Move, entry_move_in, (dst: *mut u8, src: *const u8, n: usize) -> *mut u8
+    r#move, Move, entry_move_in, "3", (dst: *mut u8, src: *const u8, n: usize) -> *mut u8
 }
 operation! {
     /// `memset`'s contract.
-    fill, Fill, entry_fill_in, (dst: *mut u8, byte: i32, n: usize) -> *mut u8,
+    fill, Fill, entry_fill_in, "3", (dst: *mut u8, byte: i32, n: usize) -> *mut u8,
     zero = zero
 }
 operation! {
     /// A fill with zeros.
-    zero, Zero, entry_zero_in, (dst: *mut u8, n: usize) -> *mut u8
+    zero, Zero, entry_zero_in, "3", (dst: *mut u8, n: usize) -> *mut u8
 }
 operation! {
     /// `memcmp`'s contract.
-    compare, Compare, entry_compare_in, (a: *const u8, b: *const u8, n: usize) -> i32
+    compare, Compare, entry_compare_in, "0", (a: *const u8, b: *const u8, n: usize) -> i32
 }
 operation! {
     /// 1 where all bytes are equal, else 0.
-    equal, Equal, entry_equal_in, (a: *const u8, b: *const u8, n: usize) -> i32
+    equal, Equal, entry_equal_in, "0", (a: *const u8, b: *const u8, n: usize) -> i32
 }
 
 /// By operation, as [`place`](crate::rows::place) has them.

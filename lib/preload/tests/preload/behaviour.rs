@@ -22,6 +22,26 @@ fn every_length_alignment_and_overlap() {
     assert!(std::fs::read_to_string(counts).expect("counts").contains("overlap"));
 }
 
+/// Against libc itself: pages that must not be touched beside the operands, overlap by little, equal pointers, null pointers
+/// where nothing is copied, results. Where libc succeeds on memory that may only be read, so does the library.
+#[test]
+fn what_succeeds_in_libc_has_the_same_result() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let program = compile(directory.path(), "differs", CALLS);
+    let [theirs, ours, counting] =
+        [plain(&program), preloaded(&program), watched(&program, directory.path().join("counts"))]
+            .map(|mut command| text(&run(&mut command).stdout));
+    let alone: Vec<&str> = theirs.lines().filter(|line| line.starts_with("read-only")).collect();
+    let survived = alone.iter().filter(|line| !line.contains("signal")).count();
+    assert!(survived > 100, "{survived} of {} calls succeed in libc", alone.len());
+    for ours in [ours, counting] {
+        assert_eq!(ours.lines().count(), theirs.lines().count());
+        for (ours, theirs) in ours.lines().zip(theirs.lines()) {
+            assert!(ours == theirs || theirs.contains("signal"), "{ours}; in libc {theirs}");
+        }
+    }
+}
+
 /// `mempcpy` has its own way into each.
 #[cfg(target_arch = "x86_64")]
 #[test]
