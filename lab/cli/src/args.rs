@@ -461,12 +461,15 @@ pub struct Scrubd {
     /// Group of the socket, by name or number [default: this process's]
     #[arg(long, value_name = "GROUP")]
     pub group: Option<String>,
-    /// Which pages the memory has
+    /// Kind of pages that the memory has
     #[arg(long, value_enum, default_value_t = Pages::Auto)]
     pub pages: Pages,
-    /// What zeroes
+    /// Engine that zeroes
     #[arg(long, value_enum, default_value_t = Engine::System)]
     pub engine: Engine,
+    /// Ready memory that is not given back, however short of memory others are
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes, default_value = "0", allow_negative_numbers = true)]
+    pub keep: usize,
     /// Take 2 % of a CPU at most while the load average is above this [default: no limit]
     #[arg(long, value_name = "LOAD")]
     pub load: Option<f64>,

@@ -88,7 +88,7 @@ mod system {
     #[cfg(feature = "testing")]
     pub use os::inject;
     #[doc(hidden)]
-    pub use os::{cpus, huge_page_size, hugetlb_size, memory, thread_cpu_time};
+    pub use os::{cpus, groups, huge_page_size, hugetlb_size, memory, thread_cpu_time};
     pub use pace::{FLOOR, Pace, Rest};
     pub use pool::Pool;
     pub use proof::Proved;

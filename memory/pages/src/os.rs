@@ -194,7 +194,7 @@ fn limits(text: &str) -> u64 {
 
 /// The folders of this process's control groups that may limit its memory, and of those around
 /// them: in version 2, and of version 1's memory controller.
-fn groups() -> Vec<PathBuf> {
+pub fn groups() -> Vec<PathBuf> {
     groups_of(&text("/proc/self/cgroup").unwrap_or_default())
 }
 
@@ -205,6 +205,8 @@ fn groups_of(text: &str) -> Vec<PathBuf> {
         let mut parts = line.splitn(3, ':').skip(1);
         let (Some(controllers), Some(path)) = (parts.next(), parts.next()) else { continue };
         let base = match controllers {
+            // Beside version 1, systemd mounts version 2 there.
+            "" if root.join("unified/cgroup.procs").exists() => root.join("unified"),
             "" => root.to_path_buf(),
             _ if controllers.split(',').any(|one| one == "memory") => root.join("memory"),
             _ => continue,

@@ -2,12 +2,14 @@
 //!
 //! - [`serve`]: the server, until it is told to stop. [`Settings`] has what the command line says.
 //! - [`status`]: its figures, in three forms.
-//! - [`store`]: which memory there is and who gets which, without system calls.
-//! - [`memory`]: files with huge pages, and whether anybody else has one open or mapped.
-//! - [`zeroer`]: who zeroes, and when.
+//! - [`store`]: the memory there is and its holders, without system calls.
+//! - [`memory`]: files with huge pages, and the question whether anybody else has one open or mapped.
+//! - [`pins`]: the proof that a lease's memory came back.
+//! - [`zeroer`]: the thread that zeroes.
+//! - [`pressure`]: the memory that others need.
 //! - [`systemd`]: sockets that are passed on, files that are kept while it restarts.
 //!
-//! What a lease is made of: a file of its own, whose pages nobody had before. So nobody who kept a mapping, a
+//! A lease is made of a file of its own, whose pages nobody had before. So nobody who kept a mapping, a
 //! descriptor or a page of an earlier lease can see a byte of a later one. With an engine that zeroes in place
 //! ([`zeroer::Method`]) pages stay, and then only with the same user.
 //!
@@ -17,6 +19,8 @@
 
 pub mod memory;
 mod namespace;
+pub mod pins;
+pub mod pressure;
 mod server;
 pub mod status;
 pub mod store;

@@ -1,5 +1,5 @@
-//! Where the files of memory come from: each of its own tmpfs with huge pages, of hugetlb, or a memfd; and
-//! whether anybody else has one.
+//! Files of memory: each of its own tmpfs with huge pages, of hugetlb, or a memfd; the mark of those that a client has
+//! had; and the question whether anybody else has one.
 
 use crate::namespace::{self, Namespace};
 use cachewise_pages::{huge_page_size, hugetlb_size};
@@ -8,11 +8,12 @@ use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::fs::{FallocateFlags, MemfdFlags, Mode, OFlags, SealFlags};
 use rustix::io::Errno;
 use std::fs::read_to_string;
+use std::sync::{Mutex, PoisonError};
 
-/// Of `fcntl(2)`, Linux (`asm-generic/fcntl.h`).
+/// Linux, `asm-generic/fcntl.h` (`fcntl(2)`).
 const F_SETSIG: libc::c_int = 10;
 
-/// Which pages are asked for.
+/// The pages that are asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Pages {
     /// The first that the system gives: tmpfs, hugetlb, memfd. Never small ones.
@@ -28,13 +29,13 @@ pub enum Pages {
     Small,
 }
 
-/// How files are made here.
+/// The source of files.
 #[derive(Debug)]
 pub enum Source {
     /// A tmpfs that this process mounts.
     Tmpfs,
     /// A tmpfs that a helper in a user namespace mounts.
-    UserTmpfs(Namespace),
+    UserTmpfs(Mutex<Namespace>),
     /// Explicit huge pages of that size.
     Hugetlb(u64),
     /// A memfd with huge pages.
@@ -71,7 +72,7 @@ impl Source {
             if let Some(source) = proved("tmpfs", Ok(Source::Tmpfs)) {
                 return Ok(source);
             }
-            let helper = Namespace::start().map(Source::UserTmpfs);
+            let helper = Namespace::start().map(|helper| Source::UserTmpfs(Mutex::new(helper)));
             if let Some(source) = proved("tmpfs in a user namespace", helper) {
                 return Ok(source);
             }
@@ -111,6 +112,12 @@ impl Source {
         }
     }
 
+    /// Whether a page that something else uses shows in a seal: that of explicit huge pages and of memfds.
+    #[must_use]
+    pub fn has_seals(&self) -> bool {
+        matches!(self, Source::Hugetlb(_) | Source::Memfd | Source::Small)
+    }
+
     /// A new file of that size, nothing of it there yet, which nobody else has. It can neither shrink under
     /// a mapping nor grow: by seals, or since its file system is no larger.
     ///
@@ -119,7 +126,17 @@ impl Source {
     pub fn file(&self, bytes: u64) -> Result<OwnedFd, Errno> {
         let mount = match self {
             Source::Tmpfs => namespace::mount(bytes, true)?,
-            Source::UserTmpfs(helper) => helper.tmpfs(bytes)?,
+            Source::UserTmpfs(helper) => {
+                let mut helper = helper.lock().unwrap_or_else(PoisonError::into_inner);
+                match helper.tmpfs(bytes) {
+                    // It was ended.
+                    Err(Errno::PIPE | Errno::CONNRESET) => {
+                        *helper = Namespace::start()?;
+                        helper.tmpfs(bytes)?
+                    }
+                    mount => mount?,
+                }
+            }
             Source::Hugetlb(_) => return memfd(bytes, MemfdFlags::HUGETLB),
             Source::Memfd | Source::Small => return memfd(bytes, MemfdFlags::empty()),
         };
@@ -127,6 +144,20 @@ impl Source {
         let file = rustix::fs::openat(&mount, ".", flags, Mode::RUSR | Mode::WUSR)?;
         rustix::fs::ftruncate(&file, bytes)?;
         Ok(file)
+    }
+
+    /// Whether the end of a lease of such files can be seen: a question that some systems refuse (`fs.leases-enable`,
+    /// filters of system calls), as they would later.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn shows_ends(&self) -> Result<(), Errno> {
+        let file = self.file(self.unit())?;
+        mark_given(&file, true)?;
+        let given = open_again(&file)?;
+        let while_given = is_alone(&file)?;
+        drop(given);
+        if is_alone(&file)? && !while_given { Ok(()) } else { Err(Errno::OPNOTSUPP) }
     }
 
     /// Makes one page and looks.
@@ -141,10 +172,15 @@ impl Source {
 
 fn memfd(bytes: u64, kind: MemfdFlags) -> Result<OwnedFd, Errno> {
     let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING | kind;
-    let file = rustix::fs::memfd_create("cachewise-scrubd", flags)?;
+    let new = |flags| rustix::fs::memfd_create("cachewise-scrubd", flags);
+    // Linux 6.3, whose `vm.memfd_noexec` may insist on it.
+    let file = match new(flags | MemfdFlags::NOEXEC_SEAL) {
+        Err(Errno::INVAL) => new(flags),
+        file => file,
+    }?;
     rustix::fs::fchmod(&file, Mode::RUSR | Mode::WUSR)?;
     rustix::fs::ftruncate(&file, bytes)?;
-    rustix::fs::fcntl_add_seals(&file, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
+    rustix::fs::fcntl_add_seals(&file, SealFlags::SHRINK | SealFlags::GROW)?;
     // What `memfd_create` opened is not counted among those that have the file open.
     open_again(&file)
 }
@@ -182,15 +218,53 @@ pub fn is_alone(file: &OwnedFd) -> Result<bool, Errno> {
     }
 }
 
-/// Gives all memory of a file back to the system, whoever still has a name for it.
-pub fn empty(file: &OwnedFd) {
-    let bytes = rustix::fs::fstat(file).map_or(0, |status| status.st_size.cast_unsigned());
-    let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
-    // A client may have made it shorter, even empty. What cannot be taken out ends with the file.
-    let _ = rustix::fs::fallocate(file, flags, 0, bytes.max(1));
+/// Marks a file as one that a client has had, in a bit of its mode that means nothing else for a file and that only its
+/// owner can take away: names and messages can be lost, this cannot. `by_path` lets its client open it again; no other
+/// user has a path to it.
+///
+/// # Errors
+/// The system's.
+pub fn mark_given(file: &OwnedFd, by_path: bool) -> Result<(), Errno> {
+    let own = Mode::RUSR | Mode::WUSR | Mode::SVTX;
+    let all = Mode::RGRP | Mode::WGRP | Mode::ROTH | Mode::WOTH;
+    rustix::fs::fchmod(file, if by_path { own | all } else { own })
 }
 
-/// A whole file as memory. Whoever dereferences it answers for races.
+/// Whether a client has had that file.
+#[must_use]
+pub fn was_given(file: &OwnedFd) -> bool {
+    rustix::fs::fstat(file)
+        .is_ok_and(|found| Mode::from_raw_mode(found.st_mode).contains(Mode::SVTX))
+}
+
+/// Lets nobody open a file again who has a name for it.
+pub fn close_to_all(file: &OwnedFd) {
+    let _ = rustix::fs::fchmod(file, Mode::SVTX);
+}
+
+/// Whether that is a file of memory without a name: what a server leaves behind, and nothing else.
+#[must_use]
+pub fn is_memory(file: &OwnedFd) -> bool {
+    let kinds = [libc::TMPFS_MAGIC, libc::HUGETLBFS_MAGIC];
+    let regular = rustix::fs::fstat(file).is_ok_and(|found| {
+        let kind = rustix::fs::FileType::from_raw_mode(found.st_mode);
+        kind == rustix::fs::FileType::RegularFile && found.st_nlink == 0
+    });
+    regular && rustix::fs::fstatfs(file).is_ok_and(|found| kinds.contains(&found.f_type))
+}
+
+/// Gives all memory of a file back to the system, whoever still has a name for it: also what a client has put beyond
+/// the file's end.
+pub fn empty(file: &OwnedFd) {
+    let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+    if rustix::fs::fallocate(file, flags, 0, i64::MAX.cast_unsigned()).is_err() {
+        let bytes = rustix::fs::fstat(file).map_or(0, |status| status.st_size.cast_unsigned());
+        // A client may have made it shorter, even empty. What cannot be taken out ends with the file.
+        let _ = rustix::fs::fallocate(file, flags, 0, bytes.max(1));
+    }
+}
+
+/// A whole file as memory. The code that dereferences it answers for races.
 #[derive(Debug)]
 pub struct Mapping(MmapRaw);
 
@@ -207,6 +281,59 @@ impl Mapping {
         Ok(Mapping(mapping))
     }
 
+    /// The pages that are there already, mapped as they are: nothing of a hole is made. Their frames, where the system
+    /// tells them (`/proc/self/pagemap`).
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn frames(&self, file: &OwnedFd, pagemap: &std::fs::File) -> Result<Vec<u64>, Errno> {
+        // Pages that are read at random are not put on a list of the CPU's, which would hold them a while.
+        let _ = self.0.advise(Advice::Random);
+        let (mut frames, mut from) = (Vec::new(), 0);
+        loop {
+            let data = rustix::fs::seek(file, rustix::fs::SeekFrom::Data(from));
+            let Ok(first) = data else { break };
+            let last = rustix::fs::seek(file, rustix::fs::SeekFrom::Hole(first))?;
+            let whole = self.0.len() as u64;
+            if first >= whole || last <= first {
+                break;
+            }
+            let (first, last) = (first as usize, last.min(whole) as usize);
+            self.0
+                .advise_range(Advice::PopulateRead, first, last - first)
+                .map_err(|error| errno(&error))?;
+            self.read_frames(pagemap, first..last, &mut frames)?;
+            from = last as u64;
+        }
+        frames.sort_unstable();
+        Ok(frames)
+    }
+
+    /// Adds the frames of a part that is mapped.
+    fn read_frames(
+        &self,
+        pagemap: &std::fs::File,
+        part: std::ops::Range<usize>,
+        frames: &mut Vec<u64>,
+    ) -> Result<(), Errno> {
+        use std::os::unix::fs::FileExt as _;
+        let page = rustix::param::page_size();
+        let mut text = vec![0; 8 << 10];
+        let mut at = (self.0.as_ptr().addr() + part.start) / page;
+        let last = (self.0.as_ptr().addr() + part.end).div_ceil(page);
+        while at < last {
+            let most = (last - at).min(text.len() / 8) * 8;
+            pagemap.read_exact_at(&mut text[..most], at as u64 * 8).map_err(|e| errno(&e))?;
+            let words =
+                text[..most].as_chunks::<8>().0.iter().map(|word| u64::from_ne_bytes(*word));
+            // Bit 63: it is there; bits 0 to 54: its frame (`Documentation/admin-guide/mm/pagemap.rst`).
+            let there = words.filter(|word| word >> 63 == 1).map(|word| word & ((1 << 55) - 1));
+            frames.extend(there.filter(|frame| *frame != 0));
+            at += most / 8;
+        }
+        Ok(())
+    }
+
     /// The part from `offset` on, of at most `most` bytes.
     #[must_use]
     pub fn part(&self, offset: usize, most: usize) -> cachewise_pages::engine::Range {
@@ -214,7 +341,7 @@ impl Mapping {
         cachewise_pages::engine::Range { start: self.0.as_mut_ptr().wrapping_add(offset), length }
     }
 
-    fn populate(&self) -> Result<(), Errno> {
+    pub(crate) fn populate(&self) -> Result<(), Errno> {
         self.0.advise(Advice::PopulateWrite).map_err(|error| errno(&error))
     }
 

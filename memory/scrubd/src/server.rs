@@ -3,32 +3,35 @@
 mod clients;
 mod files;
 mod listener;
+mod peer;
+mod pressure;
 mod state;
 
-use crate::memory::{Mapping, Source};
-use crate::status::{Files, Leased, Status};
+use crate::memory::Source;
+use crate::pressure::Host;
+use crate::status::{Files, Held, Leased, Status};
 use crate::store::{Entry, Holder, State, Store};
 use crate::systemd::{Manager, Passed};
-use crate::zeroer::{Done, Method, Threads, Zeroer, at_once};
+use crate::zeroer::{Done, Job, Method, Outcome, Work, Zeroer};
 use cachewise_measure::units::{bytes as size, counted};
-use cachewise_pages::engine::{CpuEngine, CudaEngine, EngineError};
-use cachewise_pages::{Proved, cpus, memory};
+use cachewise_pages::engine::{CudaEngine, EngineError};
+use cachewise_pages::{Proved, memory};
 use clients::CLIENTS;
 use listener::Listener;
+use peer::Users;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{BorrowedFd, OwnedFd};
 use rustix::fs::inotify;
 use rustix::io::Errno;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use state::{Client, Server, Wants, refused};
 pub use state::{ServeError, Settings};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Bytes populated at the start between two looks at how many threads pay.
-const PROBE: usize = 256 << 20;
 /// Descriptors that are not files of memory: sockets, and those that clients wait with.
-const DESCRIPTORS: u64 = CLIENTS as u64 + 32;
+const DESCRIPTORS: u64 = CLIENTS as u64 + 64;
 
 /// Serves until `stop` can be read. `tell` gets a line of what goes on.
 ///
@@ -40,50 +43,74 @@ pub fn serve(
     stop: BorrowedFd<'_>,
     tell: &mut dyn FnMut(&str),
 ) -> Result<(), ServeError> {
-    let listener = Listener::new(&settings, passed.listener)?;
+    let listener = Listener::new(&settings, passed.listeners)?;
+    check_files(&settings)?;
     let source = Source::find(settings.pages).map_err(|tried| ServeError::NoHugePages {
         tried: tried.join("; "),
         reserve: settings.size.div_ceil(cachewise_pages::hugetlb_size() as u64),
     })?;
     let unit = source.unit();
+    // Explicit huge pages were reserved for this: nobody else gains by their going back.
+    let reserved = matches!(source, Source::Hugetlb(_));
+    let host = (!reserved).then(Host::new).map(|mut host| {
+        let room = host.look();
+        (host, Instant::now(), room)
+    });
     let device = device(&mut settings, tell);
-    settings.scrub.chunk = settings.scrub.chunk.next_multiple_of(unit as usize);
     let segment = settings.segment.unwrap_or((settings.size / 4).min(1 << 30));
     let segment = (segment / unit).max(1) * unit;
-    check(&settings, segment, unit)?;
-    let mut server = Server {
-        store: Store::new(settings.size / unit * unit, settings.user_most),
-        files: BTreeMap::new(),
-        watches: BTreeMap::new(),
-        inotify: inotify::init(inotify::CreateFlags::CLOEXEC | inotify::CreateFlags::NONBLOCK)
-            .map_err(refused("watching files (inotify)"))?,
-        zeroer: None,
-        manager: Manager::new(),
-        clients: Vec::new(),
-        looks: BTreeMap::new(),
-        figures: Status::default(),
-        started: Instant::now(),
-        fill_from: Instant::now(),
-        small: BTreeMap::new(),
-        segment,
-        threads: 1,
-        source: Arc::new(source),
-        settings,
-    };
-    server.adopt(passed.files);
-    server.populate(tell)?;
-    let scrub = server.settings.scrub.clone();
-    let source = Arc::clone(&server.source);
-    let zeroer = Zeroer::start(server.settings.method, scrub, server.threads, device, source);
-    server.zeroer = Some(zeroer.map_err(|source| ServeError::System {
+    check(&settings, segment, unit, host.as_ref().map(|(_, _, room)| room.margin()))?;
+    source.shows_ends().map_err(refused(
+        "the ends of leases cannot be seen here (fcntl F_SETLEASE; accepted: fs.leases-enable=1, and a system that \
+         has it)",
+    ))?;
+    let source = Arc::new(source);
+    let scrub = settings.scrub.clone();
+    let zeroer = Zeroer::start(settings.method, scrub, device, Arc::clone(&source));
+    let zeroer = zeroer.map_err(|source| ServeError::System {
         what: "starting the thread that zeroes".into(),
         source,
-    })?);
+    })?;
+    if settings.method == Method::System && !zeroer.pins().are_seen() {
+        tell("memory that clients keep in use after a lease is not seen here, which takes root");
+    }
+    let flags = inotify::CreateFlags::CLOEXEC | inotify::CreateFlags::NONBLOCK;
+    let inotify = inotify::init(flags).map_err(|errno| {
+        ServeError::Setting(files::watching(errno, "fs.inotify.max_user_instances"))
+    })?;
+    let score = pressure::score();
+    let mut server = Server {
+        store: Store::new(settings.size / unit * unit, settings.user_most, segment),
+        files: BTreeMap::new(),
+        watches: BTreeMap::new(),
+        inotify,
+        zeroer,
+        manager: Manager::new(),
+        users: Users::new(),
+        clients: Vec::new(),
+        looks: BTreeMap::new(),
+        held_look: None,
+        host,
+        figures: Status::default(),
+        started: Instant::now(),
+        starting: Some(Instant::now()),
+        fill_from: Instant::now(),
+        small: BTreeMap::new(),
+        score: (score, score),
+        lines: Vec::new(),
+        source,
+        settings,
+    };
+    server.watch_one()?;
+    server.adopt(passed.files);
+    server.fill();
     let _path = listener.open()?;
-    server.manager.tell("READY=1");
+    server.manager.ready();
     tell(&format!("serves at {}", server.settings.socket.display()));
     loop {
-        if server.turn(&listener.socket, stop)? {
+        let stopped = server.turn(&listener.socket, stop)?;
+        server.lines.drain(..).for_each(|line| tell(&line));
+        if stopped {
             return Ok(());
         }
     }
@@ -91,8 +118,6 @@ pub fn serve(
 
 /// How long a device may take for a batch.
 const DEVICE_DEADLINE: Duration = Duration::from_secs(1);
-/// Bytes of a batch of it: it is told of each batch's memory anew.
-const DEVICE_BATCH: usize = 64 << 20;
 
 /// The device that is to zero; where there is none, the CPU does.
 fn device(settings: &mut Settings, tell: &mut dyn FnMut(&str)) -> Option<Proved> {
@@ -101,7 +126,6 @@ fn device(settings: &mut Settings, tell: &mut dyn FnMut(&str)) -> Option<Proved>
     }
     match CudaEngine::new() {
         Ok(engine) => {
-            settings.scrub.chunk = settings.scrub.chunk.max(DEVICE_BATCH);
             tell(&format!("zeroes by {}", engine.device_name()));
             Some(Proved::new(Box::new(engine), DEVICE_DEADLINE))
         }
@@ -113,30 +137,52 @@ fn device(settings: &mut Settings, tell: &mut dyn FnMut(&str)) -> Option<Proved>
     }
 }
 
+/// Raises a limit to what it may be. That.
+fn raised(resource: Resource) -> Option<u64> {
+    let most = getrlimit(resource).maximum;
+    let _ = setrlimit(resource, Rlimit { current: most, maximum: most });
+    getrlimit(resource).current
+}
+
+/// Refuses sizes that the system would end this process for (SIGXFSZ): files of memory are files.
+fn check_files(settings: &Settings) -> Result<(), ServeError> {
+    match raised(Resource::Fsize) {
+        Some(most) if most < settings.size => Err(ServeError::Setting(format!(
+            "file sizes: found a limit of {}, accepted {} and more (ulimit -Hf, LimitFSIZE=)",
+            size(most),
+            size(settings.size),
+        ))),
+        _ => Ok(()),
+    }
+}
+
 /// Refuses what cannot work before anything is populated.
-fn check(settings: &Settings, segment: u64, unit: u64) -> Result<(), ServeError> {
+fn check(
+    settings: &Settings,
+    segment: u64,
+    unit: u64,
+    margin: Option<u64>,
+) -> Result<(), ServeError> {
     let setting = |text: String| Err(ServeError::Setting(text));
     let found = size(settings.size);
     if settings.size < unit {
         return setting(format!("--size: found {found}, accepted {} and more", size(unit)));
     }
-    let most = memory() as u64;
+    let most = (memory() as u64).saturating_sub(margin.unwrap_or(0));
     if settings.size > most {
         let most = size(most);
         return setting(format!(
-            "--size: found {found}, accepted at most {most}, the memory there is here"
+            "--size: found {found}, accepted at most {most}: the memory there is here, less what others need"
         ));
     }
     if segment > settings.size {
         return setting(format!("--segment: found {}, accepted at most {found}", size(segment)));
     }
-    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
-    let most = limit.maximum;
-    let raised = rustix::process::Rlimit { current: most, maximum: most };
-    let _ = rustix::process::setrlimit(rustix::process::Resource::Nofile, raised);
+    if settings.keep > settings.size {
+        return setting(format!("--keep: found {}, accepted at most {found}", size(settings.keep)));
+    }
     let needed = settings.size / segment + DESCRIPTORS;
-    if most.is_some_and(|most| most < needed) {
-        let most = most.unwrap_or(0);
+    if let Some(most) = raised(Resource::Nofile).filter(|most| *most < needed) {
         return setting(format!(
             "open files: found a limit of {most}, accepted {needed} and more (ulimit -Hn, LimitNOFILE=), or \
              a larger --segment"
@@ -146,60 +192,28 @@ fn check(settings: &Settings, segment: u64, unit: u64) -> Result<(), ServeError>
 }
 
 impl Server {
-    /// Populates what there is room for, with as many threads as pay.
-    fn populate(&mut self, tell: &mut dyn FnMut(&str)) -> Result<(), ServeError> {
-        let begun = Instant::now();
-        let mut threads = Threads::new(cpus());
-        let (mut bytes, mut huge) = (0, 0);
-        let engine = CpuEngine::populating();
-        while let Some(id) = self.store.fill(self.segment) {
-            let all = self.settings.size;
-            let refused = || {
-                refused(format!("populating {}: {} are there, and then", size(all), size(bytes)))
-            };
-            let file = self.source.file(self.segment).map_err(refused())?;
-            let mapping = Mapping::new(&file, self.segment).map_err(refused())?;
-            let whole = self.segment as usize;
-            for from in (0..whole).step_by(PROBE) {
-                let part = from..(from + PROBE).min(whole);
-                let (length, then) = (part.len(), Instant::now());
-                let (ended, _) = at_once(&mapping, part, &engine, threads.now());
-                ended.map_err(|error| ServeError::System {
-                    what: format!("populating {}", size(self.settings.size)),
-                    source: std::io::Error::other(error),
-                })?;
-                threads.measured(length as f64 / then.elapsed().as_secs_f64());
-            }
-            let in_huge = mapping.huge_bytes();
-            drop(mapping);
-            let entered = self.enter(id, Arc::new(file));
-            entered.map_err(refused())?;
-            self.ready(id, in_huge);
-            (bytes, huge) = (bytes + self.segment, huge + in_huge);
-        }
-        self.threads = threads.now();
-        let seconds = begun.elapsed().as_secs_f64();
-        let of = if huge == bytes { String::new() } else { format!(", {} of it huge", size(huge)) };
-        tell(&format!(
-            "{} resident and zero in {seconds:.2} s by {} ({}{of})",
-            size(self.store.bytes(|entry| entry.state == State::Ready)),
-            counted(self.threads, "thread"),
-            self.source.name(),
-        ));
+    /// Refuses to start where no file can be watched.
+    fn watch_one(&mut self) -> Result<(), ServeError> {
+        let unit = self.source.unit();
+        let file = self.source.file(unit).map_err(refused("making a file of memory"))?;
+        self.enter(0, Arc::new(file)).map_err(ServeError::Setting)?;
+        self.leave(0);
         Ok(())
     }
 
     /// Waits for something to happen and does what there is to do. Whether it was told to stop.
     fn turn(&mut self, listener: &OwnedFd, stop: BorrowedFd<'_>) -> Result<bool, ServeError> {
-        let Some(zeroer) = &self.zeroer else { return Ok(true) };
-        let bell = zeroer.bell();
         let mut waits = vec![
             PollFd::new(&stop, PollFlags::IN),
             PollFd::new(&self.inotify, PollFlags::IN),
-            PollFd::from_borrowed_fd(bell, PollFlags::IN),
+            PollFd::from_borrowed_fd(self.zeroer.bell(), PollFlags::IN),
         ];
         let full = self.clients.len() >= CLIENTS;
         waits.push(PollFd::new(listener, if full { PollFlags::empty() } else { PollFlags::IN }));
+        if let Some((host, ..)) = &self.host {
+            waits.extend(host.watched().map(|file| PollFd::from_borrowed_fd(file, PollFlags::PRI)));
+        }
+        let others = waits.len();
         waits.extend(self.clients.iter().map(|client| {
             let flags = match client.wants {
                 Wants::Unknown(_) => PollFlags::IN,
@@ -222,8 +236,10 @@ impl Server {
         if stopped {
             return Ok(true);
         }
-        // First, while clients are in the order in which they were waited for.
-        self.hear(&came[4..]);
+        // Others wait for memory: before anything else is done with it.
+        self.relieve(&came[4..others]);
+        // While clients are in the order in which they were waited for.
+        self.hear(&came[others..]);
         // Before leases that end: a client waits.
         if connected {
             self.accept(listener);
@@ -232,14 +248,16 @@ impl Server {
             self.see_closed();
         }
         self.look();
+        self.look_at_held();
         if done {
             self.see_done();
         }
         self.fill();
+        self.tell_score();
         Ok(false)
     }
 
-    /// When there is something to do even if nothing happens.
+    /// The next time at which there is something to do even if nothing happens.
     fn next(&self) -> Option<Instant> {
         let looks = self.looks.values().map(|(then, _)| *then);
         let clients = self.clients.iter().filter_map(|client| match client.wants {
@@ -247,59 +265,107 @@ impl Server {
             Wants::Memory { .. } => None,
         });
         let fill = self.fill_from > Instant::now();
-        looks.chain(clients).chain(fill.then_some(self.fill_from)).min()
+        let host = self.host.as_ref().map(|(_, then, _)| *then);
+        let held = self.held_look.map(|(then, _)| then);
+        looks.chain(clients).chain(fill.then_some(self.fill_from)).chain(host).chain(held).min()
     }
 
-    /// What the thread has done since.
+    /// Sees what the thread has done since.
     fn see_done(&mut self) {
-        let done = self.zeroer.as_ref().map_or_else(Vec::new, Zeroer::done);
+        let done = self.zeroer.done();
         let lied = self.see_lie();
-        for Done { id, file, huge } in done {
+        self.see_held();
+        for Done { id, outcome } in done {
             // It may have been dropped for another.
             if self.store.get(id).is_none() {
                 continue;
             }
+            let (file, made) = match outcome {
+                Outcome::Emptied => {
+                    self.emptied(id);
+                    continue;
+                }
+                Outcome::GivenUp => {
+                    self.leave(id);
+                    self.store.remove(id);
+                    self.serve_again(Some(id));
+                    continue;
+                }
+                Outcome::Made { file, huge } => (Some(file), Ok(huge)),
+                Outcome::Failed { file, why } => (file, Err(why)),
+            };
             let entered = match file {
                 Some(file) if !self.files.contains_key(&id) => self.enter(id, file),
                 _ => Ok(()),
             };
-            let system = |errno: Errno| EngineError::System(errno.raw_os_error());
-            let huge = huge.and_then(|huge| entered.map(|()| huge).map_err(system));
-            let doubted = lied && self.is_in_place(id) || huge == Err(EngineError::Hung);
+            let doubted = lied && self.is_in_place(id) || made == Err(EngineError::Hung);
             if doubted && self.again(id) {
                 continue;
             }
-            let promised = match huge {
-                Ok(huge) => self.ready(id, huge),
-                Err(_) => {
+            let made = made.map_err(|error| error.to_string());
+            let promised = match made.and_then(|huge| entered.map(|()| huge)) {
+                Ok(huge) => self.ready(id, huge).then_some(Ok(())),
+                Err(why) => {
                     self.fail(id);
-                    true
+                    Some(Err(why))
                 }
             };
             let waits = |client: &Client| matches!(client.wants, Wants::Memory { promise: Some(other), .. } if other == id);
-            if promised && let Some(place) = self.clients.iter().position(waits) {
+            if let Some(made) = promised
+                && let Some(place) = self.clients.iter().position(waits)
+            {
                 let client = self.clients.swap_remove(place);
-                let refused = huge.err().map(|error| format!("no memory was to be had: {error}"));
-                match refused {
-                    None => self.give(client, id),
-                    Some(why) => self.refuse(&client, &why),
+                match made {
+                    Ok(()) => self.give(client, id),
+                    Err(why) => self.refuse(&client, &format!("no memory was to be had: {why}")),
                 }
             }
         }
-        // Who was told to ask again.
-        let waits = |client: &Client| matches!(client.wants, Wants::Memory { promise: None, .. });
-        let again: Vec<_> = std::mem::take(&mut self.clients);
-        let (again, others): (Vec<_>, Vec<_>) = again.into_iter().partition(waits);
-        self.clients = others;
-        again.into_iter().for_each(|client| self.serve(client));
+        // The clients that were told to ask again.
+        self.serve_again(None);
     }
 
     /// Has memory zeroed for which there is room.
     fn fill(&mut self) {
         let waits = self.clients.iter().any(|client| matches!(client.wants, Wants::Memory { .. }));
         while !waits && Instant::now() >= self.fill_from {
-            let Some(id) = self.store.fill(self.segment) else { return };
-            self.renew(id, self.segment, Vec::new(), false);
+            let Some(id) = self.store.fill() else { break };
+            if !self.has_room() {
+                self.store.remove(id);
+                break;
+            }
+            let mut job = Job::new(id, self.store.segment(), Work::New, Vec::new());
+            job.at_start = self.starting.is_some();
+            self.zeroer.submit(job, false);
+        }
+        if self.store.bytes(|entry| entry.state == State::Zeroing) == 0
+            && let Some(begun) = self.starting.take()
+        {
+            self.tell_start(begun);
+        }
+    }
+
+    /// Tells what is there from the start.
+    fn tell_start(&mut self, begun: Instant) {
+        let ready = self.store.bytes(|entry| entry.state == State::Ready);
+        let small: u64 = self.small.values().sum();
+        let of = match small {
+            0 => String::new(),
+            small => format!(", {} of it huge", size(ready.saturating_sub(small))),
+        };
+        self.lines.push(format!(
+            "{} resident and zero in {:.2} s by {} ({}{of})",
+            size(ready),
+            begun.elapsed().as_secs_f64(),
+            counted(self.zeroer.threads(), "thread"),
+            self.source.name(),
+        ));
+        let all = self.store.bytes(|_| true);
+        if let Some((_, _, room)) = &self.host
+            && all + self.store.segment() <= self.settings.size
+        {
+            let (size, available) = (size(self.settings.size - all), size(room.available));
+            self.lines.push(format!("{size} not taken: {available} are available here"));
         }
     }
 
@@ -322,26 +388,36 @@ impl Server {
         let is_ready = |id| self.store.get(id).is_some_and(|entry| entry.state == State::Ready);
         let small =
             self.small.iter().filter(|(id, _)| is_ready(**id)).map(|(_, bytes)| bytes).sum();
-        let (zeroed, zeroed_cpu) = self.zeroer.as_ref().map(Zeroer::work).unwrap_or_default();
+        let (zeroed, zeroed_cpu) = self.zeroer.work();
+        let (ready, zeroing) =
+            (of(|entry| entry.state == State::Ready), of(|entry| entry.state == State::Zeroing));
+        let leased = of(|entry| matches!(entry.state, State::Leased(_)));
+        let held = self.store.held();
+        let all_held = held.values().sum::<u64>();
+        let held = held.iter().map(|(user, bytes)| Held { user: *user, bytes: *bytes }).collect();
+        let room = self.host.as_ref().map(|(_, _, room)| room);
         let cpu = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
         Status {
             size: self.settings.size,
             pages: self.source.name().to_owned(),
             engine: match self.settings.method {
                 Method::System => "the system",
-                Method::Cuda if self.zeroer.as_ref().is_some_and(Zeroer::has_device) => {
-                    "a GPU in place"
-                }
+                Method::Cuda if self.zeroer.has_device() => "a GPU in place",
                 Method::Cuda => "the CPU in place, since the GPU failed",
                 Method::Around => "the CPU in place, around the cache",
                 Method::Through => "the CPU in place, through the cache",
             }
             .to_owned(),
-            threads: self.threads as u64,
+            threads: self.zeroer.threads() as u64,
             seconds: self.started.elapsed().as_secs_f64(),
-            ready: of(|entry| entry.state == State::Ready),
-            zeroing: of(|entry| entry.state == State::Zeroing),
-            leased: of(|entry| matches!(entry.state, State::Leased(_))),
+            ready,
+            zeroing,
+            leased,
+            held,
+            untaken: self.settings.size.saturating_sub(ready + zeroing + leased + all_held),
+            short: room.is_some_and(|room| room.missing() > 0),
+            low: zeroing != 0 && self.zeroer.is_low(),
+            available: room.map_or(0, |room| room.available),
             small,
             files: files.into_iter().map(|(bytes, number)| Files { bytes, number }).collect(),
             leases,

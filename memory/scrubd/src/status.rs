@@ -9,9 +9,9 @@ use std::fmt::Write as _;
 pub struct Status {
     /// Of all memory, at most.
     pub size: u64,
-    /// What kind of pages.
+    /// The kind of pages.
     pub pages: String,
-    /// What zeroes.
+    /// The engine that zeroes.
     pub engine: String,
     /// Threads that zero at once where a client waits.
     pub threads: u64,
@@ -23,6 +23,19 @@ pub struct Status {
     pub zeroing: u64,
     /// With clients.
     pub leased: u64,
+    /// Of leases that ended, but in use still: in a pipe, by a device.
+    pub held: Vec<Held>,
+    /// Of the size, neither taken nor given away.
+    pub untaken: u64,
+    /// Whether others need memory, so that none is taken.
+    pub short: bool,
+    /// Whether zeroing rests but for its floor, since no CPU is idle.
+    pub low: bool,
+    /// Available to a program that takes memory from the system (`MemAvailable`, or the control group's rest); 0 where it
+    /// does not matter.
+    pub available: u64,
+    /// Given back to the system under pressure, since the start.
+    pub given_back: u64,
     /// In small pages, of what is ready.
     pub small: u64,
     /// Files that are ready, by size.
@@ -45,6 +58,8 @@ pub struct Status {
     pub made: u64,
     /// Files whose memory the system refused, number.
     pub failed: u64,
+    /// Questions whether a lease has ended that the system did not answer, number.
+    pub unanswered: u64,
     /// Zeroed since the start.
     pub zeroed: u64,
     /// CPU seconds of that.
@@ -64,17 +79,31 @@ pub struct Files {
     pub number: u64,
 }
 
+/// Memory of leases that ended which did not come back.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Held {
+    /// The user whose leases they were; `None` where users cannot be told apart.
+    pub user: Option<u32>,
+    /// How much.
+    pub bytes: u64,
+}
+
 /// A lease.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Leased {
-    /// The user.
-    pub user: u32,
-    /// The process that asked.
+    /// The user; `None` if it is outside this user namespace.
+    pub user: Option<u32>,
+    /// The process that asked; 0 if it is outside this PID namespace.
     pub process: i32,
     /// Of it.
     pub bytes: u64,
     /// Seconds since it was given.
     pub seconds: f64,
+}
+
+/// A user in words.
+fn named(user: Option<u32>) -> String {
+    user.map_or("an unknown user".into(), |user| format!("user {user}"))
 }
 
 impl Status {
@@ -97,11 +126,37 @@ impl Status {
         if self.small != 0 {
             line("", format!("{} of it in small pages, which gain nothing", size(self.small)));
         }
-        line("zeroing", size(self.zeroing));
+        let floor = 100.0 * cachewise_pages::FLOOR;
+        let low =
+            if self.low { format!(", {floor} % of a CPU: none is idle") } else { String::new() };
+        line("zeroing", format!("{}{low}", size(self.zeroing)));
         line("leased", size(self.leased));
         for lease in &self.leases {
             let Leased { user, process, bytes, seconds } = lease;
-            line("", format!("{} by user {user}, process {process}, {seconds:.0} s", size(*bytes)));
+            let process = match process {
+                0 => "a process of another namespace".into(),
+                process => format!("process {process}"),
+            };
+            line("", format!("{} by {}, {process}, {seconds:.0} s", size(*bytes), named(*user)));
+        }
+        for Held { user, bytes } in &self.held {
+            line("", format!("{} in use by {} after its lease", size(*bytes), named(*user)));
+        }
+        if self.untaken != 0 {
+            let why = if self.short { ": others need it" } else { "" };
+            line("not taken", format!("{}{why}", size(self.untaken)));
+        }
+        if self.given_back != 0 {
+            line("given back", format!("{} under pressure", size(self.given_back)));
+        }
+        if self.available != 0 {
+            let [now, with] = [self.available, self.available + self.ready].map(size);
+            line(
+                "available",
+                format!(
+                    "{now} to programs that take it from the system; {with} with what is ready here"
+                ),
+            );
         }
         let Status { given, returned, refused, made, failed, .. } = self;
         line("requests", format!("{given} given, {returned} returned, {refused} refused"));
@@ -139,6 +194,7 @@ impl Status {
             state("ready", self.ready),
             state("zeroing", self.zeroing),
             state("leased", self.leased),
+            state("held", self.held.iter().map(|held| held.bytes).sum()),
         ];
         metric("size_bytes", "gauge", "Most memory that is held.", &one(self.size as f64));
         metric("memory_bytes", "gauge", "Memory by state.", &states);
@@ -148,13 +204,23 @@ impl Status {
             "Ready memory in small pages.",
             &one(self.small as f64),
         );
-        let mut users: std::collections::BTreeMap<u32, f64> = std::collections::BTreeMap::new();
+        metric(
+            "available_bytes",
+            "gauge",
+            "Memory available beside it.",
+            &one(self.available as f64),
+        );
+        let mut users: std::collections::BTreeMap<Option<u32>, f64> =
+            std::collections::BTreeMap::new();
         for lease in &self.leases {
             *users.entry(lease.user).or_default() += lease.bytes as f64;
         }
         let users: Vec<_> = users
             .into_iter()
-            .map(|(user, bytes)| (format!("{{user=\"{user}\"}}"), bytes))
+            .map(|(user, bytes)| {
+                let user = user.map_or("unknown".into(), |user| user.to_string());
+                (format!("{{user=\"{user}\"}}"), bytes)
+            })
             .collect();
         metric("leased_bytes", "gauge", "Leased memory by user.", &users);
         for (name, help, value) in [
@@ -163,6 +229,7 @@ impl Status {
             ("refused_total", "Requests refused.", self.refused as f64),
             ("made_total", "Requests for a size that was not there.", self.made as f64),
             ("failed_total", "Files whose memory the system refused.", self.failed as f64),
+            ("given_back_bytes_total", "Bytes given back under pressure.", self.given_back as f64),
             ("waits_total", "Requests that waited for zeroing.", self.waited as f64),
             ("wait_seconds_total", "Seconds that these waited.", self.waited_seconds),
             ("zeroed_bytes_total", "Bytes zeroed.", self.zeroed as f64),
@@ -180,7 +247,7 @@ mod tests {
     use super::*;
 
     fn status() -> Status {
-        let lease = |user, bytes| Leased { user, process: 7, bytes, seconds: 1.5 };
+        let lease = |user, bytes| Leased { user: Some(user), process: 7, bytes, seconds: 1.5 };
         Status {
             size: 16 << 30,
             pages: "tmpfs".into(),

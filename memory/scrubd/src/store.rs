@@ -1,17 +1,24 @@
 //! Which memory there is, in what state, and who gets which: bookkeeping alone, no system call.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
-/// Who has a lease.
+/// The user that a lease counts against. `None` stands for all whom a user namespace hides from this process: they
+/// cannot be told apart, so that nothing is kept for them.
+pub type User = Option<u32>;
+
+/// Requests for other sizes than the segment's that are remembered.
+const REMEMBERED: usize = 64;
+
+/// The holder of a lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Holder {
     /// The user that asked.
-    pub user: u32,
-    /// The process that asked.
+    pub user: User,
+    /// The process that asked; 0 if it is in a PID namespace that this process cannot see.
     pub process: i32,
 }
 
-/// What a file of memory is.
+/// The state of a file of memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
     /// Not zero yet: in the queue, or being worked on.
@@ -27,10 +34,10 @@ pub enum State {
 pub struct Entry {
     /// Its size.
     pub bytes: u64,
-    /// What it is.
+    /// Its state.
     pub state: State,
     /// The user whose request waits for it.
-    pub promised: Option<u32>,
+    pub promised: Option<User>,
     /// The user that it stays with: its pages were zeroed in place.
     pub user: Option<u32>,
     used: u64,
@@ -40,11 +47,11 @@ impl Entry {
     fn fits(&self, bytes: u64, holder: Holder) -> bool {
         self.bytes == bytes
             && self.promised.is_none()
-            && self.user.is_none_or(|user| user == holder.user)
+            && self.user.is_none_or(|user| holder.user == Some(user))
     }
 }
 
-/// What a request gets.
+/// The answer to a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
     /// That one, now leased.
@@ -55,8 +62,8 @@ pub enum Answer {
     Make {
         /// The new one's number.
         id: u64,
-        /// Those to be dropped.
-        dropped: Vec<u64>,
+        /// Those to be dropped, and the users that they stayed with.
+        dropped: Vec<(u64, Option<u32>)>,
     },
     /// Memory enough is being worked on: ask again when it is done.
     Later,
@@ -64,21 +71,38 @@ pub enum Answer {
     Refused(String),
 }
 
+fn gib(bytes: u64) -> String {
+    format!("{:.3} GiB", bytes as f64 / f64::from(1 << 30))
+}
+
 /// All memory.
 #[derive(Debug)]
 pub struct Store {
     capacity: u64,
     user_most: u64,
+    segment: u64,
     entries: BTreeMap<u64, Entry>,
+    /// Memory of leases that ended which did not come back, by the users that still have it.
+    held: BTreeMap<User, u64>,
+    /// Other sizes than the segment's that were asked for last.
+    sizes: VecDeque<u64>,
     last: u64,
     uses: u64,
 }
 
 impl Store {
-    /// Nothing yet, of at most so many bytes, of which one user may lease so many.
+    /// Nothing yet, of at most so many bytes, of which one user may lease so many; files are of `segment` bytes unless
+    /// other sizes are asked for again and again.
     #[must_use]
-    pub fn new(capacity: u64, user_most: u64) -> Store {
-        Store { capacity, user_most, entries: BTreeMap::new(), last: 0, uses: 0 }
+    pub fn new(capacity: u64, user_most: u64, segment: u64) -> Store {
+        let (entries, held, sizes) = Default::default();
+        Store { capacity, user_most, segment, entries, held, sizes, last: 0, uses: 0 }
+    }
+
+    /// The size of the files that are made unasked.
+    #[must_use]
+    pub fn segment(&self) -> u64 {
+        self.segment
     }
 
     /// All files by their numbers.
@@ -97,25 +121,37 @@ impl Store {
         self.entries.values().filter(|entry| which(entry)).map(|entry| entry.bytes).sum()
     }
 
-    fn free(&self) -> u64 {
-        self.capacity.saturating_sub(self.bytes(|_| true))
+    /// Memory of leases that ended which did not come back, by user.
+    #[must_use]
+    pub fn held(&self) -> &BTreeMap<User, u64> {
+        &self.held
     }
 
-    fn add(&mut self, bytes: u64, state: State, promised: Option<u32>) -> u64 {
+    /// Tells how much memory of leases that ended has not come back. It counts as its user's.
+    pub fn set_held(&mut self, held: BTreeMap<User, u64>) {
+        self.held = held;
+    }
+
+    fn free(&self) -> u64 {
+        let held: u64 = self.held.values().sum();
+        self.capacity.saturating_sub(self.bytes(|_| true).saturating_add(held))
+    }
+
+    fn add(&mut self, bytes: u64, state: State, promised: Option<User>) -> u64 {
         (self.last, self.uses) = (self.last + 1, self.uses + 1);
         let entry = Entry { bytes, state, promised, user: None, used: self.uses };
         self.entries.insert(self.last, entry);
         self.last
     }
 
-    /// Numbers that an earlier server gave are not given again.
+    /// Keeps numbers that an earlier server gave from being given again.
     pub fn start_after(&mut self, id: u64) {
         self.last = self.last.max(id);
     }
 
-    /// A file to be zeroed, if there is room for so many bytes.
-    pub fn fill(&mut self, bytes: u64) -> Option<u64> {
-        (self.free() >= bytes).then(|| self.add(bytes, State::Zeroing, None))
+    /// A segment to be zeroed, if there is room for one.
+    pub fn fill(&mut self) -> Option<u64> {
+        (self.free() >= self.segment).then(|| self.add(self.segment, State::Zeroing, None))
     }
 
     /// A file that an earlier server left, whatever room there is: it is there.
@@ -123,11 +159,12 @@ impl Store {
         self.add(bytes, state, None)
     }
 
-    fn leased_to(&self, user: u32) -> u64 {
-        self.bytes(|entry| {
+    fn leased_to(&self, user: User) -> u64 {
+        let leased = self.bytes(|entry| {
             matches!(entry.state, State::Leased(by) if by.user == user)
                 || entry.promised == Some(user)
-        })
+        });
+        leased + self.held.get(&user).copied().unwrap_or(0)
     }
 
     /// Whether a request is answered at once.
@@ -137,20 +174,27 @@ impl Store {
         self.leased_to(holder.user) + bytes <= self.user_most && self.entries.values().any(ready)
     }
 
-    /// Who gets what. `working` is the file that cannot be dropped at this moment.
-    pub fn ask(&mut self, bytes: u64, holder: Holder, working: Option<u64>) -> Answer {
-        let gib = |bytes: u64| format!("{:.3} GiB", bytes as f64 / f64::from(1 << 30));
+    /// The reason why a request is refused whatever is ready: it is more than there can be, or than one user may have.
+    #[must_use]
+    pub fn refuses(&self, bytes: u64, holder: Holder) -> Option<String> {
         if bytes > self.capacity {
             let (asked, most) = (gib(bytes), gib(self.capacity));
-            return Answer::Refused(format!("found a request of {asked}, accepted at most {most}"));
+            return Some(format!("found a request of {asked}, accepted at most {most}"));
         }
         let has = self.leased_to(holder.user);
-        if has + bytes > self.user_most {
+        (has + bytes > self.user_most).then(|| {
             let (asked, has, most) = (gib(bytes), gib(has), gib(self.user_most));
-            return Answer::Refused(format!(
-                "user {} has {has} leased and asks for {asked} more, accepted at most {most} a user",
-                holder.user
-            ));
+            let user = holder.user.map_or("an unknown user".into(), |user| format!("user {user}"));
+            format!(
+                "{user} has {has} leased and asks for {asked} more, accepted at most {most} a user"
+            )
+        })
+    }
+
+    /// Answers a request. `working` is the file that cannot be dropped at this moment.
+    pub fn ask(&mut self, bytes: u64, holder: Holder, working: Option<u64>) -> Answer {
+        if let Some(why) = self.refuses(bytes, holder) {
+            return Answer::Refused(why);
         }
         let fits = |entry: &Entry| entry.fits(bytes, holder);
         // The one used last: the least likely to be dropped for another size.
@@ -171,20 +215,21 @@ impl Store {
             entry.promised = Some(holder.user);
             return Answer::Promise(id);
         }
-        // A new one, in the place of those of other sizes that were not used for the longest time.
+        // A new one, in the place of those of other sizes: first what is no segment, then what was not used for the
+        // longest time.
         let leased = |entry: &Entry| matches!(entry.state, State::Leased(_));
         let mut idle: Vec<_> = self
             .entries()
             .filter(|(_, entry)| !leased(entry) && entry.promised.is_none())
             .collect();
-        idle.sort_by_key(|(_, entry)| entry.used);
+        idle.sort_by_key(|(_, entry)| (entry.bytes == self.segment, entry.used));
         let (mut room, mut dropped) = (self.free(), Vec::new());
         for (id, entry) in idle.iter().filter(|(id, _)| Some(*id) != working) {
             if room >= bytes {
                 break;
             }
             room += entry.bytes;
-            dropped.push(*id);
+            dropped.push((*id, entry.user));
         }
         if room < bytes {
             let later = self.free() + self.bytes(|entry| !leased(entry));
@@ -194,49 +239,63 @@ impl Store {
             let (asked, left) = (gib(bytes), gib(later));
             return Answer::Refused(format!("found a request of {asked}, not leased are {left}"));
         }
-        dropped.iter().for_each(|id| self.remove(*id));
+        dropped.iter().for_each(|(id, _)| self.remove(*id));
         Answer::Make { id: self.add(bytes, State::Zeroing, Some(holder.user)), dropped }
     }
 
-    /// That one is somebody's.
+    /// Makes that one somebody's.
     pub fn lease(&mut self, id: u64, holder: Holder) {
         self.uses += 1;
-        if let Some(entry) = self.entries.get_mut(&id) {
-            (entry.state, entry.promised, entry.used) = (State::Leased(holder), None, self.uses);
+        let Some(entry) = self.entries.get_mut(&id) else { return };
+        (entry.state, entry.promised, entry.used) = (State::Leased(holder), None, self.uses);
+        if entry.bytes != self.segment {
+            self.sizes.push_back(entry.bytes);
+            self.sizes.drain(..self.sizes.len().saturating_sub(REMEMBERED));
         }
     }
 
-    /// That one is zero. Whether a request waits for it.
+    /// Makes that one ready. Whether a request waits for it.
     pub fn zeroed(&mut self, id: u64) -> bool {
         let Some(entry) = self.entries.get_mut(&id) else { return false };
         entry.state = State::Ready;
         entry.promised.is_some()
     }
 
-    /// Nobody has that one any more. Where its pages stay the same, it stays with its user.
+    /// Ends a lease. Where its pages stay the same, it stays with its user.
     pub fn returned(&mut self, id: u64, in_place: bool) {
         if let Some(entry) = self.entries.get_mut(&id)
             && let State::Leased(holder) = entry.state
         {
-            (entry.state, entry.user) = (State::Zeroing, in_place.then_some(holder.user));
+            (entry.state, entry.user) = (State::Zeroing, holder.user.filter(|_| in_place));
         }
     }
 
-    /// That one is not believed to be zero. Its size, and whether a request waits for it.
+    /// Whether that size is worth a file of its own once its lease has ended: the segment's, or one that was leased
+    /// more than once of late, as long as such files have at most half of all memory.
+    #[must_use]
+    pub fn is_wanted(&self, bytes: u64) -> bool {
+        let others =
+            |entry: &Entry| !matches!(entry.state, State::Leased(_)) && entry.bytes != self.segment;
+        bytes == self.segment
+            || self.sizes.iter().filter(|other| **other == bytes).count() > 1
+                && self.bytes(others) <= self.capacity / 2
+    }
+
+    /// Takes that one for not zero. Its size, and whether a request waits for it.
     pub fn doubt(&mut self, id: u64) -> Option<(u64, bool)> {
         let entry = self.entries.get_mut(&id)?;
         (entry.state, entry.user) = (State::Zeroing, None);
         Some((entry.bytes, entry.promised.is_some()))
     }
 
-    /// Nobody waits for that one any more.
+    /// Ends the wait for that one.
     pub fn forget_promise(&mut self, id: u64) {
         if let Some(entry) = self.entries.get_mut(&id) {
             entry.promised = None;
         }
     }
 
-    /// That one is gone.
+    /// Forgets that one.
     pub fn remove(&mut self, id: u64) {
         self.entries.remove(&id);
     }
@@ -249,16 +308,22 @@ mod tests {
 
     #[derive(Clone, Copy, Debug)]
     enum Step {
-        Ask { bytes: u64, user: u32 },
+        Ask { bytes: u64, user: User },
+        Held(u64, User),
         Zeroed(usize),
         Returned(usize),
         Forget(usize),
         Fill,
     }
 
+    fn user() -> impl Strategy<Value = User> {
+        prop_oneof![3 => (0u32..3).prop_map(Some), 1 => Just(None)]
+    }
+
     fn steps() -> impl Strategy<Value = Vec<Step>> {
         let step = prop_oneof![
-            4 => (1u64..9, 0u32..3).prop_map(|(bytes, user)| Step::Ask { bytes, user }),
+            4 => (1u64..9, user()).prop_map(|(bytes, user)| Step::Ask { bytes, user }),
+            1 => (0u64..4, user()).prop_map(|(bytes, user)| Step::Held(bytes, user)),
             4 => any::<usize>().prop_map(Step::Zeroed),
             3 => any::<usize>().prop_map(Step::Returned),
             1 => any::<usize>().prop_map(Step::Forget),
@@ -280,7 +345,7 @@ mod tests {
         #[test]
         fn memory_has_one_holder(steps in steps(), in_place: bool) {
             let (capacity, most) = (16, 9);
-            let mut store = Store::new(capacity, most);
+            let mut store = Store::new(capacity, most, 2);
             for step in steps {
                 let before: BTreeMap<_, _> =
                     store.entries().map(|(id, entry)| (id, *entry)).collect();
@@ -296,16 +361,16 @@ mod tests {
                                 prop_assert_eq!(before[&id].state, State::Ready);
                                 prop_assert_eq!(before[&id].promised, None);
                                 prop_assert_eq!(before[&id].bytes, bytes);
-                                prop_assert!(before[&id].user.is_none_or(|whose| whose == user));
+                                prop_assert!(before[&id].user.is_none_or(|whose| Some(whose) == user));
                             }
                             Answer::Promise(id) => {
                                 prop_assert_eq!(before[&id].state, State::Zeroing);
                                 prop_assert_eq!(before[&id].promised, None);
-                                prop_assert!(before[&id].user.is_none_or(|whose| whose == user));
+                                prop_assert!(before[&id].user.is_none_or(|whose| Some(whose) == user));
                             }
                             Answer::Make { id, dropped } => {
                                 prop_assert!(!before.contains_key(&id));
-                                for id in dropped {
+                                for (id, _) in dropped {
                                     let gone = before[&id];
                                     prop_assert!(!matches!(gone.state, State::Leased(_)));
                                     prop_assert!(gone.promised.is_none() && Some(id) != working);
@@ -319,8 +384,11 @@ mod tests {
                                         || entry.promised == Some(user)
                                 };
                                 let leased = store.bytes(|e| matches!(e.state, State::Leased(_)));
+                                let held: u64 = store.held().values().sum();
+                                let my_held = store.held().get(&user).unwrap_or(&0);
                                 prop_assert!(
-                                    store.bytes(mine) + bytes > most || leased + bytes > capacity,
+                                    store.bytes(mine) + my_held + bytes > most
+                                        || leased + held + bytes > capacity,
                                     "{}", why
                                 );
                             }
@@ -330,7 +398,7 @@ mod tests {
                         if let Some(id) = nth(&store, place, |e| e.state == State::Zeroing)
                             && store.zeroed(id)
                         {
-                            store.lease(id, Holder { user: 0, process: 2 });
+                            store.lease(id, Holder { user: Some(0), process: 2 });
                         }
                     }
                     Step::Returned(place) => {
@@ -343,21 +411,32 @@ mod tests {
                             store.forget_promise(id);
                         }
                     }
-                    Step::Fill => drop(store.fill(2)),
+                    Step::Fill => drop(store.fill()),
+                    Step::Held(bytes, user) => {
+                        // What is held was a file's before.
+                        if bytes <= store.free() {
+                            store.set_held([(user, bytes)].into());
+                        }
+                    }
                 }
-                prop_assert!(store.bytes(|_| true) <= capacity);
+                let held: u64 = store.held().values().sum();
+                prop_assert!(store.bytes(|_| true) + held <= capacity);
+                prop_assert!(store.entries().all(|(_, entry)| entry.user.is_none_or(|user| user < 3)));
             }
         }
     }
 
     #[test]
     fn a_size_that_was_never_asked_for_takes_the_place_of_others() {
-        let mut store = Store::new(8, 8);
-        let ids = [store.fill(4).expect("room"), store.fill(4).expect("room")];
-        assert_eq!(store.fill(1), None);
+        let mut store = Store::new(8, 8, 4);
+        let ids = [store.fill().expect("room"), store.fill().expect("room")];
+        assert_eq!(store.fill(), None);
         ids.iter().for_each(|id| assert!(!store.zeroed(*id)));
-        let holder = Holder { user: 7, process: 1 };
-        assert_eq!(store.ask(3, holder, None), Answer::Make { id: 3, dropped: vec![ids[0]] });
+        let holder = Holder { user: Some(7), process: 1 };
+        assert_eq!(
+            store.ask(3, holder, None),
+            Answer::Make { id: 3, dropped: vec![(ids[0], None)] }
+        );
         assert!(store.zeroed(3));
         store.lease(3, holder);
         assert_eq!(store.ask(4, holder, None), Answer::Lease(ids[1]));
@@ -365,5 +444,55 @@ mod tests {
         assert!(why.contains("accepted at most"), "{why}");
         store.returned(3, false);
         assert_eq!(store.ask(3, holder, None), Answer::Promise(3));
+    }
+
+    #[test]
+    fn a_size_that_is_asked_for_once_leaves_no_file_of_its_own() {
+        let mut store = Store::new(16, 16, 4);
+        let holder = Holder { user: Some(7), process: 1 };
+        assert!(store.is_wanted(4) && !store.is_wanted(3));
+        for wanted in [false, true] {
+            let Answer::Make { id, .. } = store.ask(3, holder, None) else { panic!("it is new") };
+            assert!(store.zeroed(id));
+            store.lease(id, holder);
+            store.returned(id, false);
+            assert_eq!(store.is_wanted(3), wanted);
+            store.remove(id);
+        }
+        // Sizes that are asked for again and again have half of the memory at most.
+        let mut left = 0;
+        for bytes in 5..9 {
+            for _ in 0..2 {
+                if let Answer::Make { id, .. } | Answer::Promise(id) =
+                    store.ask(bytes, holder, None)
+                {
+                    store.zeroed(id);
+                    store.lease(id, holder);
+                    store.returned(id, false);
+                    if !store.is_wanted(bytes) {
+                        store.remove(id);
+                    }
+                }
+            }
+            left = store.bytes(|entry| entry.bytes != 4);
+            assert!(left <= 8, "{left}");
+        }
+        assert_ne!(left, 0);
+    }
+
+    #[test]
+    fn what_did_not_come_back_counts_against_its_user() {
+        let mut store = Store::new(8, 4, 4);
+        store.set_held([(Some(7), 2), (None, 1)].into());
+        let ask =
+            |store: &mut Store, user, bytes| store.ask(bytes, Holder { user, process: 1 }, None);
+        assert!(matches!(ask(&mut store, Some(7), 3), Answer::Refused(_)));
+        assert!(matches!(ask(&mut store, None, 4), Answer::Refused(_)));
+        let Answer::Make { id, .. } = ask(&mut store, Some(8), 4) else { panic!("there is room") };
+        store.lease(id, Holder { user: Some(8), process: 1 });
+        let Answer::Refused(why) = ask(&mut store, Some(9), 4) else {
+            panic!("more than there is")
+        };
+        assert!(why.contains("not leased are"), "{why}");
     }
 }

@@ -1,9 +1,11 @@
-//! Who zeroes: one thread that works through a queue, in the background by the rules of a pool's scrubber,
-//! or at once with several threads where a client waits.
+//! The thread that zeroes: it works through a queue, in the background at its pace, or at once with several threads
+//! where a client waits.
 
 use crate::memory::{Mapping, Source, empty};
+use crate::pins::Pins;
+use crate::store::User;
 use cachewise_pages::engine::{CpuEngine, EngineError, Range};
-use cachewise_pages::{Pace, Proved, Rest, Scrub, thread_cpu_time};
+use cachewise_pages::{Pace, Proved, Rest, Scrub, cpus, thread_cpu_time};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
@@ -13,10 +15,18 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Bytes that one of several threads takes at a time.
-const PIECE: usize = 32 << 20;
+/// Bytes that one of several threads takes at a time: then it sees that the server ends.
+const PIECE: usize = 8 << 20;
+/// Bytes that are zeroed at once between two looks at the queue, and at how many threads pay.
+const SLICE: usize = 128 << 20;
+/// Bytes between two looks in the background.
+const CHUNK: usize = 512 << 10;
+/// Bytes of a batch of a device: it is told of each batch's memory anew.
+const DEVICE_BATCH: usize = 64 << 20;
+/// How often a large job of a client's lets smaller ones go first.
+const PATIENCE: u32 = 4;
 
-/// What zeroes.
+/// The engine that zeroes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Method {
     /// The system: a lease is always of pages that nobody had before.
@@ -41,32 +51,102 @@ impl Method {
     }
 }
 
-/// A file to be made resident and zero.
+/// A file whose memory is to go back to the system.
+#[derive(Clone, Debug)]
+pub struct Old {
+    /// It.
+    pub file: Arc<OwnedFd>,
+    /// The user that had it; `None` if no client had it.
+    pub user: Option<User>,
+}
+
+/// What is to be done.
+#[derive(Debug)]
+pub enum Work {
+    /// Old files go, and that is all.
+    Empty,
+    /// A new file is made, which takes longer than a client should wait for another.
+    New,
+    /// A file with somebody's data is zeroed where it is.
+    InPlace(Old),
+}
+
+/// A file to be made resident and zero, or memory to be taken back.
 #[derive(Debug)]
 pub struct Job {
     /// Its number in the store.
     pub id: u64,
-    /// It; `None` if it is to be made, which takes longer than a client should wait for another.
-    pub file: Option<Arc<OwnedFd>>,
     /// Its size.
     pub bytes: u64,
-    /// Whether it has pages with somebody's data.
-    pub in_place: bool,
+    /// What is to be done.
+    pub work: Work,
     /// Files to be emptied and closed before: their memory is needed for this one.
-    pub old: Vec<Arc<OwnedFd>>,
-    /// As far as it is done.
-    pub begun: Option<(Mapping, usize)>,
+    pub old: Vec<Old>,
+    /// Whether it is of the first memory that is taken, as fast as may be.
+    pub at_start: bool,
+    begun: Option<Begun>,
+    put_back: u32,
 }
 
-/// What came of a job.
+impl Job {
+    /// A job that has not begun.
+    #[must_use]
+    pub fn new(id: u64, bytes: u64, work: Work, old: Vec<Old>) -> Job {
+        Job { id, bytes, work, old, at_start: false, begun: None, put_back: 0 }
+    }
+
+    fn left(&self) -> u64 {
+        self.bytes - self.begun.as_ref().map_or(0, |begun| begun.done as u64)
+    }
+
+    /// The files that go if it does.
+    fn files(self) -> Vec<Old> {
+        let Job { work, old, begun, .. } = self;
+        let in_place = if let Work::InPlace(old) = work { Some(old) } else { None };
+        let user = in_place.as_ref().and_then(|old| old.user);
+        let begun = begun.map(|begun| Old { file: begun.file, user });
+        old.into_iter().chain(begun.or(in_place)).collect()
+    }
+}
+
+/// A file that is being worked on, and how much of it is done.
+#[derive(Debug)]
+struct Begun {
+    file: Arc<OwnedFd>,
+    mapping: Mapping,
+    done: usize,
+}
+
+/// The end of a job.
+#[derive(Debug)]
+pub enum Outcome {
+    /// The old files are gone, as far as they go.
+    Emptied,
+    /// Resident and zero.
+    Made {
+        /// The file.
+        file: Arc<OwnedFd>,
+        /// Bytes in huge pages.
+        huge: u64,
+    },
+    /// Nothing came of it.
+    Failed {
+        /// The file, as far as there is one.
+        file: Option<Arc<OwnedFd>>,
+        /// Why.
+        why: EngineError,
+    },
+    /// Memory was short, or did not come back; what there was of it is gone.
+    GivenUp,
+}
+
+/// A job that has ended.
 #[derive(Debug)]
 pub struct Done {
     /// Its number.
     pub id: u64,
-    /// Its file, as far as there is one.
-    pub file: Option<Arc<OwnedFd>>,
-    /// Bytes in huge pages; or what failed.
-    pub huge: Result<u64, EngineError>,
+    /// Its end.
+    pub outcome: Outcome,
 }
 
 /// The queue.
@@ -76,33 +156,57 @@ pub struct Queue {
     urgent: BTreeSet<u64>,
     /// The job that is being worked on.
     pub working: Option<u64>,
+    /// The job that is not to be gone on with.
+    given_up: Option<u64>,
     done: Vec<Done>,
-    stop: bool,
 }
 
 impl Queue {
     /// Takes a job out that has not begun, was put back, or is done and nobody has heard of it. Its files.
-    pub fn withdraw(&mut self, id: u64) -> Vec<Arc<OwnedFd>> {
+    pub fn withdraw(&mut self, id: u64) -> Vec<Old> {
         let place = self.jobs.iter().position(|job| job.id == id);
         let job = place.and_then(|place| self.jobs.remove(place));
         self.urgent.remove(&id);
-        let done = self.done.extract_if(.., |done| done.id == id).filter_map(|done| done.file);
-        done.chain(job.into_iter().flat_map(|job| job.old.into_iter().chain(job.file))).collect()
+        let done = self.done.extract_if(.., |done| done.id == id);
+        let done = done.filter_map(|done| match done.outcome {
+            Outcome::Made { file, .. } => Some(Old { file, user: None }),
+            Outcome::Failed { file, .. } => file.map(|file| Old { file, user: None }),
+            Outcome::Emptied | Outcome::GivenUp => None,
+        });
+        done.chain(job.into_iter().flat_map(Job::files)).collect()
+    }
+
+    /// Ends the job that is being worked on, at its next piece; its memory goes.
+    pub fn give_up(&mut self, id: u64) {
+        self.given_up = (self.working == Some(id)).then_some(id);
     }
 
     fn is_urgent(&self, id: u64) -> bool {
         self.urgent.contains(&id)
     }
 
-    /// Whether a client waits for another job.
-    fn others_wait(&self) -> bool {
-        self.jobs.iter().any(|job| self.is_urgent(job.id))
+    /// Whether another job goes first: memory that goes back; a client's; of clients' the smaller one, so that the
+    /// largest does not hold up all, unless it has been put back often enough.
+    fn others_first(&self, job: &Job) -> bool {
+        let urgent = self.is_urgent(job.id);
+        self.jobs.iter().any(|other| match other.work {
+            Work::Empty => true,
+            _ if !self.is_urgent(other.id) => false,
+            _ => !urgent || other.left() < job.left() && job.put_back < PATIENCE,
+        })
     }
 
     fn next(&mut self) -> Option<Job> {
-        let urgent = self.jobs.iter().position(|job| self.urgent.contains(&job.id));
-        let job = self.jobs.remove(urgent.unwrap_or(0));
+        let rank = |job: &Job| match job.work {
+            Work::Empty => (0, 0),
+            _ if !self.is_urgent(job.id) => (3, 0),
+            _ if job.put_back >= PATIENCE => (1, 0),
+            _ => (2, job.left()),
+        };
+        let first = self.jobs.iter().enumerate().min_by_key(|(place, job)| (rank(job), *place));
+        let job = first.map(|(place, _)| place).and_then(|place| self.jobs.remove(place));
         self.working = job.as_ref().map(|job| job.id);
+        self.given_up = None;
         job
     }
 }
@@ -112,10 +216,17 @@ struct Shared {
     queue: Mutex<Queue>,
     changed: Condvar,
     bell: OwnedFd,
+    /// Memory that did not come back.
+    pins: Mutex<Pins>,
     /// Bytes zeroed, and CPU nanoseconds of that.
     zeroed: AtomicU64,
     cpu_ns: AtomicU64,
+    /// Threads that zero at once.
     threads: AtomicUsize,
+    /// Whether the server ends: seen between two pieces of memory.
+    stop: AtomicBool,
+    /// Whether no CPU was idle of late.
+    low: AtomicBool,
     /// Whether there is a device that zeroes; whether it was caught in a lie that nobody has heard of.
     device: AtomicBool,
     lied: AtomicBool,
@@ -124,6 +235,14 @@ struct Shared {
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, Queue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn stops(&self) -> bool {
+        self.stop.load(Ordering::SeqCst)
+    }
+
+    fn pins(&self) -> MutexGuard<'_, Pins> {
+        self.pins.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -135,14 +254,13 @@ pub struct Zeroer {
 }
 
 impl Zeroer {
-    /// Starts it; `threads` zero at once where a client waits, unless there is a device. New files are of `source`.
+    /// Starts it. New files are of `source`.
     ///
     /// # Errors
     /// The system's.
     pub fn start(
         method: Method,
         scrub: Scrub,
-        threads: usize,
         device: Option<Proved>,
         source: Arc<Source>,
     ) -> std::io::Result<Zeroer> {
@@ -150,19 +268,26 @@ impl Zeroer {
             queue: Mutex::default(),
             changed: Condvar::new(),
             bell: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
+            pins: Mutex::new(Pins::new(&source)),
             zeroed: AtomicU64::new(0),
             cpu_ns: AtomicU64::new(0),
-            threads: AtomicUsize::new(threads),
+            threads: AtomicUsize::new(1),
+            stop: AtomicBool::new(false),
+            low: AtomicBool::new(false),
             device: AtomicBool::new(device.is_some()),
             lied: AtomicBool::new(false),
         });
+        let unit = source.unit() as usize;
+        let chunk = if device.is_some() { DEVICE_BATCH } else { CHUNK }.next_multiple_of(unit);
         let worker = Worker {
             shared: Arc::clone(&shared),
             source,
             method,
             device,
-            chunk: scrub.chunk,
+            chunk,
+            piece: PIECE.next_multiple_of(unit),
             pace: Pace::new(scrub),
+            threads: Threads::new(cpus()),
         };
         let thread = std::thread::Builder::new().name("cw-scrubd".into());
         let thread = Some(thread.spawn(move || worker.run())?);
@@ -174,7 +299,12 @@ impl Zeroer {
         self.shared.lock()
     }
 
-    /// Something to do.
+    /// Memory that did not come back.
+    pub fn pins(&self) -> MutexGuard<'_, Pins> {
+        self.shared.pins()
+    }
+
+    /// Adds something to do.
     pub fn submit(&self, job: Job, urgent: bool) {
         let mut queue = self.shared.lock();
         if urgent {
@@ -185,7 +315,7 @@ impl Zeroer {
         self.shared.changed.notify_all();
     }
 
-    /// A client waits for that one.
+    /// Hastens that one: a client waits for it.
     pub fn hurry(&self, id: u64) {
         let mut queue = self.shared.lock();
         // It may have been done just now.
@@ -195,7 +325,7 @@ impl Zeroer {
         }
     }
 
-    /// What was done since.
+    /// The jobs that have ended since.
     #[must_use]
     pub fn done(&self) -> Vec<Done> {
         let mut count = [0; 8];
@@ -203,10 +333,22 @@ impl Zeroer {
         std::mem::take(&mut self.shared.lock().done)
     }
 
-    /// Readable when something was done.
+    /// A descriptor that is readable when a job has ended.
     #[must_use]
     pub fn bell(&self) -> BorrowedFd<'_> {
         self.shared.bell.as_fd()
+    }
+
+    /// Threads that zero at once where a client waits.
+    #[must_use]
+    pub fn threads(&self) -> usize {
+        self.shared.threads.load(Ordering::Relaxed)
+    }
+
+    /// Whether only the floor is taken, since no CPU is idle.
+    #[must_use]
+    pub fn is_low(&self) -> bool {
+        self.shared.low.load(Ordering::Relaxed)
     }
 
     /// Whether a device zeroes still.
@@ -231,7 +373,9 @@ impl Zeroer {
 
 impl Drop for Zeroer {
     fn drop(&mut self) {
-        self.shared.lock().stop = true;
+        let queue = self.shared.lock();
+        self.shared.stop.store(true, Ordering::SeqCst);
+        drop(queue);
         self.shared.changed.notify_all();
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
@@ -239,11 +383,11 @@ impl Drop for Zeroer {
     }
 }
 
-/// Why a job is not gone on with.
+/// The reason why a job is not gone on with.
 enum Stopped {
-    /// Done, or it failed.
-    Ended(Result<(), EngineError>),
-    /// Another client waits.
+    /// It has ended.
+    Ended(Outcome),
+    /// Another one goes first.
     ForAnother,
     /// The server ends.
     ForGood,
@@ -254,16 +398,21 @@ struct Worker {
     source: Arc<Source>,
     method: Method,
     device: Option<Proved>,
+    /// Bytes between two looks in the background.
     chunk: usize,
+    /// Bytes that one of several threads takes at a time.
+    piece: usize,
     pace: Pace,
+    threads: Threads,
 }
 
 impl Worker {
     fn run(mut self) {
+        gives_way();
         loop {
             let mut queue = self.shared.lock();
             let mut job = loop {
-                if queue.stop {
+                if self.shared.stops() {
                     return;
                 }
                 match queue.next() {
@@ -280,13 +429,13 @@ impl Worker {
             queue.working = None;
             match stopped {
                 Stopped::ForGood => return,
-                Stopped::ForAnother => queue.jobs.push_front(job),
-                Stopped::Ended(ended) => {
+                Stopped::ForAnother => {
+                    job.put_back += 1;
+                    queue.jobs.push_front(job);
+                }
+                Stopped::Ended(outcome) => {
                     queue.urgent.remove(&job.id);
-                    let mapping = job.begun.take();
-                    let huge = || mapping.map_or(0, |(mapping, _)| mapping.huge_bytes());
-                    let huge = ended.map(|()| huge());
-                    queue.done.push(Done { id: job.id, file: job.file, huge });
+                    queue.done.push(Done { id: job.id, outcome });
                     let _ = rustix::io::write(&self.shared.bell, &1u64.to_ne_bytes());
                 }
             }
@@ -294,58 +443,105 @@ impl Worker {
     }
 
     fn work(&mut self, job: &mut Job) -> Stopped {
-        job.old.drain(..).for_each(|file| empty(&file));
-        if job.begun.is_none() {
-            match self.begin(job) {
-                Ok(mapping) => job.begun = Some((mapping, 0)),
-                Err(errno) => {
-                    return Stopped::Ended(Err(EngineError::System(errno.raw_os_error())));
-                }
-            }
+        if !self.take_back(job.old.drain(..)) {
+            return Stopped::Ended(Outcome::GivenUp);
         }
-        let Some((mapping, done)) = &mut job.begun else { return Stopped::ForGood };
-        while mapping.part(*done, self.chunk).length != 0 {
+        if matches!(job.work, Work::Empty) {
+            return Stopped::Ended(Outcome::Emptied);
+        }
+        let mut begun = match job.begun.take().map_or_else(|| self.begin(job), Ok) {
+            Ok(begun) => begun,
+            Err(errno) => {
+                let why = EngineError::System(errno.raw_os_error());
+                return Stopped::Ended(Outcome::Failed { file: None, why });
+            }
+        };
+        match self.zero(job, &mut begun) {
+            Ok(None) => {
+                let Begun { file, mapping, .. } = begun;
+                self.shared.pins().came_back(&file, &mapping);
+                Stopped::Ended(Outcome::Made { huge: mapping.huge_bytes(), file })
+            }
+            Ok(Some(Stopped::ForAnother)) => {
+                job.begun = Some(begun);
+                Stopped::ForAnother
+            }
+            Ok(Some(Stopped::Ended(outcome))) => {
+                let in_place = if let Work::InPlace(old) = &job.work { old.user } else { None };
+                drop(begun.mapping);
+                self.take_back([Old { file: begun.file, user: in_place }]);
+                Stopped::Ended(outcome)
+            }
+            Ok(Some(Stopped::ForGood)) => Stopped::ForGood,
+            Err(why) => Stopped::Ended(Outcome::Failed { file: Some(begun.file), why }),
+        }
+    }
+
+    /// Zeroes what is left of a file; why it stopped before the end.
+    fn zero(&mut self, job: &Job, begun: &mut Begun) -> Result<Option<Stopped>, EngineError> {
+        let in_place = matches!(job.work, Work::InPlace(_));
+        while begun.mapping.part(begun.done, self.chunk).length != 0 {
             let queue = self.shared.lock();
-            if queue.stop {
-                return Stopped::ForGood;
+            if self.shared.stops() {
+                return Ok(Some(Stopped::ForGood));
             }
-            let by_device = job.in_place && self.device.is_some();
-            let urgent = queue.is_urgent(job.id);
-            if urgent && !by_device {
+            if queue.given_up == Some(job.id) {
+                return Ok(Some(Stopped::Ended(Outcome::GivenUp)));
+            }
+            if queue.others_first(job) {
+                return Ok(Some(Stopped::ForAnother));
+            }
+            let by_device = in_place && self.device.is_some();
+            let at_once = queue.is_urgent(job.id) || job.at_start;
+            if at_once && !by_device {
                 drop(queue);
-                let threads = self.shared.threads.load(Ordering::Relaxed);
-                let engine = self.method.engine(job.in_place);
-                let bytes = mapping.part(*done, usize::MAX).length;
-                let (ended, cpu) = at_once(mapping, *done..*done + bytes, &engine, threads);
-                self.count(bytes, cpu);
-                return Stopped::Ended(ended);
+                self.at_once(begun, in_place)?;
+                continue;
             }
-            if !urgent && queue.others_wait() {
-                return Stopped::ForAnother;
-            }
-            let rest = if urgent { None } else { self.pace.rest(!by_device) };
+            let rest = if at_once { None } else { self.pace.rest(!by_device) };
+            let low = matches!(rest, Some(Rest::Load(_)));
+            self.shared.low.store(low, Ordering::Relaxed);
             if let Some(Rest::Load(time) | Rest::Limits(time)) = rest {
                 drop(self.shared.changed.wait_timeout(queue, time));
                 continue;
             }
             drop(queue);
-            let range = mapping.part(*done, self.chunk);
-            match self.chunk(range, job.in_place) {
-                Ok(()) => *done += range.length,
+            let range = begun.mapping.part(begun.done, self.chunk);
+            match self.chunk(range, in_place) {
+                Ok(()) => begun.done += range.length,
                 // What it zeroed of this one before is not believed either.
-                Err(EngineError::Lied) => *done = 0,
-                Err(error) => return Stopped::Ended(Err(error)),
+                Err(EngineError::Lied) => begun.done = 0,
+                Err(error) => return Err(error),
             }
         }
-        Stopped::Ended(Ok(()))
+        // The last slice may have been left as it was.
+        Ok(self.shared.stops().then_some(Stopped::ForGood))
     }
 
-    fn begin(&self, job: &mut Job) -> Result<Mapping, Errno> {
-        let file = match job.file.take() {
-            Some(file) => file,
-            None => Arc::new(self.source.file(job.bytes)?),
+    /// Takes old files' memory back. Whether all of it came, but for less than a page of the largest kind.
+    fn take_back(&self, old: impl IntoIterator<Item = Old>) -> bool {
+        let mut all = true;
+        for Old { file, user } in old {
+            let Some(user) = user else {
+                empty(&file);
+                continue;
+            };
+            let mut pins = self.shared.pins();
+            let held = |pins: &Pins| pins.by_user().into_values().sum::<u64>();
+            let before = held(&pins);
+            pins.take_back(file, user);
+            all &= held(&pins) < before + self.source.unit();
+        }
+        all
+    }
+
+    fn begin(&self, job: &Job) -> Result<Begun, Errno> {
+        let file = match &job.work {
+            Work::InPlace(old) => Arc::clone(&old.file),
+            Work::New | Work::Empty => Arc::new(self.source.file(job.bytes)?),
         };
-        Mapping::new(job.file.insert(file), job.bytes)
+        let mapping = Mapping::new(&file, job.bytes)?;
+        Ok(Begun { file, mapping, done: 0 })
     }
 
     /// Zeroes a chunk, and says when the next one may begin.
@@ -358,6 +554,23 @@ impl Worker {
         self.pace.spent(begun, used, range.length);
         self.count(range.length, used);
         Ok(())
+    }
+
+    /// Zeroes the next slice of a file with as many threads as pay.
+    fn at_once(&mut self, begun: &mut Begun, in_place: bool) -> Result<(), EngineError> {
+        let engine = self.method.engine(in_place);
+        let length = begun.mapping.part(begun.done, SLICE.max(self.piece)).length;
+        let part = begun.done..begun.done + length;
+        let (then, threads) = (Instant::now(), self.threads.now());
+        let (ended, cpu) =
+            at_once(&begun.mapping, part, &engine, threads, self.piece, &self.shared.stop);
+        if !in_place {
+            self.threads.measured(length as f64 / then.elapsed().as_secs_f64());
+            self.shared.threads.store(self.threads.now(), Ordering::Relaxed);
+        }
+        self.count(length, cpu);
+        begun.done += length;
+        ended
     }
 
     /// Whether the device has zeroed a chunk. One that fails is no more.
@@ -383,6 +596,13 @@ impl Worker {
     }
 }
 
+/// Has this thread take no CPU from a thread that runs: so it notices that none is idle, by having to wait.
+fn gives_way() {
+    let none = libc::sched_param { sched_priority: 0 };
+    // SAFETY: this thread alone, and a value that is read. Where it is refused, less is noticed.
+    unsafe { libc::sched_setscheduler(0, libc::SCHED_BATCH, &raw const none) };
+}
+
 /// Zeroes a part of a file that is nobody's. It is made resident first: a client may have punched holes, or the
 /// system have swapped it out.
 fn zero(range: Range, engine: &CpuEngine) -> Result<(), EngineError> {
@@ -392,24 +612,26 @@ fn zero(range: Range, engine: &CpuEngine) -> Result<(), EngineError> {
     unsafe { engine.zero_at_once(range) }
 }
 
-/// Zeroes a part of a file with so many threads. What came of it, and the CPU time.
-pub fn at_once(
+/// Zeroes a part of a file with so many threads, until the server ends. What came of it, and the CPU time.
+fn at_once(
     mapping: &Mapping,
     part: std::ops::Range<usize>,
     engine: &CpuEngine,
     threads: usize,
+    piece: usize,
+    stop: &AtomicBool,
 ) -> (Result<(), EngineError>, Duration) {
     let next = AtomicUsize::new(part.start);
     let cpu = AtomicU64::new(0);
     let pieces = || {
         let begun = thread_cpu_time();
         let mut result = Ok(());
-        while result.is_ok() {
-            let from = next.fetch_add(PIECE, Ordering::Relaxed);
+        while result.is_ok() && !stop.load(Ordering::Relaxed) {
+            let from = next.fetch_add(piece, Ordering::Relaxed);
             if from >= part.end {
                 break;
             }
-            let range = mapping.part(from, PIECE.min(part.end - from));
+            let range = mapping.part(from, piece.min(part.end - from));
             result = zero(range, engine);
         }
         let used = thread_cpu_time().saturating_sub(begun);
@@ -428,7 +650,7 @@ pub fn at_once(
     (ended, Duration::from_nanos(cpu.load(Ordering::Relaxed)))
 }
 
-/// How many threads pay for zeroing at once: twice as many as long as they are a tenth faster.
+/// The number of threads that pays for zeroing at once: twice as many as long as they are a tenth faster.
 #[derive(Debug)]
 pub struct Threads {
     now: usize,
@@ -471,7 +693,31 @@ impl Threads {
 
 #[cfg(test)]
 mod tests {
-    use super::Threads;
+    use super::*;
+
+    #[test]
+    fn memory_goes_back_first_and_the_largest_holds_up_nobody() {
+        let job = |id, bytes, work| Job::new(id, bytes, work, Vec::new());
+        let mut queue = Queue::default();
+        queue.jobs.extend([
+            job(1, 9, Work::New),
+            job(2, 8, Work::New),
+            job(3, 1, Work::New),
+            job(4, 9, Work::Empty),
+        ]);
+        queue.urgent.extend([2, 3]);
+        assert_eq!(queue.next().map(|job| job.id), Some(4));
+        let large = job(2, 8, Work::New);
+        assert!(queue.others_first(&large) && !queue.others_first(&job(3, 1, Work::New)));
+        // One that has waited long enough goes on.
+        let waited = Job { put_back: PATIENCE, ..large };
+        assert!(!queue.others_first(&waited));
+        assert_eq!(queue.next().map(|job| job.id), Some(3));
+        assert_eq!(queue.next().map(|job| job.id), Some(2));
+        assert!(!queue.others_first(&job(1, 9, Work::New)));
+        assert_eq!(queue.next().map(|job| job.id), Some(1));
+        assert!(queue.next().is_none() && queue.working.is_none());
+    }
 
     #[test]
     fn threads_that_pay() {

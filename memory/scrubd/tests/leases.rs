@@ -1,9 +1,10 @@
-//! Leases as clients see them, and clients that try to see more. Clients that die, fork or change their user
-//! are this program again (`child`).
+//! Leases as clients see them, and clients that try to see more. Clients that die, fork or change their user, and
+//! servers in namespaces, are this program again (`child`).
 
+use cachewise_pages::Scrub;
 use cachewise_pages::lease::{self, Lease, LeaseError};
 use cachewise_scrubd::memory::{Pages, Source};
-use cachewise_scrubd::status::Status;
+use cachewise_scrubd::status::{Files, Status};
 use cachewise_scrubd::zeroer::Method;
 use cachewise_scrubd::{ServeError, Settings, serve, systemd};
 use memmap2::MmapMut;
@@ -40,13 +41,15 @@ fn settings(socket: &Path, size: usize) -> Settings {
     Settings {
         socket: socket.to_owned(),
         size: size as u64,
+        keep: 0,
         segment: Some(PAGE as u64),
         user_most: u64::MAX,
         mode: 0o666,
         group: None,
         pages: pages(),
         method: Method::System,
-        scrub: cachewise_pages::Scrub { load: 1e9, ..Default::default() },
+        scrub: Scrub { cpu_share: 1.0, ..Scrub::default() },
+        goes_first: false,
     }
 }
 
@@ -61,9 +64,17 @@ fn server(size: usize, change: impl FnOnce(&mut Settings)) -> Server {
 }
 
 fn started(settings: Settings, directory: tempfile::TempDir) -> Server {
+    started_with(settings, directory, systemd::Passed::default())
+}
+
+fn started_with(
+    settings: Settings,
+    directory: tempfile::TempDir,
+    passed: systemd::Passed,
+) -> Server {
     let (stop, told) = UnixStream::pair().expect("a pair");
     let socket = settings.socket.clone();
-    let body = move || serve(settings, systemd::Passed::default(), told.as_fd(), &mut |_| {});
+    let body = move || serve(settings, passed, told.as_fd(), &mut |_| {});
     let thread = Some(std::thread::spawn(body));
     let server = Server { socket, stop, thread, directory };
     wait_for("the socket", || {
@@ -71,6 +82,7 @@ fn started(settings: Settings, directory: tempfile::TempDir) -> Server {
         assert!(!ended, "the server ended");
         lease::status(&server.socket).is_ok()
     });
+    server.wait_until_full();
     server
 }
 
@@ -86,6 +98,14 @@ impl Server {
     fn status(&self) -> Status {
         let text = lease::status(&self.socket).expect("it is running");
         serde_json::from_str(&text).expect("its own")
+    }
+
+    /// Waits until all memory is ready, leased or in use after its lease.
+    fn wait_until_full(&self) {
+        wait_for("memory", || {
+            let status = self.status();
+            status.zeroing == 0 && status.untaken == 0
+        });
     }
 
     fn take(&self, bytes: usize) -> Memory {
@@ -146,7 +166,20 @@ impl Memory {
 
 /// This program as a client: what it does, and the words for it.
 fn child(what: &str, words: &[&str]) -> Command {
-    let mut command = Command::new(std::env::current_exe().expect("a path"));
+    under(&[], what, words)
+}
+
+/// The same, started by another program.
+fn under(other: &[&str], what: &str, words: &[&str]) -> Command {
+    let own = std::env::current_exe().expect("a path");
+    let mut command = match other {
+        [] => Command::new(own),
+        [program, arguments @ ..] => {
+            let mut command = Command::new(program);
+            command.args(arguments).arg(own);
+            command
+        }
+    };
     command.args(["as_a_client", "--exact", "--nocapture", "--quiet"]);
     let words = [&[what], words].concat().join(" ");
     command.env("CACHEWISE_TEST_CHILD", words).stdin(Stdio::piped()).stdout(Stdio::piped());
@@ -177,12 +210,16 @@ fn die() -> ! {
 }
 
 fn become_other() {
+    become_user(OTHER);
+}
+
+fn become_user(user: u32) {
     // SAFETY: numbers alone.
     let groups = unsafe { libc::setgroups(0, std::ptr::null()) };
     // SAFETY: numbers alone.
-    let group = unsafe { libc::setgid(OTHER) };
+    let group = unsafe { libc::setgid(user) };
     // SAFETY: numbers alone.
-    let user = unsafe { libc::setuid(OTHER) };
+    let user = unsafe { libc::setuid(user) };
     assert_eq!((groups, group, user), (0, 0, 0));
 }
 
@@ -280,10 +317,12 @@ fn as_a_client() {
             drop(again);
             let mut byte = [0];
             // What the name leads to is not leased again: nothing of it is there any more.
-            wait_for("the end", || {
-                let file = reopened(&name).expect("its own");
-                rustix::io::pread(&file, &mut byte, 0).expect("readable");
-                byte[0] == 0
+            wait_for("the end", || match reopened(&name) {
+                Ok(file) => {
+                    rustix::io::pread(&file, &mut byte, 0).expect("readable");
+                    byte[0] == 0
+                }
+                Err(errno) => errno == rustix::io::Errno::ACCESS,
             });
             let Err(LeaseError::Refused(why)) = Lease::take(socket, 3 * PAGE) else {
                 panic!("more than a user may have")
@@ -320,7 +359,11 @@ fn as_a_client() {
             let body =
                 move || serve(settings, systemd::Passed::default(), told.as_fd(), &mut |_| {});
             let _server = std::thread::spawn(body);
-            wait_for("the socket", || lease::status(socket).is_ok());
+            wait_for("the memory", || {
+                let status = lease::status(socket).ok();
+                let status = status.and_then(|text| serde_json::from_str::<Status>(&text).ok());
+                status.is_some_and(|status| status.ready == status.size)
+            });
             let memory = rustix::process::Resource::As;
             let before = rustix::process::getrlimit(memory);
             let pages = std::fs::read_to_string("/proc/self/statm").expect("figures");
@@ -333,6 +376,69 @@ fn as_a_client() {
             say_ready_and_wait();
             rustix::process::setrlimit(memory, before).expect("as before");
             say_ready_and_wait();
+        }
+        // A server until its standard input ends: its method's name, bytes, and what a client of it may have.
+        "serves" => {
+            let (mut stop, told) = UnixStream::pair().expect("a pair");
+            let size: usize = words[3].parse().expect("a number");
+            let mut settings = settings(socket, size);
+            settings.method = if words[2] == "around" { Method::Around } else { Method::System };
+            settings.user_most = words[4].parse().expect("a number");
+            let passed = systemd::Passed::default();
+            let body = move || serve(settings, passed, told.as_fd(), &mut |_| {});
+            let server = std::thread::spawn(body);
+            wait_for("the socket", || {
+                assert!(!server.is_finished(), "the server ended");
+                lease::status(socket).is_ok()
+            });
+            say_ready_and_wait();
+            stop.write_all(b"x").expect("it listens");
+            server.join().expect("no panic").expect("no error");
+        }
+        // Keeps a page of a lease in a pipe, and looks later what is in it.
+        "keeps-a-page" => {
+            become_user(words[2].parse().expect("a number"));
+            let memory = take(PAGE);
+            let (reads, writes) = rustix::pipe::pipe().expect("a pipe");
+            splice(&memory.file, &writes, 4096);
+            drop(memory);
+            say_ready_and_wait();
+            let mut page = [0; 4096];
+            rustix::io::read(&reads, &mut page).expect("a page");
+            assert!(!page.contains(&0x5A), "a byte of the next client");
+        }
+        "writes" => {
+            become_user(words[2].parse().expect("a number"));
+            let mut memory = take(PAGE);
+            memory.map.fill(0x5A);
+            say_ready_and_wait();
+        }
+        // A name of the file, and memory beyond its end.
+        "beyond-the-end" => {
+            become_other();
+            let memory = take(PAGE);
+            let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+            rustix::fs::fallocate(&memory.file, flags, 0, PAGE as u64).expect("a hole");
+            let beyond = FallocateFlags::KEEP_SIZE;
+            let _ = rustix::fs::fallocate(&memory.file, beyond, PAGE as u64, PAGE as u64);
+            let name = format!("/proc/self/fd/{}", memory.file.as_raw_fd());
+            let name = rustix::fs::open(name, OFlags::PATH, Mode::empty()).expect("a name");
+            drop(memory);
+            wait_for("its memory", || rustix::fs::fstat(&name).expect("a file").st_blocks == 0);
+        }
+        "loses-its-helper" => {
+            become_other();
+            let Ok(source @ Source::UserTmpfs(_)) = Source::find(Pages::Tmpfs) else {
+                println!("ready: none");
+                return;
+            };
+            let children = std::fs::read_to_string("/proc/thread-self/children").expect("children");
+            let helper: i32 = children.trim().parse().expect("one child");
+            drop(source.file(PAGE as u64).expect("a file"));
+            // SAFETY: numbers alone.
+            assert_eq!(unsafe { libc::kill(helper, libc::SIGKILL) }, 0);
+            drop(source.file(PAGE as u64).expect("a file of another helper"));
+            println!("ready");
         }
         "random" => {
             let mut random = fastrand::Rng::with_seed(words[2].parse().expect("a number"));
@@ -439,7 +545,7 @@ fn a_mapping_in_a_forked_child_and_a_descriptor_in_a_message_are_leases() {
 /// would leave it where the next client writes.
 #[test]
 fn a_page_kept_in_a_pipe_shows_nothing_of_the_next_lease() {
-    let server = server(PAGE, |_| {});
+    let server = server(2 * PAGE, |_| {});
     let mut memory = server.take(PAGE);
     memory.map.fill(0xA5);
     let (reads, writes) = rustix::pipe::pipe().expect("a pipe");
@@ -453,6 +559,213 @@ fn a_page_kept_in_a_pipe_shows_nothing_of_the_next_lease() {
     let mut page = [0; 4096];
     rustix::io::read(&reads, &mut page).expect("a page");
     assert!(!page.contains(&0x5A), "a byte of the next client");
+}
+
+fn splice(file: &File, pipe: &OwnedFd, bytes: usize) {
+    let mut from = 0;
+    let flags = rustix::pipe::SpliceFlags::empty();
+    let kept = rustix::pipe::splice(file, Some(&mut from), pipe, None, bytes, flags);
+    assert_eq!(kept, Ok(bytes));
+}
+
+#[test]
+fn memory_that_a_pipe_keeps_counts_as_its_users_until_it_is_back() {
+    let server = server(4 * PAGE, |settings| settings.user_most = 2 * PAGE as u64);
+    let mut pipes = Vec::new();
+    let taken = || Lease::take(&server.socket, PAGE).map(Memory::of);
+    let held = || server.status().held.iter().map(|held| held.bytes).sum::<u64>();
+    if !is_root() && pages() == Pages::Auto {
+        eprintln!("pages in use after a lease: SKIPPED, only root sees them");
+        return;
+    }
+    for round in 1..=2 {
+        let memory = taken().expect("a lease");
+        let pipe = rustix::pipe::pipe().expect("a pipe");
+        splice(&memory.file, &pipe.1, 1);
+        pipes.push(pipe);
+        drop(memory);
+        wait_for("what a pipe keeps", || held() == round * PAGE as u64);
+    }
+    server.wait_until_full();
+    let status = server.status();
+    assert_eq!((status.ready, status.held.len()), (2 * PAGE as u64, 1), "{status:?}");
+    assert_eq!(status.held[0].user, Some(rustix::process::geteuid().as_raw()));
+    let Err(LeaseError::Refused(why)) = taken() else { panic!("more than a user may have") };
+    assert!(why.contains("a user"), "{why}");
+    drop(pipes);
+    wait_for("the memory", || held() == 0);
+    server.wait_until_full();
+    assert!(taken().expect("a lease").is_zero());
+    server.at_rest();
+}
+
+#[test]
+fn memory_beyond_the_end_of_a_file_comes_back_too() {
+    if !is_root() {
+        eprintln!("another user: SKIPPED, only root can become one");
+        return;
+    }
+    let server = server(4 * PAGE, |_| {});
+    let ended = child("beyond-the-end", &[&server.socket.to_string_lossy()]).status();
+    assert!(ended.expect("it ran").success());
+    server.at_rest();
+}
+
+/// A server in namespaces of its own; `None` where they cannot be had.
+fn server_under(other: &[&str], socket: &Path, method: &str, limit: usize) -> Option<Child> {
+    let words = [&*socket.to_string_lossy(), method, &(4 * PAGE).to_string(), &limit.to_string()];
+    let possible = Command::new(other[0]).args(&other[1..]).arg("true").status();
+    if !is_root() || !possible.is_ok_and(|ended| ended.success()) {
+        eprintln!("a server in namespaces: SKIPPED, {other:?} takes root");
+        return None;
+    }
+    let mut server = under(other, "serves", &words).spawn().expect("it runs");
+    ready(&mut server);
+    rustix::fs::chmod(socket, Mode::from_raw_mode(0o666)).expect("its own");
+    Some(server)
+}
+
+fn stop(mut server: Child) {
+    drop(server.stdin.take());
+    assert!(server.wait().expect("it ended").success());
+}
+
+fn open_directory() -> tempfile::TempDir {
+    let directory = tempfile::tempdir().expect("a directory");
+    rustix::fs::chmod(directory.path(), Mode::from_raw_mode(0o755)).expect("its own");
+    directory
+}
+
+#[test]
+fn a_client_outside_the_servers_pid_namespace_is_served() {
+    let directory = open_directory();
+    let socket = directory.path().join("socket");
+    let other = ["unshare", "--pid", "--fork", "--mount-proc", "--kill-child"];
+    let Some(server) = server_under(&other, &socket, "system", usize::MAX) else { return };
+    let memory = Memory::of(Lease::take(&socket, PAGE).expect("a lease"));
+    let text = lease::status(&socket).expect("it is running");
+    let status: Status = serde_json::from_str(&text).expect("its own");
+    assert_eq!(status.leases[0].process, 0, "{status:?}");
+    assert!(status.text().contains("another namespace"), "{}", status.text());
+    drop(memory);
+    stop(server);
+}
+
+#[test]
+fn users_who_look_alike_get_nothing_of_each_other() {
+    let directory = open_directory();
+    let socket = directory.path().join("socket");
+    let other = ["unshare", "--user", "--map-root-user"];
+    let Some(server) = server_under(&other, &socket, "around", 2 * PAGE) else { return };
+    let shown = socket.to_string_lossy().into_owned();
+    let client = |what: &str, user: &str| {
+        let mut client = child(what, &[&shown, user]).spawn().expect("it runs");
+        ready(&mut client);
+        client
+    };
+    let status = || -> Status {
+        serde_json::from_str(&lease::status(&socket).expect("it is running")).expect("its own")
+    };
+    let keeper = client("keeps-a-page", "1001");
+    wait_for("the end of the lease", || status().leased == 0);
+    let writers: Vec<_> = (0..2).map(|_| client("writes", "1002")).collect();
+    let now = status();
+    assert!(now.leases.iter().all(|lease| lease.user.is_none()), "{now:?}");
+    // They have one limit between them, and root inside has its own.
+    assert!(matches!(Lease::take(&socket, PAGE), Ok(_)));
+    let third = child("writes", &[&shown, "1003"]).output().expect("it ran");
+    assert!(!third.status.success(), "more than the unknown may have");
+    stop(keeper);
+    writers.into_iter().for_each(stop);
+    stop(server);
+}
+
+/// A server keeps no file for another user that a client has had, whatever it is called when it comes back.
+#[test]
+fn a_file_says_itself_that_a_client_has_had_it() {
+    use cachewise_scrubd::memory::mark_given;
+    use cachewise_scrubd::store::State;
+    let source = Source::find(pages()).expect("pages");
+    let make = |given: bool| {
+        let file = source.file(PAGE as u64).expect("a file");
+        rustix::io::pwrite(&file, &vec![0; PAGE], 0).expect("written");
+        if given {
+            mark_given(&file, false).expect("marked");
+        }
+        file
+    };
+    let name = |id| systemd::Name { id, bytes: PAGE as u64, state: State::Ready };
+    let (fresh, given, held) = (make(false), make(true), make(true));
+    rustix::io::pwrite(&given, &[0x5A], 0).expect("written");
+    rustix::io::pwrite(&held, &[0x5A], 0).expect("written");
+    let client = reopened(&held).expect("a client's");
+    let stranger = tempfile::tempfile().expect("a file");
+    stranger.set_len(PAGE as u64).expect("its length");
+    rustix::io::pwrite(&stranger, b"precious", 0).expect("written");
+    let copy = stranger.try_clone().expect("a descriptor");
+    let files = [(1, fresh), (2, given), (3, held), (4, OwnedFd::from(stranger))];
+    let files = files.into_iter().map(|(id, file)| (Some(name(id)), file)).collect();
+    let directory = tempfile::tempdir().expect("a directory");
+    let settings = settings(&directory.path().join("socket"), 3 * PAGE);
+    let passed = systemd::Passed { listeners: Vec::new(), files };
+    let server = started_with(settings, directory, passed);
+    let status = server.status();
+    assert_eq!((status.ready, status.leased), (2 * PAGE as u64, PAGE as u64), "{status:?}");
+    assert_eq!(status.leases[0].user, None);
+    // What is somebody's is left as it is; so is what is none of a server's.
+    let mut byte = [0];
+    rustix::io::pread(&client, &mut byte, 0).expect("read");
+    assert_eq!(byte[0], 0x5A);
+    let mut precious = [0; 8];
+    rustix::io::pread(&copy, &mut precious, 0).expect("read");
+    assert_eq!(&precious, b"precious");
+    drop(client);
+    let all = || (0..3).map(|_| server.take(PAGE)).collect::<Vec<_>>();
+    wait_for("the memory", || server.status().ready == 3 * PAGE as u64);
+    drop(all());
+    wait_for("the memory", || server.status().ready == 3 * PAGE as u64);
+}
+
+#[test]
+fn one_path_has_one_server() {
+    let first = server(PAGE, |_| {});
+    // Also while clients do not find it yet, or no longer.
+    std::fs::remove_file(&first.socket).expect("it was there");
+    let (_stop, told) = UnixStream::pair().expect("a pair");
+    let passed = systemd::Passed::default();
+    let ended = serve(settings(&first.socket, PAGE), passed, told.as_fd(), &mut |_| {});
+    let said = ended.expect_err("two servers").to_string();
+    assert!(said.contains("a server at work"), "{said}");
+}
+
+#[test]
+fn a_helper_that_was_ended_is_started_again() {
+    if !is_root() {
+        eprintln!("another user: SKIPPED, only root can become one");
+        return;
+    }
+    let output = child("loses-its-helper", &["none"]).output().expect("it ran");
+    assert!(output.status.success(), "{output:?}");
+}
+
+#[test]
+fn one_request_of_another_size_takes_no_segment_for_good() {
+    let server = server(8 * PAGE, |settings| settings.segment = Some(4 * PAGE as u64));
+    for bytes in [1, 2 * PAGE, 3 * PAGE] {
+        drop(server.take(bytes));
+        let status = server.at_rest();
+        let files = [Files { bytes: 4 * PAGE as u64, number: 2 }];
+        assert_eq!(status.files, files, "{bytes}");
+    }
+}
+
+#[test]
+fn memory_is_taken_again_whatever_the_load() {
+    // A load that is always above the limit.
+    let server =
+        server(2 * PAGE, |settings| settings.scrub = Scrub { load: -1.0, ..Scrub::default() });
+    drop(server.take(PAGE));
+    server.at_rest();
 }
 
 #[test]
@@ -533,7 +846,7 @@ fn another_user_has_no_second_way_in() {
     ready(&mut client);
     std::thread::sleep(Duration::from_millis(100));
     let status = limited.status();
-    assert_eq!((status.leased, status.leases[0].user), (PAGE as u64, OTHER), "{status:?}");
+    assert_eq!((status.leased, status.leases[0].user), (PAGE as u64, Some(OTHER)), "{status:?}");
     drop(client.stdin.take());
     assert!(client.wait().expect("it ended").success());
     wait_for("rest", || limited.status().ready == 8 * PAGE as u64);

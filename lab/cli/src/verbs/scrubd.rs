@@ -1,4 +1,4 @@
-//! `cachewise scrubd`: the server in the foreground, and what it says of itself.
+//! `cachewise scrubd`: the server in the foreground, and its status.
 
 use crate::args::{At, Engine, Pages, Scrubd, ScrubdVerb};
 use crate::{output, status};
@@ -33,6 +33,7 @@ pub fn run(args: &Scrubd) -> anyhow::Result<u8> {
     let settings = Settings {
         socket: path,
         size,
+        keep: args.keep as u64,
         segment: args.segment.map(|bytes| bytes as u64),
         user_most: args.user_limit.map_or(u64::MAX, |bytes| bytes as u64),
         mode: args.mode,
@@ -51,9 +52,10 @@ pub fn run(args: &Scrubd) -> anyhow::Result<u8> {
             Engine::Cuda => Method::Cuda,
         },
         scrub,
+        goes_first: true,
     };
     // SAFETY: this process has opened nothing that it was passed, and this is the only call.
-    let passed = unsafe { systemd::passed() };
+    let passed = unsafe { systemd::passed() }.context("what a service manager passed")?;
     let (told, stop) = UnixStream::pair()?;
     let interrupted = Arc::new(AtomicBool::new(false));
     signal_hook::flag::register(SIGINT, Arc::clone(&interrupted))?;

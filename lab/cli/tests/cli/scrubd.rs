@@ -37,7 +37,7 @@ fn arguments(socket: &Path) -> String {
 
 fn server(socket: &Path) -> Child {
     let server = piped(asked(&arguments(socket)));
-    wait_for("the socket", || socket.exists());
+    wait_for("the memory", || socket.exists() && status(socket)["ready"] == 8 << 20);
     server
 }
 
@@ -118,10 +118,14 @@ impl Manager {
 
     /// A server with what is kept, as systemd starts it.
     fn start(&mut self, path: &Path, socket: &Path) -> Child {
+        self.start_as(path, &arguments(socket))
+    }
+
+    fn start_as(&mut self, path: &Path, arguments: &str) -> Child {
         self.ready = false;
         let mut command = Command::new("sh");
         command.args(["-c", "LISTEN_PID=$$ exec \"$0\" \"$@\""]);
-        command.arg(program().get_program()).args(arguments(socket).split(' '));
+        command.arg(program().get_program()).args(arguments.split(' '));
         command.env("NOTIFY_SOCKET", path).env("LISTEN_FDS", self.files.len().to_string());
         let names: Vec<_> = self.files.keys().map(String::as_str).collect();
         command.env("LISTEN_FDNAMES", names.join(":"));
@@ -164,7 +168,6 @@ fn files_that_a_service_manager_keeps_are_taken_back() {
     client.args(words);
     let mut client = piped(client);
     wait_for("the lease", || status(&socket)["leased"] == 4 << 20);
-    manager.hear();
     let kinds = |manager: &Manager, kind: &str| {
         manager.files.keys().filter(|name| name.starts_with(&format!("cachewise-{kind}-"))).count()
     };
@@ -179,6 +182,205 @@ fn files_that_a_service_manager_keeps_are_taken_back() {
     let output = client.wait_with_output().expect("it ended");
     assert_eq!(output.stdout, b"used");
     wait_for("rest", || status(&socket)["ready"] == 8 << 20);
+    signal(&server, Signal::TERM);
+    assert_eq!(server.wait().expect("it ended").code(), Some(0));
+}
+
+/// In place, a client's pages stay its user's; what is known of that ends with the server.
+#[test]
+fn after_a_restart_nobody_gets_pages_that_another_had() {
+    let folder = Folder::new();
+    let [socket, path] = ["socket", "notify"].map(|name| PathBuf::from(folder.path(name)));
+    let heard = UnixDatagram::bind(&path).expect("a socket");
+    let mut manager = Manager { socket: heard, files: BTreeMap::new(), ready: false };
+    let arguments = format!("{} --engine around", arguments(&socket));
+    let mut server = manager.start_as(&path, &arguments);
+    // All of it, a page of each in a pipe.
+    let leases = [(); 2].map(|()| Lease::take(&socket, 4 << 20).expect("a lease"));
+    let kept = leases.map(|lease| {
+        let (reads, writes) = rustix::pipe::pipe().expect("a pipe");
+        let flags = rustix::pipe::SpliceFlags::empty();
+        let mut from = 0;
+        let kept = rustix::pipe::splice(&lease, Some(&mut from), &writes, None, 4096, flags);
+        assert_eq!(kept, Ok(4096));
+        reads
+    });
+    wait_for("rest", || status(&socket)["ready"] == 8 << 20);
+    signal(&server, Signal::KILL);
+    server.wait().expect("it ended");
+    manager.hear();
+    let mut server = manager.start_as(&path, &arguments);
+    let leases = [(); 2].map(|()| {
+        let lease = Lease::take(&socket, 4 << 20).expect("a lease");
+        rustix::io::pwrite(&lease, b"secret", 0).expect("written");
+        lease
+    });
+    for reads in kept {
+        let mut page = [0; 4096];
+        rustix::io::read(&reads, &mut page).expect("a page");
+        assert_ne!(&page[..6], b"secret");
+    }
+    drop(leases);
+    signal(&server, Signal::TERM);
+    assert_eq!(server.wait().expect("it ended").code(), Some(0));
+}
+
+/// A manager that hears nothing, more memory than is there at once, and the end before it is.
+#[test]
+fn it_serves_and_ends_before_all_memory_is_there() {
+    let folder = Folder::new();
+    let [socket, path] = ["socket", "notify"].map(|name| PathBuf::from(folder.path(name)));
+    let _deaf = UnixDatagram::bind(&path).expect("a socket");
+    let words =
+        format!("scrubd --size 1G --segment 2M --pages {} --socket {}", pages(), socket.display());
+    let mut server = asked(&words).env("NOTIFY_SOCKET", &path).spawn().expect("it starts");
+    wait_for("the socket", || socket.exists());
+    let now = status(&socket);
+    assert_ne!(now["ready"], 1 << 30, "{now}");
+    signal(&server, Signal::TERM);
+    assert_eq!(server.wait().expect("it ended").code(), Some(0));
+    let left: Vec<_> = std::fs::read_dir(folder.path("")).expect("a folder").collect();
+    assert_eq!(left.len(), 1, "{left:?}");
+}
+
+/// Limits of the system, each with its name in one line, and nobody ended by a signal.
+#[test]
+fn what_the_system_refuses_is_named() {
+    let folder = Folder::new();
+    let socket = PathBuf::from(folder.path("socket"));
+    let words = format!("exec {} {}", program().get_program().display(), arguments(&socket));
+    let shell = |before: &str, prefix: &[&str]| {
+        let mut command = Command::new(prefix.first().copied().unwrap_or("sh"));
+        if !prefix.is_empty() {
+            command.args(&prefix[1..]).arg("sh");
+        }
+        command.arg("-c").arg(format!("{before}; {words}"));
+        said(&mut command)
+    };
+    let files = shell("ulimit -f 1000", &[]).with(2);
+    assert!(files.err.contains("file sizes: found a limit of"), "{}", files.err);
+    let namespace = ["unshare", "--user", "--map-root-user"];
+    let possible = Command::new(namespace[0]).args(&namespace[1..]).arg("true").status();
+    if !possible.is_ok_and(|ended| ended.success()) {
+        eprintln!("limits of inotify: SKIPPED, no user namespaces");
+        return;
+    }
+    for name in ["max_user_instances", "max_user_watches"] {
+        let used_up = shell(&format!("echo 0 > /proc/sys/fs/inotify/{name}"), &namespace);
+        let used_up = if used_up.err.contains("inotify/") { None } else { Some(used_up) };
+        let before = format!("echo 0 > /proc/sys/user/{}", name.replace("user", "inotify"));
+        let used_up = used_up.unwrap_or_else(|| shell(&before, &namespace)).with(2);
+        assert!(used_up.err.contains(&format!("fs.inotify.{name}")), "{}", used_up.err);
+    }
+}
+
+/// A control group with a limit; `None` where none can be made.
+struct Group(PathBuf);
+
+impl Group {
+    fn new(bytes: u64) -> Option<Group> {
+        let root = Path::new("/sys/fs/cgroup");
+        let (folder, limit) = if root.join("memory/memory.limit_in_bytes").exists() {
+            (root.join("memory"), "memory.limit_in_bytes")
+        } else {
+            (root.to_owned(), "memory.max")
+        };
+        let group = Group(folder.join(format!("cachewise-test-{}", std::process::id())));
+        std::fs::create_dir(&group.0).ok()?;
+        std::fs::write(group.0.join(limit), bytes.to_string()).ok()?;
+        Some(group)
+    }
+
+    /// Has a command begin in it.
+    fn hold(&self, command: &mut Command) {
+        let path = std::ffi::CString::new(format!("{}/cgroup.procs", self.0.display()));
+        let path = path.expect("a path");
+        let enter = move || {
+            // SAFETY: a path that ends in NUL.
+            let file = unsafe { libc::open(path.as_ptr(), libc::O_WRONLY | libc::O_CLOEXEC) };
+            // SAFETY: one byte of a constant; 0 stands for the process that writes.
+            let written = unsafe { libc::write(file, c"0".as_ptr().cast(), 1) };
+            if written == 1 { Ok(()) } else { Err(std::io::Error::last_os_error()) }
+        };
+        // SAFETY: system calls alone, which a forked child may make.
+        unsafe { command.pre_exec(enter) };
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        wait_for("the end of the group", || std::fs::remove_dir(&self.0).is_ok());
+    }
+}
+
+/// A neighbour in the same control group takes what scrubd holds ready, as fast as it can, and is not ended; what is to
+/// be kept stays.
+#[test]
+fn ready_memory_goes_back_before_a_neighbour_is_ended() {
+    let Some(group) = Group::new(256 << 20) else {
+        eprintln!("memory under pressure: SKIPPED, no control group can be made");
+        return;
+    };
+    let folder = Folder::new();
+    let socket = PathBuf::from(folder.path("socket"));
+    let words = format!(
+        "scrubd --size 192M --segment 32M --keep 32M --pages {} --socket {}",
+        pages(),
+        socket.display()
+    );
+    let mut command = asked(&words);
+    group.hold(&mut command);
+    let mut server = command.spawn().expect("it starts");
+    wait_for("the memory", || socket.exists() && status(&socket)["zeroing"] == 0);
+    let before = status(&socket);
+    assert_eq!(before["ready"], 192 << 20, "{before}");
+    // 160 MiB beside 192 of 256. `tail` keeps what it reads until the end of a line.
+    let mut neighbour = Command::new("sh");
+    neighbour.args(["-c", "head -c 160M /dev/zero | tail | wc -c"]);
+    group.hold(&mut neighbour);
+    assert_eq!(said(&mut neighbour).with(0).out.trim(), (160 << 20).to_string());
+    let after = status(&socket);
+    let [ready, given] = ["ready", "given_back"].map(|name| after[name].as_u64().expect("bytes"));
+    assert!(ready >= 32 << 20 && given >= 64 << 20, "{after}");
+    assert!(after["untaken"].as_u64() >= Some(given), "{after}");
+    signal(&server, Signal::TERM);
+    assert_eq!(server.wait().expect("it ended").code(), Some(0));
+    // Its score is that of what it holds while it can give it.
+    let mut server = {
+        let mut command = asked(&words);
+        group.hold(&mut command);
+        command.spawn().expect("it starts")
+    };
+    let score = || std::fs::read_to_string(format!("/proc/{}/oom_score_adj", server.id()));
+    wait_for("the score", || score().is_ok_and(|score| score.trim() == "1000"));
+    signal(&server, Signal::TERM);
+    server.wait().expect("it ended");
+}
+
+/// More than is there is not taken, and more than there can be is refused.
+#[test]
+fn a_size_that_others_need_is_not_taken() {
+    let Some(group) = Group::new(64 << 20) else {
+        eprintln!("memory under pressure: SKIPPED, no control group can be made");
+        return;
+    };
+    let folder = Folder::new();
+    let socket = PathBuf::from(folder.path("socket"));
+    let words = |size: &str| {
+        let mut command = asked(&format!(
+            "scrubd --size {size} --segment 8M --pages {} --socket {}",
+            pages(),
+            socket.display()
+        ));
+        group.hold(&mut command);
+        command
+    };
+    assert!(said(&mut words("60M")).with(2).err.contains("accepted at most 48 MiB"));
+    let mut server = words("48M").spawn().expect("it starts");
+    wait_for("the memory", || socket.exists() && status(&socket)["zeroing"] == 0);
+    let now = status(&socket);
+    let [ready, untaken] = ["ready", "untaken"].map(|name| now[name].as_u64().expect("bytes"));
+    assert!(ready <= 48 << 20 && ready + untaken == 48 << 20 && untaken != 0, "{now}");
     signal(&server, Signal::TERM);
     assert_eq!(server.wait().expect("it ended").code(), Some(0));
 }
@@ -206,7 +408,7 @@ fn a_gpu_zeroes_and_is_not_believed() {
             command.env("CACHEWISE_TEST_DRIVER_LOG", &log);
             command
         });
-        wait_for("the socket", || socket.exists());
+        wait_for("the memory", || socket.exists() && status(&socket)["ready"] == 8 << 20);
         for round in 1..4 {
             let lease = Lease::take(&socket, 4 << 20).expect("a lease");
             let file = std::fs::File::from(lease.into_file());

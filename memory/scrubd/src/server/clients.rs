@@ -1,9 +1,10 @@
-//! Clients: what they ask for, and what they get.
+//! Clients: their requests, and the answers.
 
 use super::files::SOON;
 use super::state::{Client, Server, Wants};
-use crate::memory::open_again;
-use crate::store::{Answer, Holder};
+use crate::memory::{mark_given, open_again};
+use crate::store::{Answer, State};
+use crate::zeroer::{Job, Old, Work};
 use cachewise_pages::lease;
 use rustix::event::PollFlags;
 use rustix::fd::{AsFd as _, OwnedFd};
@@ -15,12 +16,14 @@ use std::time::{Duration, Instant};
 
 /// How long a client may take to say what it wants, or to read an answer.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Clients that wait at most, and of one user at most.
+/// Clients that wait at most, and of one user at most: several users who say nothing leave room for others.
 pub(super) const CLIENTS: usize = 1024;
 const OF_ONE: usize = 256;
+/// Clients beyond which the one that has said nothing for the longest time makes room.
+const CROWD: usize = CLIENTS / 2;
 
 impl Server {
-    /// What clients say, and which have gone.
+    /// Hears what clients say, and which have gone.
     pub(super) fn hear(&mut self, came: &[PollFlags]) {
         let now = Instant::now();
         let clients = std::mem::take(&mut self.clients);
@@ -59,15 +62,20 @@ impl Server {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         while self.clients.len() < CLIENTS {
             let Ok(socket) = rustix::net::accept_with(listener, flags) else { return };
-            let Ok(peer) = rustix::net::sockopt::socket_peercred(&socket) else { continue };
-            let holder =
-                Holder { user: peer.uid.as_raw(), process: peer.pid.as_raw_nonzero().get() };
+            let Some(holder) = self.users.holder(&socket) else { continue };
             let wants = Wants::Unknown(Instant::now() + PATIENCE);
             let client = Client { socket, holder, wants };
             let same = |other: &&Client| other.holder.user == holder.user;
             if self.clients.iter().filter(same).count() >= OF_ONE {
                 self.refuse(&client, "too many connections of this user");
                 continue;
+            }
+            let silent = |client: &Client| matches!(client.wants, Wants::Unknown(_));
+            if self.clients.len() >= CROWD
+                && let Some(place) = self.clients.iter().position(silent)
+            {
+                let client = self.clients.remove(place);
+                self.refuse(&client, "no request came, and others wait");
             }
             self.request(client);
         }
@@ -109,6 +117,7 @@ impl Server {
         self.see_lie();
         let Wants::Memory { bytes, promise, .. } = &mut client.wants else { return };
         let bytes = *bytes;
+        *promise = None;
         if !self.store.has(bytes, client.holder) {
             // What ended without being seen to.
             let leased: Vec<_> =
@@ -116,10 +125,15 @@ impl Server {
             for id in leased {
                 self.see_end(id);
             }
+            if !self.store.has(bytes, client.holder)
+                && self.store.refuses(bytes, client.holder).is_none()
+                && let Some(why) = self.too_little(bytes)
+            {
+                return self.refuse(&client, &why);
+            }
         }
-        let Some(zeroer) = &self.zeroer else { return };
         // The thread takes nothing meanwhile.
-        let mut queue = zeroer.queue();
+        let mut queue = self.zeroer.queue();
         match self.store.ask(bytes, client.holder, queue.working) {
             Answer::Lease(id) => {
                 drop(queue);
@@ -128,16 +142,26 @@ impl Server {
             Answer::Promise(id) => {
                 drop(queue);
                 *promise = Some(id);
-                zeroer.hurry(id);
+                self.zeroer.hurry(id);
                 self.clients.push(client);
             }
             Answer::Make { id, dropped } => {
-                let mut old: Vec<_> = dropped.iter().flat_map(|id| queue.withdraw(*id)).collect();
+                let mut old = Vec::new();
+                for (id, user) in &dropped {
+                    // What stayed with a user had been given to it.
+                    let withdrawn = queue.withdraw(*id).into_iter();
+                    old.extend(
+                        withdrawn.map(|old| Old { user: old.user.or(user.map(Some)), ..old }),
+                    );
+                }
                 drop(queue);
                 *promise = Some(id);
                 self.figures.made += 1;
-                old.extend(dropped.iter().filter_map(|id| self.leave(*id)));
-                self.renew(id, bytes, old, true);
+                for (id, user) in dropped {
+                    let file = self.leave(id);
+                    old.extend(file.map(|file| Old { file, user: user.map(Some) }));
+                }
+                self.zeroer.submit(Job::new(id, bytes, Work::New, old), true);
                 self.clients.push(client);
             }
             Answer::Later => {
@@ -151,12 +175,34 @@ impl Server {
         }
     }
 
+    /// The reason why memory that is not there yet is not to be had, if the system has too little for it.
+    fn too_little(&mut self, bytes: u64) -> Option<String> {
+        let own = self
+            .store
+            .bytes(|entry| !matches!(entry.state, State::Leased(_)) && entry.promised.is_none());
+        let room = self.room()?;
+        let most = room.available.saturating_add(own).saturating_sub(room.margin() / 2);
+        (most < bytes).then(|| {
+            let [asked, most] = [bytes, most].map(cachewise_measure::units::bytes);
+            format!("no memory was to be had: found a request of {asked}, available are {most}")
+        })
+    }
+
+    /// Serves those clients anew who wait for that one, or for any.
+    pub(super) fn serve_again(&mut self, id: Option<u64>) {
+        let waits = |client: &Client| matches!(client.wants, Wants::Memory { promise, .. } if promise == id || promise.is_none());
+        let (again, others) = std::mem::take(&mut self.clients).into_iter().partition(waits);
+        self.clients = others;
+        let again: Vec<Client> = again;
+        again.into_iter().for_each(|client| self.serve(client));
+    }
+
     /// Hands a file over. Where that fails, nobody has it, which is seen.
     pub(super) fn give(&mut self, client: Client, id: u64) {
         let Wants::Memory { bytes, by_path, since, .. } = client.wants else { return };
         self.store.lease(id, client.holder);
         let Some(file) = self.files.get_mut(&id) else { return };
-        (file.since, file.by_path) = (Instant::now(), by_path);
+        (file.since, file.by_path) = (Instant::now(), file.by_path || by_path);
         let waited = since.elapsed().as_secs_f64();
         let figures = &mut self.figures;
         if waited > 0.001 {
@@ -164,16 +210,8 @@ impl Server {
             figures.waited_seconds += waited;
             figures.waited_longest_seconds = figures.waited_longest_seconds.max(waited);
         }
-        let given = open_again(&file.file).and_then(|own| {
-            if by_path {
-                let user = Some(rustix::fs::Uid::from_raw(client.holder.user));
-                let mine = rustix::fs::fstat(&own)?.st_uid == client.holder.user;
-                if !mine {
-                    rustix::fs::fchown(&own, user, None)?;
-                }
-            }
-            Ok(own)
-        });
+        // Marked before anybody has it: a mark, unlike a message to the manager, is not lost.
+        let given = mark_given(&file.file, by_path).and_then(|()| open_again(&file.file));
         self.keep(id);
         match given {
             Ok(own) => {

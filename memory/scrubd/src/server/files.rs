@@ -1,10 +1,10 @@
-//! Files of memory: which there are, when a lease ends, and what becomes of it then.
+//! Files of memory, the ends of leases, and the way back of their memory.
 
 use super::state::{File, Server};
-use crate::memory::{empty, is_alone};
-use crate::store::{Entry, State};
+use crate::memory::{empty, is_alone, is_memory, was_given};
+use crate::store::{Entry, Holder, State};
 use crate::systemd::Name;
-use crate::zeroer::{Job, Method, Zeroer};
+use crate::zeroer::{Job, Method, Old, Work};
 use rustix::fd::{AsRawFd as _, OwnedFd};
 use rustix::fs::inotify;
 use rustix::io::Errno;
@@ -20,41 +20,64 @@ const LATEST: Duration = Duration::from_secs(1);
 const HOLD_OFF: Duration = Duration::from_secs(10);
 
 impl Server {
-    /// Takes over what an earlier server left with the manager: what is leased, and what is proved to be zero
-    /// by nobody else having had it.
-    pub(super) fn adopt(&mut self, files: Vec<(Name, OwnedFd)>) {
-        self.store.start_after(files.iter().map(|(name, _)| name.id).max().unwrap_or(0));
+    /// Takes over what an earlier server left with the manager. The file itself says whether a client has had it, since
+    /// names and messages can be lost. One that no client had and nobody else has is ready; one that somebody has is
+    /// leased; all others go back to the system.
+    pub(super) fn adopt(&mut self, files: Vec<(Option<Name>, OwnedFd)>) {
+        let ids = files.iter().filter_map(|(name, _)| Some(name.as_ref()?.id));
+        self.store.start_after(ids.max().unwrap_or(0));
         for (name, file) in files {
-            let whole =
-                rustix::fs::fstat(&file).is_ok_and(|found| found.st_size as u64 == name.bytes);
-            let alone = is_alone(&file) == Ok(true);
-            let leased = matches!(name.state, State::Leased(_));
-            let room = self.store.bytes(|_| true) + name.bytes <= self.settings.size;
-            let stays = if leased { !alone } else { alone && whole && room };
-            if !stays {
-                empty(&file);
-                self.manager.forget(&name);
+            // Nothing of anybody else's is touched.
+            let Some(found) = rustix::fs::fstat(&file).ok().filter(|_| is_memory(&file)) else {
                 continue;
-            }
-            let id = self.store.adopt(name.bytes, name.state);
+            };
+            let bytes = found.st_size.cast_unsigned();
+            let of_that_size = name.filter(|name| name.bytes == bytes);
+            let resident = (found.st_blocks.cast_unsigned()).saturating_mul(512) >= bytes;
+            let (alone, given) = (is_alone(&file), was_given(&file));
+            let room = self.store.bytes(|_| true) + bytes <= self.settings.size;
+            let unknown = Holder { user: None, process: 0 };
+            let state = match (alone, name.map(|name| name.state)) {
+                (Ok(false), Some(leased @ State::Leased(_))) => leased,
+                (Ok(false), _) if given || name.is_none() => State::Leased(unknown),
+                (Ok(true), Some(State::Ready))
+                    if !given && room && resident && of_that_size.is_some() =>
+                {
+                    State::Ready
+                }
+                // The question has no answer: it is left to those who have it.
+                (Err(_), _) => continue,
+                _ => {
+                    empty(&file);
+                    if let Some(name) = &name {
+                        self.manager.forget(name);
+                    }
+                    continue;
+                }
+            };
+            let bytes = name.map_or(bytes, |name| name.bytes);
+            let id = self.store.adopt(bytes, state);
             if self.enter(id, Arc::new(file)).is_ok()
                 && let Some(entered) = self.files.get_mut(&id)
             {
                 // Of which pages it is nothing is known.
-                (entered.kept, entered.by_path) = (Some(name), true);
+                (entered.kept, entered.by_path) = (name, true);
+                self.small.insert(id, 0);
             } else {
                 self.store.remove(id);
             }
         }
     }
 
-    pub(super) fn enter(&mut self, id: u64, file: Arc<OwnedFd>) -> Result<(), Errno> {
+    /// Enters a file, and has its end be told. Why that is not to be had, in words.
+    pub(super) fn enter(&mut self, id: u64, file: Arc<OwnedFd>) -> Result<(), String> {
         let path = format!("/proc/self/fd/{}", file.as_raw_fd());
         let watch = inotify::add_watch(
             &self.inotify,
             path,
             inotify::WatchFlags::CLOSE_WRITE | inotify::WatchFlags::CLOSE_NOWRITE,
-        )?;
+        )
+        .map_err(|errno| watching(errno, "fs.inotify.max_user_watches"))?;
         self.watches.insert(watch, id);
         let since = Instant::now();
         self.files.insert(id, File { file, watch, since, by_path: false, kept: None });
@@ -90,11 +113,16 @@ impl Server {
         let (Some(file), Some(entry)) = (self.files.get_mut(&id), self.store.get(id)) else {
             return;
         };
+        // What is ready and was somebody's would not be taken back.
+        let leased = matches!(entry.state, State::Leased(_));
         let name = Name { id, bytes: entry.bytes, state: entry.state };
-        if let Some(before) = file.kept.replace(name) {
+        let name = (leased || !was_given(&file.file)).then_some(name);
+        if let Some(before) = std::mem::replace(&mut file.kept, name) {
             self.manager.forget(&before);
         }
-        self.manager.keep(&name, &file.file);
+        if let Some(name) = &name {
+            self.manager.keep(name, &file.file);
+        }
     }
 
     /// Files of which a description was closed.
@@ -128,27 +156,45 @@ impl Server {
         self.store.get(id).is_some_and(|entry| matches!(entry.state, State::Leased(_)))
     }
 
-    /// Whether a lease has ended; then its memory is zeroed.
+    /// Whether a lease has ended; then its memory is zeroed, or goes back to the system.
     pub(super) fn see_end(&mut self, id: u64) -> bool {
         let Some(file) = self.files.get(&id) else { return true };
-        if !self.is_leased(id) || is_alone(&file.file) != Ok(true) {
+        let Some(&Entry { bytes, state: State::Leased(holder), .. }) = self.store.get(id) else {
             return false;
+        };
+        match is_alone(&file.file) {
+            Ok(true) => {}
+            Ok(false) => return false,
+            Err(errno) => {
+                // Asked at the start, and answered then.
+                self.figures.unanswered += 1;
+                if self.figures.unanswered == 1 {
+                    let line =
+                        "a lease's end cannot be seen any more (F_SETLEASE, fs.leases-enable)";
+                    self.lines.push(format!("{line}: {errno}"));
+                }
+                return false;
+            }
         }
-        let bytes = self.store.get(id).map_or(0, |entry| entry.bytes);
         let whole = rustix::fs::fstat(&file.file).is_ok_and(|found| found.st_size as u64 == bytes);
-        let in_place = self.settings.method != Method::System && whole && !file.by_path;
+        let in_place = self.settings.method != Method::System
+            && whole
+            && !file.by_path
+            && holder.user.is_some();
         self.figures.returned += 1;
         self.store.returned(id, in_place);
-        if in_place {
-            let file = Some(Arc::clone(&file.file));
+        let job = if in_place {
+            let old = Old { file: Arc::clone(&file.file), user: Some(holder.user) };
             if let Some(kept) = self.files.get_mut(&id).and_then(|file| file.kept.take()) {
                 self.manager.forget(&kept);
             }
-            self.submit(Job { id, file, bytes, in_place, old: Vec::new(), begun: None }, false);
+            Job::new(id, bytes, Work::InPlace(old), Vec::new())
         } else {
-            let old = self.leave(id).into_iter().collect();
-            self.renew(id, bytes, old, false);
-        }
+            let file = self.leave(id);
+            let old = file.map(|file| Old { file, user: Some(holder.user) });
+            Job::new(id, bytes, Work::Empty, old.into_iter().collect())
+        };
+        self.zeroer.submit(job, false);
         true
     }
 
@@ -159,7 +205,7 @@ impl Server {
 
     /// Whether the device was caught in a lie; then nothing that it zeroed and nobody has is believed.
     pub(super) fn see_lie(&mut self) -> bool {
-        let lied = self.zeroer.as_ref().is_some_and(Zeroer::take_lie);
+        let lied = self.zeroer.take_lie();
         if lied {
             let ready = |(id, entry): (u64, &Entry)| {
                 (entry.state == State::Ready && entry.user.is_some()).then_some(id)
@@ -174,20 +220,25 @@ impl Server {
 
     /// Has new memory made in the place of what is not believed.
     pub(super) fn again(&mut self, id: u64) -> bool {
+        let user = self.store.get(id).and_then(|entry| entry.user);
         let Some((bytes, promised)) = self.store.doubt(id) else { return false };
-        let old = self.leave(id).into_iter().collect();
-        self.renew(id, bytes, old, promised);
+        let old = self.leave(id).map(|file| Old { file, user: user.map(Some) });
+        self.zeroer.submit(Job::new(id, bytes, Work::New, old.into_iter().collect()), promised);
         true
     }
 
-    /// Has a new file made of that size, after the old ones have gone.
-    pub(super) fn renew(&self, id: u64, bytes: u64, old: Vec<Arc<OwnedFd>>, urgent: bool) {
-        self.submit(Job { id, file: None, bytes, in_place: false, old, begun: None }, urgent);
-    }
-
-    pub(super) fn submit(&self, job: Job, urgent: bool) {
-        if let Some(zeroer) = &self.zeroer {
-            zeroer.submit(job, urgent);
+    /// The memory of a lease is back: a file of the same size is made, if a client waits or will, or its place is free.
+    pub(super) fn emptied(&mut self, id: u64) {
+        let Some(&Entry { bytes, promised, .. }) = self.store.get(id) else { return };
+        let held: u64 = self.store.held().values().sum();
+        let over = self.store.bytes(|_| true) + held > self.settings.size;
+        // Under pressure its place stays free.
+        let quiet = Instant::now() >= self.fill_from;
+        if !over && (promised.is_some() || quiet && self.store.is_wanted(bytes)) {
+            self.zeroer.submit(Job::new(id, bytes, Work::New, Vec::new()), promised.is_some());
+        } else {
+            self.store.remove(id);
+            self.serve_again(Some(id));
         }
     }
 
@@ -199,5 +250,15 @@ impl Server {
             empty(&file);
         }
         self.fill_from = Instant::now() + HOLD_OFF;
+    }
+}
+
+/// The system's refusal to watch files, in words.
+pub(super) fn watching(errno: Errno, limit: &str) -> String {
+    match errno {
+        Errno::NOSPC | Errno::MFILE => {
+            format!("watching files (inotify): found {limit} used up, accepted a larger one")
+        }
+        errno => format!("watching files (inotify): {errno}"),
     }
 }

@@ -12,6 +12,42 @@ pub(super) struct Listener {
     pub(super) socket: OwnedFd,
     /// Where it is bound, and where it will be.
     paths: Option<(PathBuf, PathBuf)>,
+    _lock: Option<Lock>,
+}
+
+/// A file beside the socket that one server at a time has locked.
+struct Lock {
+    path: PathBuf,
+    _file: OwnedFd,
+}
+
+impl Lock {
+    /// Locks it; `None` if another server has.
+    fn take(path: PathBuf) -> Result<Option<Lock>, Errno> {
+        use rustix::fs::{FlockOperation, Mode, flock, fstat, open, stat};
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+        loop {
+            let file = open(&path, flags, Mode::RUSR | Mode::WUSR)?;
+            match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+                Err(Errno::AGAIN) => return Ok(None),
+                locked => locked?,
+            }
+            // Unless it went with its server meanwhile.
+            let same = |there: rustix::fs::Stat, here: rustix::fs::Stat| {
+                (there.st_dev, there.st_ino) == (here.st_dev, here.st_ino)
+            };
+            if stat(&path).is_ok_and(|there| fstat(&file).is_ok_and(|here| same(there, here))) {
+                return Ok(Some(Lock { path, _file: file }));
+            }
+        }
+    }
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // Nobody else's: it is locked still.
+        let _ = std::fs::remove_file(&self.path);
+    }
 }
 
 /// A path that goes when the server does.
@@ -38,15 +74,19 @@ impl Drop for Listener {
 
 impl Listener {
     /// Binds beside the path: clients find the socket once it answers.
-    pub(super) fn new(
-        settings: &Settings,
-        passed: Option<OwnedFd>,
-    ) -> Result<Listener, ServeError> {
-        if let Some(socket) = passed {
-            let flags = OFlags::NONBLOCK;
-            rustix::fs::fcntl_setfl(&socket, flags)
+    pub(super) fn new(settings: &Settings, passed: Vec<OwnedFd>) -> Result<Listener, ServeError> {
+        if let Some(socket) = passed.into_iter().next() {
+            use rustix::net::sockopt::{socket_acceptconn, socket_type};
+            let listens = socket_acceptconn(&socket) == Ok(true)
+                && socket_type(&socket) == Ok(SocketType::SEQPACKET);
+            if !listens {
+                let text = "what was passed (LISTEN_FDS): found another file, accepted a socket that listens \
+                            (ListenSequentialPacket=)";
+                return Err(ServeError::Setting(text.into()));
+            }
+            rustix::fs::fcntl_setfl(&socket, OFlags::NONBLOCK)
                 .map_err(refused("the socket that was passed"))?;
-            return Ok(Listener { socket, paths: None });
+            return Ok(Listener { socket, paths: None, _lock: None });
         }
         let path = &settings.socket;
         let shown = path.display().to_string();
@@ -58,6 +98,18 @@ impl Listener {
                 format!("{shown}: there is no directory {directory}; accepted: a path in one");
             return Err(ServeError::Setting(text));
         }
+        let beside = |end: &str| {
+            let mut beside = path.clone().into_os_string();
+            beside.push(end);
+            PathBuf::from(beside)
+        };
+        let busy = |what: &str| {
+            let text = format!("{shown}: found {what}, accepted a path that is not in use");
+            Err(ServeError::Setting(text))
+        };
+        // From before anything is looked at or replaced until the end.
+        let lock = Lock::take(beside(".lock")).map_err(refused(format!("{shown}.lock")))?;
+        let Some(lock) = lock else { return busy("a server at work") };
         let kind = SocketType::SEQPACKET;
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let new = || rustix::net::socket_with(AddressFamily::UNIX, kind, flags, None);
@@ -70,18 +122,15 @@ impl Listener {
                 .and_then(|socket| rustix::net::connect(&socket, &SocketAddrUnix::new(path)?))
                 != Err(Errno::CONNREFUSED);
             if answers || !is_socket {
-                let what = if is_socket { "a server at work" } else { "another file" };
-                let text = format!("{shown}: found {what}, accepted a path that is not in use");
-                return Err(ServeError::Setting(text));
+                return busy(if is_socket { "a server at work" } else { "another file" });
             }
         }
-        let mut beside = path.clone().into_os_string();
-        beside.push(".new");
-        let beside = PathBuf::from(beside);
+        let beside = beside(".new");
         let _ = std::fs::remove_file(&beside);
         let socket = new().map_err(refused("making a socket"))?;
         rustix::net::bind(&socket, &address(&beside)?).map_err(refused(shown.clone()))?;
-        let listener = Listener { socket, paths: Some((beside.clone(), path.clone())) };
+        let listener =
+            Listener { socket, paths: Some((beside.clone(), path.clone())), _lock: Some(lock) };
         let mode = rustix::fs::Mode::from_raw_mode(settings.mode);
         rustix::fs::chmod(&beside, mode).map_err(refused(format!("{shown}: its mode")))?;
         if let Some(group) = settings.group {

@@ -1,6 +1,8 @@
-//! What the server is told, what it has, and why it ends.
+//! The server's settings, its parts, and the reasons for its end.
 
+use super::peer::Users;
 use crate::memory::{Pages, Source};
+use crate::pressure::{Host, Room};
 use crate::status::Status;
 use crate::store::{Holder, Store};
 use crate::systemd::{Manager, Name};
@@ -13,13 +15,15 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// What the server is told.
+/// The settings of a server.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// The path of its socket.
     pub socket: PathBuf,
     /// Bytes at most.
     pub size: u64,
+    /// Bytes of ready memory that are not given back under pressure.
+    pub keep: u64,
     /// Bytes of the files that are there from the start; `None` is a quarter of all, at most 1 GiB.
     pub segment: Option<u64>,
     /// Bytes leased to one user at most.
@@ -28,15 +32,17 @@ pub struct Settings {
     pub mode: u32,
     /// The group of the socket.
     pub group: Option<u32>,
-    /// Which pages.
+    /// The pages.
     pub pages: Pages,
-    /// What zeroes.
+    /// The engine that zeroes.
     pub method: Method,
-    /// When it zeroes in the background.
+    /// The limits of zeroing in the background.
     pub scrub: Scrub,
+    /// Whether this process tells the system's killer that its memory can go first (`/proc/self/oom_score_adj`).
+    pub goes_first: bool,
 }
 
-/// Why the server did not start, or ended.
+/// The reason why the server did not start, or ended.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ServeError {
@@ -78,18 +84,27 @@ pub(super) struct Server {
     /// Files by their watches.
     pub(super) watches: BTreeMap<i32, u64>,
     pub(super) inotify: OwnedFd,
-    pub(super) zeroer: Option<Zeroer>,
+    pub(super) zeroer: Zeroer,
     pub(super) manager: Manager,
+    pub(super) users: Users,
     pub(super) clients: Vec<Client>,
     /// Leases that may have ended: when it is looked next, and for how long it was waited.
     pub(super) looks: BTreeMap<u64, (Instant, Duration)>,
+    /// Memory that did not come back: when it is looked next, and for how long it was waited.
+    pub(super) held_look: Option<(Instant, Duration)>,
+    /// The machine's memory, when it is looked at next, and what was found; `None` where the memory is reserved.
+    pub(super) host: Option<(Host, Instant, Room)>,
     /// Bytes in small pages of what is ready.
     pub(super) small: BTreeMap<u64, u64>,
     pub(super) figures: Status,
     pub(super) started: Instant,
+    /// Since when memory is taken for the first time, until it is there.
+    pub(super) starting: Option<Instant>,
     pub(super) fill_from: Instant,
-    pub(super) segment: u64,
-    pub(super) threads: usize,
+    /// The last score that the killer was told, and the one that was there.
+    pub(super) score: (i32, i32),
+    /// Lines to be told.
+    pub(super) lines: Vec<String>,
 }
 
 /// A file of memory, as the server has it.
@@ -98,13 +113,13 @@ pub(super) struct File {
     pub(super) watch: i32,
     /// Since when it is leased.
     pub(super) since: Instant,
-    /// Whether its client may open it again: its pages are not used again.
+    /// Whether its client may have opened it again: its pages are not used again.
     pub(super) by_path: bool,
-    /// As what the manager keeps it.
+    /// The name under which the manager keeps it.
     pub(super) kept: Option<Name>,
 }
 
-/// What a client is waited for.
+/// The wish of a client.
 pub(super) enum Wants {
     /// Its request, until then.
     Unknown(Instant),
