@@ -1,7 +1,6 @@
 //! Figures of a host that is old, full and shared: what `docs/guide/scrubd.md` prints. Run it as root on a machine that
 //! does nothing else: `cargo run --release -p cachewise-scrubd --example host -- old 17`, then `cost`, `load`,
 //! `pressure`. Servers and clients are this program again.
-#![allow(clippy::undocumented_unsafe_blocks, reason = "a program that measures, and nobody links")]
 
 use cachewise_pages::lease::{self, Lease};
 use cachewise_scrubd::memory::Pages;
@@ -160,6 +159,7 @@ fn enter(group: &Path) {
 fn memory(kind: &str, bytes: usize, socket: &Path) -> MmapMut {
     if kind == "leased" {
         let file = File::from(Lease::take(socket, bytes).expect("a lease").into_file());
+        // SAFETY: the file is this lease's, and nobody makes it shorter meanwhile.
         let map = unsafe { MmapMut::map_mut(&file) }.expect("memory");
         let _ = map.advise(Advice::HugePage);
         return map;
@@ -174,7 +174,9 @@ fn user(kind: &str, bytes: usize, passes: usize, socket: &Path) {
     let begun = Instant::now();
     let mut map = memory(kind, bytes, socket);
     for at in (0..bytes).step_by(4096) {
-        unsafe { map.as_mut_ptr().add(at).write_volatile(0) };
+        let place = map.as_mut_ptr().wrapping_add(at);
+        // SAFETY: inside the mapping, which is this function's.
+        unsafe { place.write_volatile(0) };
     }
     let resident = begun.elapsed();
     let then = Instant::now();
@@ -184,11 +186,7 @@ fn user(kind: &str, bytes: usize, passes: usize, socket: &Path) {
     }
     let pass = then.elapsed();
     let huge = if passes < 2 { huge(&map) } else { 0.0 };
-    println!(
-        "{:.3} {huge:.3} {:.1}",
-        resident.as_secs_f64() * 1e3,
-        pass.as_secs_f64() * 1e3
-    );
+    println!("{:.3} {huge:.3} {:.1}", resident.as_secs_f64() * 1e3, pass.as_secs_f64() * 1e3);
 }
 
 fn huge(map: &MmapMut) -> f64 {
@@ -198,7 +196,8 @@ fn huge(map: &MmapMut) -> f64 {
         let mut words = line.split_whitespace();
         let name = words.next().unwrap_or("");
         if let Some((from, to)) = name.split_once('-')
-            && let (Ok(from), Ok(to)) = (usize::from_str_radix(from, 16), usize::from_str_radix(to, 16))
+            && let (Ok(from), Ok(to)) =
+                (usize::from_str_radix(from, 16), usize::from_str_radix(to, 16))
         {
             inside = from <= first && first < to;
         } else if inside && ["AnonHugePages:", "ShmemPmdMapped:"].contains(&name) {
@@ -223,16 +222,21 @@ fn fragment(gib: usize) {
     let bytes = gib * GIB;
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
     let access = libc::PROT_READ | libc::PROT_WRITE;
+    // SAFETY: memory of this process's own, wherever the system puts it.
     let map = unsafe { libc::mmap(std::ptr::null_mut(), bytes, access, flags, -1, 0) };
     assert_ne!(map, libc::MAP_FAILED);
     let at = |place: usize| map.wrapping_byte_add(place);
+    // SAFETY: the mapping above.
     assert_eq!(unsafe { libc::madvise(map, bytes, libc::MADV_NOHUGEPAGE) }, 0);
     for place in (0..bytes).step_by(4096) {
+        // SAFETY: inside the mapping above.
         unsafe { at(place).cast::<u8>().write_volatile(1) };
     }
     for place in (0..bytes).step_by(2 * MIB) {
+        // SAFETY: as above.
         assert_eq!(unsafe { libc::mlock(at(place), 4096) }, 0, "a locked page");
         let rest = at(place + 4096);
+        // SAFETY: as above; nobody reads it again.
         assert_eq!(unsafe { libc::madvise(rest, 2 * MIB - 4096, libc::MADV_DONTNEED) }, 0);
     }
     println!("ready");
@@ -266,7 +270,10 @@ fn old(gib: usize) {
     let _ = write(setting, "0");
     let mut holder = child(&["fragment", &gib.to_string()]);
     assert_eq!(line(&mut holder), "ready");
-    println!("# {}", read_to_string("/proc/buddyinfo").unwrap_or_default().trim().replace('\n', "; "));
+    println!(
+        "# {}",
+        read_to_string("/proc/buddyinfo").unwrap_or_default().trim().replace('\n', "; ")
+    );
     rows("fragmented");
     drop(holder.stdin.take());
     holder.wait().expect("it ended");
@@ -291,7 +298,9 @@ fn processes(kind: &str, number: usize, bytes: usize, server: &Server) -> (f64, 
 /// CPU seconds of children that have ended.
 fn children_cpu() -> f64 {
     let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: a place for what is told.
     unsafe { libc::getrusage(libc::RUSAGE_CHILDREN, usage.as_mut_ptr()) };
+    // SAFETY: zeros are a value of it, too.
     let usage = unsafe { usage.assume_init() };
     let of = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
     of(usage.ru_utime) + of(usage.ru_stime)
@@ -301,7 +310,9 @@ fn cost() {
     let bytes = 512 * MIB;
     let server = Server::start(2 * GIB, bytes, None);
     // The server's own polling while it is waited for is of no process.
-    println!("start, writing all of 512 MiB twice, exit; ms, median (range of rounds); CPU with scrubd's");
+    println!(
+        "start, writing all of 512 MiB twice, exit; ms, median (range of rounds); CPU with scrubd's"
+    );
     for (number, rounds) in [(1, 9), (20, 3)] {
         let mut found: Vec<(&str, Vec<f64>, Vec<f64>)> =
             ["huge", "small", "leased"].map(|kind| (kind, Vec::new(), Vec::new())).into();
@@ -313,12 +324,20 @@ fn cost() {
             }
         }
         for (kind, wall, cpu) in &found {
-            println!("{number} in turn, {kind}: wall {}, CPU {} a process", shown(wall), shown(cpu));
+            println!(
+                "{number} in turn, {kind}: wall {}, CPU {} a process",
+                shown(wall),
+                shown(cpu)
+            );
         }
         let of = |place: usize| (median(found[place].1.clone()), median(found[place].2.clone()));
         for (place, (kind, ..)) in found.iter().enumerate().take(2) {
             let ((wall, cpu), (leased, all)) = (of(place), of(2));
-            println!("{number} in turn, leased / {kind}: wall {:.2}, CPU {:.2}", leased / wall, all / cpu);
+            println!(
+                "{number} in turn, leased / {kind}: wall {:.2}, CPU {:.2}",
+                leased / wall,
+                all / cpu
+            );
         }
     }
 }
@@ -342,13 +361,15 @@ fn spin() {
 /// Whether the parent has closed our standard input.
 fn read_ends() -> bool {
     let mut wait = libc::pollfd { fd: 0, events: libc::POLLIN, revents: 0 };
-    unsafe { libc::poll(&raw mut wait, 1, 0) } > 0
+    // SAFETY: one descriptor, in a place that is here.
+    let ready = unsafe { libc::poll(&raw mut wait, 1, 0) };
+    ready > 0
 }
 
 fn load() {
     let cpus = std::thread::available_parallelism().map_or(1, usize::from);
     let server = Server::start(GIB, GIB, None);
-    let mut spun = |take: bool| {
+    let spun = |take: bool| {
         let mut busy: Vec<_> = (0..2 * cpus).map(|_| child(&["spin"])).collect();
         busy.iter_mut().for_each(|one| assert_eq!(line(one), "ready"));
         std::thread::sleep(Duration::from_secs(2));
@@ -451,7 +472,14 @@ fn pressure() {
         ("group of 600 MiB, 400 ready, a neighbour takes 300 at once", 600, 400, 300, 300, 0),
         ("the same, 10 MiB each 100 ms", 600, 400, 300, 10, 100),
         ("the same, 1 MiB each ms", 600, 400, 300, 1, 1),
-        ("group of 2 GiB, 1800 MiB ready, a neighbour takes 1200 at once", 2048, 1800, 1200, 1200, 0),
+        (
+            "group of 2 GiB, 1800 MiB ready, a neighbour takes 1200 at once",
+            2048,
+            1800,
+            1200,
+            1200,
+            0,
+        ),
     ];
     for (what, limit, size, bytes, piece, pause) in mixes {
         let (mut killed, mut times, mut shortest) = (0, Vec::new(), Vec::new());
@@ -461,7 +489,8 @@ fn pressure() {
             let shown = group.0.to_string_lossy().into_owned();
             let mut watcher = child(&["watch", &shown]);
             assert_eq!(line(&mut watcher), "ready");
-            let [all, one, rest] = [bytes * MIB, piece * MIB, pause].map(|number| number.to_string());
+            let [all, one, rest] =
+                [bytes * MIB, piece * MIB, pause].map(|number| number.to_string());
             let mut neighbour = child(&["take", &all, &one, &rest, &shown]);
             let said = line(&mut neighbour);
             if neighbour.wait().expect("it ran").success() {

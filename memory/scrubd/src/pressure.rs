@@ -72,12 +72,14 @@ impl Host {
     }
 
     fn of(proc: &Path, groups: Vec<PathBuf>, cpus: usize) -> Host {
-        let first = |name: &str| groups.iter().map(|group| group.join(name)).find(|f| f.exists());
+        // The root's figures are the machine's; only others have a type.
+        let inner = groups.iter().filter(|group| group.join("cgroup.type").exists());
+        let own = inner.map(|group| group.join("memory.pressure")).find(|path| path.exists());
         let mut watched = Vec::new();
         let mut watch = |file: Option<OwnedFd>, own| {
             watched.extend(file.map(|file| Watched { file, own }));
         };
-        watch(first("memory.pressure").and_then(|path| trigger(&path)), true);
+        watch(own.and_then(|path| trigger(&path)), true);
         watch(trigger(&proc.join("pressure/memory")), false);
         for group in &groups {
             watch(opened(&group.join("memory.events"), OFlags::RDONLY), true);

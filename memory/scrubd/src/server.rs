@@ -75,15 +75,13 @@ pub fn serve(
         tell("memory that clients keep in use after a lease is not seen here, which takes root");
     }
     let flags = inotify::CreateFlags::CLOEXEC | inotify::CreateFlags::NONBLOCK;
-    let inotify = inotify::init(flags).map_err(|errno| {
-        ServeError::Setting(files::watching(errno, "fs.inotify.max_user_instances"))
-    })?;
     let score = pressure::score();
     let mut server = Server {
         store: Store::new(settings.size / unit * unit, settings.user_most, segment),
         files: BTreeMap::new(),
         watches: BTreeMap::new(),
-        inotify,
+        inotify: None,
+        told_unwatched: false,
         zeroer,
         manager: Manager::new(),
         users: Users::new(),
@@ -101,7 +99,10 @@ pub fn serve(
         source,
         settings,
     };
-    server.watch_one()?;
+    match inotify::init(flags) {
+        Ok(inotify) => server.inotify = Some(inotify),
+        Err(errno) => server.cannot_watch(errno, "fs.inotify.max_user_instances"),
+    }
     server.adopt(passed.files);
     server.fill();
     let _path = listener.open()?;
@@ -192,24 +193,16 @@ fn check(
 }
 
 impl Server {
-    /// Refuses to start where no file can be watched.
-    fn watch_one(&mut self) -> Result<(), ServeError> {
-        let unit = self.source.unit();
-        let file = self.source.file(unit).map_err(refused("making a file of memory"))?;
-        self.enter(0, Arc::new(file)).map_err(ServeError::Setting)?;
-        self.leave(0);
-        Ok(())
-    }
-
     /// Waits for something to happen and does what there is to do. Whether it was told to stop.
     fn turn(&mut self, listener: &OwnedFd, stop: BorrowedFd<'_>) -> Result<bool, ServeError> {
         let mut waits = vec![
             PollFd::new(&stop, PollFlags::IN),
-            PollFd::new(&self.inotify, PollFlags::IN),
             PollFd::from_borrowed_fd(self.zeroer.bell(), PollFlags::IN),
         ];
         let full = self.clients.len() >= CLIENTS;
         waits.push(PollFd::new(listener, if full { PollFlags::empty() } else { PollFlags::IN }));
+        waits.extend(self.inotify.as_ref().map(|inotify| PollFd::new(inotify, PollFlags::IN)));
+        let hosts = waits.len();
         if let Some((host, ..)) = &self.host {
             waits.extend(host.watched().map(|file| PollFd::from_borrowed_fd(file, PollFlags::PRI)));
         }
@@ -232,12 +225,13 @@ impl Server {
         self.figures.turns += 1;
         let came: Vec<_> = waits.iter().map(PollFd::revents).collect();
         drop(waits);
-        let [stopped, closed, done, connected] = [0, 1, 2, 3].map(|place| !came[place].is_empty());
+        let [stopped, done, connected] = [0, 1, 2].map(|place| !came[place].is_empty());
+        let closed = came[3..hosts].iter().any(|came| !came.is_empty());
         if stopped {
             return Ok(true);
         }
         // Others wait for memory: before anything else is done with it.
-        self.relieve(&came[4..others]);
+        self.relieve(&came[hosts..others]);
         // While clients are in the order in which they were waited for.
         self.hear(&came[others..]);
         // Before leases that end: a client waits.
@@ -294,16 +288,14 @@ impl Server {
                 Outcome::Made { file, huge } => (Some(file), Ok(huge)),
                 Outcome::Failed { file, why } => (file, Err(why)),
             };
-            let entered = match file {
-                Some(file) if !self.files.contains_key(&id) => self.enter(id, file),
-                _ => Ok(()),
-            };
+            if let Some(file) = file.filter(|_| !self.files.contains_key(&id)) {
+                self.enter(id, file);
+            }
             let doubted = lied && self.is_in_place(id) || made == Err(EngineError::Hung);
             if doubted && self.again(id) {
                 continue;
             }
-            let made = made.map_err(|error| error.to_string());
-            let promised = match made.and_then(|huge| entered.map(|()| huge)) {
+            let promised = match made {
                 Ok(huge) => self.ready(id, huge).then_some(Ok(())),
                 Err(why) => {
                     self.fail(id);

@@ -4,7 +4,7 @@
 use crate::support::{Folder, asked, piped, program, root, said, signal};
 use cachewise_pages::lease::Lease;
 use cachewise_scrubd::memory::{Pages, Source};
-use rustix::fd::{AsRawFd as _, OwnedFd};
+use rustix::fd::{AsFd as _, AsRawFd as _, OwnedFd};
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags};
 use rustix::process::Signal;
 use std::collections::BTreeMap;
@@ -124,7 +124,13 @@ impl Manager {
     fn start_as(&mut self, path: &Path, arguments: &str) -> Child {
         self.ready = false;
         let mut command = Command::new("sh");
-        command.args(["-c", "LISTEN_PID=$$ exec \"$0\" \"$@\""]);
+        // A manager that passes nothing says nothing of it.
+        let passes = if self.files.is_empty() {
+            "unset LISTEN_FDS LISTEN_FDNAMES;"
+        } else {
+            "LISTEN_PID=$$"
+        };
+        command.args(["-c", &format!("{passes} exec \"$0\" \"$@\"")]);
         command.arg(program().get_program()).args(arguments.split(' '));
         command.env("NOTIFY_SOCKET", path).env("LISTEN_FDS", self.files.len().to_string());
         let names: Vec<_> = self.files.keys().map(String::as_str).collect();
@@ -171,7 +177,10 @@ fn files_that_a_service_manager_keeps_are_taken_back() {
     let kinds = |manager: &Manager, kind: &str| {
         manager.files.keys().filter(|name| name.starts_with(&format!("cachewise-{kind}-"))).count()
     };
-    assert_eq!((kinds(&manager, "leased"), kinds(&manager, "ready")), (1, 1));
+    wait_for("what the manager keeps", || {
+        manager.hear();
+        (kinds(&manager, "leased"), kinds(&manager, "new")) == (1, 1)
+    });
     signal(&server, Signal::KILL);
     server.wait().expect("it ended");
     let mut server = manager.start(&path, &socket);
@@ -198,11 +207,13 @@ fn after_a_restart_nobody_gets_pages_that_another_had() {
     // All of it, a page of each in a pipe.
     let leases = [(); 2].map(|()| Lease::take(&socket, 4 << 20).expect("a lease"));
     let kept = leases.map(|lease| {
-        let (reads, writes) = rustix::pipe::pipe().expect("a pipe");
-        let flags = rustix::pipe::SpliceFlags::empty();
+        let (reads, writes) = std::io::pipe().expect("a pipe");
         let mut from = 0;
-        let kept = rustix::pipe::splice(&lease, Some(&mut from), &writes, None, 4096, flags);
-        assert_eq!(kept, Ok(4096));
+        let (file, pipe) = (lease.as_fd().as_raw_fd(), writes.as_raw_fd());
+        let none = std::ptr::null_mut();
+        // SAFETY: two descriptors that are open, and an offset that is here.
+        let kept = unsafe { libc::splice(file, &raw mut from, pipe, none, 4096, 0) };
+        assert_eq!(kept, 4096);
         reads
     });
     wait_for("rest", || status(&socket)["ready"] == 8 << 20);
@@ -265,13 +276,62 @@ fn what_the_system_refuses_is_named() {
         eprintln!("limits of inotify: SKIPPED, no user namespaces");
         return;
     }
-    for name in ["max_user_instances", "max_user_watches"] {
-        let used_up = shell(&format!("echo 0 > /proc/sys/fs/inotify/{name}"), &namespace);
-        let used_up = if used_up.err.contains("inotify/") { None } else { Some(used_up) };
-        let before = format!("echo 0 > /proc/sys/user/{}", name.replace("user", "inotify"));
-        let used_up = used_up.unwrap_or_else(|| shell(&before, &namespace)).with(2);
-        assert!(used_up.err.contains(&format!("fs.inotify.{name}")), "{}", used_up.err);
+    // Without them it goes on, and says so.
+    for name in ["instances", "watches"] {
+        let before = format!("echo 0 > /proc/sys/user/max_inotify_{name}");
+        let mut command = Command::new(namespace[0]);
+        command.args(&namespace[1..]).args(["sh", "-c", &format!("{before}; {words}")]);
+        let server = piped(command);
+        wait_for("the memory", || socket.exists() && status(&socket)["ready"] == 8 << 20);
+        for _ in 0..3 {
+            drop(Lease::take(&socket, 4 << 20).expect("a lease"));
+        }
+        wait_for("rest", || status(&socket)["ready"] == 8 << 20);
+        signal(&server, Signal::TERM);
+        let output = server.wait_with_output().expect("it ended");
+        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(told.contains(&format!("fs.inotify.max_user_{name} used up")), "{told}");
+        assert_eq!(told.matches("inotify").count(), 2, "{told}");
     }
+}
+
+/// A system that refuses the question whether a lease has ended: asked at the start, and said.
+#[test]
+#[cfg(target_endian = "little")]
+fn a_system_on_which_no_end_can_be_seen_is_refused_at_once() {
+    let filter = |code: u32, k: u32, jf: u8| libc::sock_filter { code: code as u16, jt: 0, jf, k };
+    let [load, equal, ends] = [
+        libc::BPF_LD | libc::BPF_W | libc::BPF_ABS,
+        libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K,
+        libc::BPF_RET | libc::BPF_K,
+    ];
+    // The number of the call, and the low half of its second argument.
+    let mut program = [
+        filter(load, 0, 0),
+        filter(equal, libc::SYS_fcntl as u32, 3),
+        filter(load, 24, 0),
+        filter(equal, libc::F_SETLEASE as u32, 1),
+        filter(ends, libc::SECCOMP_RET_ERRNO | libc::EINVAL as u32, 0),
+        filter(ends, libc::SECCOMP_RET_ALLOW, 0),
+    ];
+    let folder = Folder::new();
+    let mut command = asked(&arguments(folder.path("socket").as_ref()));
+    let refuse = move || {
+        let filter = libc::sock_fprog { len: program.len() as u16, filter: program.as_mut_ptr() };
+        // SAFETY: numbers alone.
+        unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) };
+        // SAFETY: a filter that is there until the call returns.
+        let set = unsafe { libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &filter) };
+        if set == 0 { Ok(()) } else { Err(std::io::Error::last_os_error()) }
+    };
+    // SAFETY: system calls alone, which a forked child may make.
+    unsafe { command.pre_exec(refuse) };
+    let told = said(&mut command).with(1);
+    assert!(
+        told.err.contains("F_SETLEASE") && told.err.trim().lines().count() == 1,
+        "{}",
+        told.err
+    );
 }
 
 /// A control group with a limit; `None` where none can be made.

@@ -57,39 +57,53 @@ impl Server {
             };
             let bytes = name.map_or(bytes, |name| name.bytes);
             let id = self.store.adopt(bytes, state);
-            if self.enter(id, Arc::new(file)).is_ok()
-                && let Some(entered) = self.files.get_mut(&id)
-            {
+            self.enter(id, Arc::new(file));
+            if let Some(entered) = self.files.get_mut(&id) {
                 // Of which pages it is nothing is known.
                 (entered.kept, entered.by_path) = (name, true);
-                self.small.insert(id, 0);
-            } else {
-                self.store.remove(id);
             }
+            // Its end may have come before it was watched for.
+            self.looks.insert(id, (Instant::now() + SOON, SOON));
         }
     }
 
-    /// Enters a file, and has its end be told. Why that is not to be had, in words.
-    pub(super) fn enter(&mut self, id: u64, file: Arc<OwnedFd>) -> Result<(), String> {
-        let path = format!("/proc/self/fd/{}", file.as_raw_fd());
-        let watch = inotify::add_watch(
-            &self.inotify,
-            path,
-            inotify::WatchFlags::CLOSE_WRITE | inotify::WatchFlags::CLOSE_NOWRITE,
-        )
-        .map_err(|errno| watching(errno, "fs.inotify.max_user_watches"))?;
-        self.watches.insert(watch, id);
+    /// Enters a file, and has the system tell when a description of it is closed.
+    pub(super) fn enter(&mut self, id: u64, file: Arc<OwnedFd>) {
+        let watch = self.watch(&file);
+        if let Some(watch) = watch {
+            self.watches.insert(watch, id);
+        }
         let since = Instant::now();
         self.files.insert(id, File { file, watch, since, by_path: false, kept: None });
-        Ok(())
+    }
+
+    fn watch(&mut self, file: &OwnedFd) -> Option<i32> {
+        let path = format!("/proc/self/fd/{}", file.as_raw_fd());
+        let events = inotify::WatchFlags::CLOSE_WRITE | inotify::WatchFlags::CLOSE_NOWRITE;
+        let watch = inotify::add_watch(self.inotify.as_ref()?, path, events);
+        watch.map_err(|errno| self.cannot_watch(errno, "fs.inotify.max_user_watches")).ok()
+    }
+
+    /// Says once why files are looked at instead of watched.
+    pub(super) fn cannot_watch(&mut self, errno: Errno, limit: &str) {
+        if !std::mem::replace(&mut self.told_unwatched, true) {
+            let found = match errno {
+                Errno::NOSPC | Errno::MFILE => format!("found {limit} used up"),
+                errno => errno.to_string(),
+            };
+            let text = "the ends of leases are seen within a second, not at once";
+            self.lines.push(format!("watching files (inotify): {found}: {text}"));
+        }
     }
 
     /// Has no more to do with a file; it is returned, to be emptied.
     pub(super) fn leave(&mut self, id: u64) -> Option<Arc<OwnedFd>> {
         let file = self.files.remove(&id)?;
         self.small.remove(&id);
-        self.watches.remove(&file.watch);
-        let _ = inotify::remove_watch(&self.inotify, file.watch);
+        if let (Some(inotify), Some(watch)) = (&self.inotify, file.watch) {
+            self.watches.remove(&watch);
+            let _ = inotify::remove_watch(inotify, watch);
+        }
         if let Some(name) = &file.kept {
             self.manager.forget(name);
         }
@@ -128,7 +142,8 @@ impl Server {
     /// Files of which a description was closed.
     pub(super) fn see_closed(&mut self) {
         let mut space = [MaybeUninit::uninit(); 4096];
-        let mut events = inotify::Reader::new(&self.inotify, &mut space);
+        let Some(inotify) = &self.inotify else { return };
+        let mut events = inotify::Reader::new(inotify, &mut space);
         while let Ok(event) = events.next() {
             if event.events().contains(inotify::ReadFlags::QUEUE_OVERFLOW) {
                 let all = self.watches.values().map(|id| (*id, (Instant::now(), SOON)));
@@ -146,8 +161,9 @@ impl Server {
             self.looks.iter().filter(|(_, (then, _))| *then <= now).map(|(id, _)| *id).collect();
         for id in due {
             let Some((_, pause)) = self.looks.remove(&id) else { continue };
-            if !self.see_end(id) && self.is_leased(id) && pause < LATEST {
-                self.looks.insert(id, (Instant::now() + pause, pause * 2));
+            let watched = self.files.get(&id).is_some_and(|file| file.watch.is_some());
+            if !self.see_end(id) && self.is_leased(id) && (pause < LATEST || !watched) {
+                self.looks.insert(id, (Instant::now() + pause, (pause * 2).min(LATEST)));
             }
         }
     }
@@ -250,15 +266,5 @@ impl Server {
             empty(&file);
         }
         self.fill_from = Instant::now() + HOLD_OFF;
-    }
-}
-
-/// The system's refusal to watch files, in words.
-pub(super) fn watching(errno: Errno, limit: &str) -> String {
-    match errno {
-        Errno::NOSPC | Errno::MFILE => {
-            format!("watching files (inotify): found {limit} used up, accepted a larger one")
-        }
-        errno => format!("watching files (inotify): {errno}"),
     }
 }

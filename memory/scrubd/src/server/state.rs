@@ -83,7 +83,9 @@ pub(super) struct Server {
     pub(super) files: BTreeMap<u64, File>,
     /// Files by their watches.
     pub(super) watches: BTreeMap<i32, u64>,
-    pub(super) inotify: OwnedFd,
+    /// The descriptor that tells of closed files, where there is one.
+    pub(super) inotify: Option<OwnedFd>,
+    pub(super) told_unwatched: bool,
     pub(super) zeroer: Zeroer,
     pub(super) manager: Manager,
     pub(super) users: Users,
@@ -110,7 +112,7 @@ pub(super) struct Server {
 /// A file of memory, as the server has it.
 pub(super) struct File {
     pub(super) file: Arc<OwnedFd>,
-    pub(super) watch: i32,
+    pub(super) watch: Option<i32>,
     /// Since when it is leased.
     pub(super) since: Instant,
     /// Whether its client may have opened it again: its pages are not used again.
