@@ -35,8 +35,8 @@ use std::vec::Vec;
 /// The owner of everything in a pool.
 const SOLE_OWNER: u16 = 1;
 /// How long an allocation waits for blocks in flight before it says that there are none. A chunk
-/// takes microseconds, but the thread that has it is of idle priority: on a busy machine it may not
-/// run for tenths of a second, and to be late is better than to have no memory.
+/// takes microseconds, but on a busy machine the thread that has it may not run for tenths of a second,
+/// and to be late is better than to have no memory.
 const LANDING: Duration = Duration::from_secs(1);
 /// How often it looks.
 const LANDING_WAIT: Duration = Duration::from_micros(100);
