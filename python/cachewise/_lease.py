@@ -42,7 +42,7 @@ class Memory(mmap.mmap):
         raise TypeError(f"resize: found {newsize}, accepted none: this memory keeps its {len(self)} bytes")
 
     def address(self) -> int:
-        """Where it begins."""
+        """Address of its first byte."""
         # Gone before this returns, so that it keeps nothing.
         return ctypes.addressof(ctypes.c_char.from_buffer(self))
 

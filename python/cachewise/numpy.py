@@ -56,7 +56,7 @@ class Stats(TypedDict):
     resident_bytes: int
     capacity_bytes: int
     load_rests: int
-    """How often nothing was zeroed in the background as the load was above one per CPU."""
+    """Number of times that zeroing in the background rested, as no CPU was idle."""
     has_thread: int
     """1 where the thread that zeroes in the background runs: it starts when memory is first freed."""
 

@@ -1,18 +1,21 @@
 """Leases and pinned memory: a server that runs for the test, and the test library in the driver's place."""
 
 import contextlib
+import ctypes
 import gc
 import json
 import os
 import socket
 import subprocess
+import sys
 import time
+import types
 from pathlib import Path
 
 import pytest
 
 import cachewise
-from cachewise import _command
+from cachewise import _command, _lease
 
 DRIVER = Path(__file__).parents[2] / "memory/pages/tests/cuda/driver.c"
 MIB = 1 << 20
@@ -85,6 +88,26 @@ def test_a_lease_keeps_its_size_and_is_shared_with_a_forked_child(scrubd):
         os._exit(0)
     assert os.waitpid(child, 0)[1] == 0
     assert memory[:3] == b"new"
+
+
+def test_the_usual_socket_is_named_by_the_environment(tmp_path, monkeypatch):
+    monkeypatch.delenv("CACHEWISE_SCRUBD", raising=False)
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    assert _lease.default_socket() == "/run/cachewise/scrubd.sock"
+    (tmp_path / "cachewise").mkdir()
+    (tmp_path / "cachewise/scrubd.sock").touch()
+    assert _lease.default_socket() == str(tmp_path / "cachewise/scrubd.sock")
+    monkeypatch.setenv("CACHEWISE_SCRUBD", "/named")
+    assert _lease.default_socket() == "/named"
+    assert (_lease.patience(0), _lease.patience(3 << 30)) == (1, 4)
+
+
+def test_a_tensor_is_made_of_the_memory_itself(monkeypatch):
+    torch = types.SimpleNamespace(uint8="bytes", frombuffer=lambda memory, dtype: (memory, dtype))
+    monkeypatch.setitem(sys.modules, "torch", torch)
+    memory = _lease.Memory(-1, 4096)
+    assert memory.torch() == (memory, "bytes") and memory.torch("floats") == (memory, "floats")
+    assert ctypes.string_at(memory.address(), 3) == bytes(3)
 
 
 def test_a_server_that_does_not_answer_is_not_waited_for_for_ever(tmp_path):

@@ -150,6 +150,10 @@ pub(crate) fn placed(args: &Install, release: &Path, across: Option<&Target>) ->
         let one_object = static_library(&release.join(built), &header, name, across)?;
         place(&one_object, &libraries.join(format!("lib{name}.a")), 0o644)?;
         place(&header, &headers.join(&file), 0o644)?;
+        let classes = header.with_extension("hpp");
+        if classes.exists() {
+            place(&classes, &headers.join(format!("{name}.hpp")), 0o644)?;
+        }
         let text = package_file(name, about, prefix, &libdir);
         put(&pkgconfig.join(format!("{name}.pc")), |new| fs::write(new, &text))?;
     }

@@ -34,7 +34,7 @@ fn an_installed_library_is_found_and_works() {
         libcachewise_preload.so libcachewise_preload.so.0 \
         libcachewise_preload_stats.so libcachewise_preload_stats.so.0 pkgconfig/cachewise.pc \
         libcachewise_pool.so libcachewise_pool.so.0 \
-        libcachewise_pool.a pkgconfig/cachewise_pool.pc ../include/cachewise_pool.h \
+        libcachewise_pool.a pkgconfig/cachewise_pool.pc ../include/cachewise_pool.h ../include/cachewise_pool.hpp \
         ../include/cachewise.h ../bin/cachewise ../share/man/man1/cachewise.1 \
         ../share/man/man1/cachewise-exec.1 ../lib/systemd/system/cachewise-scrubd.service \
         ../share/doc/cachewise/LICENSE-MIT ../share/zsh/site-functions/_cachewise";

@@ -7,7 +7,6 @@ use cachewise_pages::buddy::{Buddy, Core, Frame, State, Wanted};
 
 const PAGE: usize = 4096;
 const FRAMES: usize = 1000; // memory is rarely a power of two
-const OWNER: u16 = 1;
 
 /// What a kernel would have in its image: 16 bytes per frame, and the lists.
 struct Zone {
@@ -20,12 +19,12 @@ static INITIAL: Zone = Zone { core: Core::new(9), frames: [const { Frame::new() 
 /// `alloc_pages(order, __GFP_ZERO)`.
 fn zeroed(core: &mut Core, frames: &[Frame], memory: &mut [u8], order: u32) -> Option<u32> {
     let mut buddy = Buddy::new(core, frames);
-    if let Some(index) = buddy.take(order, State::ZeroResident, OWNER) {
+    if let Some(index) = buddy.take(order, State::ZeroResident) {
         return Some(index);
     }
     let index = buddy
-        .take(order, State::Dirty, OWNER)
-        .or_else(|| buddy.take_any_run(&Wanted::frames(1 << order), OWNER).map(|run| run.first))?;
+        .take(order, State::Dirty)
+        .or_else(|| buddy.take_any_run(&Wanted::frames(1 << order)).map(|run| run.first))?;
     let start = index as usize * PAGE;
     memory[start..start + (PAGE << order)].fill(0);
     Some(index)
@@ -33,7 +32,7 @@ fn zeroed(core: &mut Core, frames: &[Frame], memory: &mut [u8], order: u32) -> O
 
 /// What a kernel's idle thread would do: one chunk, then look whether there is better to do.
 fn scrub(core: &mut Core, frames: &[Frame], memory: &mut [u8], now: u32) -> bool {
-    let taken = Buddy::new(core, frames).take_to_zero(0, 6, 100, OWNER, now);
+    let taken = Buddy::new(core, frames).take_to_zero(0, 6, 100, now);
     let Some((index, order)) = taken else { return false };
     let start = index as usize * PAGE;
     memory[start..start + (PAGE << order)].fill(0);
@@ -58,13 +57,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     // A buffer of 5 pages, wherever as many lie side by side.
     let mut buddy = Buddy::new(&mut core, frames);
-    let buffer = buddy.take_zero_run(&Wanted::frames(5), OWNER).ok_or("no memory")?.first;
+    let buffer = buddy.take_zero_run(&Wanted::frames(5)).ok_or("no memory")?.first;
     assert!(memory[buffer as usize * PAGE..][..5 * PAGE].iter().all(|byte| *byte == 0));
 
     let mut buddy = Buddy::new(&mut core, frames);
-    buddy.free_run(buffer, 5, State::Dirty, OWNER, 1001)?;
-    buddy.free(early, 3, State::Dirty, OWNER, 1001)?;
-    let refused = buddy.free(early, 3, State::Dirty, OWNER, 1001);
+    buddy.free_run(buffer, 5, State::Dirty, 1001)?;
+    buddy.free(early, 3, State::Dirty, 1001)?;
+    let refused = buddy.free(early, 3, State::Dirty, 1001);
     println!("freed again: {}", refused.err().ok_or("a double free was not noticed")?);
     let counts = buddy.check()?;
     println!("at the end: {counts:?}, {} bytes of bookkeeping per page", size_of::<Frame>());

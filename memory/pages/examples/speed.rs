@@ -103,14 +103,14 @@ fn under_the_lock() -> (f64, f64) {
         let mut took = 0.0;
         loop {
             let begun = Instant::now();
-            let found = buddy.take_cached_of(State::ZeroResident, 0, 256, 1, &mut pieces);
+            let found = buddy.take_cached_of(State::ZeroResident, 0, 256, &mut pieces);
             took += begun.elapsed().as_secs_f64();
             if found == 0 {
                 break;
             }
             for piece in &pieces[..found] {
                 let mut blocks = [*piece; 256];
-                let filled = split_cached(&frames, 0, 1, &mut blocks, 1);
+                let filled = split_cached(&frames, 0, &mut blocks, 1);
                 all.extend_from_slice(&blocks[..filled]);
             }
         }

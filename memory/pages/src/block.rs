@@ -10,7 +10,7 @@ mod sealed {
     pub trait Sealed {}
 }
 
-/// What is known of a block's contents: [`Zeroed`] or [`Dirty`].
+/// The knowledge of a block's contents, as a type: [`Zeroed`] or [`Dirty`].
 pub trait Contents: sealed::Sealed {}
 
 /// Every byte is zero; the block is read-only.

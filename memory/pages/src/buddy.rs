@@ -10,7 +10,7 @@
 //! memory shared with others.
 //!
 //! Every frame belongs to exactly one block, and every block is in exactly one [`Use`]. The first
-//! frame of a block carries a *tag*: use, order, owner; all other frames carry the tag of a tail.
+//! frame of a block carries a *tag*: use and order; all other frames carry the tag of a tail.
 //! **Tags are the truth, lists and counts are derived**: each split, merge and change of use
 //! becomes valid with one store of one tag, in program order, so that after a crash at any point in
 //! between [`Buddy::rebuild`] finds a partition of all frames by walking the tags. A process that
@@ -54,7 +54,7 @@ use loom::sync::atomic::Ordering;
 
 /// The highest order: 2^18 frames, 1 GiB of 4 KiB frames.
 pub const MAX_ORDER: u32 = 18;
-/// How many orders there are.
+/// Number of orders.
 pub const ORDERS: usize = MAX_ORDER as usize + 1;
 
 const NONE: u32 = u32::MAX;
@@ -216,10 +216,10 @@ impl<'a> Buddy<'a> {
         index.trailing_zeros().min(fits).min(self.core.max_order)
     }
 
-    fn become_used(&mut self, index: u32, order: u32, from: State, to: Use, owner: u16) {
+    fn become_used(&mut self, index: u32, order: u32, from: State, to: Use) {
         *self.core.counts.of(Use::Free(from)) -= 1 << order;
         *self.core.counts.of(to) += 1 << order;
-        self.frames[index as usize].set_tag(Tag::new(to, order, owner));
+        self.frames[index as usize].set_tag(Tag::new(to, order));
     }
 
     fn release(&mut self, index: u32, order: u32, from: Use, to: State, now: u32) -> u32 {

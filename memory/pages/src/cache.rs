@@ -30,7 +30,7 @@ use std::sync::atomic::{AtomicU64, Ordering, compiler_fence};
 const FIRST_BATCH: u32 = 8;
 /// Blocks cut off together: few, so that no hand-out takes long.
 const CUT: usize = 32;
-/// What is known of so many frames lies in one cache line.
+/// Number of frames whose tags lie in one cache line.
 const FRAMES_PER_LINE: usize = 64 / size_of::<Frame>();
 /// Dirty blocks that are zeroed at hand-out before the pool is asked for zeroed ones again.
 const PATIENCE: u32 = 64;
@@ -94,7 +94,7 @@ impl Busy<'_> {
         let left = self.length(kind, order).checked_sub(1)?;
         self.set_length(kind, order, left);
         let index = *self.own().blocks[kind].get(first_place(order) + left)?;
-        inner.frames()[index as usize].hand_out(order as u32, inner.owner());
+        inner.frames()[index as usize].hand_out(order as u32);
         Some(index)
     }
 
@@ -123,11 +123,11 @@ impl Busy<'_> {
     fn cut(&mut self, inner: &Inner, order: usize, kind: usize) {
         let reserve = &mut self.own().reserves[kind][order];
         let Some(left) = reserve.length.checked_sub(1) else { return };
-        let (frames, owner) = (inner.frames(), inner.owner());
+        let frames = inner.frames();
         let index = reserve.pieces[left];
         while frames[index as usize].tag().order() > order as u32 + CUT.ilog2()
             && reserve.length < reserve.pieces.len()
-            && let Some((upper, _)) = halve_cached(frames, index, owner)
+            && let Some((upper, _)) = halve_cached(frames, index)
         {
             reserve.pieces[reserve.length - 1] = upper;
             reserve.pieces[reserve.length] = index;
@@ -136,7 +136,7 @@ impl Busy<'_> {
         reserve.length -= 1;
         self.reserved(inner, &[index], true);
         let mut blocks = [index; CUT];
-        let filled = split_cached(frames, order as u32, owner, &mut blocks, 1);
+        let filled = split_cached(frames, order as u32, &mut blocks, 1);
         blocks[..filled].reverse();
         self.push(order, kind, &blocks[..filled]);
         self.fetch_next_cut(inner, order, kind);
@@ -163,7 +163,7 @@ impl Busy<'_> {
         let state = if kind == ZERO { State::ZeroResident } else { State::Dirty };
         let Ok(mut guard) = inner.lock_to_take() else { return false };
         let pieces = &mut reserve.pieces[..PIECES];
-        let found = guard.buddy().take_cached_of(state, order as u32, batch, inner.owner(), pieces);
+        let found = guard.buddy().take_cached_of(state, order as u32, batch, pieces);
         inner.wanted(if kind == ZERO { u64::from(batch) << order } else { 0 });
         inner.release_after_hand_out(guard);
         reserve.length = found;
@@ -199,7 +199,7 @@ impl Busy<'_> {
 
     /// Brings everything back if it holds more than its share: that has become smaller.
     fn keep_to_share(&mut self, inner: &Inner) {
-        if self.0.pages() > u64::from(inner.shares.pages.load(Ordering::Relaxed)) {
+        if self.0.pages() > u64::from(inner.caches.shares.pages.load(Ordering::Relaxed)) {
             self.flush(inner);
         }
     }
@@ -258,14 +258,14 @@ fn mine_with_room(inner: &Inner, order: u32) -> Option<(Busy<'_>, usize)> {
         return None;
     }
     ensure(inner);
-    if !inner.shares.has(order as usize) {
+    if !inner.caches.shares.has(order as usize) {
         let _guard = inner.lock().ok()?;
-        inner.shares.orders.fetch_or(1 << order, Ordering::Relaxed);
+        inner.caches.shares.orders.fetch_or(1 << order, Ordering::Relaxed);
         inner.share_out();
     }
     let mut mine = mine(inner)?;
     mine.keep_to_share(inner);
-    let room = inner.shares.room(order as usize);
+    let room = inner.caches.shares.room(order as usize);
     (room != 0).then_some((mine, room))
 }
 
@@ -273,7 +273,7 @@ fn mine_with_room(inner: &Inner, order: u32) -> Option<(Busy<'_>, usize)> {
 #[inline(always)]
 fn mine(inner: &Inner) -> Option<Busy<'_>> {
     // SAFETY: a cache of that pool, which is there.
-    let magazine = unsafe { &*Magazine::of_this_thread(inner.id)? };
+    let magazine = unsafe { &*Magazine::of_this_thread(inner.gate.id)? };
     Busy::of(magazine)
 }
 
@@ -359,7 +359,7 @@ pub(crate) fn take_dirty(inner: &Inner, order: u32) -> Option<u32> {
 }
 
 /// Takes a block back into this thread's cache. `None` if there is no cache for it, or no room, and
-/// then see [`put_many`]; otherwise whether it was this owner's block of that order.
+/// then see [`put_many`]; otherwise the answer to: is it an allocated block of that order?
 #[inline(always)]
 pub(crate) fn put(inner: &Inner, index: u32, order: u32) -> Option<Result<(), ()>> {
     let at = order as usize;
@@ -368,10 +368,10 @@ pub(crate) fn put(inner: &Inner, index: u32, order: u32) -> Option<Result<(), ()
     }
     let mut mine = mine(inner)?;
     let length = mine.length(DIRTY, at);
-    if length >= inner.shares.room(at) {
+    if length >= inner.caches.shares.room(at) {
         return None;
     }
-    if inner.frames()[index as usize].cache(order, inner.owner(), false).is_err() {
+    if inner.frames()[index as usize].cache(order, false).is_err() {
         return Some(Err(()));
     }
     mine.push(at, DIRTY, &[index]);
@@ -402,8 +402,8 @@ fn ensure(inner: &Inner) {
     // What a fork left undone is done before the cache is at work.
     inner.settle();
     let thread = thread::current();
-    let entry = thread.entry(inner.id);
-    if entry.pool.load(Ordering::Relaxed) == inner.id {
+    let entry = thread.entry(inner.gate.id);
+    if entry.pool.load(Ordering::Relaxed) == inner.gate.id {
         return;
     }
     if thread.ended.load(Ordering::Relaxed) != 0 || thread.entering.swap(1, Ordering::Relaxed) != 0
@@ -412,11 +412,11 @@ fn ensure(inner: &Inner) {
     }
     retire(entry);
     if let Ok(_guard) = inner.lock()
-        && let Some(magazine) = inner.magazines.enter()
+        && let Some(magazine) = inner.caches.magazines.enter()
     {
         entry.magazine.store(std::ptr::from_ref(magazine).cast_mut().cast(), Ordering::Relaxed);
         compiler_fence(Ordering::SeqCst);
-        entry.pool.store(inner.id, Ordering::Relaxed);
+        entry.pool.store(inner.gate.id, Ordering::Relaxed);
         inner.share_out();
     }
     if thread.known.swap(1, Ordering::Relaxed) == 0 {

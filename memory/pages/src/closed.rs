@@ -45,7 +45,7 @@ impl Closed {
         }
     }
 
-    /// Of those units the ones that are closed or are not, in as few pieces as there are.
+    /// The units among those that are closed, or are not, in as few pieces as there are.
     pub(crate) fn pieces(
         &self,
         units: std::ops::Range<u32>,

@@ -23,7 +23,7 @@ pub enum PageSize {
     Hugetlb,
 }
 
-/// Whether zeroed blocks are checked when they are allocated.
+/// Checking of zeroed blocks when they are allocated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Verify {
     /// Nothing.
@@ -37,7 +37,7 @@ pub enum Verify {
     Abort(u32),
 }
 
-/// What zeroes in the background.
+/// The engine that zeroes in the background.
 #[derive(Debug, Default)]
 pub enum EngineChoice {
     /// The CPU, with the kernel that the profile has for data that is not read again.
@@ -59,7 +59,7 @@ pub enum EngineChoice {
 /// The scrubber's settings.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scrub {
-    /// Whether there is one at all. On by default.
+    /// Switches it on. On by default.
     pub enabled: bool,
     /// The order of a free dirty block that wakes it (seed 003: `scrub_start`). 4 by default:
     /// single pages that nothing merges with are left to be zeroed at hand-out, in the cache.
@@ -167,13 +167,13 @@ builder! {
     /// takes few pages holds few: what is fetched together begins with 8 and doubles. Where threads
     /// are many it is less: all caches together hold a quarter of the pool at most.
     cache_blocks: usize = CACHE_BLOCKS;
-    /// Whether zeroed blocks are read at hand-out. Off by default.
+    /// Reading of zeroed blocks at hand-out. Off by default.
     verify: Verify = Verify::Off;
     /// The scrubber's settings.
     scrub: Scrub = Scrub::default();
-    /// What zeroes in the background. The CPU with non-temporal stores by default.
+    /// The engine that zeroes in the background. The CPU with non-temporal stores by default.
     engine: EngineChoice = EngineChoice::default();
-    /// How long an engine of your own may take for a batch. 1 s by default.
+    /// Time that an engine of your own may take for a batch. 1 s by default.
     engine_deadline: Duration = Duration::from_secs(1);
     /// After how many failures an engine of your own is dropped for the CPU. 3 by default.
     engine_strikes: u32 = 3;

@@ -14,7 +14,7 @@ pub enum PoolError {
         setting: &'static str,
         /// Its value.
         found: std::string::String,
-        /// What would be accepted.
+        /// The accepted values.
         accepted: std::string::String,
     },
     /// More than this process may use.
@@ -30,7 +30,7 @@ pub enum PoolError {
     /// The system refused.
     #[error("{what}: {source}")]
     System {
-        /// What was asked of it.
+        /// The call.
         what: &'static str,
         /// Its answer.
         source: io::Error,

@@ -180,7 +180,7 @@ pub(crate) mod tests {
         let pool = crate::Pool::builder().capacity(1 << 20).cache_blocks(0).scrub(scrub);
         let pool = pool.build().expect("a pool");
         assert!(well_in_a_child(|| {
-            let number = pool.inner().id;
+            let number = pool.inner().gate.id;
             let slot = all().find(|slot| slot.pool.load(Ordering::Relaxed) == number);
             let slot = slot.expect("its slot");
             prepare();

@@ -87,7 +87,7 @@ impl Heap {
         self.most_in_use.load(Ordering::Relaxed)
     }
 
-    /// Whether an address is of this heap.
+    /// Checks whether an address is of this heap.
     #[inline]
     #[must_use]
     pub fn contains(&self, block: *const u8) -> bool {
@@ -209,7 +209,7 @@ impl Heap {
 mod tests {
     use super::*;
 
-    /// What is said once it is not Busy, with which a heap answers where its own thread is in it.
+    /// The first answer that is not `Busy`, which a heap gives while its own thread is in it.
     fn patient<T>(take: impl Fn() -> Result<T, PoolError>) -> Result<T, PoolError> {
         until(|| Some(take()).filter(|taken| !matches!(taken, Err(PoolError::Busy))))
     }
@@ -260,17 +260,9 @@ mod tests {
     fn the_lengths_are_in_no_core_dump() {
         let heap = Heap::new(64 << 20, GiveBack::default()).expect("memory");
         let at = std::ptr::from_ref(heap.length(heap.pool().base()).expect("the first page's"));
-        let smaps = std::fs::read_to_string("/proc/self/smaps").expect("smaps");
-        let mut inside = false;
-        let flags = smaps.lines().find(|line| {
-            let range = line.split(' ').next().and_then(|first| first.split_once('-'));
-            let range = range.map(|(from, to)| {
-                [from, to].map(|text| usize::from_str_radix(text, 16).expect("an address"))
-            });
-            inside = range.map_or(inside, |[from, to]| (from..to).contains(&at.addr()));
-            inside && line.starts_with("VmFlags:")
-        });
-        assert!(flags.is_some_and(|flags| flags.contains(" dd")), "{flags:?}");
+        let mappings = crate::smaps::mappings();
+        let own = mappings.iter().find(|mapped| mapped.range.contains(&at.addr()));
+        assert!(own.is_some_and(|mapped| mapped.has_flag("dd")), "{own:?}");
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! What all handles, caches and threads of a pool share: its memory, its lock, its gate. What is done with
-//! it, each on top of those before: `growth` takes memory into use, `cache.rs` has the threads' caches,
+//! A pool as all its handles, caches and threads share it: its layers (`layers`), and the operations on them.
+//! `closing` and `child` have the memory, `growth` takes it into use, `cache.rs` has the threads' caches,
 //! `serve` hands out and takes back, `upkeep` zeroes, returns and counts free memory.
 //!
 //! Bookkeeping lies in memory of its own ([`Control`] and the frames after it), mapped and not
@@ -11,97 +11,62 @@ mod growth;
 mod serve;
 mod upkeep;
 
-pub(crate) use child::Memory;
-
 use crate::buddy::{Buddy, Core, Frame, FreeError, State, Tag, Use};
 use crate::closed::Closed;
 use crate::config::Verify;
 use crate::engine::Method;
 use crate::error::{Note, PoolError};
+use crate::inherited::{Inherited, Memory};
+use crate::layers::{Background, Caches, Chunks, Control, Gate, Lists};
 use crate::lock::{self, Slot};
 use crate::magazine::{Magazine, Magazines, Shares};
 use crate::os::{self, Mapping};
-use crate::stats::{Events, ScrubberState, get};
+use crate::stats::{ScrubberState, get};
 use crate::thread;
-use crate::waiting::Bell;
-use child::Inherited;
 use std::boxed::Box;
-use std::cell::UnsafeCell;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 use std::vec::Vec;
 
-/// The owner of everything in a pool.
-const SOLE_OWNER: u16 = 1;
-/// How long an allocation waits for blocks in flight before it says that there are none. A chunk
-/// takes microseconds, but on a busy machine the thread that has it may not run for tenths of a second,
-/// and to be late is better than to have no memory.
+/// The time that an allocation waits for blocks in flight before it says that there are none. A chunk
+/// takes microseconds, but on a busy machine the thread that has it may wait for a CPU, and to be late is better
+/// than to have no memory.
 const LANDING: Duration = Duration::from_secs(1);
-/// How often it looks.
+/// Time between two looks.
 const LANDING_WAIT: Duration = Duration::from_micros(100);
 /// For how many milliseconds after a look scrubbers take nothing: until the next one, and the
 /// clock's granularity.
 const HOLD_OFF: u32 = 30;
 
-/// What follows it begins a pair of cache lines (that much is fetched together).
-#[repr(align(128))]
-struct Apart;
-
-/// The pool's bookkeeping, except for the frames and the lock, which is in the pool's slot (`lock.rs`).
-#[repr(C)]
-pub(crate) struct Control {
-    /// Bytes of zeroed requests that came past the caches: the scrubber's work is being used. Only
-    /// written under the lock.
-    pub(crate) demand: AtomicU64,
-    /// How often the lock was taken. Only written under it.
-    holds: AtomicU64,
-    core: UnsafeCell<Core>,
-    _waiting_apart: Apart,
-    /// Wakes scrubbers.
-    wake: Bell,
-    /// Until when scrubbers take nothing: somebody needs what they have in flight. A moment and not
-    /// a count, so that whoever dies waiting leaves nothing behind.
-    hold_off: AtomicU32,
-    pub(crate) events: Events,
-}
-
-/// Of [`Inner::gate`]: the pool is closed.
+/// Flag of [`Gate`]: the pool is closed.
 const CLOSED: u32 = 1;
-/// Of [`Inner::gate`]: what is handed out as zero is read, at times.
+/// Flag of [`Gate`]: some of the blocks handed out as zero are read.
 const VERIFIED: u32 = 2;
-
-/// Of [`Inner::gate`]: an engine was caught in a lie.
+/// Flag of [`Gate`]: an engine said that it had zeroed a block, and had not.
 const DISTRUSTED: u32 = 4;
 
-/// What every hand-out reads comes first, and changes rarely.
+/// A pool: its layers, each on top of those before, then settings and notes. The fields that every hand-out reads come
+/// first, and change rarely. In frames, whenever the lock is free:
+///
+/// ```text
+/// chunks.capacity = managed + never managed
+/// managed         = allocated + cached + dirty + in flight + zero resident + zero absent + quarantined
+/// cached         <= chunks.capacity / 4
+/// closed         <= never managed + zero absent
+/// ```
 #[repr(C)]
 pub(crate) struct Inner {
-    /// 0 where a hand-out has nothing to look at: not closed, nothing to verify.
-    gate: AtomicU32,
-    pub(crate) id: u64,
-    base: *mut u8,
-    frames: *const Frame,
-    pub(crate) frame_shift: u32,
-    pub(crate) capacity: u32,
-    /// What each per-thread cache may hold.
-    pub(crate) shares: Shares,
-    generation: AtomicU32,
-    control: *const Control,
-    slot: &'static Slot<Inner>,
+    pub(crate) gate: Gate<Inner>,
+    pub(crate) chunks: Chunks,
+    lists: Lists,
+    pub(crate) caches: Caches,
     settings: Settings,
-    pub(crate) magazines: Magazines,
-    notes: AtomicPtr<Noted>,
+    pub(crate) background: Background,
+    /// Number of zeroed blocks handed out, of which every n-th is read.
     verify_turn: AtomicU32,
-    pub(crate) scrubber_state: AtomicU8,
-    pub(crate) load_rests: AtomicU64,
-    pub(crate) closed: Closed,
-    /// The kind of memory, and copies for forked children.
-    inherited: Inherited,
-    /// Not 0 while free resident memory is to be brought up to its mark, by the scrubber's thread.
-    behind: AtomicU32,
-    /// Nothing reads these; they unmap.
-    _mappings: Vec<Mapping>,
+    /// The newest note.
+    notes: AtomicPtr<Noted>,
 }
 
 /// A note, and those before it. A list that only grows needs no lock, which a fork would have to
@@ -111,7 +76,7 @@ struct Noted {
     before: *mut Noted,
 }
 
-/// What the paths here need of the builder.
+/// The builder's settings that the operations here need.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
     pub(crate) growth: usize,
@@ -124,7 +89,7 @@ pub(crate) struct Settings {
     /// Bytes that can only be returned to the system together.
     pub(crate) trim_unit: usize,
     pub(crate) method: Method,
-    /// Whether a hand-out waits for others: for the lock, and for blocks in flight.
+    /// True if a hand-out waits for others: for the lock, and for blocks in flight.
     pub(crate) waits: bool,
     /// The order of a huge page; 0 where the pool asked for none.
     pub(crate) huge_order: u32,
@@ -132,18 +97,18 @@ pub(crate) struct Settings {
     pub(crate) small: u32,
     /// Free bytes at most that are made resident ahead of need.
     pub(crate) ahead: usize,
-    /// Whether free absent memory becomes address space alone again.
+    /// True if free absent memory becomes address space alone again.
     pub(crate) closes: bool,
     /// The node that all pages are wanted on.
     pub(crate) numa_node: Option<u32>,
-    /// Whether memory is locked when it is opened, as the process locks all its mappings.
+    /// True if memory is locked when it is opened, as the process locks all its mappings.
     pub(crate) locks: bool,
-    /// Whether absent memory is handed out as it is, and faulted in where it is touched. For allocators, whose
+    /// True if absent memory is handed out as it is, and faulted in where it is touched. For allocators, whose
     /// callers ask for more than they use.
     pub(crate) fault_on_touch: bool,
 }
 
-/// Where the parts of a pool are.
+/// The places of a pool's parts.
 pub(crate) struct Places {
     pub(crate) control: *const Control,
     pub(crate) frames: *const Frame,
@@ -171,7 +136,7 @@ impl Drop for Guard<'_> {
         if !self.taken {
             return;
         }
-        self.inner.slot.release();
+        self.inner.gate.slot.release();
         thread::current().end();
     }
 }
@@ -243,30 +208,31 @@ impl Inner {
         static IDS: AtomicU64 = AtomicU64::new(1);
         let shift = os::page_size().trailing_zeros();
         let huge = os::huge_page_size().ilog2().saturating_sub(shift);
-        let closed = Closed::new(places.capacity, huge, settings.closes);
+        let closed = Box::new(Closed::new(places.capacity, huge, settings.closes));
+        let flags = if settings.verify == Verify::Off { 0 } else { VERIFIED };
         let inner = Arc::new(Inner {
-            gate: AtomicU32::new(if settings.verify == Verify::Off { 0 } else { VERIFIED }),
-            id: IDS.fetch_add(1, Ordering::Relaxed),
-            base: places.base,
-            frames: places.frames,
-            frame_shift: shift,
-            capacity: places.capacity,
-            shares: Shares::default(),
-            generation: AtomicU32::new(lock::generation()),
-            control: places.control,
-            slot,
+            gate: Gate {
+                flags: AtomicU32::new(flags),
+                generation: AtomicU32::new(lock::generation()),
+                id: IDS.fetch_add(1, Ordering::Relaxed),
+                slot,
+            },
+            chunks: Chunks {
+                base: places.base,
+                frame_shift: shift,
+                capacity: places.capacity,
+                closed,
+                inherited: Inherited::new(places.memory),
+                _mappings: places.mappings,
+            },
+            lists: Lists { frames: places.frames, control: places.control },
+            caches: Caches { shares: Shares::default(), magazines: Magazines::default() },
             settings,
-            magazines: Magazines::default(),
-            notes: AtomicPtr::default(),
+            background: Background::default(),
             verify_turn: AtomicU32::new(0),
-            scrubber_state: AtomicU8::new(0),
-            load_rests: AtomicU64::new(0),
-            closed,
-            inherited: Inherited::new(places.memory),
-            behind: AtomicU32::new(0),
-            _mappings: places.mappings,
+            notes: AtomicPtr::default(),
         });
-        slot.enter(inner.id, &inner);
+        slot.enter(inner.gate.id, &inner);
         notes.into_iter().for_each(|note| inner.note(note));
         inner
     }
@@ -274,49 +240,44 @@ impl Inner {
     pub(crate) fn control(&self) -> &Control {
         // SAFETY: mapped and initialised for as long as this value lives; all of it is atomic or
         // behind the lock.
-        unsafe { &*self.control }
+        unsafe { &*self.lists.control }
     }
 
     #[inline(always)]
     pub(crate) fn frames(&self) -> &[Frame] {
         // SAFETY: that many frames are mapped, all of them atomics, for as long as this value
         // lives.
-        unsafe { std::slice::from_raw_parts(self.frames, self.capacity as usize) }
+        unsafe { std::slice::from_raw_parts(self.lists.frames, self.chunks.capacity as usize) }
     }
 
     pub(crate) fn settings(&self) -> &Settings {
         &self.settings
     }
 
-    #[inline(always)]
-    pub(crate) fn owner(&self) -> u16 {
-        SOLE_OWNER
-    }
-
     pub(crate) fn base(&self) -> *mut u8 {
-        self.base
+        self.chunks.base
     }
 
     pub(crate) fn bytes(&self, order: u32) -> usize {
-        1usize << (order + self.frame_shift)
+        1usize << (order + self.chunks.frame_shift)
     }
 
     #[inline(always)]
     pub(crate) fn address(&self, index: u32) -> *mut u8 {
-        self.base.wrapping_add((index as usize) << self.frame_shift)
+        self.chunks.base.wrapping_add((index as usize) << self.chunks.frame_shift)
     }
 
     /// The frame at an address.
     #[inline(always)]
     pub(crate) fn index(&self, address: *const u8) -> Result<u32, FreeError> {
-        let offset = (address as usize).wrapping_sub(self.base as usize);
-        if offset >= (self.capacity as usize) << self.frame_shift {
+        let offset = (address as usize).wrapping_sub(self.chunks.base as usize);
+        if offset >= (self.chunks.capacity as usize) << self.chunks.frame_shift {
             return Err(FreeError::Foreign);
         }
-        if offset & ((1 << self.frame_shift) - 1) != 0 {
+        if offset & ((1 << self.chunks.frame_shift) - 1) != 0 {
             return Err(FreeError::Misaligned);
         }
-        u32::try_from(offset >> self.frame_shift).map_err(|_| FreeError::Foreign)
+        u32::try_from(offset >> self.chunks.frame_shift).map_err(|_| FreeError::Foreign)
     }
 
     pub(crate) fn note(&self, note: Note) {
@@ -344,39 +305,39 @@ impl Inner {
     }
 
     pub(crate) fn is_closed(&self) -> bool {
-        self.gate.load(Ordering::Relaxed) & CLOSED != 0
+        self.gate.flags.load(Ordering::Relaxed) & CLOSED != 0
     }
 
     pub(crate) fn close(&self) {
-        self.gate.fetch_or(CLOSED, Ordering::SeqCst);
+        self.gate.flags.fetch_or(CLOSED, Ordering::SeqCst);
     }
 
-    /// Whether an engine was caught in a lie.
+    /// Checks whether an engine said that it had zeroed a block, and had not.
     pub(crate) fn distrusts(&self) -> bool {
-        self.gate.load(Ordering::Relaxed) & DISTRUSTED != 0
+        self.gate.flags.load(Ordering::Relaxed) & DISTRUSTED != 0
     }
 
     /// An engine was caught in a lie: whatever is zero and unused is dirty from here on. What threads' caches
     /// hold is zeroed again when it is handed out.
     pub(crate) fn distrust(&self) {
-        self.gate.fetch_or(DISTRUSTED, Ordering::SeqCst);
+        self.gate.flags.fetch_or(DISTRUSTED, Ordering::SeqCst);
         let Ok(mut guard) = self.lock() else { return };
-        let (owner, now) = (self.owner(), now());
-        while let Some((index, order)) = guard.buddy().take_zeroed_away(owner) {
+        let now = now();
+        while let Some((index, order)) = guard.buddy().take_zeroed_away() {
             let landed = guard.buddy().land(index, order, State::Dirty, now);
             debug_assert!(landed.is_ok(), "block in flight {index}: {landed:?}");
         }
     }
 
-    /// Whether a hand-out has nothing to look at.
+    /// Checks whether a hand-out has nothing to look at.
     #[inline(always)]
     pub(crate) fn is_open(&self) -> bool {
-        self.gate.load(Ordering::Relaxed) == 0
+        self.gate.flags.load(Ordering::Relaxed) == 0
     }
 
-    /// Whether this process is the one that last locked the pool, and not a fork of it.
+    /// Checks whether this process is the one that last locked the pool, and not a fork of it.
     pub(crate) fn is_current(&self) -> bool {
-        self.generation.load(Ordering::Relaxed) == lock::generation()
+        self.gate.generation.load(Ordering::Relaxed) == lock::generation()
     }
 
     pub(crate) fn lock(&self) -> Result<Guard<'_>, PoolError> {
@@ -399,7 +360,7 @@ impl Inner {
         if !self.is_current() {
             // In a signal handler that interrupted the pool, which goes on after it.
             let under_way = thread::current().working.load(Ordering::Relaxed) != 0;
-            if under_way || Magazine::is_interrupted(self.id) {
+            if under_way || Magazine::is_interrupted(self.gate.id) {
                 return Err(PoolError::Reentered);
             }
             self.after_fork(&mut guard);
@@ -411,15 +372,15 @@ impl Inner {
 
     fn acquire(&self, wait: bool) -> Result<Guard<'_>, PoolError> {
         let thread = thread::current();
-        if self.slot.is_the_forkers(thread) {
+        if self.gate.slot.is_the_forkers(thread) {
             // In a program's fork handler: nobody else is in the pool, and nobody comes.
             return Ok(Guard { inner: self, taken: false });
         }
         // Between the steps of a fork a signal handler finds it so.
-        if self.slot.is_held_by(thread) || !thread.begin(self.id) {
+        if self.gate.slot.is_held_by(thread) || !thread.begin(self.gate.id) {
             return Err(PoolError::Reentered);
         }
-        if !self.slot.acquire(wait) {
+        if !self.gate.slot.acquire(wait) {
             thread.end();
             return Err(PoolError::Busy);
         }
@@ -436,19 +397,23 @@ impl Inner {
     /// First use in a forked child: what belonged to threads that do not exist here comes back as
     /// dirty.
     fn after_fork(&self, guard: &mut Guard<'_>) {
-        self.magazines.forget(Magazine::of_this_thread(self.id));
+        self.caches.magazines.forget(Magazine::of_this_thread(self.gate.id));
         self.share_out();
         let mut buddy = guard.buddy();
         buddy.rebuild(now());
         let gone = |tag: Tag| tag.used() != Some(Use::Allocated);
         buddy.reclaim(gone, State::Dirty, now());
-        self.scrubber_state.store(ScrubberState::Off as u8, Ordering::Relaxed);
-        self.generation.store(lock::generation(), Ordering::Relaxed);
+        self.background.state.store(ScrubberState::Off as u8, Ordering::Relaxed);
+        self.gate.generation.store(lock::generation(), Ordering::Relaxed);
     }
 
     /// Shares out what caches may hold. Only under the lock.
     pub(crate) fn share_out(&self) {
-        self.magazines.share_out(&self.shares, self.capacity, self.settings.cache_blocks);
+        self.caches.magazines.share_out(
+            &self.caches.shares,
+            self.chunks.capacity,
+            self.settings.cache_blocks,
+        );
     }
 
     /// Has scrubbers take nothing for a moment.
@@ -462,13 +427,13 @@ impl Inner {
         self.control().wake.ring(always);
     }
 
-    /// Whether frees and requests would wake it.
+    /// Checks whether frees and requests would wake it.
     #[cfg(all(test, not(miri)))]
     pub(crate) fn scrubber_listens(&self) -> bool {
         self.control().wake.is_listened_for()
     }
 
-    /// Whether an allocation waits for what scrubbers have in flight.
+    /// Checks whether an allocation waits for blocks that scrubbers have in flight.
     pub(crate) fn holds_off(&self) -> bool {
         let left = self.control().hold_off.load(Ordering::Relaxed).wrapping_sub(now());
         (1..=HOLD_OFF).contains(&left)
@@ -488,13 +453,14 @@ impl Inner {
     /// Says that so many frames of zeroed memory were asked for. Only under the lock.
     pub(crate) fn wanted(&self, frames: u64) {
         let demand = &self.control().demand;
-        demand.store(get(demand).wrapping_add(frames << self.frame_shift), Ordering::Relaxed);
+        demand
+            .store(get(demand).wrapping_add(frames << self.chunks.frame_shift), Ordering::Relaxed);
     }
 }
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        self.slot.leave(self.id);
+        self.gate.slot.leave(self.gate.id);
         let mut next = *self.notes.get_mut();
         while !next.is_null() {
             // SAFETY: made by `note`, and in the list once.

@@ -44,7 +44,7 @@ pub enum LeaseError {
     Late {
         /// The socket's path.
         socket: String,
-        /// How long was waited.
+        /// Time waited.
         within: Duration,
     },
     /// The server's answer in its words.
@@ -55,12 +55,12 @@ pub enum LeaseError {
     Answer {
         /// The socket's path.
         socket: String,
-        /// What came.
+        /// The text that came.
         found: String,
     },
 }
 
-/// Where the server is unless told otherwise: the path in `CACHEWISE_SCRUBD`; else
+/// The server's usual socket: the path in `CACHEWISE_SCRUBD`; else
 /// `cachewise/scrubd.sock` in `XDG_RUNTIME_DIR` if there is one, and in `/run` if there is not.
 #[must_use]
 pub fn default_socket() -> PathBuf {

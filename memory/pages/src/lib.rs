@@ -32,7 +32,7 @@
 #[cfg(feature = "std")]
 extern crate std;
 
-/// Where another thread's work can make a difference: in tests a seed decides who goes on (`schedule.rs`).
+/// A point at which another thread's work can make a difference: in tests a seed decides which goes on (`schedule.rs`).
 /// Not in optimised builds: the examples that measure have the same features as the tests.
 macro_rules! point {
     () => {
@@ -48,7 +48,7 @@ pub mod buddy;
 #[doc(hidden)]
 pub mod waiting;
 
-/// What needs an operating system. Its files lie beside this one.
+/// The part that needs an operating system. Its files lie beside this one.
 #[cfg(all(feature = "std", target_os = "linux", not(loom)))]
 #[path = "."]
 mod system {
@@ -63,7 +63,9 @@ mod system {
     pub(crate) mod fork;
     pub mod global;
     pub mod heap;
+    pub(crate) mod inherited;
     pub(crate) mod inner;
+    pub(crate) mod layers;
     pub mod lease;
     pub(crate) mod lock;
     pub(crate) mod magazine;
@@ -74,10 +76,9 @@ mod system {
     #[cfg(all(feature = "testing", debug_assertions))]
     pub mod schedule;
     pub(crate) mod scrubber;
-    pub(crate) mod shards;
     pub(crate) mod slots;
-    #[cfg(feature = "testing")]
-    pub mod soak;
+    #[doc(hidden)]
+    pub mod smaps;
     pub(crate) mod stats;
     pub(crate) mod thread;
     pub(crate) mod waiting;
@@ -92,7 +93,6 @@ mod system {
     pub use pace::{FLOOR, Pace, Rest};
     pub use pool::Pool;
     pub use proof::Proved;
-    pub use shards::{MOST_SHARDS, Shards};
     pub use stats::{FIGURES, OrderStats, ScrubberState, Stats, Unit};
 }
 #[cfg(all(feature = "std", target_os = "linux", not(loom)))]

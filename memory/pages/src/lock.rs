@@ -9,7 +9,7 @@ use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
-/// How often the process was forked on the way from the first one that used this library.
+/// Number of forks between the first process that used this library and this one.
 static GENERATION: AtomicU32 = AtomicU32::new(0);
 
 /// A pool's lock, and who that pool is. Never freed; the next pool takes it over.
@@ -51,13 +51,13 @@ impl<P> Slot<P> {
         self.word.release();
     }
 
-    /// Whether that thread has this lock: it was interrupted with it, where its signal handler
+    /// Checks whether that thread has this lock: it was interrupted with it, where its signal handler
     /// asks.
     pub(crate) fn is_held_by(&self, thread: &Thread) -> bool {
         self.word.is_held_by(thread.mark())
     }
 
-    /// Whether the calling thread has this lock because it is forking.
+    /// Checks whether the calling thread has this lock because it is forking.
     pub(crate) fn is_the_forkers(&self, thread: &Thread) -> bool {
         // Another thread may fork at the same time, with a lock that this one found free.
         thread.forking.load(Ordering::Relaxed) != 0

@@ -13,12 +13,12 @@ pub(crate) const CACHE_BLOCKS: usize = 256;
 pub(crate) const PIECES: usize = 32;
 /// Orders that per-thread caches hold: up to 128 KiB of 4 KiB pages.
 pub(crate) const CACHED_ORDERS: usize = 6;
-/// How often a piece can be halved at most: until the largest is a block of one frame.
+/// Number of times that a piece can be halved at most: until the largest is a block of one frame.
 const HALVINGS: usize = CACHE_BLOCKS.ilog2() as usize;
 
-/// Of the pool's capacity, caches hold this part together at most.
+/// The part of the pool's capacity that caches hold together at most, as a divisor.
 pub(crate) const PART: usize = 4;
-/// What a cache holds of each order at most, in stacks: one of zeroed blocks, one of dirty blocks, and a
+/// The most that a cache holds of each order, in stacks: one of zeroed blocks, one of dirty blocks, and a
 /// reserve of these.
 pub(crate) const STACKS: usize = 3;
 
@@ -26,13 +26,13 @@ pub(crate) const STACKS: usize = 3;
 pub(crate) const DIRTY: usize = 0;
 pub(crate) const ZERO: usize = 1;
 
-/// How many blocks of an order a cache of so many single pages holds: of larger ones a quarter of
+/// Number of blocks of an order that a cache of so many single pages holds: of larger ones a quarter of
 /// the bytes.
 pub(crate) const fn share(pages: usize, order: usize) -> usize {
     if order == 0 { pages } else { (pages / 4) >> order }
 }
 
-/// Where the places of an order begin: behind those of all lower ones.
+/// The first place of an order: behind those of all lower ones.
 pub(crate) const fn first_place(order: usize) -> usize {
     if order == 0 {
         return 0;
@@ -40,7 +40,7 @@ pub(crate) const fn first_place(order: usize) -> usize {
     CACHE_BLOCKS + CACHE_BLOCKS / 4 - 2 * share(CACHE_BLOCKS, order)
 }
 
-/// What a cache holds, told to whoever asks for figures; written by its thread alone.
+/// Figures of a cache, for statistics; written by its thread alone.
 #[derive(Debug)]
 pub(crate) struct Shown {
     pub(crate) lengths: [[AtomicU32; CACHED_ORDERS]; 2],
@@ -57,7 +57,7 @@ pub(crate) struct Shown {
 #[repr(C, align(128))]
 pub(crate) struct Magazine {
     pub(crate) busy: AtomicU32,
-    /// Whether a thread has it. Only under the pool's lock.
+    /// Not 0 if a thread has it. Only under the pool's lock.
     pub(crate) used: AtomicU32,
     pub(crate) shown: Shown,
     _own_line: [Line; 0],
@@ -77,7 +77,7 @@ pub(crate) struct Own {
     pub(crate) patience: u32,
 }
 
-/// How much each thread's cache may hold. Written under the pool's lock.
+/// The most that each thread's cache may hold. Written under the pool's lock.
 #[derive(Debug, Default)]
 pub(crate) struct Shares {
     /// Pages of all orders together.
@@ -89,7 +89,7 @@ pub(crate) struct Shares {
 }
 
 impl Shares {
-    /// Of a thread's share, so many pages of all orders, the single pages in each stack; of each larger order
+    /// The single pages in each stack of a thread's share, which is so many pages of all orders; of each larger order
     /// it has a quarter of that. Each cache was told to hold `most` of them. A power of two, which the pool
     /// cuts off as one piece.
     pub(crate) fn in_a_stack(pages: usize, orders: u32, most: usize) -> usize {
@@ -114,7 +114,7 @@ impl Shares {
 pub(crate) struct Reserve {
     pub(crate) pieces: [u32; PIECES + HALVINGS],
     pub(crate) length: usize,
-    /// How many blocks to fetch together the next time, less the first batch.
+    /// Number of blocks to fetch together the next time, less the first batch.
     pub(crate) batch: u32,
 }
 
@@ -135,7 +135,7 @@ impl Magazine {
         is_it.then(|| entry.magazine.load(Ordering::Relaxed).cast::<Magazine>().cast_const())
     }
 
-    /// Whether a signal handler interrupted this thread in its cache of that pool, which is there.
+    /// Checks whether a signal handler interrupted this thread in its cache of that pool, which is there.
     pub(crate) fn is_interrupted(pool: u64) -> bool {
         Magazine::of_this_thread(pool).is_some_and(|place| {
             // SAFETY: a cache of that pool, which is there.

@@ -38,8 +38,8 @@ pub(crate) fn may_land() -> Result<()> {
     Ok(())
 }
 
-/// What is in a file, if it can be read.
-fn text(path: impl AsRef<Path>) -> Option<String> {
+/// The text of a file, if it can be read.
+pub(crate) fn text(path: impl AsRef<Path>) -> Option<String> {
     uncancelled(|| std::fs::read_to_string(path)).ok()
 }
 
@@ -68,7 +68,7 @@ pub fn huge_page_size() -> usize {
     })
 }
 
-/// Whether the system gives transparent huge pages to whoever asks for them.
+/// Checks whether the system gives transparent huge pages to programs that ask for them.
 pub(crate) fn gives_huge_pages() -> bool {
     text("/sys/kernel/mm/transparent_hugepage/enabled")
         .is_some_and(|text| !text.contains("[never]"))
@@ -125,7 +125,7 @@ pub(crate) fn thread_wait() -> Option<Duration> {
     Some(Duration::from_nanos(nanoseconds))
 }
 
-/// What the system says of how short memory is: of this process's control group, or else of the
+/// The system's figures of how short memory is: of this process's control group, or else of the
 /// machine.
 #[derive(Debug)]
 pub(crate) struct Pressure {
@@ -139,7 +139,7 @@ pub(crate) struct Pressure {
 }
 
 impl Pressure {
-    /// How often it is looked at.
+    /// Time between two looks.
     pub(crate) const LOOK: Duration = Duration::from_secs(1);
 
     pub(crate) fn new() -> Pressure {
@@ -161,7 +161,7 @@ impl Pressure {
         }
     }
 
-    /// Whether memory is short: somebody waited for it for a hundredth of the last ten seconds, or
+    /// Checks whether memory is short: a thread waited for it for a hundredth of the last ten seconds, or
     /// the group was at its limit since the last look.
     pub(crate) fn is_short(&mut self) -> bool {
         if Instant::now() < self.next {
@@ -183,7 +183,7 @@ fn stalled(text: &str) -> f64 {
     line.and_then(|rest| rest.split(' ').next()?.parse().ok()).unwrap_or(0.0)
 }
 
-/// How often a control group was at one of its limits: by name, or one number in version 1.
+/// Number of times that a control group was at one of its limits: by name, or one number in version 1.
 fn limits(text: &str) -> u64 {
     let of = |line: &str| {
         let Some((name, count)) = line.split_once(' ') else { return line.trim().parse().ok() };
@@ -257,7 +257,7 @@ pub(crate) fn forked() {
     PROCESS.store(process(), Ordering::Relaxed);
 }
 
-/// Whether a thread that is started belongs to the process whose memory this is. A child of `vfork` has
+/// Checks whether a thread that is started belongs to the process whose memory this is. A child of `vfork` has
 /// its parent's memory: its threads end with it, whatever they hold.
 pub(crate) fn may_spawn() -> bool {
     let known = PROCESS.load(Ordering::Relaxed);
@@ -268,7 +268,7 @@ fn process() -> u32 {
     rustix::process::getpid().as_raw_nonzero().get().cast_unsigned()
 }
 
-/// Whether the main thread has left this process by `pthread_exit`.
+/// True once the main thread has left this process by `pthread_exit`.
 static MAIN_LEFT: AtomicBool = AtomicBool::new(false);
 
 /// At the end of a thread. Whether it was the main one.
@@ -282,13 +282,13 @@ pub(crate) fn main_left() -> bool {
     MAIN_LEFT.load(Ordering::SeqCst)
 }
 
-/// Whether the main thread has left, and so have all others but those of pools; if that cannot be found
+/// Checks whether the main thread has left, and so have all others but those of pools; if that cannot be found
 /// out, whether the main thread has: the process ends with its last thread, which must not be a pool's.
 pub(crate) fn is_alone() -> bool {
     main_left() && others().unwrap_or(true)
 }
 
-/// Whether there are no threads but the main one and those of pools.
+/// Checks whether there are no threads but the main one and those of pools.
 fn others() -> Option<bool> {
     // Its name there, which is not `getpid` where /proc is of another namespace.
     let main = std::fs::read_link("/proc/self").ok()?;
@@ -300,7 +300,7 @@ fn others() -> Option<bool> {
     Some(of_pools.all(|one| one))
 }
 
-/// What threads of pools are called.
+/// The name of pools' threads.
 const NAME: &CStr = c"cw-pool";
 
 struct Start(Box<dyn FnOnce() + Send>);
@@ -462,7 +462,7 @@ impl Mapping {
         Ok(())
     }
 
-    /// Whether a limit on locked memory kept the mapping from being locked, as the process wants all memory.
+    /// True if a limit on locked memory kept the mapping from being locked, as the process wants all memory.
     pub(crate) fn is_unlocked(&self) -> bool {
         self.unlocked
     }
@@ -552,7 +552,7 @@ fn map_unlocked(access: ProtFlags, flags: MapFlags, length: usize) -> Result<*mu
     grown
 }
 
-/// Whether the process locks all its future mappings: a new page is locked then.
+/// Checks whether the process locks all its future mappings: a new page is locked then.
 fn locks_mappings() -> Result<bool> {
     let flags = MapFlags::PRIVATE;
     let size = page_size();
@@ -696,7 +696,7 @@ unsafe fn dont_need(start: *mut u8, length: usize) -> Result<()> {
     unsafe { rustix::mm::madvise(start.cast(), length, Advice::LinuxDontNeed) }
 }
 
-/// Whether the system does what it says when pages are given back. Emulators and kernels in user space
+/// Checks whether the system really drops pages that are given back. Emulators and kernels in user space
 /// have answered that they did, and kept the contents.
 fn drops_pages() -> bool {
     const YES: u8 = 1;

@@ -34,7 +34,7 @@ pub struct Pace {
     least: Instant,
     /// The time that the thread had waited for a CPU, at the last look.
     waited: Option<Duration>,
-    /// Whether it waited for the last chunk.
+    /// True if it waited for the last chunk.
     crowded: bool,
 }
 
@@ -46,7 +46,7 @@ impl Pace {
         Pace { scrub, next: now, least: now, waited: None, crowded: false }
     }
 
-    /// What the next chunk has to wait for, if a CPU does it; `None` if it may begin.
+    /// The rest that the next chunk has to wait for, if a CPU does it; `None` if it may begin.
     #[must_use]
     pub fn rest(&mut self, uses_cpu: bool) -> Option<Rest> {
         let now = Instant::now();
@@ -84,5 +84,39 @@ impl Pace {
     /// Nothing may begin before that.
     pub(crate) fn rest_until(&mut self, then: Instant) {
         self.next = then;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A chunk that used so much of a CPU a moment ago, by a thread that had to wait for it.
+    fn crowded(scrub: Scrub) -> Pace {
+        let mut pace = Pace::new(scrub);
+        pace.spent(Instant::now(), Duration::from_secs(1), 1);
+        pace.crowded = true;
+        pace
+    }
+
+    #[test]
+    fn a_device_does_not_rest() {
+        let scrub = Scrub { cpu_share: 1.0, ..Scrub::default() };
+        let most = Duration::from_secs(1);
+        assert!(
+            matches!(crowded(scrub.clone()).rest(false), Some(Rest::Limits(time)) if time <= most)
+        );
+        assert!(matches!(crowded(scrub).rest(true), Some(Rest::Load(time)) if time > most));
+    }
+
+    #[test]
+    fn the_smaller_of_two_shares_holds_and_neither_is_nothing() {
+        let share = |cpu_share| Scrub { cpu_share, ..Scrub::default() };
+        for (scrub, seconds) in [(share(0.5), 50), (share(0.01), 100)] {
+            let Some(Rest::Load(time)) = crowded(scrub).rest(true) else { panic!("it rests") };
+            assert!(
+                time <= Duration::from_secs(seconds) && time > Duration::from_secs(seconds - 20)
+            );
+        }
     }
 }

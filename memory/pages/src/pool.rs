@@ -363,6 +363,76 @@ impl Pool {
         self.block(order, false)
     }
 
+    /// Makes a block one of another order, with the contents that both have room for: in place if
+    /// [`resize_run_raw`](Pool::resize_run_raw) can and the block stays aligned to its size, or else by copying. It is
+    /// copied too where it would need new memory, and twice as much is free and resident.
+    ///
+    /// # Safety
+    /// As for [`resize_run_raw`](Pool::resize_run_raw), and of the whole block if it moves.
+    ///
+    /// # Errors
+    /// As [`free_raw`](Pool::free_raw) and [`alloc_raw`](Pool::alloc_raw); the block is as it was then.
+    pub unsafe fn resize_block_raw(
+        &self,
+        start: NonNull<u8>,
+        order: u32,
+        wanted: u32,
+    ) -> Result<NonNull<u8>, PoolError> {
+        let max_order = self.max_order();
+        if let Some(order) = [order, wanted].into_iter().find(|order| *order > max_order) {
+            return Err(PoolError::Order { order, max_order });
+        }
+        let offset = start.addr().get().wrapping_sub(self.base().addr());
+        let aligned = offset.is_multiple_of(self.page_size() << wanted);
+        let (frames, new) = (1 << order, || self.roomy_block_raw(wanted));
+        // SAFETY: the caller's promise.
+        unsafe { self.resize_anywhere(start, (frames, 1 << wanted), aligned, new) }
+    }
+
+    /// Makes a run longer or shorter, with the contents that both have room for: in place as
+    /// [`resize_block_raw`](Pool::resize_block_raw) does, or else by copying.
+    ///
+    /// # Safety
+    /// As for [`resize_block_raw`](Pool::resize_block_raw).
+    ///
+    /// # Errors
+    /// As [`resize_block_raw`](Pool::resize_block_raw).
+    pub unsafe fn resize_or_move_run_raw(
+        &self,
+        start: NonNull<u8>,
+        frames: u32,
+        wanted: u32,
+    ) -> Result<NonNull<u8>, PoolError> {
+        let new = || self.roomy_run_raw(wanted);
+        // SAFETY: the caller's promise.
+        unsafe { self.resize_anywhere(start, (frames, wanted), true, new) }
+    }
+
+    /// # Safety
+    /// As for [`resize_block_raw`](Pool::resize_block_raw); `new` gives a run of so many pages as are wanted.
+    unsafe fn resize_anywhere(
+        &self,
+        start: NonNull<u8>,
+        (frames, wanted): (u32, u32),
+        in_place: bool,
+        new: impl FnOnce() -> Result<NonNull<u8>, PoolError>,
+    ) -> Result<NonNull<u8>, PoolError> {
+        // SAFETY: the caller's promise.
+        if in_place && unsafe { self.resize_or_move_raw(start, (frames, wanted), true) }? {
+            return Ok(start);
+        }
+        // An error if no run of so many pages begins there.
+        // SAFETY: the caller's promise; nothing is cut off.
+        unsafe { self.resize_run_raw(start, frames, frames) }?;
+        let new = new()?;
+        let length = self.page_size() * frames.min(wanted) as usize;
+        // SAFETY: both are that long, and a new block overlaps no other.
+        unsafe { cachewise::raw::copy_nonoverlapping(new.as_ptr(), start.as_ptr(), length) };
+        // SAFETY: the caller's promise.
+        unsafe { self.free_run_raw(start, frames) }?;
+        Ok(new)
+    }
+
     /// Frees a run as zero.
     ///
     /// # Safety
@@ -462,7 +532,7 @@ impl Pool {
             let readable = inner.readable(index, index + (1 << tag.order()));
             let parts = readable.filter(|_| zero);
             let not_zero = |(first, end): (u32, u32)| {
-                inner.not_zero(first, ((end - first) as usize) << inner.frame_shift)
+                inner.not_zero(first, ((end - first) as usize) << inner.chunks.frame_shift)
             };
             if let Some((address, byte)) = parts.filter_map(not_zero).next() {
                 return Err(PoolError::NotZero { address, byte, bytes: inner.bytes(tag.order()) });
@@ -507,7 +577,7 @@ impl Pool {
         self.pause_scrubber();
     }
 
-    /// Whether an address is inside the pool.
+    /// Checks whether an address is inside the pool.
     #[must_use]
     #[inline]
     pub fn contains(&self, address: *const u8) -> bool {
@@ -524,13 +594,13 @@ impl Pool {
     /// Bytes the pool may grow to.
     #[must_use]
     pub fn capacity(&self) -> usize {
-        (self.inner.capacity as usize) << self.inner.frame_shift
+        (self.inner.chunks.capacity as usize) << self.inner.chunks.frame_shift
     }
 
     /// Bytes of a block of order 0: a page of this system.
     #[must_use]
     pub fn page_size(&self) -> usize {
-        1 << self.inner.frame_shift
+        1 << self.inner.chunks.frame_shift
     }
 
     /// The highest order of a block.
@@ -539,7 +609,7 @@ impl Pool {
         self.inner.settings().max_order
     }
 
-    /// What the system refused.
+    /// The notes: calls that the system refused.
     #[must_use]
     pub fn notes(&self) -> Vec<Note> {
         self.inner.notes()

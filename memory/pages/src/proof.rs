@@ -11,18 +11,18 @@ use std::time::Duration;
 
 /// Bytes that are read whole at first.
 pub(crate) const WHOLE: u64 = 64 << 20;
-/// Of so many batches one is read whole.
+/// Number of batches of which one is read whole.
 const ONE_IN: u64 = 64;
 /// Bytes of a canary: a line.
 const LINE: usize = 64;
 const CANARY: u8 = 0xCA;
 
-/// What an engine has been seen to do.
+/// The checks of an engine's work so far.
 #[derive(Debug)]
 pub(crate) struct Proof {
     read: u64,
     random: u64,
-    /// Whether the batch at hand is read whole.
+    /// True if the batch at hand is read whole.
     whole: bool,
 }
 
@@ -51,7 +51,7 @@ impl Proof {
         }
     }
 
-    /// Whether what has been called zero is, as far as it is looked.
+    /// Checks whether the ranges that the engine called zero are zero, as far as they are read.
     ///
     /// # Safety
     /// As for [`begin`](Proof::begin), of the same batch.
@@ -129,7 +129,7 @@ fn last_line(range: &Range) -> *mut u8 {
     range.start.wrapping_add(range.length - LINE)
 }
 
-/// Whether all bytes are zero.
+/// Checks whether all bytes are zero.
 pub(crate) fn is_zero(bytes: &[u8]) -> bool {
     // SAFETY: every bit pattern is a valid u128.
     let (head, words, tail) = unsafe { bytes.align_to::<u128>() };
@@ -143,7 +143,7 @@ mod tests {
     use super::*;
     use std::vec::Vec;
 
-    /// What an engine does instead of zeroing a batch of two ranges.
+    /// A defect: the work of an engine that does not zero a batch of two ranges.
     type Lie = fn(&mut [u8], &mut [u8]);
 
     /// Made-up engines for each lie. Interpreted, every access of one is looked at, and no rate.

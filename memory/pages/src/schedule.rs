@@ -12,14 +12,14 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::vec::Vec;
 
-/// What one of the threads does.
+/// The work of one of the threads.
 pub type Body<'scope> = Box<dyn FnOnce() + Send + 'scope>;
 
 /// Points after which threads are taken to wait for each other for ever.
 const MOST: u32 = 1 << 20;
 
 struct State {
-    /// Whose turn it is.
+    /// The thread that goes on.
     current: usize,
     running: Vec<usize>,
     random: u64,

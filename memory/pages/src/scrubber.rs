@@ -26,15 +26,15 @@ use std::vec::Vec;
 const GO: u8 = 0;
 const PAUSE: u8 = 1;
 const STOP: u8 = 2;
-/// How long `pause` waits for the chunk at hand.
+/// Time that `pause` waits for the chunk at hand.
 const PAUSE_WAIT: Duration = Duration::from_millis(10);
-/// How often orders are looked at while an engine is at work.
+/// Time between two looks at orders while an engine is at work.
 const SLICE: Duration = Duration::from_millis(2);
-/// Where the main thread has left: how often it looks whether others have, too.
+/// Time between two looks whether other threads are left, once the main thread has left.
 const LEFT_LOOK: Duration = Duration::from_millis(100);
-/// How long it rests when a built-in engine failed.
+/// Rest after a built-in engine failed.
 const FAILURE_REST: Duration = Duration::from_millis(250);
-/// How long it rests when an allocation needs what would be taken.
+/// Rest while an allocation needs the blocks that would be taken.
 const HOLD_OFF_REST: Duration = Duration::from_millis(5);
 /// Bytes returned to the system at a time: some hundred microseconds of it.
 const PORTION: usize = 4 << 20;
@@ -95,7 +95,7 @@ impl Scrubber {
             method,
             cpu: CpuEngine::new(method),
             custom,
-            proof: Proof::new(inner.base() as u64 ^ inner.id),
+            proof: Proof::new(inner.base() as u64 ^ inner.gate.id),
             deadline,
             strikes,
             failed: 0,
@@ -110,7 +110,7 @@ impl Scrubber {
         Ok(Scrubber { orders, thread, generation: lock::generation() })
     }
 
-    /// Whether the threads are this process's, and not the parent's.
+    /// Checks whether the thread is this process's, and not the parent's.
     pub(crate) fn is_here(&self) -> bool {
         self.generation == lock::generation()
     }
@@ -154,7 +154,15 @@ struct Taken {
     order: u32,
 }
 
-/// How a batch ended.
+/// The next thing to do.
+enum Step {
+    /// Zero these blocks.
+    Zero(Vec<Taken>),
+    /// Rest in that state, for so long at most.
+    Rest(ScrubberState, Option<Duration>),
+}
+
+/// The end of a batch.
 enum Ended {
     /// Zero, as far as the engine is to be believed.
     Zeroed,
@@ -201,8 +209,8 @@ impl Worker {
                 continue;
             }
             match self.next_step() {
-                Ok(batch) => self.zero(&batch),
-                Err((state, timeout)) => {
+                Step::Zero(batch) => self.zero(&batch),
+                Step::Rest(state, timeout) => {
                     self.tell_cpu();
                     let by_use = timeout.is_none();
                     let idle = if order == GO { self.return_idle() } else { None };
@@ -222,14 +230,14 @@ impl Worker {
     }
 
     fn state(&self, state: ScrubberState) {
-        self.inner.scrubber_state.store(state as u8, Ordering::Relaxed);
+        self.inner.background.state.store(state as u8, Ordering::Relaxed);
     }
 
     /// Waits, without using the CPU, until something may have changed since that was the order.
     fn rest(&mut self, state: ScrubberState, timeout: Option<Duration>, by_use: bool, order: u8) {
         self.state(state);
         if state == ScrubberState::Load {
-            add(&self.inner.load_rests, 1);
+            add(&self.inner.background.load_rests, 1);
         }
         if state == ScrubberState::Paused {
             self.orders.be_quiet();
@@ -297,11 +305,11 @@ impl Worker {
         self.inner.lowest_to_zero(self.method, self.scrub.stop)
     }
 
-    /// The next batch, or why there is none and for how long at most.
-    fn next_step(&mut self) -> Result<Vec<Taken>, (ScrubberState, Option<Duration>)> {
+    /// The next batch, or the reason that there is none.
+    fn next_step(&mut self) -> Step {
         self.release_finished();
         if self.order() != GO || self.inner.is_closed() {
-            return Err((ScrubberState::Paused, None));
+            return Step::Rest(ScrubberState::Paused, None);
         }
         let demand = get(&self.inner.control().demand);
         if demand != self.demand_seen {
@@ -309,57 +317,61 @@ impl Worker {
             self.unused = 0;
         }
         if self.unused >= self.scrub.unused_limit {
-            return Err((ScrubberState::Unused, None));
+            return Step::Rest(ScrubberState::Unused, None);
         }
-        let start = self.scrub.start.max(self.lowest());
-        if !self.awake {
-            match due(&self.inner, start, &self.scrub) {
-                None => return Err((ScrubberState::Idle, None)),
-                Some(wait) if !wait.is_zero() => return Err((ScrubberState::Idle, Some(wait))),
-                Some(_) => self.awake = true,
-            }
-        }
-        match due(&self.inner, self.lowest(), &self.scrub) {
-            None => {
-                self.awake = false;
-                return Err((ScrubberState::Idle, None));
-            }
-            Some(wait) if !wait.is_zero() => return Err((ScrubberState::Idle, Some(wait))),
-            Some(_) => {}
+        if let Some(wait) = self.nothing_due() {
+            return Step::Rest(ScrubberState::Idle, wait);
         }
         if self.inner.holds_off() {
-            return Err((ScrubberState::Working, Some(HOLD_OFF_REST)));
+            return Step::Rest(ScrubberState::Working, Some(HOLD_OFF_REST));
         }
-        self.may_zero()?;
+        if let Some((state, time)) = self.must_rest() {
+            return Step::Rest(state, Some(time));
+        }
         let batch = self.take();
         if batch.is_empty() {
-            // Somebody was faster.
-            return Err((ScrubberState::Idle, Some(Duration::from_millis(1))));
+            // Another thread was faster.
+            return Step::Rest(ScrubberState::Idle, Some(Duration::from_millis(1)));
         }
-        Ok(batch)
+        Step::Zero(batch)
     }
 
-    /// Whether load and limits allow a chunk now.
-    fn may_zero(&mut self) -> Result<(), (ScrubberState, Option<Duration>)> {
-        let uses_cpu = self.custom.as_ref().is_none_or(|engine| engine.uses_cpu());
-        match self.pace.rest(uses_cpu) {
-            None => Ok(()),
-            Some(Rest::Load(time)) => Err((ScrubberState::Load, Some(time))),
-            Some(Rest::Limits(time)) => Err((ScrubberState::Working, Some(time))),
+    /// `None` if there is a block to zero now; otherwise the time until there is one, if one is old enough some
+    /// day. It wakes for a block of order `start`, and then goes on down to `stop`.
+    fn nothing_due(&mut self) -> Option<Option<Duration>> {
+        let orders = [self.scrub.start.max(self.lowest()), self.lowest()];
+        for order in &orders[usize::from(self.awake)..] {
+            match due(&self.inner, *order, &self.scrub) {
+                Some(Duration::ZERO) => self.awake = true,
+                wait => {
+                    self.awake = self.awake && wait.is_some();
+                    return Some(wait);
+                }
+            }
         }
+        None
+    }
+
+    /// The rest that load or limits ask for before the next chunk.
+    fn must_rest(&mut self) -> Option<(ScrubberState, Duration)> {
+        let uses_cpu = self.custom.as_ref().is_none_or(|engine| engine.uses_cpu());
+        Some(match self.pace.rest(uses_cpu)? {
+            Rest::Load(time) => (ScrubberState::Load, time),
+            Rest::Limits(time) => (ScrubberState::Working, time),
+        })
     }
 
     fn take(&mut self) -> Vec<Taken> {
         let inner = &self.inner;
         let lowest = self.lowest();
-        let chunk = (self.scrub.chunk >> inner.frame_shift).max(1).ilog2();
+        let chunk = (self.scrub.chunk >> inner.chunks.frame_shift).max(1).ilog2();
         let min_idle = millis(self.scrub.min_idle);
         let mut batch = Vec::with_capacity(BATCH);
         let mut bytes = 0;
         let Ok(mut guard) = inner.lock() else { return batch };
-        let (owner, now) = (inner.owner(), now());
+        let now = now();
         while bytes < self.scrub.chunk && batch.len() < BATCH {
-            let taken = guard.buddy().take_to_zero(lowest, chunk, min_idle, owner, now);
+            let taken = guard.buddy().take_to_zero(lowest, chunk, min_idle, now);
             let Some((index, order)) = taken else { break };
             bytes += inner.bytes(order);
             batch.push(Taken { index, order });
@@ -448,9 +460,9 @@ impl Worker {
             if order != GO {
                 return false;
             }
-            match self.may_zero() {
-                Ok(()) => return true,
-                Err((state, timeout)) => self.rest(state, timeout, false, order),
+            match self.must_rest() {
+                None => return true,
+                Some((state, time)) => self.rest(state, Some(time), false, order),
             }
         }
     }
@@ -496,7 +508,7 @@ impl Worker {
         }
     }
 
-    /// Whether what a custom engine calls zero is, as far as it is looked.
+    /// Checks whether the ranges that a custom engine called zero are zero, as far as they are read.
     fn proved(&mut self, ranges: &[Range]) -> bool {
         // SAFETY: in flight, so nobody else uses them, and begun with.
         if self.custom.is_none() || unsafe { self.proof.holds(ranges) } {
@@ -618,7 +630,7 @@ fn millis(duration: Duration) -> u32 {
     u32::try_from(duration.as_millis()).unwrap_or(u32::MAX / 2)
 }
 
-/// How long until a block of at least that order may be zeroed; `None` if there is none.
+/// Time until a block of at least that order may be zeroed; `None` if there is none.
 fn due(inner: &Inner, lowest: u32, scrub: &Scrub) -> Option<Duration> {
     let mut guard = inner.lock().ok()?;
     let ticks = guard.buddy().next_to_zero(lowest, millis(scrub.min_idle), now())?;

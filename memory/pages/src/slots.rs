@@ -38,7 +38,7 @@ pub(crate) fn slot() -> &'static Slot<Inner> {
     }
 }
 
-/// Whether there is a pool of that number. Only where nobody can end it meanwhile.
+/// Checks whether there is a pool of that number. Only where no thread can end it meanwhile.
 pub(crate) fn is_there(number: u64) -> bool {
     all().any(|slot| slot.pool.load(Ordering::Acquire) == number)
 }
@@ -47,7 +47,7 @@ pub(crate) fn is_there(number: u64) -> bool {
 pub(crate) fn pool(number: u64) -> Option<Arc<Inner>> {
     let slot = all().find(|slot| slot.pool.load(Ordering::Acquire) == number)?;
     let found = slot.with(number, |place| place.upgrade())?;
-    found.filter(|inner| inner.id == number)
+    found.filter(|inner| inner.gate.id == number)
 }
 
 /// Has the threads of all pools look at what there is to do.

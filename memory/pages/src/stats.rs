@@ -4,7 +4,7 @@ use crate::buddy::ORDERS;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// What the scrubber is doing.
+/// State of the scrubber.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u8)]
 pub enum ScrubberState {
@@ -62,13 +62,13 @@ macro_rules! figures {
         #[non_exhaustive]
         pub struct Stats {
             $($(#[$about])+ pub $name: $Type,)+
-            /// What the scrubber is doing.
+            /// State of the scrubber.
             pub scrubber: ScrubberState,
             /// By order.
             pub orders: [OrderStats; ORDERS],
         }
 
-        /// How many figures there are but for those by order and the scrubber's state.
+        /// Number of figures, without those by order and the scrubber's state.
         pub const FIGURES: usize = [$(stringify!($name)),+].len();
 
         impl Stats {
@@ -77,29 +77,11 @@ macro_rules! figures {
             pub fn figures(&self) -> [(&'static str, Unit, u64); FIGURES] {
                 [$((figures!(@name $name $($text)?), Unit::$unit, self.$name.number()),)+]
             }
-
-            /// Adds those of another pool. The state of the scrubber is that of the busier one.
-            pub(crate) fn add(&mut self, other: &Stats) {
-                $(self.$name += other.$name;)+
-                if other.scrubber == ScrubberState::Working || self.scrubber == ScrubberState::Off {
-                    self.scrubber = other.scrubber;
-                }
-                for (own, other) in self.orders.iter_mut().zip(&other.orders) {
-                    // Named without a rest: a new one does not compile before it is added.
-                    let OrderStats { dirty, zero_resident, zero_absent, zero_hits, zero_misses } =
-                        other;
-                    own.dirty += dirty;
-                    own.zero_resident += zero_resident;
-                    own.zero_absent += zero_absent;
-                    own.zero_hits += zero_hits;
-                    own.zero_misses += zero_misses;
-                }
-            }
         }
     };
 }
 
-/// What a figure counts.
+/// The unit of a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// Bytes at this moment.
@@ -129,9 +111,9 @@ impl Number for Duration {
 }
 
 figures! {
-    /// What the pool may grow to.
+    /// Size that the pool may grow to.
     capacity: u64 = Bytes,
-    /// What it has grown to.
+    /// Size that it has grown to.
     managed: u64 = Bytes,
     /// Allocated by the program.
     allocated: u64 = Bytes,
@@ -182,9 +164,9 @@ figures! {
     quarantined_ever: u64 = BytesSoFar,
     /// Batches that an engine failed to zero: errors, deadlines, blocks reported as zero that were not.
     engine_faults: u64 = TimesSoFar,
-    /// How often the pool's lock was taken.
+    /// Number of times that the pool's lock was taken.
     lock_holds: u64 = TimesSoFar,
-    /// How often this process's scrubber rested because no CPU was idle, or the load was above its limit.
+    /// Number of times that this process's scrubber rested because no CPU was idle, or the load was above its limit.
     load_rests: u64 = TimesSoFar,
 }
 

@@ -25,7 +25,7 @@ pub(crate) struct Entry {
     pub(crate) magazine: AtomicPtr<()>,
 }
 
-/// What is kept of a thread.
+/// The data of a thread.
 #[repr(C, align(64))]
 pub(crate) struct Thread {
     pub(crate) entries: [Entry; ENTRIES],
@@ -37,14 +37,11 @@ pub(crate) struct Thread {
     pub(crate) working: AtomicU32,
     /// Its caches went back: it is ending, and gets no others.
     pub(crate) ended: AtomicU32,
-    /// Whether its end will be told (`cache.rs`).
+    /// Not 0 if its end will be reported (`cache.rs`).
     pub(crate) known: AtomicU32,
     /// It is getting a cache.
     pub(crate) entering: AtomicU32,
-    /// The shard from which it takes first, plus one, of every pool that has some; 0 before the
-    /// first.
-    pub(crate) home: AtomicU32,
-    /// What locks say of it; 0 before the first.
+    /// Its mark in locks; 0 before the first.
     mark: AtomicU32,
     /// The schedule that it runs in, if any, and which of its threads it is.
     #[cfg(all(feature = "testing", debug_assertions))]
@@ -131,7 +128,7 @@ pub(crate) fn current<'t>() -> &'t Thread {
 }
 
 impl Thread {
-    /// What a lock says of who has it: even, not 0, and another for each of two thousand million threads.
+    /// The mark in a lock that this thread has: even, not 0, and another for each of two thousand million threads.
     /// The same in a forked child.
     pub(crate) fn mark(&self) -> u32 {
         static NEXT: AtomicU32 = AtomicU32::new(2);
@@ -173,7 +170,7 @@ impl Thread {
         self.depth.store(depth.saturating_sub(1), Ordering::Relaxed);
     }
 
-    /// Whether this thread has a pool's lock, or is about to take it.
+    /// Checks whether this thread has a pool's lock, or is about to take it.
     pub(crate) fn holds(&self, pool: u64) -> bool {
         let depth = self.depth.load(Ordering::Relaxed) as usize;
         self.held.iter().take(depth).any(|held| held.load(Ordering::Relaxed) == pool)
@@ -186,14 +183,14 @@ mod tests {
 
     #[test]
     fn every_thread_has_its_own_and_it_is_zero_at_first() {
-        current().home.store(7, Ordering::Relaxed);
+        let working = || current().working.load(Ordering::Relaxed);
+        current().working.store(7, Ordering::Relaxed);
         let mine = std::ptr::from_ref(current()).addr();
-        let other = std::thread::spawn(|| {
-            (std::ptr::from_ref(current()).addr(), current().home.load(Ordering::Relaxed))
-        });
+        let other = std::thread::spawn(move || (std::ptr::from_ref(current()).addr(), working()));
         let (theirs, value) = other.join().expect("no panic");
         assert_ne!(theirs, mine);
-        assert_eq!((value, current().home.load(Ordering::Relaxed)), (0, 7));
+        assert_eq!((value, working()), (0, 7));
+        current().working.store(0, Ordering::Relaxed);
         assert_eq!(std::ptr::from_ref(current()).addr(), mine);
     }
 

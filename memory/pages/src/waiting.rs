@@ -76,7 +76,7 @@ impl Word {
         point!();
     }
 
-    /// Whether that is the mark of who has it.
+    /// Checks whether that is the mark in the lock.
     pub fn is_held_by(&self, mark: u32) -> bool {
         self.0.word.load(Ordering::Relaxed) & !AWAITED == mark
     }
@@ -87,7 +87,7 @@ impl Word {
     }
 }
 
-/// What wakes threads that look for something to do.
+/// A bell that wakes threads which wait for work.
 #[derive(Debug, Default)]
 #[repr(C)]
 pub struct Bell {
@@ -110,7 +110,7 @@ impl Bell {
         }
     }
 
-    /// Whether whatever comes would wake somebody.
+    /// Checks whether a thread listens.
     #[cfg(all(test, not(any(miri, loom))))]
     pub fn is_listened_for(&self) -> bool {
         self.listening.load(Ordering::SeqCst) != 0

@@ -3,6 +3,6 @@
 mod common;
 mod corpus;
 mod pool;
+mod promises;
 mod resize;
 mod scrubber;
-mod shards;

@@ -12,7 +12,6 @@ const LARGEST: u32 = 1024;
 /// Frames that the system makes resident together, and those at the start that it does not.
 const HUGE: u32 = 512;
 const SINGLE: u32 = 4 * HUGE;
-const OWNER: u16 = 1;
 const STEPS: u32 = 50_000;
 
 struct World {
@@ -57,20 +56,20 @@ impl World {
             let states = [State::ZeroResident, State::Dirty];
             let states = if zeroed { states } else { [states[1], states[0]] };
             let mut states = states.into_iter().filter(|_| wanted.is_block());
-            states.find_map(|state| buddy.take(order, state, OWNER))
+            states.find_map(|state| buddy.take(order, state))
         };
         let found = block(&mut buddy)
-            .or_else(|| Some(buddy.take_run(&wanted, OWNER)?.first))
+            .or_else(|| Some(buddy.take_run(&wanted)?.first))
             .or_else(|| {
                 let whole = order.max(HUGE.ilog2());
-                let index = buddy.take(whole, State::ZeroAbsent, OWNER)?;
+                let index = buddy.take(whole, State::ZeroAbsent)?;
                 let around = if index + frames <= SINGLE { 16 } else { HUGE };
                 let there = frames.next_multiple_of(around).min(1 << whole);
-                let shrunk = buddy.shrink_resident(index, whole, (frames, there), OWNER, now);
+                let shrunk = buddy.shrink_resident(index, whole, (frames, there), now);
                 assert_eq!(shrunk, Ok(()));
                 Some(index)
             })
-            .or_else(|| Some(buddy.take_any_run(&wanted, OWNER)?.first));
+            .or_else(|| Some(buddy.take_any_run(&wanted)?.first));
         if let Some(first) = found {
             self.held.push((first, frames));
             self.live += frames;
@@ -82,14 +81,14 @@ impl World {
         let (first, frames) = self.held.swap_remove(place);
         self.live -= frames;
         let now = self.now;
-        let freed = self.buddy().free_run(first, frames, State::Dirty, OWNER, now);
+        let freed = self.buddy().free_run(first, frames, State::Dirty, now);
         assert!(freed.is_ok(), "{freed:?}");
     }
 
     /// The scrubber: what nobody used for a while.
     fn scrub(&mut self) {
         let now = self.now;
-        while let Some((index, order)) = self.buddy().take_to_zero(0, 7, 100, OWNER, now) {
+        while let Some((index, order)) = self.buddy().take_to_zero(0, 7, 100, now) {
             self.buddy().land(index, order, State::ZeroResident, now).expect("in flight");
         }
     }
@@ -97,7 +96,7 @@ impl World {
     /// What is idle goes back to the system, huge pages whole.
     fn return_idle(&mut self) {
         let (now, order) = (self.now, HUGE.ilog2());
-        while let Ok((index, order)) = self.buddy().take_idle((order, order), 0, OWNER, now) {
+        while let Ok((index, order)) = self.buddy().take_idle((order, order), 0, now) {
             self.buddy().land(index, order, State::ZeroAbsent, now).expect("in flight");
         }
     }

@@ -184,6 +184,19 @@ fn without_memory_for_a_copy_the_childs_pool_is_closed_and_a_line_says_so() {
     assert_eq!(wait(child), 0, "the next time there is memory");
 }
 
+/// What the standard library starts without `fork` gets nothing, so nothing is copied for it.
+#[test]
+fn programs_started_without_a_fork_copy_nothing() {
+    let _alone = alone();
+    let pool = leased(4 * MIB, MemfdFlags::empty(), quiet());
+    let mut block = pool.alloc_bytes(MIB).expect("room");
+    block.fill(3);
+    fail(Call::Map, 1, libc::ENOMEM);
+    assert!(std::process::Command::new("true").status().expect("it runs").success());
+    quiet().capacity(MIB).build().expect_err("the failure is still to come");
+    quiet().capacity(MIB).build().expect("the next time");
+}
+
 /// Does that in a thread, and fails where it does not end.
 fn ends<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     let (sender, receiver) = mpsc::channel();
@@ -198,6 +211,7 @@ fn is_late<T: std::fmt::Debug>(answer: Result<T, LeaseError>) -> bool {
 /// A server that is stopped accepts connections, as the system does that for it, until its queue is full.
 #[test]
 fn a_server_that_does_not_answer_is_not_waited_for_for_ever() {
+    let _alone = alone();
     let folder = tempfile::tempdir().expect("a folder");
     let (path, listener) = listening(&folder, 0);
     let within = Duration::from_millis(50);

@@ -18,7 +18,6 @@ use loom::sync::{Arc, Mutex};
 use loom::thread;
 
 const FRAMES: usize = 4;
-const OWNER: u16 = 1;
 
 struct World {
     core: Mutex<Core>,
@@ -67,7 +66,7 @@ impl World {
 
     /// What `zalloc` does: zero and resident, else dirty and zeroed, else absent.
     fn zalloc(&self, order: u32) -> Option<u32> {
-        let take = |state| self.with(|buddy| buddy.take(order, state, OWNER));
+        let take = |state| self.with(|buddy| buddy.take(order, state));
         if let Some(index) = take(State::ZeroResident).or_else(|| take(State::ZeroAbsent)) {
             assert!(self.is_zero(index, order), "known to be zero and is not");
             return Some(index);
@@ -80,13 +79,13 @@ impl World {
     fn use_and_free(&self, order: u32) {
         if let Some(index) = self.zalloc(order) {
             self.write(index, order, 7);
-            let freed = self.with(|buddy| buddy.free(index, order, State::Dirty, OWNER, 1));
+            let freed = self.with(|buddy| buddy.free(index, order, State::Dirty, 1));
             assert!(freed.is_ok(), "{freed:?}");
         }
     }
 
     fn scrub(&self, chunk: u32) {
-        let taken = self.with(|buddy| buddy.take_to_zero(0, chunk, 0, OWNER, 1));
+        let taken = self.with(|buddy| buddy.take_to_zero(0, chunk, 0, 1));
         if let Some((index, order)) = taken {
             self.write(index, order, 0);
             let landed = self.with(|buddy| buddy.land(index, order, State::ZeroResident, 1));
@@ -95,7 +94,7 @@ impl World {
     }
 
     fn trim(&self) {
-        let taken = self.with(|buddy| buddy.take_to_trim(0, 1, OWNER));
+        let taken = self.with(|buddy| buddy.take_to_trim(0, 1));
         if let Some((index, order, _)) = taken {
             self.write(index, order, 0);
             let landed = self.with(|buddy| buddy.land(index, order, State::ZeroAbsent, 1));
@@ -157,15 +156,14 @@ fn allocate_scrub_and_trim() {
 fn one_block_freed_twice_without_the_lock() {
     model(|| {
         let world = World::new(State::ZeroResident);
-        let block = world.with(|buddy| buddy.take(0, State::ZeroResident, OWNER)).expect("one");
+        let block = world.with(|buddy| buddy.take(0, State::ZeroResident)).expect("one");
         let buddy_block =
-            world.with(|buddy| buddy.take(0, State::ZeroResident, OWNER)).expect("its buddy");
-        let cache =
-            move |world: &World| world.frames[block as usize].cache(0, OWNER, false).is_ok();
+            world.with(|buddy| buddy.take(0, State::ZeroResident)).expect("its buddy");
+        let cache = move |world: &World| world.frames[block as usize].cache(0, false).is_ok();
         let (a, b) = (Arc::clone(&world), Arc::clone(&world));
         let first = thread::spawn(move || cache(&a));
         let second = thread::spawn(move || {
-            b.with(|buddy| buddy.free(buddy_block, 0, State::Dirty, OWNER, 1)).is_ok()
+            b.with(|buddy| buddy.free(buddy_block, 0, State::Dirty, 1)).is_ok()
         });
         let third = cache(&world);
         let first = first.join().expect("no panic");
@@ -183,13 +181,13 @@ fn one_block_freed_twice_without_the_lock() {
 fn one_block_freed_into_a_cache_and_under_the_lock() {
     model(|| {
         let world = World::new(State::ZeroResident);
-        let index = world.with(|buddy| buddy.take(0, State::ZeroResident, OWNER)).expect("one");
+        let index = world.with(|buddy| buddy.take(0, State::ZeroResident)).expect("one");
         let (a, b) = (Arc::clone(&world), Arc::clone(&world));
-        let cached = thread::spawn(move || a.frames[index as usize].cache(0, OWNER, false).is_ok());
+        let cached = thread::spawn(move || a.frames[index as usize].cache(0, false).is_ok());
         let run = thread::spawn(move || {
-            b.with(|buddy| buddy.free_run(index, 1, State::Dirty, OWNER, 1)).is_ok()
+            b.with(|buddy| buddy.free_run(index, 1, State::Dirty, 1)).is_ok()
         });
-        let freed = world.with(|buddy| buddy.free(index, 0, State::Dirty, OWNER, 1)).is_ok();
+        let freed = world.with(|buddy| buddy.free(index, 0, State::Dirty, 1)).is_ok();
         let cached = cached.join().expect("no panic");
         let run = run.join().expect("no panic");
         assert_eq!(u32::from(freed) + u32::from(cached) + u32::from(run), 1, "one of them had it");
@@ -211,10 +209,10 @@ fn a_cached_block_is_handed_out_while_the_scrubber_works() {
         let scrubber = thread::spawn(move || a.scrub(2));
         let owner = thread::spawn(move || {
             b.write(block, 0, 9);
-            assert!(b.frames[block as usize].cache(0, OWNER, false).is_ok());
-            b.frames[block as usize].hand_out(0, OWNER);
+            assert!(b.frames[block as usize].cache(0, false).is_ok());
+            b.frames[block as usize].hand_out(0);
             b.write(block, 0, 0);
-            let freed = b.with(|buddy| buddy.free(block, 0, State::ZeroResident, OWNER, 1));
+            let freed = b.with(|buddy| buddy.free(block, 0, State::ZeroResident, 1));
             assert!(freed.is_ok());
         });
         world.use_and_free(1);
@@ -232,7 +230,7 @@ fn a_cache_cuts_its_block_up_while_others_look() {
         let world = World::new(State::ZeroResident);
         let mut piece = [0];
         let pieces =
-            world.with(|buddy| buddy.take_cached_of(State::ZeroResident, 0, 2, OWNER, &mut piece));
+            world.with(|buddy| buddy.take_cached_of(State::ZeroResident, 0, 2, &mut piece));
         assert_eq!(pieces, 1, "two frames in one piece");
         let (a, b) = (Arc::clone(&world), Arc::clone(&world));
         let other = thread::spawn(move || {
@@ -240,12 +238,12 @@ fn a_cache_cuts_its_block_up_while_others_look() {
         });
         let owner = thread::spawn(move || {
             let mut blocks = [piece[0], 0];
-            assert_eq!(split_cached(&b.frames, 0, OWNER, &mut blocks, 1), 2);
+            assert_eq!(split_cached(&b.frames, 0, &mut blocks, 1), 2);
             for block in blocks {
-                b.frames[block as usize].hand_out(0, OWNER);
+                b.frames[block as usize].hand_out(0);
                 assert!(b.is_zero(block, 0), "known to be zero and is not");
                 b.write(block, 0, 9);
-                assert!(b.frames[block as usize].cache(0, OWNER, false).is_ok());
+                assert!(b.frames[block as usize].cache(0, false).is_ok());
             }
             let freed = b.with(|buddy| buddy.free_cached_all(&mut blocks, 0, false, 1));
             assert_eq!(freed, (1, 0), "together they are what they were cut from");
@@ -259,20 +257,20 @@ fn a_cache_cuts_its_block_up_while_others_look() {
 
 /// Two threads have halves of one block in their caches; one of them fails to get at the other's.
 #[test]
-fn halves_of_a_block_are_their_owners() {
+fn halves_of_a_block_are_their_caches() {
     model(|| {
         let world = World::new(State::ZeroResident);
         let mut piece = [0];
-        world.with(|buddy| buddy.take_cached_of(State::ZeroResident, 0, 4, OWNER, &mut piece));
-        let (upper, order) = halve_cached(&world.frames, piece[0], OWNER).expect("four frames");
+        world.with(|buddy| buddy.take_cached_of(State::ZeroResident, 0, 4, &mut piece));
+        let (upper, order) = halve_cached(&world.frames, piece[0]).expect("four frames");
         assert_eq!((upper, order), (2, 1));
         let hand_in = |world: &World, first: u32, zero: bool| {
             let mut blocks = [first, 0];
-            assert_eq!(split_cached(&world.frames, 0, OWNER, &mut blocks, 1), 2);
+            assert_eq!(split_cached(&world.frames, 0, &mut blocks, 1), 2);
             for block in blocks {
-                world.frames[block as usize].hand_out(0, OWNER);
+                world.frames[block as usize].hand_out(0);
                 world.write(block, 0, u8::from(!zero));
-                assert!(world.frames[block as usize].cache(0, OWNER, zero).is_ok());
+                assert!(world.frames[block as usize].cache(0, zero).is_ok());
             }
             world.with(|buddy| buddy.free_cached_all(&mut blocks, 0, zero, 1)).1
         };

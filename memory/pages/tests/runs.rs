@@ -21,10 +21,10 @@ fn states(buddy: &Buddy<'_>) -> Vec<Option<State>> {
 fn memory<'a>(core: &'a mut Core, frames: &'a [Frame], states: &[Option<State>]) -> Buddy<'a> {
     let mut buddy = Buddy::new(core, frames);
     buddy.extend(states.len() as u32, State::Dirty, 0);
-    while buddy.take(0, State::Dirty, 1).is_some() {}
+    while buddy.take(0, State::Dirty).is_some() {}
     for (frame, state) in (0..).zip(states) {
         if let Some(state) = state {
-            buddy.free(frame, 0, *state, 1, 0).expect("ours");
+            buddy.free(frame, 0, *state, 0).expect("ours");
         }
     }
     buddy
@@ -141,9 +141,9 @@ fn the_cheapest_run_is_taken_and_what_comes_with_it_is_known() {
         };
         let cheapest = costs.clone().filter(some).map(|(cost, _)| cost).min();
         let run = match way {
-            0 => buddy.take_run(&wanted, 1),
-            1 => buddy.take_zero_run(&wanted, 1),
-            _ => buddy.take_any_run(&wanted, 1),
+            0 => buddy.take_run(&wanted),
+            1 => buddy.take_zero_run(&wanted),
+            _ => buddy.take_any_run(&wanted),
         };
         let zero = cheapest.filter(|(absent, second, third)| {
             *absent == 0 && *(if scarce { third } else { second }) == 0
@@ -178,7 +178,7 @@ fn the_cheapest_run_is_taken_and_what_comes_with_it_is_known() {
         assert_eq!(states(&buddy), expected, "{run:?}, {wanted:?}, {given:?}");
         buddy.check().unwrap_or_else(|error| panic!("{error}: {run:?}, {wanted:?}, {given:?}"));
         if let Some(run) = run {
-            buddy.free_run(run.first, wanted.frames, State::Dirty, 1, 0).expect("ours");
+            buddy.free_run(run.first, wanted.frames, State::Dirty, 0).expect("ours");
             expected[run.first as usize..(run.first + wanted.frames) as usize]
                 .fill(Some(State::Dirty));
             assert_eq!(states(&buddy), expected);
@@ -197,26 +197,26 @@ fn a_run_begins_at_any_frame_where_as_many_are_free_side_by_side() {
             for asked in 1..=16u32 {
                 buddy!(buddy, frames: 4, 16; 16 of state);
                 // All single, and all but one given back, in an order that leaves lists in any order.
-                let mut all: Vec<_> = (0..16).filter_map(|_| buddy.take(0, state, 1)).collect();
+                let mut all: Vec<_> = (0..16).filter_map(|_| buddy.take(0, state)).collect();
                 all.rotate_left(5);
                 for index in all.iter().filter(|index| **index != kept) {
-                    buddy.free(*index, 0, state, 1, 0).expect("ours");
+                    buddy.free(*index, 0, state, 0).expect("ours");
                 }
                 let step = if asked.is_power_of_two() { asked } else { 1 };
                 let place =
                     |first: &u32| first + asked <= 16 && !(*first..first + asked).contains(&kept);
                 let expected = (0..16).step_by(step as usize).any(|first| place(&first));
-                let found = buddy.take_run(&Wanted::frames(asked), 1);
+                let found = buddy.take_run(&Wanted::frames(asked));
                 assert_eq!(found.is_some(), expected, "{kept}, {asked}: {found:?}");
                 let counts = buddy.check().expect("sound");
                 assert_eq!(counts.out, 1 + if found.is_some() { u64::from(asked) } else { 0 });
                 if let Some(run) = found {
                     assert!(place(&run.first) && run.first.is_multiple_of(step), "{run:?}");
-                    buddy.free_run(run.first, asked, state, 1, 0).expect("ours");
-                    let again = buddy.free_run(run.first, asked, state, 1, 0);
+                    buddy.free_run(run.first, asked, state, 0).expect("ours");
+                    let again = buddy.free_run(run.first, asked, state, 0);
                     assert!(again.is_err(), "given back twice");
                 }
-                buddy.free(kept, 0, state, 1, 0).expect("ours");
+                buddy.free(kept, 0, state, 0).expect("ours");
                 buddy.check().expect("sound");
                 assert_eq!(buddy.core().blocks(state, 4), 1, "all of it merged again");
             }
@@ -228,13 +228,13 @@ fn a_run_begins_at_any_frame_where_as_many_are_free_side_by_side() {
 fn holes(core: &mut Core, frames: &[Frame], lengths: &[u32], state: State) -> Vec<u32> {
     let mut buddy = Buddy::new(core, frames);
     buddy.extend(lengths.iter().map(|length| length + 1).sum(), state, 0);
-    while buddy.take(0, state, 1).is_some() {}
+    while buddy.take(0, state).is_some() {}
     let mut firsts = Vec::new();
     let mut at = 0;
     for length in lengths {
         firsts.push(at);
         for frame in at..at + length {
-            buddy.free(frame, 0, state, 1, 0).expect("ours");
+            buddy.free(frame, 0, state, 0).expect("ours");
         }
         at += length + 1;
     }
@@ -252,7 +252,7 @@ fn a_run_is_cut_from_the_stretch_that_fits_it_closest() {
         let fits = |(_, length): &(&u32, &u32)| **length >= asked;
         let closest = firsts.iter().zip(&lengths).filter(fits).min_by_key(|(_, length)| **length);
         let (first, length) = closest.expect("one is as long");
-        let run = buddy.take_run(&Wanted::frames(asked), 1).expect("one is as long");
+        let run = buddy.take_run(&Wanted::frames(asked)).expect("one is as long");
         let at_an_end = run.first == *first || run.first + asked == first + length;
         assert!(at_an_end, "{asked}: {run:?} in {length} from {first}");
         buddy.check().expect("sound");
@@ -263,18 +263,18 @@ fn a_run_is_cut_from_the_stretch_that_fits_it_closest() {
 fn a_run_is_found_however_many_blocks_have_to_be_looked_at() {
     // Every other frame zero, the rest dirty: nothing merges, and no stretch is known as a whole.
     buddy!(buddy, frames: 9, 512; 512 of State::Dirty);
-    while buddy.take(0, State::Dirty, 1).is_some() {}
+    while buddy.take(0, State::Dirty).is_some() {}
     for at in 0..300u32 {
         let state = if at.is_multiple_of(2) { State::Dirty } else { State::ZeroResident };
-        buddy.free(at, 0, state, 1, 0).expect("ours");
+        buddy.free(at, 0, state, 0).expect("ours");
     }
-    assert_eq!(buddy.take_any_run(&Wanted::frames(301), 1), None);
+    assert_eq!(buddy.take_any_run(&Wanted::frames(301)), None);
     let wanted = Wanted { alignment: 64, ..Wanted::frames(230) };
-    let run = buddy.take_any_run(&wanted, 1).expect("from 0 on, or from 64");
+    let run = buddy.take_any_run(&wanted).expect("from 0 on, or from 64");
     assert_eq!((run.first % 64, run.state), (0, State::Dirty));
     buddy.check().expect("sound");
-    buddy.free_run(run.first, 230, State::Dirty, 1, 0).expect("ours");
-    let run = buddy.take_any_run(&Wanted::frames(300), 1).expect("all of it");
+    buddy.free_run(run.first, 230, State::Dirty, 0).expect("ours");
+    let run = buddy.take_any_run(&Wanted::frames(300)).expect("all of it");
     assert_eq!((run.first, run.state), (0, State::Dirty));
     assert_eq!(buddy.check().expect("sound").out, 512);
 }
@@ -293,11 +293,11 @@ fn what_the_system_brings_beside_a_run_is_there_from_then_on() {
         (12, 9, (0, 12)),
     ] {
         buddy!(buddy, frames: 6, 64; 64 of State::ZeroAbsent);
-        buddy.take(6, State::ZeroAbsent, 1).expect("all");
-        buddy.shrink_resident(0, 6, (1, resident), 1, 0).expect("ours");
-        buddy.free(0, 0, State::ZeroResident, 1, 0).expect("ours");
+        buddy.take(6, State::ZeroAbsent).expect("all");
+        buddy.shrink_resident(0, 6, (1, resident), 0).expect("ours");
+        buddy.free(0, 0, State::ZeroResident, 0).expect("ours");
         let wanted = Wanted { around: 8, ..Wanted::frames(asked) };
-        let run = buddy.take_run(&wanted, 1).expect("a part is there");
+        let run = buddy.take_run(&wanted).expect("a part is there");
         assert!(run.first + asked >= resident.min(asked), "{run:?}");
         let counts = buddy.check().expect("sound");
         let (from, to): (u32, u32) = there;
@@ -305,7 +305,7 @@ fn what_the_system_brings_beside_a_run_is_there_from_then_on() {
         // In the unit that was there in part, what the run does not take stays absent.
         let known = counts.out + counts.zero_resident;
         assert_eq!(known, now, "{resident}, {asked}: {run:?}, {counts:?}");
-        buddy.free_run(run.first, asked, State::ZeroResident, 1, 0).expect("ours");
+        buddy.free_run(run.first, asked, State::ZeroResident, 0).expect("ours");
         assert_eq!(buddy.check().expect("sound").zero_resident, now);
     }
 }
@@ -320,12 +320,12 @@ fn a_run_is_made_of_blocks_in_different_states_where_that_spares_faults() {
                 let (mut core, frames) = (Core::new(5), frames(32));
                 let mut buddy = Buddy::new(&mut core, &frames);
                 buddy.extend(32, State::ZeroAbsent, 0);
-                let first = buddy.take(order_for(freed), State::ZeroAbsent, 1).expect("all of it");
+                let first = buddy.take(order_for(freed), State::ZeroAbsent).expect("all of it");
                 let order = order_for(freed);
-                buddy.shrink_resident(first, order, (freed, freed), 1, 0).expect("ours");
+                buddy.shrink_resident(first, order, (freed, freed), 0).expect("ours");
                 let state = if zeroed { State::ZeroResident } else { State::Dirty };
-                buddy.free_run(first, freed, state, 1, 0).expect("ours");
-                let run = buddy.take_run(&Wanted::frames(asked), 1);
+                buddy.free_run(first, freed, state, 0).expect("ours");
+                let run = buddy.take_run(&Wanted::frames(asked));
                 let faults = asked.saturating_sub(freed);
                 let run = run.expect("all of it is free, and a part there");
                 assert_eq!(run.first, 0, "{freed}, {asked}");
@@ -338,7 +338,7 @@ fn a_run_is_made_of_blocks_in_different_states_where_that_spares_faults() {
                 };
                 assert_eq!(run.state, worst, "{freed}, {asked}");
                 assert_eq!(buddy.check().expect("sound").out, u64::from(asked));
-                buddy.free_run(0, asked, State::Dirty, 1, 0).expect("a run of its length");
+                buddy.free_run(0, asked, State::Dirty, 0).expect("a run of its length");
                 assert_eq!(buddy.check().expect("sound").out, 0);
             }
         }
@@ -350,8 +350,8 @@ fn a_run_is_made_of_blocks_in_different_states_where_that_spares_faults() {
         let (mut core, frames) = (Core::new(5), frames(32));
         let mut buddy = memory(&mut core, &frames, &given);
         let wanted = Wanted { alignment: 8, ..Wanted::frames(3) };
-        assert_eq!(buddy.take_run(&wanted, 1), None);
-        assert!(buddy.take_any_run(&wanted, 1).is_some());
+        assert_eq!(buddy.take_run(&wanted), None);
+        assert!(buddy.take_any_run(&wanted).is_some());
     }
 }
 
@@ -368,19 +368,19 @@ fn of_runs_in_different_states_the_one_with_the_fewest_faults_is_taken() {
         (4, 4, Some(40)),
     ] {
         buddy!(buddy, frames: 4, 64; 64 of State::Dirty);
-        while buddy.take(0, State::Dirty, 1).is_some() {}
+        while buddy.take(0, State::Dirty).is_some() {}
         for (first, faults) in [(16, at_16), (40, at_40)] {
             for at in 0..12 {
                 let state = if at < 12 - faults { State::Dirty } else { State::ZeroAbsent };
-                buddy.free(first + at, 0, state, 1, 0).expect("ours");
+                buddy.free(first + at, 0, state, 0).expect("ours");
             }
         }
-        let run = buddy.take_run(&Wanted::frames(12), 2);
+        let run = buddy.take_run(&Wanted::frames(12));
         assert_eq!(run.map(|run| run.first), expected, "{at_16}, {at_40}");
         if let Some(run) = run {
             let faults = if run.first == 16 { at_16 } else { at_40 };
             assert_eq!((run.absent.1 - run.absent.0, run.state), (faults, State::Dirty));
-            buddy.free_run(run.first, 12, State::Dirty, 2, 0).expect("ours");
+            buddy.free_run(run.first, 12, State::Dirty, 0).expect("ours");
         }
         buddy.check().expect("sound");
     }
@@ -390,9 +390,9 @@ fn of_runs_in_different_states_the_one_with_the_fewest_faults_is_taken() {
 fn fours(core: &mut Core, frames: &[Frame], order: &[u32]) {
     let mut buddy = Buddy::new(core, frames);
     buddy.extend(frames.len() as u32, State::Dirty, 0);
-    while buddy.take(2, State::Dirty, 1).is_some() {}
+    while buddy.take(2, State::Dirty).is_some() {}
     for block in order {
-        buddy.free(4 * block, 2, State::Dirty, 1, 0).expect("ours");
+        buddy.free(4 * block, 2, State::Dirty, 0).expect("ours");
     }
 }
 
@@ -407,7 +407,7 @@ fn a_stretch_that_is_not_seen_to_its_end_is_long() {
         let order: Vec<u32> = long.chain(short.clone()).chain([first_met]).collect();
         let (mut core, frames) = (Core::new(2), frames(4 * 127));
         fours(&mut core, &frames, &order);
-        let run = Buddy::new(&mut core, &frames).take_run(&Wanted::frames(3), 1).expect("a place");
+        let run = Buddy::new(&mut core, &frames).take_run(&Wanted::frames(3)).expect("a place");
         let expected = match (short.is_empty(), first_met) {
             (false, _) => 404,
             (true, 0) => 0,
@@ -421,7 +421,7 @@ fn a_stretch_that_is_not_seen_to_its_end_is_long() {
     let long = [dirty; 4].into_iter().chain(middle).chain([dirty; 36]);
     let given: Vec<_> = long.chain([None]).chain([dirty; 59]).chain([None; 4]).collect();
     let (mut core, frames) = (Core::new(2), frames(given.len()));
-    let run = memory(&mut core, &frames, &given).take_run(&Wanted::frames(3), 1);
+    let run = memory(&mut core, &frames, &given).take_run(&Wanted::frames(3));
     assert_eq!(run.map(|run| run.first), Some(69));
 }
 
@@ -435,7 +435,7 @@ fn few_blocks_are_looked_at_and_those_that_are_long_enough_first() {
     let (mut core, frames) = (Core::new(2), frames(4 * 64));
     fours(&mut core, &frames, &order);
     let mut buddy = Buddy::new(&mut core, &frames);
-    assert_eq!(buddy.take_run(&Wanted::frames(3), 1).map(|run| run.first), Some(0));
+    assert_eq!(buddy.take_run(&Wanted::frames(3)).map(|run| run.first), Some(0));
     // Single frames, three beside each other, more than are looked at where memory is scarce.
     let three = [Some(State::Dirty), Some(State::ZeroResident), Some(State::Dirty), None];
     let apart = three.repeat(350);
@@ -443,8 +443,8 @@ fn few_blocks_are_looked_at_and_those_that_are_long_enough_first() {
         let given: Vec<_> = place.into_iter().chain([None]).chain(apart.clone()).collect();
         let (mut core, frames) = (Core::new(2), self::frames(given.len()));
         let mut buddy = memory(&mut core, &frames, &given);
-        assert_eq!(buddy.take_run(&Wanted::frames(4), 1).is_some(), found);
-        assert!(found || buddy.take_any_run(&Wanted::frames(4), 1).is_some());
+        assert_eq!(buddy.take_run(&Wanted::frames(4)).is_some(), found);
+        assert!(found || buddy.take_any_run(&Wanted::frames(4)).is_some());
     }
 }
 
@@ -483,7 +483,7 @@ fn absent_memory_hides_nothing_that_is_there() {
         let given: Vec<_> = absent.chain(there).collect();
         let (mut core, frames) = (Core::new(2), frames(given.len()));
         let mut buddy = memory(&mut core, &frames, &given);
-        let run = buddy.take_run(&Wanted { single, ..Wanted::frames(3) }, 1).expect("a place");
+        let run = buddy.take_run(&Wanted { single, ..Wanted::frames(3) }).expect("a place");
         assert_eq!((run.first, run.state), (801, State::Dirty), "{single}");
     }
 }
@@ -499,9 +499,9 @@ fn no_run_goes_on_where_somebody_died_growing() {
     let mut buddy = Buddy::new(&mut left, &frames);
     buddy.rebuild(0);
     assert_eq!(buddy.check().map(|counts| counts.dirty), Ok(12));
-    assert_eq!(buddy.take_run(&Wanted::frames(13), 1), None);
-    assert_eq!(buddy.take_any_run(&Wanted::frames(13), 1), None);
-    let run = buddy.take_run(&Wanted::frames(11), 1).expect("as many as there are");
+    assert_eq!(buddy.take_run(&Wanted::frames(13)), None);
+    assert_eq!(buddy.take_any_run(&Wanted::frames(13)), None);
+    let run = buddy.take_run(&Wanted::frames(11)).expect("as many as there are");
     assert!(run.first + 11 <= 12, "{run:?}");
     assert_eq!(buddy.extend(20, State::Dirty, 0), 20);
     assert_eq!(buddy.check().map(|counts| (counts.dirty, counts.out)), Ok((21, 11)));
@@ -511,14 +511,14 @@ fn no_run_goes_on_where_somebody_died_growing() {
 fn what_a_run_or_a_block_leaves_is_as_old_as_it_was() {
     for run in [false, true] {
         buddy!(buddy, frames: 4, 16; 16 of State::Dirty);
-        let whole = buddy.take(4, State::Dirty, 1).expect("all");
-        buddy.free(whole, 4, State::Dirty, 1, 100).expect("ours");
+        let whole = buddy.take(4, State::Dirty).expect("all");
+        buddy.free(whole, 4, State::Dirty, 100).expect("ours");
         let taken = match run {
-            false => buddy.take(0, State::Dirty, 1),
-            true => buddy.take_run(&Wanted::frames(3), 1).map(|run| run.first),
+            false => buddy.take(0, State::Dirty),
+            true => buddy.take_run(&Wanted::frames(3)).map(|run| run.first),
         };
         assert!(taken.is_some());
         assert_eq!(buddy.next_to_zero(0, 50, 149), Some(1));
-        assert_eq!(buddy.take_to_zero(0, 4, 50, 1, 149), None);
+        assert_eq!(buddy.take_to_zero(0, 4, 50, 149), None);
     }
 }

@@ -12,23 +12,41 @@
  *
  *   Errors         Functions that return int return 0 or a CW_E... code. Functions that return a
  *                  block return NULL and set errno: ENOMEM if no memory is left, EINVAL for an
- *                  order above the pool's highest and for a pointer that is not a pool, EDEADLK
+ *                  order above the pool's highest, for NULL and for a destroyed pool, EDEADLK
  *                  from a signal handler that interrupted this pool, EFAULT if verification found a
  *                  block that was not zero. cw_pool_message describes the calling thread's last
- *                  failure in a sentence.
+ *                  failure in a sentence, except that no memory is left. A pointer that
+ *                  cw_pool_create did not give is not noticed.
+ *   Exceptions     None leave the library: in C++ all functions are noexcept.
  *   Threads        Any thread may call any function on any pool at any time, except
  *                  cw_pool_destroy, which must be the last call on its pool.
  *   Signals        A handler may call cw_pool_alloc, _zalloc and _free with valid blocks. If it
  *                  interrupted the pool in the same thread they may fail, but do not hang.
- *   Fork           A child made by fork has a copy of every pool, without a scrubber. Fork handlers
- *                  may use pools, in any order. A child made by vfork or clone must not.
+ *   Fork           A child made by fork has a copy of every pool, without a scrubber. The system
+ *                  copies pages when they are written. Where it cannot (a lease, CW_POOL_HUGETLB,
+ *                  CW_POOL_ENGINE_CUDA), fork copies the blocks in use, and takes as long; if there
+ *                  is no memory for that, a line on stderr says so, and the child's pool is
+ *                  closed and its blocks are not mapped. posix_spawn and vfork copy nothing.
+ *                  Fork handlers may use pools, in any order. A child made by vfork or clone
+ *                  must not.
  *
- * This header is valid C89 and C++.
+ * This header is valid C89 and C++. cachewise_pool.hpp has a memory resource for C++17.
  */
 #ifndef CACHEWISE_POOL_H
 #define CACHEWISE_POOL_H
 
 #include <stddef.h>
+
+/* The exception specification of every function here. */
+#ifndef CW_NOEXCEPT
+#if !defined(__cplusplus)
+#define CW_NOEXCEPT
+#elif __cplusplus >= 201103L
+#define CW_NOEXCEPT noexcept
+#else
+#define CW_NOEXCEPT throw()
+#endif
+#endif
 
 #ifdef __cplusplus
 extern "C" {
@@ -51,7 +69,7 @@ enum cw_error {
     CW_EMISALIGNED = 9, /* not where a block begins */
     CW_EFREE = 10,      /* a block that is free already: freed twice */
     CW_EWRONGORDER = 11,/* a block of another order */
-    CW_ECLOSED = 12,    /* not a pool, or a destroyed pool */
+    CW_ECLOSED = 12,    /* NULL, or a destroyed pool */
     CW_EREENTERED = 13, /* called from a signal handler that interrupted this pool */
     CW_ENOTZERO = 14,   /* a block known to be zero was not; it has been withdrawn */
     CW_EDAMAGED = 15    /* the pool's bookkeeping was overwritten */
@@ -66,12 +84,9 @@ enum cw_error {
 #define CW_POOL_OVER_MEMORY 32u   /* accept a capacity above the memory there is */
 #define CW_POOL_ENGINE_THROUGH 64u /* the scrubber uses temporal stores, not non-temporal ones */
 #define CW_POOL_ENGINE_SYSTEM 128u /* the scrubber drops pages and has the system populate them */
-/* A GPU zeroes, whose driver is loaded at run time. The whole capacity is made resident and registered. Not with
- * shards. Without a device the CPU zeroes, and cw_pool_message() says why. */
+/* A GPU zeroes, whose driver is loaded at run time. The whole capacity is made resident and registered.
+ * Without a device the CPU zeroes, and cw_pool_message() says why. */
 #define CW_POOL_ENGINE_CUDA 256u
-/* n shards (1 to 16), each with its own lock and its part of the capacity: for many threads that
- * allocate and free small blocks all the time. No block is larger than a shard. */
-#define CW_POOL_SHARDS(n) ((unsigned)(n) << 24)
 
 /*
  * Settings for cw_pool_create. Call cw_pool_config_init first, then change members: members
@@ -91,14 +106,20 @@ struct cw_pool_config {
     unsigned verify_every;         /* read every n-th zeroed block at hand-out; default 0, none */
     unsigned scrub_start;          /* order of a dirty block that wakes the scrubber; default 4 */
     unsigned scrub_stop;           /* lowest order it zeroes once awake; default 0 */
-    double scrub_load;             /* load average above which it rests; default: CPUs */
+    double scrub_load;             /* the machine's load average above which it rests; default: infinity.
+                                      In any case it takes 2 % of a CPU while threads wait for CPUs */
     double scrub_cpu_share;        /* its share of one CPU at most; default 0.5 */
     size_t scrub_bytes_per_second; /* at most; default 0, no limit */
     size_t scrub_min_idle_ms;      /* it zeroes only blocks that were idle so long; default 50 */
     size_t scrub_unused_limit;     /* it rests after zeroing this much unused; default 1 GiB */
     const char *leased;            /* socket of `cachewise scrubd`: the capacity is leased there, resident
-                                      and zero; "" is the usual socket. Without a lease the pool has memory
-                                      of its own, and cw_pool_message says why. Default NULL: no lease */
+                                      and zero; "" is the usual socket. Without a lease within 1 s, and
+                                      1 s more for each GiB, the pool has memory of its own, and
+                                      cw_pool_message says why. Default NULL: no lease */
+    size_t give_back_ms;           /* free memory idle for so long goes back to the system by itself;
+                                      default 0: it stays until cw_pool_trim */
+    size_t grow_ahead;             /* free bytes made resident before they are requested, at most, and at
+                                      most a sixteenth of what is in use; default 0. The scrubber does it */
 };
 
 /* Figures of one moment; bytes unless the name says otherwise. */
@@ -132,64 +153,78 @@ struct cw_pool_stats {
     size_t quarantined_ever;  /* withdrawn since the start */
     size_t engine_faults;     /* batches, number, that the scrubber's engine failed to zero */
     size_t lock_holds;        /* how often a lock of the pool was taken */
-    size_t load_rests;        /* how often the scrubber found the load too high to work */
+    size_t load_rests;        /* how often the scrubber rested as no CPU was idle, or by scrub_load */
 };
 
 /* Fills in the defaults. */
-void cw_pool_config_init(struct cw_pool_config *config);
+void cw_pool_config_init(struct cw_pool_config *config) CW_NOEXCEPT;
 
 /* Makes a pool; a NULL configuration is the defaults. On an error *out is NULL. */
-int cw_pool_create(const struct cw_pool_config *config, cw_pool **out);
+int cw_pool_create(const struct cw_pool_config *config, cw_pool **out) CW_NOEXCEPT;
 
 /* A block of 2^order pages with any contents; NULL when there is none. Aligned to its size, as far
  * as that is 2 MiB or less. */
-void *cw_pool_alloc(cw_pool *pool, unsigned order);
+void *cw_pool_alloc(cw_pool *pool, unsigned order) CW_NOEXCEPT;
 
 /* A block of 2^order pages, every byte zero; NULL when there is none. */
-void *cw_pool_zalloc(cw_pool *pool, unsigned order);
+void *cw_pool_zalloc(cw_pool *pool, unsigned order) CW_NOEXCEPT;
 
 /* As cw_pool_zalloc, for a caller that will write or read the whole block at once: it zeroes a
  * block that this thread freed recently, which is still in the CPU's cache. */
-void *cw_pool_zalloc_to_fill(cw_pool *pool, unsigned order);
+void *cw_pool_zalloc_to_fill(cw_pool *pool, unsigned order) CW_NOEXCEPT;
 
 /* Frees a block; NULL does nothing. A block that is not this pool's,
  * has another order or is free already is refused, and nothing is changed. */
-int cw_pool_free(cw_pool *pool, void *block, unsigned order);
+int cw_pool_free(cw_pool *pool, void *block, unsigned order) CW_NOEXCEPT;
 
 /* Makes a block of `order` one of `new_order`, with the contents that both have room for; what is new may
  * hold anything. It stays where it is if it becomes smaller, or if what is behind it is free, the larger
  * block would be aligned, and no other free memory is there already. NULL if there is no such block, and
  * the old one is as it was. */
-void *cw_pool_resize(cw_pool *pool, void *block, unsigned order, unsigned new_order);
+void *cw_pool_resize(cw_pool *pool, void *block, unsigned order, unsigned new_order) CW_NOEXCEPT;
+
+/* The same with sizes in bytes: such a block has as many pages as the bytes need, at least one, and begins at any
+ * page. cw_pool_free_bytes and cw_pool_resize_bytes take the size that the block has. */
+void *cw_pool_alloc_bytes(cw_pool *pool, size_t bytes) CW_NOEXCEPT;
+void *cw_pool_zalloc_bytes(cw_pool *pool, size_t bytes) CW_NOEXCEPT;
+int cw_pool_free_bytes(cw_pool *pool, void *block, size_t bytes) CW_NOEXCEPT;
+void *cw_pool_resize_bytes(cw_pool *pool, void *block, size_t bytes, size_t new_bytes) CW_NOEXCEPT;
+
+/* 1 if an address lies in the pool, else 0. */
+int cw_pool_contains(const cw_pool *pool, const void *address) CW_NOEXCEPT;
 
 /* Zeroes free dirty blocks now, in this thread, at most max_bytes (or one block more);
  * *scrubbed, unless NULL, is set to the bytes zeroed. */
-int cw_pool_scrub(cw_pool *pool, size_t max_bytes, size_t *scrubbed);
+int cw_pool_scrub(cw_pool *pool, size_t max_bytes, size_t *scrubbed) CW_NOEXCEPT;
 
 /* Returns all idle memory to the system; *bytes, unless NULL, is set to the bytes returned. */
-int cw_pool_trim(cw_pool *pool, size_t *bytes);
+int cw_pool_trim(cw_pool *pool, size_t *bytes) CW_NOEXCEPT;
 
-/* Figures of this moment, as far as out->struct_size reaches. */
-int cw_pool_stats(const cw_pool *pool, struct cw_pool_stats *out);
+/* Figures of this moment, as far as out->struct_size reaches. In C++ a function would hide the structure of
+ * its name: there only the first name is declared. */
+int cw_pool_get_stats(const cw_pool *pool, struct cw_pool_stats *out) CW_NOEXCEPT;
+#ifndef __cplusplus
+int cw_pool_stats(const cw_pool *pool, struct cw_pool_stats *out) CW_NOEXCEPT;
+#endif
 
 /* Bytes of a block of order 0; 0 where there is no such pool. */
-size_t cw_pool_page_size(const cw_pool *pool);
+size_t cw_pool_page_size(const cw_pool *pool) CW_NOEXCEPT;
 
 /* cw_pool_pause stops the scrubber: 1 if it stopped within 10 ms, else 0. cw_pool_resume continues
  * it; in a forked child it starts one. */
-int cw_pool_pause(cw_pool *pool);
-void cw_pool_resume(cw_pool *pool);
+int cw_pool_pause(cw_pool *pool) CW_NOEXCEPT;
+void cw_pool_resume(cw_pool *pool) CW_NOEXCEPT;
 
 /* Destroys the pool and unmaps all its blocks, including those in use; NULL does nothing. Later
  * calls on the same pool fail with CW_ECLOSED; the handle's few bytes are kept for that. */
-void cw_pool_destroy(cw_pool *pool);
+void cw_pool_destroy(cw_pool *pool) CW_NOEXCEPT;
 
 /* The meaning of a code. The string lives as long as the library is loaded. */
-const char *cw_strerror(int code);
+const char *cw_strerror(int code) CW_NOEXCEPT;
 
 /* The calling thread's last failure: the setting, what was found, what is accepted. Empty
  * if there was none. Valid until the thread's next call that fails. */
-const char *cw_pool_message(void);
+const char *cw_pool_message(void) CW_NOEXCEPT;
 
 #ifdef __cplusplus
 }

@@ -73,7 +73,7 @@ impl Code {
             PoolError::NotZero { .. } => Code::NotZero,
             PoolError::Damaged(_) => Code::Damaged,
             PoolError::Free { why, .. } => match why {
-                FreeError::Foreign | FreeError::OtherOwner { .. } => Code::Foreign,
+                FreeError::Foreign => Code::Foreign,
                 FreeError::Misaligned | FreeError::Interior => Code::Misaligned,
                 FreeError::DoubleFree => Code::Free,
                 FreeError::WrongOrder { .. } => Code::WrongOrder,

@@ -17,28 +17,28 @@ pub use code::Code;
 pub use settings::Config;
 pub use stats::PoolStats;
 
-use cachewise_pages::{Note, Pool, PoolError, Shards};
+use cachewise_pages::{Note, Pool, PoolError};
 use core::ffi::{c_char, c_int, c_uint};
 use std::cell::RefCell;
 use std::ffi::CString;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-/// What C has of a pool.
+/// The handle that C programs have of a pool.
 #[derive(Debug)]
 pub struct Handle {
     /// Null once destroyed.
-    pool: AtomicPtr<Shards>,
+    pool: AtomicPtr<Pool>,
     /// The one made before it.
     before: AtomicPtr<Handle>,
 }
 
-/// The handle made last. They are never freed, so that one that is destroyed twice is told so; what
-/// finds memory that nobody can reach any more (LeakSanitizer, Valgrind) finds them here.
+/// The handle made last, the head of a list. Handles are never freed, so that destroying one twice is an error;
+/// tools that report unreachable memory (LeakSanitizer, Valgrind) reach them from here.
 static HANDLES: AtomicPtr<Handle> = AtomicPtr::new(ptr::null_mut());
 
 impl Handle {
-    fn keep(pool: Shards) -> *mut Handle {
+    fn keep(pool: Pool) -> *mut Handle {
         let pool = AtomicPtr::new(Box::into_raw(Box::new(pool)));
         let handle = Box::leak(Box::new(Handle { pool, before: AtomicPtr::default() }));
         let mut before = HANDLES.load(Ordering::Relaxed);
@@ -57,7 +57,7 @@ thread_local! {
     static MESSAGE: RefCell<Option<CString>> = const { RefCell::new(None) };
 }
 
-/// Remembers what went wrong, and says its code.
+/// Keeps the error's text for `cw_pool_message`, and returns its code.
 fn failed(error: &PoolError) -> c_int {
     match Code::of(error) {
         // In a signal handler, where nothing may allocate.
@@ -78,7 +78,7 @@ fn told(code: Code, text: &str) -> c_int {
 }
 
 /// The pool behind a handle.
-fn pool<'p>(handle: *const Handle) -> Result<&'p Shards, PoolError> {
+fn pool<'p>(handle: *const Handle) -> Result<&'p Pool, PoolError> {
     // SAFETY: null, or what `cw_pool_create` gave out, which is never freed.
     let handle = unsafe { handle.as_ref() }.ok_or(PoolError::Closed)?;
     // SAFETY: null, or a pool: the caller destroys none that is in use.
@@ -136,17 +136,14 @@ pub unsafe extern "C" fn cw_pool_create(config: *const Config, out: *mut *mut Ha
     unsafe { out.write(ptr::null_mut()) };
     // SAFETY: the caller's promise.
     let config = unsafe { settings::read(config) };
-    let built = match config.and_then(|config| Ok((config.builder()?, config.shards()))) {
-        Ok((builder, None)) => builder.build().map(Shards::from),
-        Ok((builder, Some(shards))) => builder.build_sharded(shards),
+    let builder = match config.and_then(|config| config.builder()) {
+        Ok(builder) => builder,
         Err((code, text)) => return told(code, &text),
     };
-    match built {
+    match builder.build() {
         Ok(pool) => {
-            let mut notes = pool.pools().iter().flat_map(Pool::notes);
-            if let Some(note) =
-                notes.find(|note| matches!(note, Note::NoLease(_) | Note::NoDevice(_)))
-            {
+            let told_of = |note: &Note| matches!(note, Note::NoLease(_) | Note::NoDevice(_));
+            if let Some(note) = pool.notes().into_iter().find(told_of) {
                 told(Code::Ok, &note.to_string());
             }
             // SAFETY: as above.
@@ -191,7 +188,7 @@ pub unsafe extern "C" fn cw_pool_zalloc_to_fill(handle: *mut Handle, order: c_ui
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cw_pool_free(handle: *mut Handle, block: *mut u8, order: c_uint) -> c_int {
     code(pool(handle).and_then(|pool| match NonNull::new(block) {
-        // SAFETY: the caller's promise; whose block it is gets checked.
+        // SAFETY: the caller's promise; that it is a block of the pool is checked.
         Some(block) => unsafe { pool.free_raw(block, order) },
         None => Ok(()),
     }))
@@ -209,10 +206,77 @@ pub unsafe extern "C" fn cw_pool_resize(
     new_order: c_uint,
 ) -> *mut u8 {
     block(pool(handle).and_then(|pool| match NonNull::new(old) {
-        // SAFETY: the caller's promise; whose block it is gets checked.
-        Some(old) => unsafe { pool.resize_raw(old, order, new_order) },
+        // SAFETY: the caller's promise; that it is a block of the pool is checked.
+        Some(old) => unsafe { pool.resize_block_raw(old, order, new_order) },
         None => pool.alloc_raw(new_order),
     }))
+}
+
+/// See `cachewise_pool.h`.
+///
+/// # Safety
+/// As [`cw_pool_alloc`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cw_pool_alloc_bytes(handle: *mut Handle, bytes: usize) -> *mut u8 {
+    block(pool(handle).and_then(|pool| pool.alloc_run_raw(pool.frames_for(bytes)?)))
+}
+
+/// See `cachewise_pool.h`.
+///
+/// # Safety
+/// As [`cw_pool_alloc`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cw_pool_zalloc_bytes(handle: *mut Handle, bytes: usize) -> *mut u8 {
+    block(pool(handle).and_then(|pool| pool.zalloc_run_raw(pool.frames_for(bytes)?)))
+}
+
+/// See `cachewise_pool.h`.
+///
+/// # Safety
+/// As [`cw_pool_free`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cw_pool_free_bytes(
+    handle: *mut Handle,
+    block: *mut u8,
+    bytes: usize,
+) -> c_int {
+    code(pool(handle).and_then(|pool| match NonNull::new(block) {
+        // SAFETY: the caller's promise; that it is a block of the pool is checked.
+        Some(block) => unsafe { pool.free_run_raw(block, pool.frames_for(bytes)?) },
+        None => Ok(()),
+    }))
+}
+
+/// See `cachewise_pool.h`.
+///
+/// # Safety
+/// As [`cw_pool_resize`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cw_pool_resize_bytes(
+    handle: *mut Handle,
+    old: *mut u8,
+    bytes: usize,
+    new_bytes: usize,
+) -> *mut u8 {
+    block(pool(handle).and_then(|pool| {
+        let wanted = pool.frames_for(new_bytes)?;
+        match NonNull::new(old) {
+            // SAFETY: the caller's promise; that it is a block of the pool is checked.
+            Some(old) => unsafe {
+                pool.resize_or_move_run_raw(old, pool.frames_for(bytes)?, wanted)
+            },
+            None => pool.alloc_run_raw(wanted),
+        }
+    }))
+}
+
+/// See `cachewise_pool.h`.
+///
+/// # Safety
+/// As [`cw_pool_alloc`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cw_pool_contains(handle: *const Handle, address: *const u8) -> c_int {
+    pool(handle).is_ok_and(|pool| pool.contains(address)).into()
 }
 
 /// Does something with a pool that counts bytes.
@@ -222,7 +286,7 @@ pub unsafe extern "C" fn cw_pool_resize(
 unsafe fn counted(
     handle: *mut Handle,
     out: *mut usize,
-    work: impl FnOnce(&Shards) -> Result<usize, PoolError>,
+    work: impl FnOnce(&Pool) -> Result<usize, PoolError>,
 ) -> c_int {
     code(pool(handle).and_then(work).map(|bytes| {
         if !out.is_null() {
@@ -253,7 +317,7 @@ pub unsafe extern "C" fn cw_pool_scrub(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cw_pool_trim(handle: *mut Handle, bytes: *mut usize) -> c_int {
     // SAFETY: the caller's promise.
-    unsafe { counted(handle, bytes, Shards::trim) }
+    unsafe { counted(handle, bytes, Pool::trim) }
 }
 
 /// See `cachewise_pool.h`.
@@ -261,8 +325,8 @@ pub unsafe extern "C" fn cw_pool_trim(handle: *mut Handle, bytes: *mut usize) ->
 /// # Safety
 /// As [`cw_pool_alloc`]; `out` is null or writable for the size it says.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cw_pool_stats(handle: *const Handle, out: *mut PoolStats) -> c_int {
-    match pool(handle).and_then(Shards::stats) {
+pub unsafe extern "C" fn cw_pool_get_stats(handle: *const Handle, out: *mut PoolStats) -> c_int {
+    match pool(handle).and_then(Pool::stats) {
         // SAFETY: the caller's promise.
         Ok(figures) => match unsafe { stats::write(&figures, out) } {
             Ok(()) => Code::Ok as c_int,
@@ -275,10 +339,20 @@ pub unsafe extern "C" fn cw_pool_stats(handle: *const Handle, out: *mut PoolStat
 /// See `cachewise_pool.h`.
 ///
 /// # Safety
+/// As [`cw_pool_get_stats`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cw_pool_stats(handle: *const Handle, out: *mut PoolStats) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { cw_pool_get_stats(handle, out) }
+}
+
+/// See `cachewise_pool.h`.
+///
+/// # Safety
 /// As [`cw_pool_alloc`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cw_pool_page_size(handle: *const Handle) -> usize {
-    pool(handle).map_or(0, |pool| pool.pools().first().map_or(0, Pool::page_size))
+    pool(handle).map_or(0, Pool::page_size)
 }
 
 /// See `cachewise_pool.h`.

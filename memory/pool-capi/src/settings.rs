@@ -1,7 +1,7 @@
 //! `struct cw_pool_config`: its layout, its versions, and what it means to the pool.
 
 use crate::code::{Code, Refused};
-use cachewise_pages::{Builder, EngineChoice, PageSize, Pool, Scrub, Verify};
+use cachewise_pages::{Builder, EngineChoice, GiveBack, PageSize, Pool, Scrub, Verify};
 use core::ffi::{CStr, c_char, c_int, c_uint};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
@@ -29,6 +29,8 @@ pub struct Config {
     scrub_min_idle_ms: usize,
     scrub_unused_limit: usize,
     leased: *const c_char,
+    give_back_ms: usize,
+    grow_ahead: usize,
 }
 
 const NO_SCRUBBER: c_uint = 1;
@@ -40,12 +42,12 @@ const OVER_MEMORY: c_uint = 32;
 const ENGINE_THROUGH: c_uint = 64;
 const ENGINE_SYSTEM: c_uint = 128;
 const ENGINE_CUDA: c_uint = 256;
-const KNOWN: c_uint = 511 | SHARDS;
-/// How many shards, in five bits of the flags: the structure keeps its length.
-const SHARDS: c_uint = 0x1F00_0000;
+const KNOWN: c_uint = 511;
 
-/// Bytes of the structure's first published version, which is this one.
-const FIRST: usize = size_of::<Config>();
+/// Bytes of the structure's first published version.
+const FIRST: usize = core::mem::offset_of!(Config, give_back_ms);
+/// Bytes of this version's.
+const OWN: usize = size_of::<Config>();
 /// Bytes that it may grow by before its size is taken for a mistake.
 const GROWTH: usize = 4096;
 
@@ -53,7 +55,7 @@ impl Default for Config {
     fn default() -> Config {
         let scrub = Scrub::default();
         Config {
-            struct_size: FIRST,
+            struct_size: OWN,
             capacity: 256 << 20,
             max_order: cachewise_pages::buddy::MAX_ORDER,
             flags: 0,
@@ -71,6 +73,8 @@ impl Default for Config {
             scrub_min_idle_ms: scrub.min_idle.as_millis() as usize,
             scrub_unused_limit: scrub.unused_limit as usize,
             leased: core::ptr::null(),
+            give_back_ms: 0,
+            grow_ahead: 0,
         }
     }
 }
@@ -85,30 +89,29 @@ pub(crate) unsafe fn read(config: *const Config) -> Result<Config, Refused> {
     }
     // SAFETY: the caller's promise; the size comes first.
     let size = unsafe { config.cast::<usize>().read() };
-    let refused = || (Code::Version, format!("config.struct_size: found {size}, accepted {FIRST}"));
-    if !(FIRST..=FIRST + GROWTH).contains(&size) {
+    let refused =
+        || (Code::Version, format!("config.struct_size: found {size}, accepted {FIRST} to {OWN}"));
+    if !(FIRST..=OWN + GROWTH).contains(&size) {
         return Err(refused());
     }
     // A newer program's structure is longer. A program that sets what this library does not know
     // needs a newer library.
-    let beyond = config.cast::<u8>().wrapping_add(FIRST);
+    let beyond = config.cast::<u8>().wrapping_add(OWN);
     // SAFETY: the caller's promise.
-    let beyond = unsafe { std::slice::from_raw_parts(beyond, size - FIRST) };
+    let beyond = unsafe { std::slice::from_raw_parts(beyond, size.saturating_sub(OWN)) };
     if beyond.iter().any(|byte| *byte != 0) {
         return Err(refused());
     }
-    // SAFETY: the caller's promise, and long enough.
-    Ok(unsafe { config.read() })
+    // An older program's is shorter: what it lacks keeps its default.
+    let mut read = Config::default();
+    let place = core::ptr::from_mut(&mut read).cast::<u8>();
+    // SAFETY: so many bytes are readable by the caller's promise, and writable here; any are valid numbers.
+    unsafe { place.copy_from_nonoverlapping(config.cast(), size.min(OWN)) };
+    Ok(read)
 }
 
 impl Config {
-    /// Into how many shards the pool is divided, if at all.
-    pub(crate) fn shards(&self) -> Option<usize> {
-        let shards = (self.flags & SHARDS) >> SHARDS.trailing_zeros();
-        (shards > 0).then_some(shards as usize)
-    }
-
-    /// What the pool is told.
+    /// The settings as the pool takes them.
     pub(crate) fn builder(&self) -> Result<Builder, Refused> {
         let has = |flag| self.flags & flag != 0;
         let refuse = |what: &str| Err((Code::Invalid, format!("config.{what}")));
@@ -165,7 +168,12 @@ impl Config {
             .page_size(pages)
             .engine(engine)
             .verify(verify)
-            .scrub(scrub);
+            .scrub(scrub)
+            .grow_ahead(self.grow_ahead);
+        if self.give_back_ms != 0 {
+            let after = Duration::from_millis(self.give_back_ms as u64);
+            builder = builder.give_back(GiveBack { after, ..GiveBack::default() });
+        }
         match (self.numa_node, u32::try_from(self.numa_node)) {
             (_, Ok(node)) => builder = builder.numa_node(node),
             (-1, _) => {}

@@ -7,7 +7,6 @@ use memmap2::{Advice, MmapOptions, MmapRaw};
 use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::fs::{FallocateFlags, MemfdFlags, Mode, OFlags, SealFlags};
 use rustix::io::Errno;
-use std::fs::read_to_string;
 use std::sync::{Mutex, PoisonError};
 
 /// Linux, `asm-generic/fcntl.h` (`fcntl(2)`).
@@ -348,30 +347,13 @@ impl Mapping {
     /// Bytes that huge pages hold, as the system says.
     #[must_use]
     pub fn huge_bytes(&self) -> u64 {
-        let maps = read_to_string("/proc/self/smaps").unwrap_or_default();
-        let (first, last) = (self.0.as_ptr().addr(), self.0.as_ptr().addr() + self.0.len());
-        let mut inside = false;
-        let mut kib = 0;
-        for line in maps.lines() {
-            if let Some((from, to)) = range_of(line) {
-                inside = from >= first && to <= last;
-                continue;
-            }
-            let Some((name, value)) = line.split_once(':').filter(|_| inside) else { continue };
-            let huge = ["ShmemPmdMapped", "FilePmdMapped", "Shared_Hugetlb", "Private_Hugetlb"];
-            if huge.contains(&name) {
-                let value = value.trim().trim_end_matches(" kB");
-                kib += value.parse::<u64>().unwrap_or(0);
-            }
-        }
-        kib << 10
+        let first = self.0.as_ptr().addr();
+        let whole = first..first + self.0.len();
+        let huge = ["ShmemPmdMapped", "FilePmdMapped", "Shared_Hugetlb", "Private_Hugetlb"];
+        let mappings = cachewise_pages::smaps::mappings();
+        let inside = mappings.iter().filter(|mapped| mapped.between(&whole) == mapped.range.len());
+        inside.flat_map(|mapped| huge.map(|name| mapped.bytes(name) as u64)).sum()
     }
-}
-
-/// The addresses that a line of `smaps` begins with.
-fn range_of(line: &str) -> Option<(usize, usize)> {
-    let (from, to) = line.split_once(' ')?.0.split_once('-')?;
-    Some((usize::from_str_radix(from, 16).ok()?, usize::from_str_radix(to, 16).ok()?))
 }
 
 fn errno(error: &std::io::Error) -> Errno {

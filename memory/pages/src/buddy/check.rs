@@ -22,7 +22,7 @@ impl Buddy<'_> {
             let size = 1 << tag.order();
             if !matches!(used, Use::Free(_)) && gone(tag) {
                 gained += u64::from(size);
-                // Its owner may have died cutting it up.
+                // Its thread may have been cutting it up.
                 for tail in index + 1..index + size {
                     self.frames[tail as usize].set_tag(TAIL);
                 }
@@ -96,7 +96,7 @@ impl Buddy<'_> {
             // A cache may be cutting its block up; once that is done the first frame says so.
             let parts = |tail: Tag| {
                 let cached = matches!(used, Use::CachedDirty | Use::CachedZero);
-                cached && tail.used() == Some(used) && tail.owner() == tag.owner()
+                cached && tail.used() == Some(used)
             };
             let whole = |tail: Tag| tail == TAIL || parts(tail);
             if !(index + 1..end).all(|tail| whole(self.frames[tail as usize].tag())) {

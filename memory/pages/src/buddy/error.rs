@@ -16,11 +16,6 @@ pub enum FreeError {
         /// The order it has.
         actual: u32,
     },
-    /// Handed out to another owner.
-    OtherOwner {
-        /// Who has it.
-        owner: u16,
-    },
 }
 
 impl core::fmt::Display for FreeError {
@@ -31,21 +26,18 @@ impl core::fmt::Display for FreeError {
             FreeError::DoubleFree => f.write_str("the block is free already (freed twice?)"),
             FreeError::Interior => f.write_str("inside a block that starts elsewhere"),
             FreeError::WrongOrder { actual } => write!(f, "the block there has order {actual}"),
-            FreeError::OtherOwner { owner } => {
-                write!(f, "the block there belongs to owner {owner}")
-            }
         }
     }
 }
 
 impl core::error::Error for FreeError {}
 
-/// Where tags, lists and counts disagree; an error of this module, or memory overwritten.
+/// A disagreement of tags, lists and counts: an error of this module, or memory overwritten.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Inconsistent {
     /// The frame at which it showed.
     pub frame: u32,
-    /// What does not hold.
+    /// The rule that does not hold.
     pub what: &'static str,
 }
 

@@ -16,21 +16,19 @@ impl Buddy<'_> {
         index: u32,
         order: u32,
         state: State,
-        owner: u16,
         now: u32,
     ) -> Result<u32, FreeError> {
-        self.claim(index, order, owner)?;
+        self.claim(index, order)?;
         Ok(self.release(index, order, Use::Allocated, state, now))
     }
 
-    /// Takes an allocated block out of its owner's hands, in one exchange: whoever frees it at the
+    /// Takes an allocated block back, in one exchange: whoever frees it at the
     /// same moment without the lock ([`Frame::cache`](super::tag::Frame::cache)) finds it gone, or this one does. Its frames
     /// still count as handed out.
-    pub(super) fn claim(&self, index: u32, order: u32, owner: u16) -> Result<(), FreeError> {
-        self.owned(index, order, owner)?;
-        let gone = Tag::new(Use::InFlight, order, owner);
-        let swapped =
-            self.frames[index as usize].swap(Tag::new(Use::Allocated, order, owner), gone);
+    pub(super) fn claim(&self, index: u32, order: u32) -> Result<(), FreeError> {
+        self.owned(index, order)?;
+        let gone = Tag::new(Use::InFlight, order);
+        let swapped = self.frames[index as usize].swap(Tag::new(Use::Allocated, order), gone);
         swapped.map_err(|_| FreeError::DoubleFree)
     }
 
@@ -43,16 +41,15 @@ impl Buddy<'_> {
         index: u32,
         frames: u32,
         state: State,
-        owner: u16,
         now: u32,
     ) -> Result<u32, FreeError> {
         if frames == 0 || order_for(frames) > self.core.max_order {
             return Err(FreeError::Misaligned);
         }
         for (claimed, (part, order)) in run_parts(index, frames).enumerate() {
-            let Err(why) = self.claim(part, order, owner) else { continue };
+            let Err(why) = self.claim(part, order) else { continue };
             for (part, order) in run_parts(index, frames).take(claimed) {
-                self.frames[part as usize].set_tag(Tag::new(Use::Allocated, order, owner));
+                self.frames[part as usize].set_tag(Tag::new(Use::Allocated, order));
             }
             // A run of a power of two is one block, unless it became as long where it was.
             let misaligned = frames.is_power_of_two() && index & (frames - 1) != 0;
@@ -66,8 +63,8 @@ impl Buddy<'_> {
         Ok(largest)
     }
 
-    /// Whether `owner` has a block of that order there; if not, what is there instead.
-    pub(super) fn owned(&self, index: u32, order: u32, owner: u16) -> Result<(), FreeError> {
+    /// Checks that a block of that order is allocated there; the error says what is there instead.
+    pub(super) fn owned(&self, index: u32, order: u32) -> Result<(), FreeError> {
         if index >= self.core.managed {
             return Err(FreeError::Foreign);
         }
@@ -78,9 +75,6 @@ impl Buddy<'_> {
         match tag.used() {
             Some(Use::Allocated) if tag.order() != order => {
                 Err(FreeError::WrongOrder { actual: tag.order() })
-            }
-            Some(Use::Allocated) if tag.owner() != owner => {
-                Err(FreeError::OtherOwner { owner: tag.owner() })
             }
             Some(Use::Allocated) => Ok(()),
             Some(_) => Err(FreeError::DoubleFree),

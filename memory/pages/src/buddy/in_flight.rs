@@ -7,7 +7,7 @@ use core::sync::atomic::Ordering;
 #[cfg(loom)]
 use loom::sync::atomic::Ordering;
 
-/// What can be returned to the system, the worse first.
+/// The states that can be returned to the system, the worse first.
 const RESIDENT: [State; 2] = [State::Dirty, State::ZeroResident];
 
 fn sooner(one: Option<u32>, other: u32) -> Option<u32> {
@@ -23,10 +23,9 @@ impl Buddy<'_> {
         lowest: u32,
         chunk: u32,
         min_idle: u32,
-        owner: u16,
         now: u32,
     ) -> Option<(u32, u32)> {
-        let taken = self.take_away(&[State::Dirty], (lowest, chunk), min_idle, owner, now);
+        let taken = self.take_away(&[State::Dirty], (lowest, chunk), min_idle, now);
         taken.map(|(index, order, _)| (index, order)).ok()
     }
 
@@ -72,21 +71,20 @@ impl Buddy<'_> {
         states: &[State],
         (lowest, highest): (u32, u32),
         min_idle: u32,
-        owner: u16,
         now: u32,
     ) -> Result<(u32, u32, State), Option<u32>> {
         let (index, order, state) = self.idle(states, lowest, min_idle, now)?;
         let part = order.min(highest.max(lowest));
         self.unlink(index);
         self.carve(index, order, part, state);
-        self.become_used(index, part, state, Use::InFlight, owner);
+        self.become_used(index, part, state, Use::InFlight);
         Ok((index, part, state))
     }
 
     /// Takes any block away that is zero and resident.
-    pub fn take_zeroed_away(&mut self, owner: u16) -> Option<(u32, u32)> {
+    pub fn take_zeroed_away(&mut self) -> Option<(u32, u32)> {
         let orders = (0, self.core.max_order);
-        let taken = self.take_away(&[State::ZeroResident], orders, 0, owner, 0);
+        let taken = self.take_away(&[State::ZeroResident], orders, 0, 0);
         taken.map(|(index, order, _)| (index, order)).ok()
     }
 
@@ -97,13 +95,8 @@ impl Buddy<'_> {
 
     /// Takes the largest free resident block away to be returned to the system, dirty before zero;
     /// at least of order `lowest`, at most its first 2^`highest` frames.
-    pub fn take_to_trim(
-        &mut self,
-        lowest: u32,
-        highest: u32,
-        owner: u16,
-    ) -> Option<(u32, u32, State)> {
-        self.take_away(&RESIDENT, (lowest, highest), 0, owner, 0).ok()
+    pub fn take_to_trim(&mut self, lowest: u32, highest: u32) -> Option<(u32, u32, State)> {
+        self.take_away(&RESIDENT, (lowest, highest), 0, 0).ok()
     }
 
     /// [`take_to_trim`](Buddy::take_to_trim) of a block that nobody used for `min_idle` ticks, or
@@ -113,13 +106,12 @@ impl Buddy<'_> {
         &mut self,
         (lowest, highest): (u32, u32),
         min_idle: u32,
-        owner: u16,
         now: u32,
     ) -> Result<(u32, u32), Option<u32>> {
-        self.take_away(&RESIDENT, (lowest, highest), min_idle, owner, now)
+        self.take_away(&RESIDENT, (lowest, highest), min_idle, now)
             .map(|(index, order, _)| (index, order))
             .or_else(|soonest| {
-                let group = self.take_idle_group(&RESIDENT, lowest, min_idle, owner, now);
+                let group = self.take_idle_group(&RESIDENT, lowest, min_idle, now);
                 group.map_err(|left| left.map_or(soonest, |left| sooner(soonest, left)))
             })
     }
@@ -131,7 +123,6 @@ impl Buddy<'_> {
         states: &[State],
         order: u32,
         min_idle: u32,
-        owner: u16,
         now: u32,
     ) -> Result<(u32, u32), Option<u32>> {
         let mut soonest = None;
@@ -145,7 +136,7 @@ impl Buddy<'_> {
                     let base = index >> order << order;
                     if let Some(age) = self.group_age(base, order, now) {
                         if age >= min_idle {
-                            self.take_group(base, order, Use::InFlight, owner);
+                            self.take_group(base, order, Use::InFlight);
                             return Ok((base, order));
                         }
                         soonest = sooner(soonest, min_idle - age);
@@ -196,7 +187,7 @@ impl Buddy<'_> {
         let frame = &self.frames[index as usize];
         self.core.counts.in_flight -= 1 << order;
         self.core.counts.quarantined += 1 << order;
-        frame.set_tag(Tag::new(Use::Quarantined, order, frame.tag().owner()));
+        frame.set_tag(Tag::new(Use::Quarantined, order));
         Ok(())
     }
 
@@ -204,16 +195,11 @@ impl Buddy<'_> {
     ///
     /// # Errors
     /// [`FreeError`] as [`free`](Buddy::free).
-    pub fn quarantine_allocated(
-        &mut self,
-        index: u32,
-        order: u32,
-        owner: u16,
-    ) -> Result<(), FreeError> {
-        self.claim(index, order, owner)?;
+    pub fn quarantine_allocated(&mut self, index: u32, order: u32) -> Result<(), FreeError> {
+        self.claim(index, order)?;
         self.core.counts.out -= 1 << order;
         self.core.counts.quarantined += 1 << order;
-        self.frames[index as usize].set_tag(Tag::new(Use::Quarantined, order, owner));
+        self.frames[index as usize].set_tag(Tag::new(Use::Quarantined, order));
         Ok(())
     }
 

@@ -13,20 +13,19 @@ impl Buddy<'_> {
         index: u32,
         (frames, keep): (u32, u32),
         state: State,
-        owner: u16,
         now: u32,
     ) -> Result<(), FreeError> {
-        self.owned_run(index, frames, owner)?;
+        self.owned_run(index, frames)?;
         if keep == 0 || keep > frames {
             return Err(FreeError::WrongOrder { actual: super::order_for(frames) });
         }
         if keep == frames {
             return Ok(());
         }
-        self.tag_parts(index, keep, owner);
+        self.tag_parts(index, keep);
         for (part, order) in run_parts(index + keep, frames - keep) {
             // Of a block that was cut, or as it was.
-            self.frames[part as usize].set_tag(Tag::new(Use::Allocated, order, owner));
+            self.frames[part as usize].set_tag(Tag::new(Use::Allocated, order));
             self.release(part, order, Use::Allocated, state, now);
         }
         Ok(())
@@ -42,9 +41,8 @@ impl Buddy<'_> {
         &mut self,
         index: u32,
         (frames, wanted): (u32, u32),
-        owner: u16,
     ) -> Result<Option<(u32, u32)>, FreeError> {
-        self.owned_run(index, frames, owner)?;
+        self.owned_run(index, frames)?;
         let from = index + frames;
         let Some(end) = index.checked_add(wanted).filter(|end| *end <= self.core.managed) else {
             return Ok(None);
@@ -64,20 +62,20 @@ impl Buddy<'_> {
             self.split_at(from);
             self.split_at(end);
             for (part, order) in run_parts(from, end - from) {
-                self.take_group(part, order, Use::Allocated, owner);
+                self.take_group(part, order, Use::Allocated);
             }
-            self.tag_parts(index, wanted, owner);
+            self.tag_parts(index, wanted);
         }
         Ok(Some(absent))
     }
 
-    /// Whether that frame is free and not resident, or not managed yet.
+    /// Checks whether that frame is free and not resident, or not managed yet.
     pub fn is_absent(&self, index: u32) -> bool {
         index >= self.core.managed
             || matches!(self.free_block_at(index), Some((_, State::ZeroAbsent, _)))
     }
 
-    /// Whether a block begins at that frame that is in a thread's cache.
+    /// Checks whether a block begins at that frame that is in a thread's cache.
     pub fn is_cached(&self, index: u32) -> bool {
         index < self.core.managed
             && matches!(
@@ -86,7 +84,7 @@ impl Buddy<'_> {
             )
     }
 
-    /// Whether a resident block of at least so many frames is free.
+    /// Checks whether a resident block of at least so many frames is free.
     pub fn has_resident(&self, frames: u32) -> bool {
         let mut orders = super::order_for(frames)..=self.core.max_order();
         let has =
@@ -94,20 +92,20 @@ impl Buddy<'_> {
         orders.any(has)
     }
 
-    /// Whether `owner` has a run of so many frames there.
-    fn owned_run(&self, index: u32, frames: u32, owner: u16) -> Result<(), FreeError> {
-        run_parts(index, frames).try_for_each(|(part, order)| self.owned(part, order, owner))
+    /// Checks that a run of so many frames is allocated there.
+    fn owned_run(&self, index: u32, frames: u32) -> Result<(), FreeError> {
+        run_parts(index, frames).try_for_each(|(part, order)| self.owned(part, order))
     }
 
     /// Tags the blocks of a run that is allocated already, in parts that are each inside one of these
     /// or the other way round.
-    fn tag_parts(&self, index: u32, frames: u32, owner: u16) {
+    fn tag_parts(&self, index: u32, frames: u32) {
         for (part, order) in run_parts(index, frames) {
             let end = part + (1 << order);
             let mut at = part;
             while at < end {
                 let found = self.frames[at as usize].tag();
-                let tag = if at == part { Tag::new(Use::Allocated, order, owner) } else { TAIL };
+                let tag = if at == part { Tag::new(Use::Allocated, order) } else { TAIL };
                 self.frames[at as usize].set_tag(tag);
                 // A block that was longer ends the part.
                 at = at.saturating_add(if found.used().is_some() { 1 << found.order() } else { 1 });

@@ -23,14 +23,14 @@ const REMEMBERED: usize = 8;
 /// A run that is looked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wanted {
-    /// How long it is.
+    /// Number of its frames.
     pub frames: u32,
     /// It begins at a multiple of so many frames, a power of two.
     pub alignment: u32,
     /// Zeroed memory is of use, and dirty memory costs its zeroing. Otherwise zeroed memory would be
     /// wasted.
     pub zeroed: bool,
-    /// Where the system makes frames resident, it does so many at a time, a power of two.
+    /// Number of frames that the system makes resident together, a power of two.
     pub around: u32,
     /// But before this frame one by one.
     pub single: u32,
@@ -43,7 +43,7 @@ impl Wanted {
         Wanted { frames, alignment: 1, zeroed: false, around: 1, single: 0 }
     }
 
-    /// Whether it is to be one block.
+    /// Checks whether it is to be one block.
     #[must_use]
     pub const fn is_block(&self) -> bool {
         self.frames.is_power_of_two() && self.alignment <= self.frames
@@ -74,7 +74,7 @@ pub struct Run {
     pub dirty: (u32, u32),
 }
 
-/// What a run costs, dearest first: frames to be faulted in, frames zeroed in vain or to be zeroed,
+/// Cost of a run, dearest first: frames to be faulted in, frames zeroed in vain or to be zeroed,
 /// and how long the stretch is that it is cut from. Where memory is scarce, the two last change places.
 type Cost = (u32, u32, u32);
 
@@ -90,7 +90,7 @@ struct Stretch {
     borders: [u32; STRETCH + 1],
     states: [State; STRETCH],
     blocks: usize,
-    /// Whether it may go on to the left, to the right.
+    /// True if it may go on to the left, to the right.
     open: (bool, bool),
 }
 
@@ -103,7 +103,7 @@ impl Stretch {
         self.borders[self.blocks]
     }
 
-    /// What a run from there on would be, with its cost.
+    /// The run that would begin there, with its cost.
     fn run(&self, first: u32, wanted: &Wanted, scarce: bool) -> (Run, Cost) {
         let end = first + wanted.frames;
         let (mut absent, mut dirty) = ((end, end), (end, end));
@@ -155,47 +155,41 @@ impl Buddy<'_> {
     ///
     /// The caller faults in what is absent. Where the system then brings [`Wanted::around`] frames at a
     /// time, what comes with the run and lies beside it is zero and resident from now on.
-    pub fn take_run(&mut self, wanted: &Wanted, owner: u16) -> Option<Run> {
-        self.take_run_if(wanted, owner, |_| true)
+    pub fn take_run(&mut self, wanted: &Wanted) -> Option<Run> {
+        self.take_run_if(wanted, |_| true)
     }
 
     /// [`take_run`](Buddy::take_run), if `may` says of the run that is found that it may be taken.
-    pub fn take_run_if(
-        &mut self,
-        wanted: &Wanted,
-        owner: u16,
-        may: impl FnOnce(&Run) -> bool,
-    ) -> Option<Run> {
+    pub fn take_run_if(&mut self, wanted: &Wanted, may: impl FnOnce(&Run) -> bool) -> Option<Run> {
         let wanted = wanted.aligned();
         let run = self.find_run(&wanted).filter(may)?;
-        self.take_found(&run, &wanted, owner);
+        self.take_found(&run, &wanted);
         Some(run)
     }
 
     /// [`take_run`](Buddy::take_run) if all of it is zero and there.
-    pub fn take_zero_run(&mut self, wanted: &Wanted, owner: u16) -> Option<Run> {
+    pub fn take_zero_run(&mut self, wanted: &Wanted) -> Option<Run> {
         let wanted = Wanted { zeroed: true, ..*wanted }.aligned();
         let run = self.find_run(&wanted).filter(|run| run.state == State::ZeroResident)?;
-        self.take_found(&run, &wanted, owner);
+        self.take_found(&run, &wanted);
         Some(run)
     }
 
     /// [`take_run`](Buddy::take_run) whatever part of it is absent, and however many blocks have to be
     /// looked at: if there is a place for it, it is found.
-    pub fn take_any_run(&mut self, wanted: &Wanted, owner: u16) -> Option<Run> {
-        self.take_any_run_if(wanted, owner, |_| true)
+    pub fn take_any_run(&mut self, wanted: &Wanted) -> Option<Run> {
+        self.take_any_run_if(wanted, |_| true)
     }
 
     /// [`take_any_run`](Buddy::take_any_run), if `may` says of the run that is found that it may be taken.
     pub fn take_any_run_if(
         &mut self,
         wanted: &Wanted,
-        owner: u16,
         may: impl FnOnce(&Run) -> bool,
     ) -> Option<Run> {
         let wanted = wanted.aligned();
         let run = self.find_any_run(&wanted).filter(may)?;
-        self.take_found(&run, &wanted, owner);
+        self.take_found(&run, &wanted);
         Some(run)
     }
 
@@ -344,7 +338,7 @@ impl Buddy<'_> {
     }
 
     /// Takes a run all of whose frames are free.
-    fn take_found(&mut self, run: &Run, wanted: &Wanted, owner: u16) {
+    fn take_found(&mut self, run: &Run, wanted: &Wanted) {
         let (first, end) = (run.first, run.first + wanted.frames);
         self.core.wasted += self.wasted_in(if wanted.zeroed { run.dirty } else { (first, end) });
         let comes = [first, end - 1].map(|at| self.comes_with(at, wanted));
@@ -352,7 +346,7 @@ impl Buddy<'_> {
         self.split_at(end);
         for (part, order) in super::run_parts(first, wanted.frames) {
             // A block that lies in the run and begins with a part is no larger than it.
-            self.take_group(part, order, Use::Allocated, owner);
+            self.take_group(part, order, Use::Allocated);
         }
         for (from, to) in comes.into_iter().flatten() {
             self.is_resident(from, first);

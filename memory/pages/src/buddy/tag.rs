@@ -6,10 +6,10 @@ use core::sync::atomic::{AtomicU32, Ordering};
 #[cfg(loom)]
 use loom::sync::atomic::{AtomicU32, Ordering};
 
-/// How many states there are.
+/// Number of states.
 pub(super) const STATES: usize = 3;
 
-/// What is known of a free block.
+/// State of a free block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum State {
@@ -25,7 +25,7 @@ impl State {
     /// Every state, in declaration order.
     pub const ALL: [State; STATES] = [State::Dirty, State::ZeroResident, State::ZeroAbsent];
 
-    /// What is there, the best first for a request for zeroed memory, or for any.
+    /// The resident states, the best first for a request for zeroed memory, or for any.
     #[must_use]
     pub const fn resident(zeroed: bool) -> [State; 2] {
         if zeroed {
@@ -36,7 +36,7 @@ impl State {
     }
 }
 
-/// What a block is used for at the moment.
+/// Use of a block at the moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Use {
     /// In a list, to be handed out.
@@ -53,14 +53,14 @@ pub enum Use {
     Quarantined,
 }
 
-/// Use, order and owner of a block, in the word that its first frame carries.
+/// Use and order of a block, in the word that its first frame carries.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Tag(u32);
 
 pub(super) const TAIL: Tag = Tag(0);
 
 impl Tag {
-    pub(super) const fn new(used: Use, order: u32, owner: u16) -> Tag {
+    pub(super) const fn new(used: Use, order: u32) -> Tag {
         let code = match used {
             Use::Free(State::Dirty) => 1,
             Use::Free(State::ZeroResident) => 2,
@@ -71,14 +71,14 @@ impl Tag {
             Use::CachedZero => 7,
             Use::Quarantined => 8,
         };
-        Tag(code | order << 8 | (owner as u32) << 16)
+        Tag(code | order << 8)
     }
 
     pub(super) const fn free(state: State, order: u32) -> Tag {
-        Tag::new(Use::Free(state), order, 0)
+        Tag::new(Use::Free(state), order)
     }
 
-    /// What the block is used for; `None` if the frame is not the first of a block.
+    /// Use of the block; `None` if the frame is not the first of a block.
     #[must_use]
     pub const fn used(self) -> Option<Use> {
         Some(match self.0 & 0xFF {
@@ -100,12 +100,6 @@ impl Tag {
         self.0 >> 8 & 0xFF
     }
 
-    /// Who took it, for blocks that are not free.
-    #[must_use]
-    pub const fn owner(self) -> u16 {
-        (self.0 >> 16) as u16
-    }
-
     pub(super) const fn free_state(self) -> Option<State> {
         match self.used() {
             Some(Use::Free(state)) => Some(state),
@@ -118,7 +112,7 @@ pub(super) const fn cached(zero: bool) -> Use {
     if zero { Use::CachedZero } else { Use::CachedDirty }
 }
 
-/// What is known of one frame: 16 bytes, all of them zero at first.
+/// Bookkeeping of one frame: 16 bytes, all of them zero at first.
 #[repr(C)]
 #[derive(Debug, Default)]
 pub struct Frame {
@@ -160,19 +154,19 @@ impl Frame {
     /// succeeds, so a block freed twice is noticed whatever the threads do.
     ///
     /// # Errors
-    /// The tag found, if it is not that of a block allocated with this order by this owner.
+    /// The tag found, if it is not that of a block allocated with this order.
     #[inline(always)]
-    pub fn cache(&self, order: u32, owner: u16, zero: bool) -> Result<(), Tag> {
-        let to = Tag::new(cached(zero), order, owner);
-        self.swap(Tag::new(Use::Allocated, order, owner), to)
+    pub fn cache(&self, order: u32, zero: bool) -> Result<(), Tag> {
+        let to = Tag::new(cached(zero), order);
+        self.swap(Tag::new(Use::Allocated, order), to)
     }
 
     /// Takes a block out of a cache again, without the lock. Only the thread whose cache it is may
     /// call this; nobody else changes the tag of a cached block, so no exchange is needed.
     #[inline(always)]
-    pub fn hand_out(&self, order: u32, owner: u16) {
+    pub fn hand_out(&self, order: u32) {
         debug_assert!(matches!(self.tag().used(), Some(Use::CachedZero | Use::CachedDirty)));
-        self.set_tag(Tag::new(Use::Allocated, order, owner));
+        self.set_tag(Tag::new(Use::Allocated, order));
     }
 
     #[inline(always)]
@@ -192,13 +186,7 @@ impl Frame {
 /// A piece's first frame is tagged last: until then all of it is one cached block. A fork copies
 /// page by page, and what it copied of a larger piece may be half of a cut; pieces of up to 256
 /// frames have their tags in one page.
-pub fn split_cached(
-    frames: &[Frame],
-    order: u32,
-    owner: u16,
-    blocks: &mut [u32],
-    pieces: usize,
-) -> usize {
+pub fn split_cached(frames: &[Frame], order: u32, blocks: &mut [u32], pieces: usize) -> usize {
     let size = |index: u32| 1usize << (frames[index as usize].tag().order() - order);
     let filled: usize = blocks[..pieces].iter().map(|index| size(*index)).sum();
     if filled > blocks.len() {
@@ -211,7 +199,7 @@ pub fn split_cached(
         let first = blocks[piece];
         let count = size(first);
         let found = frames[first as usize].tag().used();
-        let tag = Tag::new(cached(found != Some(Use::CachedDirty)), order, owner);
+        let tag = Tag::new(cached(found != Some(Use::CachedDirty)), order);
         end -= count;
         for place in (0..count).rev() {
             let block = first + ((place as u32) << order);
@@ -225,15 +213,12 @@ pub fn split_cached(
 /// Halves a cached block. Returns the first frame of its upper half, and the order of both; nothing
 /// for a block of one frame and for one that is not cached so. Without the lock, by the thread
 /// whose cache it is in.
-pub fn halve_cached(frames: &[Frame], index: u32, owner: u16) -> Option<(u32, u32)> {
+pub fn halve_cached(frames: &[Frame], index: u32) -> Option<(u32, u32)> {
     let whole = frames.get(index as usize)?.tag();
     let order = whole.order().checked_sub(1)?;
     let used = whole.used().filter(|used| matches!(used, Use::CachedZero | Use::CachedDirty))?;
-    if whole.owner() != owner {
-        return None;
-    }
     let upper = index + (1 << order);
-    let tag = Tag::new(used, order, owner);
+    let tag = Tag::new(used, order);
     frames.get(upper as usize)?.set_tag(tag);
     frames[index as usize].set_tag(tag);
     Some((upper, order))

@@ -7,18 +7,18 @@ use core::sync::atomic::Ordering;
 use loom::sync::atomic::Ordering;
 
 impl Buddy<'_> {
-    /// Hands out a block of that order and state for `owner`: the smallest that is large enough,
+    /// Hands out a block of that order and state: the smallest that is large enough,
     /// among those the most recently freed; what is left over stays free.
-    pub fn take(&mut self, order: u32, state: State, owner: u16) -> Option<u32> {
+    pub fn take(&mut self, order: u32, state: State) -> Option<u32> {
         let (index, found) = self.newest(order, state)?;
         self.unlink(index);
         self.carve(index, found, order, state);
-        self.become_used(index, order, state, Use::Allocated, owner);
+        self.become_used(index, order, state, Use::Allocated);
         Some(index)
     }
 
     /// Takes an absent block away to be made resident: of that order, or the largest below it.
-    pub fn take_absent(&mut self, order: u32, owner: u16) -> Option<(u32, u32)> {
+    pub fn take_absent(&mut self, order: u32) -> Option<(u32, u32)> {
         let state = State::ZeroAbsent;
         let (index, found) = self.newest(order, state).or_else(|| {
             let found = self.core.filled[state as usize].checked_ilog2()?;
@@ -27,11 +27,11 @@ impl Buddy<'_> {
         let part = found.min(order);
         self.unlink(index);
         self.carve(index, found, part, state);
-        self.become_used(index, part, state, Use::InFlight, owner);
+        self.become_used(index, part, state, Use::InFlight);
         Some((index, part))
     }
 
-    /// Whether no frame of an aligned group is free and absent. The group's first frame has to
+    /// Checks that no frame of an aligned group is free and absent. The group's first frame has to
     /// begin a block that lies inside it.
     #[must_use]
     pub fn all_resident(&self, base: u32, order: u32) -> bool {
@@ -68,7 +68,6 @@ impl Buddy<'_> {
         state: State,
         order: u32,
         most: u32,
-        owner: u16,
         pieces: &mut [u32],
     ) -> usize {
         let used = match state {
@@ -82,7 +81,7 @@ impl Buddy<'_> {
             let part = free.min(order + left.ilog2());
             self.unlink(index);
             self.carve(index, free, part, state);
-            self.become_used(index, part, state, used, owner);
+            self.become_used(index, part, state, used);
             pieces[found] = index;
             found += 1;
             left -= 1 << (part - order);
@@ -92,8 +91,8 @@ impl Buddy<'_> {
 
     /// Takes an aligned group of free blocks, one at least, as one block. Its first tag says so of all
     /// of them.
-    pub(super) fn take_group(&mut self, base: u32, order: u32, to: Use, owner: u16) {
-        let (mut index, mut tag) = (base, Tag::new(to, order, owner));
+    pub(super) fn take_group(&mut self, base: u32, order: u32, to: Use) {
+        let (mut index, mut tag) = (base, Tag::new(to, order));
         while index < base + (1 << order) {
             let found = self.frames[index as usize].tag();
             if let Some(state) = found.free_state() {
@@ -131,10 +130,9 @@ impl Buddy<'_> {
         index: u32,
         order: u32,
         (frames, resident): (u32, u32),
-        owner: u16,
         now: u32,
     ) -> Result<(), FreeError> {
-        self.owned(index, order, owner)?;
+        self.owned(index, order)?;
         if frames == 0 || frames > resident || resident > 1 << order {
             return Err(FreeError::WrongOrder { actual: order });
         }
@@ -146,11 +144,11 @@ impl Buddy<'_> {
                 if part == index {
                     first = order;
                 } else {
-                    self.frames[part as usize].set_tag(Tag::new(Use::Allocated, order, owner));
+                    self.frames[part as usize].set_tag(Tag::new(Use::Allocated, order));
                 }
             }
         }
-        self.frames[index as usize].set_tag(Tag::new(Use::Allocated, first, owner));
+        self.frames[index as usize].set_tag(Tag::new(Use::Allocated, first));
         let rest = [(keep, there, State::ZeroResident), (there, end, State::ZeroAbsent)];
         for (from, to, state) in rest {
             for (part, order) in run_parts(from, to - from) {

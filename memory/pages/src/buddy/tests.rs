@@ -12,10 +12,10 @@ fn a_block_cut_halfway_is_one_block() {
             let mut core = Core::new(3);
             let mut buddy = Buddy::new(&mut core, &frames);
             buddy.extend(8, State::ZeroResident, 0);
-            assert_eq!(buddy.take_cached_of(State::ZeroResident, 0, 4, 2, &mut [0]), 1);
-            frames[0].set_tag(Tag::new(used, 2, 2));
+            assert_eq!(buddy.take_cached_of(State::ZeroResident, 0, 4, &mut [0]), 1);
+            frames[0].set_tag(Tag::new(used, 2));
             for tail in &frames[4 - cut..4] {
-                tail.set_tag(Tag::new(used, 0, 2));
+                tail.set_tag(Tag::new(used, 0));
             }
             assert_eq!(buddy.check().map(|counts| counts.out), Ok(4));
             let mut after = core.clone();
@@ -24,7 +24,7 @@ fn a_block_cut_halfway_is_one_block() {
                 rebuilt.rebuild(0);
                 assert_eq!(rebuilt.check().map(|counts| counts.out), Ok(4));
             }
-            assert_eq!(rebuilt.reclaim(|tag| tag.owner() == 2, State::Dirty, 0), 4);
+            assert_eq!(rebuilt.reclaim(|tag| tag.used() == Some(used), State::Dirty, 0), 4);
             let counts = rebuilt.check();
             assert_eq!(counts.map(|counts| (counts.out, counts.dirty)), Ok((0, 4)));
         }
@@ -36,15 +36,14 @@ fn a_block_cut_halfway_is_one_block() {
 fn a_strangers_tag_inside_a_cached_block_is_noticed() {
     let frames: [Frame; 4] = core::array::from_fn(|_| Frame::new());
     for tag in [
-        Tag::new(Use::CachedZero, 0, 3),
-        Tag::new(Use::CachedDirty, 0, 2),
-        Tag::new(Use::Allocated, 0, 2),
+        Tag::new(Use::CachedDirty, 0),
+        Tag::new(Use::Allocated, 0),
         Tag::free(State::ZeroResident, 0),
     ] {
         let mut core = Core::new(2);
         let mut buddy = Buddy::new(&mut core, &frames);
         buddy.extend(4, State::ZeroResident, 0);
-        buddy.take_cached_of(State::ZeroResident, 0, 4, 2, &mut [0]);
+        buddy.take_cached_of(State::ZeroResident, 0, 4, &mut [0]);
         assert!(buddy.check().is_ok());
         frames[3].set_tag(tag);
         assert!(buddy.check().is_err(), "{tag:?}");
@@ -57,21 +56,21 @@ fn sixteen(frames: &[Frame; 16], core: &mut Core) {
     let mut buddy = Buddy::new(core, frames);
     assert_eq!(buddy.extend(8, State::Dirty, 0), 8);
     assert_eq!(buddy.extend(99, State::Dirty, 0), 8, "as many as there are");
-    assert_eq!(buddy.take(1, State::Dirty, 3), Some(8));
-    assert_eq!(buddy.take(0, State::Dirty, 3), Some(10));
+    assert_eq!(buddy.take(1, State::Dirty), Some(8));
+    assert_eq!(buddy.take(0, State::Dirty), Some(10));
     assert_eq!(buddy.check().map(|counts| (counts.out, counts.dirty)), Ok((3, 13)));
 }
 
-/// What `check` says of each kind of damage; a death that leaves it is not the end of the pool.
+/// The answer of `check` to each kind of damage; a death that leaves it is not the end of the pool.
 #[test]
 fn every_kind_of_damage_is_named_and_mended() {
     type Damage = fn(&mut Buddy<'_>);
     let damages: [(&str, Damage); 14] = [
         ("belongs to no block", |buddy| buddy.frames[8].set_tag(TAIL)),
-        ("is not aligned", |buddy| buddy.frames[8].set_tag(Tag::new(Use::Allocated, 4, 3))),
-        ("is not aligned", |buddy| buddy.frames[10].set_tag(Tag::new(Use::Allocated, 2, 3))),
+        ("is not aligned", |buddy| buddy.frames[8].set_tag(Tag::new(Use::Allocated, 4))),
+        ("is not aligned", |buddy| buddy.frames[10].set_tag(Tag::new(Use::Allocated, 2))),
         ("ends after the last", |buddy| buddy.core.managed = 14),
-        ("lies inside another", |buddy| buddy.frames[9].set_tag(Tag::new(Use::Allocated, 0, 3))),
+        ("lies inside another", |buddy| buddy.frames[9].set_tag(Tag::new(Use::Allocated, 0))),
         ("is in no list", |buddy| buddy.frames[8].set_tag(Tag::free(State::Dirty, 1))),
         ("two free buddies of one state are apart", |buddy| {
             buddy.frames[10].set_tag(Tag::free(State::Dirty, 0));

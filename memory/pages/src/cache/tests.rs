@@ -19,7 +19,7 @@ fn pool_of(cache_blocks: usize) -> Pool {
 
 /// This thread's cache.
 fn place(pool: &Pool) -> Option<*const Magazine> {
-    Magazine::of_this_thread(pool.inner().id)
+    Magazine::of_this_thread(pool.inner().gate.id)
 }
 
 fn demand(inner: &Inner) -> u64 {
@@ -42,10 +42,10 @@ fn who_asks_for_an_order_gets_room_for_that_one_alone() {
     let pool = pool_of(CACHE_BLOCKS);
     let inner = pool.inner();
     drop(pool.zalloc(1).expect("a block"));
-    let has = |order| (inner.shares.has(order), inner.shares.room(order) != 0);
+    let has = |order| (inner.caches.shares.has(order), inner.caches.shares.room(order) != 0);
     assert_eq!([has(0), has(1), has(2)], [(false, false), (true, true), (false, false)]);
     assert!(mine_with_room(inner, CACHED_ORDERS as u32).is_none());
-    assert!(!inner.shares.has(CACHED_ORDERS), "caches have no such order");
+    assert!(!inner.caches.shares.has(CACHED_ORDERS), "caches have no such order");
 }
 
 #[test]
@@ -77,7 +77,7 @@ fn of_a_full_stack_half_is_brought_back() {
     let inner = pool.inner();
     let held: Vec<_> = (0..300).map(|_| pool.alloc(0).expect("a page")).collect();
     mine(inner).expect("a cache").flush(inner);
-    let room = inner.shares.room(0);
+    let room = inner.caches.shares.room(0);
     for (number, block) in held.into_iter().enumerate() {
         drop(block);
         let length = mine(inner).expect("a cache").length(DIRTY, 0);
@@ -143,7 +143,7 @@ fn a_cache_that_holds_more_than_its_share_brings_all_of_it_back() {
     let reserved = u64::from(mine.0.shown.reserved.load(Ordering::Relaxed));
     assert!(0 < reserved && reserved < pages, "{reserved} of {pages}");
     for (share, kept) in [(pages + 1, pages), (pages, pages), (pages - 1, 0)] {
-        inner.shares.pages.store(share as u32, Ordering::Relaxed);
+        inner.caches.shares.pages.store(share as u32, Ordering::Relaxed);
         mine.keep_to_share(inner);
         assert_eq!(mine.0.pages(), kept, "a share of {share}");
     }

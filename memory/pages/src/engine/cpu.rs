@@ -5,7 +5,7 @@ use crate::os;
 use cachewise::Reuse;
 use std::time::Duration;
 
-/// How memory is zeroed.
+/// A way to zero memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Method {
     /// The kernel that the profile has for data not read again.

@@ -69,7 +69,7 @@ driver! {
 }
 
 impl Driver {
-    /// What a code means.
+    /// The meaning of a code.
     fn said(&self, code: c_int) -> String {
         let mut text = std::ptr::null();
         // SAFETY: a place for the text.
@@ -92,9 +92,9 @@ pub enum CudaError {
     /// There is no device, or the driver refused.
     #[error("{call}: {said}")]
     Refused {
-        /// What was asked of it.
+        /// The call.
         call: &'static str,
-        /// What it said.
+        /// Its answer.
         said: String,
     },
 }

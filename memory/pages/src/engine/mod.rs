@@ -32,7 +32,7 @@ unsafe impl Send for Range {}
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Token(pub u64);
 
-/// How far a batch is.
+/// Progress of a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress {
     /// Not finished.
@@ -45,7 +45,7 @@ pub enum Progress {
     Fault(EngineError),
 }
 
-/// How a batch was called back.
+/// Result of calling a batch back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cancelled {
     /// The engine writes there no more.
@@ -98,7 +98,7 @@ pub unsafe trait Engine: Send + core::fmt::Debug {
     /// Its name, for reports.
     fn name(&self) -> &'static str;
 
-    /// Whether a CPU does its work. One of which that is not so goes on however many threads want to run.
+    /// True if a CPU does its work. Another engine goes on however many threads want to run.
     fn uses_cpu(&self) -> bool {
         true
     }
@@ -133,7 +133,7 @@ pub unsafe trait Engine: Send + core::fmt::Debug {
     /// The batch was not started.
     unsafe fn submit(&mut self, batch: &[Range]) -> Result<Token, EngineError>;
 
-    /// How far a batch is, without waiting. A batch that has ended is forgotten once that was told.
+    /// Progress of a batch, without waiting. A batch that has ended is forgotten once that was returned.
     fn poll(&mut self, batch: Token) -> Progress;
 
     /// Calls a batch back, waiting at most until the deadline for the engine to let go of it.

@@ -5,75 +5,15 @@
 
 use super::Inner;
 use crate::buddy::Use;
+use crate::inherited::Memory;
 use crate::os::{self, Mapping};
-use std::sync::atomic::{AtomicPtr, AtomicU8, Ordering};
-
-/// The kind of memory that a pool has: what the system may do to it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub(crate) enum Memory {
-    /// Private: free memory may be returned, and a fork copies all of it.
-    Private = 0,
-    /// Private, in explicit huge pages: free memory may be returned, and a fork copies nothing.
-    Hugetlb = 1,
-    /// A lease, or registered with a device: nothing is returned, and a fork copies nothing.
-    Lent = 2,
-}
-
-/// The kind of memory, and the copies made for forks under way.
-#[derive(Debug)]
-pub(crate) struct Inherited {
-    memory: AtomicU8,
-    /// The copy made last. Only by the thread that forks, with the pool's lock.
-    copies: AtomicPtr<Copied>,
-}
-
-/// A copy, described in its own last page: a fork in a signal handler must not allocate.
-#[derive(Debug)]
-struct Copied {
-    mapping: Mapping,
-    /// Number of forks that were under way in the thread, this one included.
-    depth: u32,
-    before: *mut Copied,
-}
-
-impl Inherited {
-    pub(crate) fn new(memory: Memory) -> Inherited {
-        Inherited { memory: AtomicU8::new(memory as u8), copies: AtomicPtr::default() }
-    }
-
-    fn push(&self, mapping: Mapping, capacity: usize, depth: u32) {
-        let place = mapping.start().wrapping_add(capacity).cast::<Copied>();
-        let before = self.copies.load(Ordering::Relaxed);
-        // SAFETY: the mapping has a page for it behind the copy.
-        unsafe { place.write(Copied { mapping, depth, before }) };
-        self.copies.store(place, Ordering::Relaxed);
-    }
-
-    /// The copy that was made for the fork of that depth.
-    fn pop(&self, depth: u32) -> Option<Mapping> {
-        let place = self.copies.load(Ordering::Relaxed);
-        // SAFETY: null, or written by `push` and not taken since.
-        if unsafe { place.as_ref() }?.depth != depth {
-            return None;
-        }
-        // SAFETY: as above; from here on nobody finds it there.
-        let copied = unsafe { place.read() };
-        self.copies.store(copied.before, Ordering::Relaxed);
-        Some(copied.mapping)
-    }
-}
 
 impl Inner {
     fn memory(&self) -> Memory {
-        match self.inherited.memory.load(Ordering::Relaxed) {
-            0 => Memory::Private,
-            1 => Memory::Hugetlb,
-            _ => Memory::Lent,
-        }
+        self.chunks.inherited.memory()
     }
 
-    /// Whether free memory may be returned to the system.
+    /// Checks whether free memory may be returned to the system.
     pub(crate) fn may_return(&self) -> bool {
         self.memory() != Memory::Lent
     }
@@ -84,7 +24,7 @@ impl Inner {
         if self.memory() == Memory::Private {
             return;
         }
-        let capacity = (self.capacity as usize) << self.frame_shift;
+        let capacity = (self.chunks.capacity as usize) << self.chunks.frame_shift;
         let align = os::huge_page_size().max(os::page_size());
         let Some(length) = capacity.checked_add(os::page_size()) else { return };
         let Ok(copy) = Mapping::reserved(length, align) else { return };
@@ -103,8 +43,8 @@ impl Inner {
         let mut copied = |first: u32, end: u32| {
             for (from, behind) in self.readable(first, end) {
                 let (offset, bytes) = (
-                    (from as usize) << self.frame_shift,
-                    ((behind - from) as usize) << self.frame_shift,
+                    (from as usize) << self.chunks.frame_shift,
+                    ((behind - from) as usize) << self.chunks.frame_shift,
                 );
                 let place = copy.start().wrapping_add(offset);
                 // SAFETY: the mapping just made.
@@ -124,15 +64,15 @@ impl Inner {
             let runs = || self.runs_in_use(managed);
             let wanted = runs().map(|(first, end)| (end - first) as usize).sum::<usize>();
             // To ask for more than there is would have the system end a process.
-            if wanted << self.frame_shift > os::available() {
+            if wanted << self.chunks.frame_shift > os::available() {
                 return;
             }
             runs().for_each(|(first, end)| copied(first, end));
         } else {
-            copied(0, self.capacity);
+            copied(0, self.chunks.capacity);
         }
         if fits {
-            self.inherited.push(copy, capacity, depth);
+            self.chunks.inherited.push(copy, capacity, depth);
         }
     }
 
@@ -161,7 +101,7 @@ impl Inner {
 
     /// Forgets the copy that the child of that fork has.
     pub(crate) fn forget_copy(&self, depth: u32) {
-        drop(self.inherited.pop(depth));
+        drop(self.chunks.inherited.pop(depth));
     }
 
     /// Gives a child its copy. Without one the pool is closed there, and a line says so.
@@ -169,11 +109,11 @@ impl Inner {
         if self.memory() == Memory::Private {
             return;
         }
-        self.inherited.memory.store(Memory::Private as u8, Ordering::Relaxed);
-        let capacity = (self.capacity as usize) << self.frame_shift;
-        let moved = self.inherited.pop(depth).is_some_and(|copy| {
+        self.chunks.inherited.become_private();
+        let capacity = (self.chunks.capacity as usize) << self.chunks.frame_shift;
+        let moved = self.chunks.inherited.pop(depth).is_some_and(|copy| {
             // SAFETY: the child was not given this memory, so that nothing is mapped there.
-            unsafe { copy.move_to(capacity, self.base) }.is_ok()
+            unsafe { copy.move_to(capacity, self.chunks.base) }.is_ok()
         });
         if !moved {
             self.close();

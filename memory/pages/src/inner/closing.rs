@@ -8,23 +8,23 @@ use crate::os;
 impl Inner {
     /// The units of these frames.
     fn units(&self, from: u32, end: u32) -> std::ops::Range<u32> {
-        let order = self.closed.order();
+        let order = self.chunks.closed.order();
         from >> order..if from == end { from >> order } else { ((end - 1) >> order) + 1 }
     }
 
     /// The frames of these units.
     fn frames_of(&self, units: &std::ops::Range<u32>) -> (u32, u32) {
-        let end = u64::from(units.end) << self.closed.order();
-        (units.start << self.closed.order(), end.min(u64::from(self.capacity)) as u32)
+        let end = u64::from(units.end) << self.chunks.closed.order();
+        (units.start << self.chunks.closed.order(), end.min(u64::from(self.chunks.capacity)) as u32)
     }
 
     fn place(&self, from: u32, end: u32) -> (*mut u8, usize) {
-        (self.address(from), ((end - from) as usize) << self.frame_shift)
+        (self.address(from), ((end - from) as usize) << self.chunks.frame_shift)
     }
 
-    /// What of these frames can be read, and written.
+    /// The ranges of these frames that can be read, and written.
     pub(crate) fn readable(&self, from: u32, end: u32) -> impl Iterator<Item = (u32, u32)> {
-        self.closed.pieces(self.units(from, end), false).map(move |units| {
+        self.chunks.closed.pieces(self.units(from, end), false).map(move |units| {
             let (first, behind) = self.frames_of(&units);
             (first.max(from), behind.min(end))
         })
@@ -32,7 +32,7 @@ impl Inner {
 
     /// Opens what is closed of absent frames: those that the caller has taken, or any under the lock.
     pub(crate) fn open(&self, from: u32, end: u32) -> rustix::io::Result<()> {
-        for units in self.closed.pieces(self.units(from, end), true) {
+        for units in self.chunks.closed.pieces(self.units(from, end), true) {
             let (first, behind) = self.frames_of(&units);
             let (start, length) = self.place(first, behind);
             // SAFETY: whole pages of this mapping. Nobody closes it: the caller has part of each unit, or the lock.
@@ -41,7 +41,7 @@ impl Inner {
                 // SAFETY: as above.
                 unsafe { os::lock_as_the_process_does(start, length) }?;
             }
-            self.closed.set(units, false);
+            self.chunks.closed.set(units, false);
         }
         Ok(())
     }
@@ -52,11 +52,11 @@ impl Inner {
             return;
         }
         let Some((first, State::ZeroAbsent, order)) = buddy.free_block_at(index) else { return };
-        if order < self.closed.order() {
+        if order < self.chunks.closed.order() {
             return;
         }
         let units = self.units(first, first + (1 << order));
-        for units in self.closed.pieces(units, false) {
+        for units in self.chunks.closed.pieces(units, false) {
             let (from, end) = self.frames_of(&units);
             let (start, length) = self.place(from, end);
             // SAFETY: free and absent, and the lock is held: nobody uses it or takes it meanwhile.
@@ -64,7 +64,7 @@ impl Inner {
                 return;
             }
             self.advise(from, end);
-            self.closed.set(units, true);
+            self.chunks.closed.set(units, true);
         }
     }
 

@@ -11,7 +11,7 @@ impl Inner {
     /// The order in which absent memory is faulted in for a block of `order`: with huge pages the
     /// system brings a whole one anyway, and a few small ones cost little more than one.
     pub(super) fn around(&self, order: u32) -> u32 {
-        let unit = (self.settings.fault_around >> self.frame_shift).max(1).ilog2();
+        let unit = (self.settings.fault_around >> self.chunks.frame_shift).max(1).ilog2();
         order.max(unit.min(self.settings.max_order))
     }
 
@@ -20,15 +20,15 @@ impl Inner {
         let managed = buddy.core().managed();
         let size = 1u64 << order;
         let fitting = u64::from(managed).next_multiple_of(size) + size;
-        let step = (self.settings.growth >> self.frame_shift) as u64;
-        let end = fitting.max(u64::from(managed) + step).min(u64::from(self.capacity));
+        let step = (self.settings.growth >> self.chunks.frame_shift) as u64;
+        let end = fitting.max(u64::from(managed) + step).min(u64::from(self.chunks.capacity));
         let count = u32::try_from(end - u64::from(managed)).unwrap_or(0);
         buddy.extend(count, State::ZeroAbsent, now())
     }
 
-    /// How much free resident memory there is to be, by what is in use.
+    /// The frames of free resident memory that are wanted, by the number in use.
     fn mark(&self, counts: &Counts) -> u64 {
-        let most = (self.settings.ahead >> self.frame_shift) as u64;
+        let most = (self.settings.ahead >> self.chunks.frame_shift) as u64;
         // A sixteenth: of the quarter more than a program's own allocator that a pool may hold, the
         // most goes to what runs and blocks leave between them.
         let mark = most.min(counts.out / 16);
@@ -52,24 +52,24 @@ impl Inner {
         }
         let buddy = guard.buddy();
         let counts = buddy.core().counts();
-        let more = counts.zero_absent != 0 || buddy.core().managed() < self.capacity;
+        let more = counts.zero_absent != 0 || buddy.core().managed() < self.chunks.capacity;
         if !more || counts.free_resident() >= self.mark(&counts) / 2 {
             return false;
         }
-        self.behind.store(1, Ordering::SeqCst);
+        self.background.behind.store(1, Ordering::SeqCst);
         true
     }
 
-    /// Whether [`grow_ahead`](Inner::grow_ahead) has something to do.
+    /// Checks whether [`grow_ahead`](Inner::grow_ahead) has something to do.
     pub(crate) fn is_behind(&self) -> bool {
         point!();
-        self.behind.load(Ordering::SeqCst) != 0
+        self.background.behind.load(Ordering::SeqCst) != 0
     }
 
     /// Forgets that there is to be more, until the next hand-out finds too little again.
     pub(crate) fn stay_behind(&self) {
         point!();
-        self.behind.store(0, Ordering::SeqCst);
+        self.background.behind.store(0, Ordering::SeqCst);
     }
 
     /// Makes one portion of free memory resident, if there is to be more of it. False when that is
@@ -101,10 +101,10 @@ impl Inner {
             return Err(Some(guard));
         }
         // Portion follows portion, so that larger blocks come of them.
-        let (order, owner) = (self.around(0), self.owner());
-        let taken = buddy.take_absent(order, owner).or_else(|| {
+        let order = self.around(0);
+        let taken = buddy.take_absent(order).or_else(|| {
             self.grow(&mut buddy, order);
-            buddy.take_absent(order, owner)
+            buddy.take_absent(order)
         });
         let Some((index, order)) = taken else { return Err(Some(guard)) };
         // What is in flight is open: a forked child finds it so.

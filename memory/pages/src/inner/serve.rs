@@ -12,7 +12,7 @@ use crate::stats::add;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-/// What serves a request.
+/// The memory that serves a request.
 #[derive(Clone, Copy, Debug)]
 enum Found {
     /// A block of one state, of the run's size or larger; what it has more is still to be given
@@ -41,11 +41,11 @@ impl Inner {
         }
         let mut guard = self.lock_to_take()?;
         self.wanted(u64::from(frames));
-        let (owner, mut buddy) = (self.owner(), guard.buddy());
+        let mut buddy = guard.buddy();
         let found = if block {
-            buddy.take(order, State::ZeroResident, owner)
+            buddy.take(order, State::ZeroResident)
         } else {
-            buddy.take_zero_run(&wanted, owner).map(|run| run.first)
+            buddy.take_zero_run(&wanted).map(|run| run.first)
         };
         if let Some(index) = found {
             self.release_after_hand_out(guard);
@@ -60,7 +60,7 @@ impl Inner {
         let (index, (from, end)) = self.make_resident(found, frames)?;
         if from != end {
             self.hot_zero(from, end - from);
-            add(&events.hot_zeroed, u64::from(end - from) << self.frame_shift);
+            add(&events.hot_zeroed, u64::from(end - from) << self.chunks.frame_shift);
         }
         self.verify(index, frames)?;
         Ok(index)
@@ -82,7 +82,7 @@ impl Inner {
         let (index, _) = self.make_resident(found, frames)?;
         // Of a run the lists count it.
         if matches!(found, Found::Whole(_, State::ZeroResident)) {
-            add(&events.wasted, u64::from(frames) << self.frame_shift);
+            add(&events.wasted, u64::from(frames) << self.chunks.frame_shift);
         }
         add(&events.dirty_allocations, 1);
         Ok(index)
@@ -127,8 +127,8 @@ impl Inner {
             let deadline = *deadline.get_or_insert_with(|| Instant::now() + LANDING);
             if in_flight == 0 || !self.settings.waits || Instant::now() >= deadline {
                 return Err(PoolError::Exhausted {
-                    bytes: (wanted.frames as usize) << self.frame_shift,
-                    capacity: (self.capacity as usize) << self.frame_shift,
+                    bytes: (wanted.frames as usize) << self.chunks.frame_shift,
+                    capacity: (self.chunks.capacity as usize) << self.chunks.frame_shift,
                 });
             }
             self.hold_off();
@@ -141,7 +141,6 @@ impl Inner {
     }
 
     fn take_once(&self, guard: &mut Guard<'_>, wanted: &Wanted, order: u32) -> Option<Found> {
-        let owner = self.owner();
         let mut buddy = guard.buddy();
         let block = wanted.is_block();
         // Absent memory is handed out as a block, to be cut down when it is there (`populate`).
@@ -153,18 +152,16 @@ impl Inner {
             let block = block.then(|| {
                 states
                     .iter()
-                    .find_map(|state| Some(Found::Whole(buddy.take(order, *state, owner)?, *state)))
+                    .find_map(|state| Some(Found::Whole(buddy.take(order, *state)?, *state)))
             });
             let absent = State::ZeroAbsent;
             block
                 .flatten()
-                .or_else(|| Some(Found::Run(buddy.take_run_if(wanted, owner, opens)?)))
+                .or_else(|| Some(Found::Run(buddy.take_run_if(wanted, opens)?)))
                 // In portions, and in smaller ones where there are no larger ones.
-                .or_else(|| {
-                    Some(Found::Whole(buddy.take(self.around(order), absent, owner)?, absent))
-                })
-                .or_else(|| Some(Found::Whole(buddy.take(order, absent, owner)?, absent)))
-                .or_else(|| Some(Found::Run(buddy.take_any_run_if(wanted, owner, opens)?)))
+                .or_else(|| Some(Found::Whole(buddy.take(self.around(order), absent)?, absent)))
+                .or_else(|| Some(Found::Whole(buddy.take(order, absent)?, absent)))
+                .or_else(|| Some(Found::Run(buddy.take_any_run_if(wanted, opens)?)))
         };
         if let Some(found) = held(&mut buddy) {
             return Some(found);
@@ -204,7 +201,6 @@ impl Inner {
         if wanted == 0 || order_for(wanted) > self.settings.max_order {
             return Ok(false);
         }
-        let owner = self.owner();
         let mut guard = self.lock()?;
         if wanted > frames && guard.buddy().is_cached(index + frames) {
             // This thread's cache may have taken what is behind it together with it.
@@ -214,7 +210,7 @@ impl Inner {
         }
         if wanted <= frames {
             let (parts, now) = ((frames, wanted), now());
-            let done = guard.buddy().shorten(index, parts, State::Dirty, owner, now);
+            let done = guard.buddy().shorten(index, parts, State::Dirty, now);
             drop(guard);
             done.map_err(wrong)?;
             if order_for(frames - wanted) >= self.settings.scrub_start {
@@ -232,18 +228,18 @@ impl Inner {
             return Ok(false);
         }
         let end = index.saturating_add(wanted);
-        if end > buddy.core().managed() && end <= self.capacity {
+        if end > buddy.core().managed() && end <= self.chunks.capacity {
             let missing = end - buddy.core().managed();
             self.grow(&mut buddy, order_for(missing).min(self.settings.max_order));
         }
-        let Some(absent) = buddy.lengthen(index, (frames, wanted), owner).map_err(wrong)? else {
+        let Some(absent) = buddy.lengthen(index, (frames, wanted)).map_err(wrong)? else {
             return Ok(false);
         };
         self.release_after_hand_out(guard);
         if absent.0 < absent.1 && self.fault_in(absent.0, absent.1 - absent.0).is_err() {
             let mut guard = self.lock()?;
             let (parts, state) = ((wanted, frames), self.vacate(index + frames, end, State::Dirty));
-            let undone = guard.buddy().shorten(index, parts, state, owner, now());
+            let undone = guard.buddy().shorten(index, parts, state, now());
             drop(guard);
             undone.map_err(wrong)?;
             return Ok(false);
@@ -252,7 +248,7 @@ impl Inner {
     }
 
     pub(crate) fn hot_zero(&self, index: u32, frames: u32) {
-        let length = (frames as usize) << self.frame_shift;
+        let length = (frames as usize) << self.chunks.frame_shift;
         let range = Range { start: self.address(index), length };
         point!();
         // SAFETY: the run was just taken: mapped, and nobody else's.
@@ -267,7 +263,7 @@ impl Inner {
         let taken = self.frames()[index as usize].tag().order();
         let small = index + frames <= self.settings.small;
         let around = if small { os::page_size() } else { self.settings.fault_around };
-        let around = (around >> self.frame_shift).max(1) as u32;
+        let around = (around >> self.chunks.frame_shift).max(1) as u32;
         let mut there = frames.next_multiple_of(around).min(1 << taken);
         let mut populated = self.fault_in(index, there);
         if populated.is_err() && there > frames {
@@ -275,10 +271,10 @@ impl Inner {
             populated = self.fault_in(index, there);
         }
         let mut guard = self.lock()?;
-        let (owner, now) = (self.owner(), now());
+        let now = now();
         let result = match &populated {
-            Ok(()) => guard.buddy().shrink_resident(index, taken, (frames, there), owner, now),
-            Err(_) => guard.buddy().free(index, taken, State::ZeroAbsent, owner, now).map(|_| ()),
+            Ok(()) => guard.buddy().shrink_resident(index, taken, (frames, there), now),
+            Err(_) => guard.buddy().free(index, taken, State::ZeroAbsent, now).map(|_| ()),
         };
         drop(guard);
         result.map_err(|why| self.free_error(index, taken, why))?;
@@ -292,8 +288,7 @@ impl Inner {
         if populated.is_err() {
             let state = self.vacate(run.first, run.first + frames, run.state);
             let mut guard = self.lock()?;
-            let owner = self.owner();
-            let freed = guard.buddy().free_run(run.first, frames, state, owner, now());
+            let freed = guard.buddy().free_run(run.first, frames, state, now());
             drop(guard);
             freed.map_err(|why| self.free_error(run.first, order_for(frames), why))?;
         }
@@ -302,7 +297,7 @@ impl Inner {
 
     /// Makes frames just taken resident, but for those where that is left to the touch.
     fn fault_in(&self, index: u32, frames: u32) -> Result<(), PoolError> {
-        let bytes = (frames as usize) << self.frame_shift;
+        let bytes = (frames as usize) << self.chunks.frame_shift;
         let refused =
             |errno: rustix::io::Errno| PoolError::NoMemory { bytes, source: errno.into() };
         self.open(index, index + frames).map_err(refused)?;
@@ -327,7 +322,7 @@ impl Inner {
         }
         let events = &self.control().events;
         add(&events.verified, 1);
-        let bytes = (frames as usize) << self.frame_shift;
+        let bytes = (frames as usize) << self.chunks.frame_shift;
         let Some((address, byte)) = self.not_zero(index, bytes) else { return Ok(()) };
         add(&events.verify_failed, 1);
         let error = PoolError::NotZero { address, byte, bytes };
@@ -337,9 +332,8 @@ impl Inner {
             std::process::abort();
         }
         let mut guard = self.lock()?;
-        let owner = self.owner();
         for (part, order) in crate::buddy::run_parts(index, frames) {
-            let withdrawn = guard.buddy().quarantine_allocated(part, order, owner);
+            let withdrawn = guard.buddy().quarantine_allocated(part, order);
             withdrawn.map_err(|why| self.free_error(part, order, why))?;
         }
         add(&events.quarantined_ever, bytes as u64);
@@ -361,8 +355,7 @@ impl Inner {
     pub(crate) fn free(&self, index: u32, frames: u32, zeroed: bool) -> Result<(), PoolError> {
         let state = if zeroed { State::ZeroResident } else { State::Dirty };
         let mut guard = self.lock()?;
-        let owner = self.owner();
-        let freed = guard.buddy().free_run(index, frames, state, owner, now());
+        let freed = guard.buddy().free_run(index, frames, state, now());
         drop(guard);
         let order = freed.map_err(|why| self.free_error(index, order_for(frames), why))?;
         add(&self.control().events.frees, 1);

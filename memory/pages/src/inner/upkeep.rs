@@ -14,7 +14,7 @@ use std::vec::Vec;
 impl Inner {
     /// The lowest order that can be returned to the system by itself.
     pub(crate) fn trim_order(&self) -> u32 {
-        (self.settings.trim_unit >> self.frame_shift).max(1).ilog2()
+        (self.settings.trim_unit >> self.chunks.frame_shift).max(1).ilog2()
     }
 
     /// Returns idle memory to the system until that many bytes were returned or none is left.
@@ -39,9 +39,9 @@ impl Inner {
         let mut bytes = 0;
         while bytes < most {
             // No more than was asked for, as far as blocks allow.
-            let left = ((most - bytes) >> self.frame_shift).clamp(1, 1 << 17);
+            let left = ((most - bytes) >> self.chunks.frame_shift).clamp(1, 1 << 17);
             let mut guard = self.lock()?;
-            let taken = guard.buddy().take_to_trim(lowest, left.ilog2(), self.owner());
+            let taken = guard.buddy().take_to_trim(lowest, left.ilog2());
             drop(guard);
             let Some((index, order, _)) = taken else { break };
             let length = self.bytes(order);
@@ -103,7 +103,7 @@ impl Inner {
     /// left of it would be small pages.
     fn whole_order(&self) -> u32 {
         let unit = self.settings.trim_unit.max(self.settings.fault_around);
-        (unit >> self.frame_shift).max(1).ilog2().min(self.settings.max_order)
+        (unit >> self.chunks.frame_shift).max(1).ilog2().min(self.settings.max_order)
     }
 
     /// Returns one portion of idle memory to the system: what lies above the floor and was not used
@@ -121,14 +121,14 @@ impl Inner {
         let lowest = self.whole_order();
         let mut guard = self.lock().map_err(|_| None)?;
         let counts = guard.buddy().core().counts();
-        let free = (counts.free_resident() << self.frame_shift) as usize;
+        let free = (counts.free_resident() << self.chunks.frame_shift) as usize;
         let excess = free.saturating_sub(floor);
         if excess < self.bytes(lowest) {
             return Err(None);
         }
-        let highest = (excess.min(portion) >> self.frame_shift).max(1).ilog2();
+        let highest = (excess.min(portion) >> self.chunks.frame_shift).max(1).ilog2();
         let orders = (lowest, highest);
-        let (index, order) = guard.buddy().take_idle(orders, min_idle, self.owner(), now())?;
+        let (index, order) = guard.buddy().take_idle(orders, min_idle, now())?;
         drop(guard);
         let length = self.bytes(order);
         // SAFETY: in flight, so nobody else uses it, and whole pages of this mapping.
@@ -158,9 +158,9 @@ impl Inner {
         let lowest = self.lowest_to_zero(method, 0);
         let mut bytes = 0;
         while bytes < budget {
-            let left = ((budget - bytes) >> self.frame_shift).clamp(1, 1 << 9);
+            let left = ((budget - bytes) >> self.chunks.frame_shift).clamp(1, 1 << 9);
             let mut guard = self.lock()?;
-            let taken = guard.buddy().take_to_zero(lowest, left.ilog2(), 0, self.owner(), now());
+            let taken = guard.buddy().take_to_zero(lowest, left.ilog2(), 0, now());
             drop(guard);
             let Some((index, order)) = taken else { break };
             let length = self.bytes(order);
@@ -196,11 +196,11 @@ impl Inner {
     pub(crate) fn stats(&self) -> Result<Stats, PoolError> {
         let mut guard = self.lock()?;
         let core = guard.buddy().core().clone();
-        let shift = self.frame_shift;
+        let shift = self.chunks.frame_shift;
         let counts = core.counts();
         let events = &self.control().events;
         let mut stats = Stats {
-            capacity: u64::from(self.capacity) << shift,
+            capacity: u64::from(self.chunks.capacity) << shift,
             managed: u64::from(core.managed()) << shift,
             dirty: (counts.dirty) << shift,
             in_flight: counts.in_flight << shift,
@@ -223,8 +223,8 @@ impl Inner {
             verified: get(&events.verified),
             verify_failed: get(&events.verify_failed),
             lock_holds: get(&self.control().holds),
-            scrubber: ScrubberState::from_code(self.scrubber_state.load(Ordering::Relaxed)),
-            load_rests: get(&self.load_rests),
+            scrubber: ScrubberState::from_code(self.background.state.load(Ordering::Relaxed)),
+            load_rests: get(&self.background.load_rests),
             ..Stats::default()
         };
         for order in 0..ORDERS {
@@ -237,7 +237,7 @@ impl Inner {
                 zero_misses: get(&events.zero_misses[order]),
             };
         }
-        self.magazines.all().for_each(|magazine| magazine.add_to(&mut stats, shift));
+        self.caches.magazines.all().for_each(|magazine| magazine.add_to(&mut stats, shift));
         drop(guard);
         stats.cached = stats.cached.min(counts.out << shift);
         stats.allocated = (counts.out << shift) - stats.cached;

@@ -6,7 +6,9 @@ use crate::config::{Builder, EngineChoice, PageSize};
 use crate::engine::{Engine, Method, Range};
 use crate::error::{Note, PoolError};
 use crate::fork;
-use crate::inner::{self, Control, Inner, Memory, Places, Settings, now};
+use crate::inherited::Memory;
+use crate::inner::{self, Inner, Places, Settings, now};
+use crate::layers::Control;
 use crate::lease::{self, Lease};
 use crate::lock::Turn;
 use crate::os::{self, Mapping};
@@ -50,7 +52,7 @@ fn device() -> Result<Box<dyn Engine>, String> {
 
 /// The device's engine, told of the pool's memory; the CPU if there is none.
 fn adopted(inner: &Inner, made: Result<Box<dyn Engine>, String>) -> EngineChoice {
-    let length = (inner.capacity as usize) << inner.frame_shift;
+    let length = (inner.chunks.capacity as usize) << inner.chunks.frame_shift;
     let memory = Range { start: inner.base(), length };
     let told = made.and_then(|mut engine| {
         // SAFETY: nothing of it is returned (`Memory::Lent`), and the scrubber, which has the engine, ends
@@ -241,7 +243,8 @@ impl Pool {
         if bytes == 0 {
             return Ok(());
         }
-        let frames = (bytes.div_ceil(1 << inner.frame_shift)).min(inner.capacity as usize);
+        let frames =
+            (bytes.div_ceil(1 << inner.chunks.frame_shift)).min(inner.chunks.capacity as usize);
         let share = frames.div_ceil(threads);
         let opened = inner.open(0, frames as u32);
         opened.map_err(PoolError::system("making the pool's first memory"))?;
@@ -253,7 +256,7 @@ impl Pool {
             }
             let start = inner.address(first as u32);
             // SAFETY: inside the mapping, and not in use by anybody yet.
-            unsafe { os::populate(start, count << inner.frame_shift) }
+            unsafe { os::populate(start, count << inner.chunks.frame_shift) }
         };
         let in_parts = || {
             std::thread::scope(|scope| {
@@ -280,7 +283,7 @@ impl Pool {
         guard.buddy().extend(there as u32, State::ZeroResident, now());
         drop(guard);
         if there < frames {
-            let shift = inner.frame_shift;
+            let shift = inner.chunks.frame_shift;
             inner.note(Note::Prefault { asked: frames << shift, got: there << shift });
         }
         Ok(())

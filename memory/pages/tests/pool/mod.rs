@@ -484,8 +484,10 @@ fn more_than_memory_bound_to_a_node_that_is_not_there_is_told() {
 fn explicit_huge_pages_or_a_note_that_there_are_none() {
     let pool = quiet().capacity(4 << 20).page_size(PageSize::Hugetlb).made();
     let told = pool.notes().iter().any(|note| note.to_string().contains("hugetlb"));
-    let huge = std::fs::read_to_string("/proc/sys/vm/nr_hugepages").unwrap_or_default();
-    assert_eq!(told, huge.trim().parse::<u64>().unwrap_or(0) < 2);
+    let mappings = cachewise_pages::smaps::mappings();
+    let own = mappings.iter().find(|mapped| mapped.range.contains(&pool.base().addr()));
+    let page = own.expect("mapped").bytes("KernelPageSize");
+    assert_eq!(told, page < cachewise_pages::hugetlb_size());
     let mut block = pool.zalloc(3).expect("a block").into_dirty();
     block.fill(1);
 }

@@ -173,20 +173,13 @@ fn memory_that_is_not_managed_yet_is_address_space_alone() {
 
 /// Bytes of the pool that count where `vm.overcommit_memory` is 2, all of which a core dump may have.
 fn charged(pool: &Pool) -> usize {
-    let smaps = std::fs::read_to_string("/proc/self/smaps").expect("smaps");
-    let (base, mut inside, mut bytes) = (pool.base().addr(), 0, 0);
-    for line in smaps.lines() {
-        let first = line.split(' ').next().unwrap_or_default();
-        if let Some((from, to)) = first.split_once('-') {
-            let [from, to] =
-                [from, to].map(|text| usize::from_str_radix(text, 16).expect("an address"));
-            let (from, to) = (from.max(base), to.min(base + pool.capacity()));
-            inside = to.saturating_sub(from);
-        } else if line.starts_with("VmFlags:") && line.contains(" ac") {
-            bytes += inside;
-        }
-    }
-    bytes
+    let whole = pool.base().addr()..pool.base().addr() + pool.capacity();
+    let mappings = cachewise_pages::smaps::mappings();
+    mappings
+        .iter()
+        .filter(|mapped| mapped.has_flag("ac"))
+        .map(|mapped| mapped.between(&whole))
+        .sum()
 }
 
 /// What was used and was returned counts for nothing, is in no core dump, and can be used again; also where a

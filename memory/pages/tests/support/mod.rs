@@ -7,8 +7,6 @@ use cachewise_pages::buddy::{
     split_cached,
 };
 
-const OWNER: u16 = 7;
-
 struct Held {
     index: u32,
     frames: u32,
@@ -80,7 +78,7 @@ impl Model {
         match operation % 16 {
             0..=2 => {
                 let state = State::ALL[usize::from(operation % 16)];
-                if let Some(index) = self.buddy().take(order, state, OWNER) {
+                if let Some(index) = self.buddy().take(order, state) {
                     self.took(index, 1 << order, state);
                 }
             }
@@ -92,11 +90,11 @@ impl Model {
                 let frames = 1 + argument % (1 << max_order);
                 let order = order_for(frames);
                 if argument.is_multiple_of(4)
-                    && let Some(index) = self.buddy().take(order, State::ZeroAbsent, OWNER)
+                    && let Some(index) = self.buddy().take(order, State::ZeroAbsent)
                 {
                     let there = frames + argument % ((1 << order) - frames + 1);
                     let mut buddy = self.buddy();
-                    let shrunk = buddy.shrink_resident(index, order, (frames, there), OWNER, now);
+                    let shrunk = buddy.shrink_resident(index, order, (frames, there), now);
                     assert_eq!(shrunk, Ok(()));
                     self.took(index, frames, State::ZeroAbsent);
                 } else {
@@ -105,14 +103,14 @@ impl Model {
             }
             5 | 6 => self.free(argument, operation % 16 == 6),
             7 => {
-                if let Some((index, order)) = self.buddy().take_to_zero(0, order, 2, OWNER, now) {
+                if let Some((index, order)) = self.buddy().take_to_zero(0, order, 2, now) {
                     self.claim(index, 1 << order);
                     self.flying.push((index, order));
                 }
             }
             8 => {
                 let lowest = argument % 2;
-                if let Some((index, order, _)) = self.buddy().take_to_trim(lowest, order, OWNER) {
+                if let Some((index, order, _)) = self.buddy().take_to_trim(lowest, order) {
                     self.claim(index, 1 << order);
                     self.flying.push((index, order));
                 }
@@ -123,7 +121,7 @@ impl Model {
             12 => self.uncache(argument),
             13 => self.quarantine(argument),
             14 if argument > 200 => {
-                if let Some((index, order)) = self.buddy().take_absent(order, OWNER) {
+                if let Some((index, order)) = self.buddy().take_absent(order) {
                     self.claim(index, 1 << order);
                     self.flying.push((index, order));
                 }
@@ -146,9 +144,9 @@ impl Model {
             ..Wanted::frames(frames)
         };
         let run = if argument.is_multiple_of(7) {
-            self.buddy().take_zero_run(&wanted, OWNER)
+            self.buddy().take_zero_run(&wanted)
         } else {
-            self.buddy().take_run(&wanted, OWNER)
+            self.buddy().take_run(&wanted)
         };
         let Some(run) = run else { return };
         assert!(run.first.is_multiple_of(wanted.alignment), "{run:?} for {wanted:?}");
@@ -169,7 +167,7 @@ impl Model {
         };
         let possible = (0..managed).step_by(step as usize).any(fits);
         let wanted = Wanted { alignment, ..Wanted::frames(frames) };
-        let run = self.buddy().take_any_run(&wanted, OWNER);
+        let run = self.buddy().take_any_run(&wanted);
         assert_eq!(run.is_some(), possible, "{wanted:?}: {run:?}");
         let Some(run) = run else { return };
         assert!(run.first.is_multiple_of(step), "{run:?} for {wanted:?}");
@@ -204,9 +202,9 @@ impl Model {
         }
         self.unclaim(index, frames);
         let now = self.now;
-        let freed = self.buddy().free_run(index, frames, state, OWNER, now);
+        let freed = self.buddy().free_run(index, frames, state, now);
         assert!(freed.is_ok(), "{freed:?}");
-        let again = self.buddy().free_run(index, frames, state, OWNER, now);
+        let again = self.buddy().free_run(index, frames, state, now);
         assert!(matches!(again, Err(FreeError::DoubleFree)), "freed twice: {again:?}");
     }
 
@@ -237,10 +235,9 @@ impl Model {
         let Held { index, frames } = self.held.swap_remove(place);
         let (order, zero) = (frames.ilog2(), argument.is_multiple_of(2));
         let frame = &self.frames[index as usize];
-        assert!(frame.cache(order + 1, OWNER, zero).is_err(), "a wrong order is noticed");
-        assert!(frame.cache(order, OWNER + 1, zero).is_err(), "a wrong owner is noticed");
-        assert!(frame.cache(order, OWNER, zero).is_ok());
-        assert!(frame.cache(order, OWNER, zero).is_err(), "caching twice is noticed");
+        assert!(frame.cache(order + 1, zero).is_err(), "a wrong order is noticed");
+        assert!(frame.cache(order, zero).is_ok());
+        assert!(frame.cache(order, zero).is_err(), "caching twice is noticed");
         if zero {
             self.memory[index as usize..(index + frames) as usize].fill(0);
         }
@@ -254,7 +251,7 @@ impl Model {
             let now = self.now;
             assert!(self.buddy().free_cached(index, order, zero, now).is_ok());
         } else {
-            self.frames[index as usize].hand_out(order, OWNER);
+            self.frames[index as usize].hand_out(order);
             if zero {
                 self.assert_zero(index, 1 << order);
             }
@@ -264,7 +261,7 @@ impl Model {
     }
 
     fn take_cached(&mut self, order: u32, most: u32, pieces: &mut [u32]) -> usize {
-        self.buddy().take_cached_of(State::ZeroResident, order, most, OWNER, pieces)
+        self.buddy().take_cached_of(State::ZeroResident, order, most, pieces)
     }
 
     /// Fetches blocks for a cache together, and brings most of them back together.
@@ -281,13 +278,13 @@ impl Model {
         {
             // A piece is cut up in steps, and every state in between is sound.
             let whole = self.frames[*first as usize].tag().order();
-            let halves = halve_cached(&self.frames, *first, OWNER);
+            let halves = halve_cached(&self.frames, *first);
             assert_eq!(halves, whole.checked_sub(1).map(|half| (*first + (1 << half), half)));
             self.buddy().check().expect("halves are two cached blocks");
             if let Some((upper, half)) = halves {
                 let now = self.now;
                 assert!(self.buddy().free_cached(upper, half, true, now).is_ok());
-                assert!(halve_cached(&self.frames, upper, OWNER).is_none(), "not its own");
+                assert!(halve_cached(&self.frames, upper).is_none(), "not its own");
             }
             if halves.is_some_and(|(_, half)| half < order) {
                 let first = *first;
@@ -301,13 +298,10 @@ impl Model {
                 return;
             }
         }
-        let short = split_cached(&self.frames, order, OWNER, &mut blocks[..pieces], pieces);
+        let short = split_cached(&self.frames, order, &mut blocks[..pieces], pieces);
         assert!(short == 0 || short == pieces, "too short a list is left alone");
-        let filled = if short != 0 {
-            short
-        } else {
-            split_cached(&self.frames, order, OWNER, &mut blocks, pieces)
-        };
+        let filled =
+            if short != 0 { short } else { split_cached(&self.frames, order, &mut blocks, pieces) };
         assert!(filled <= most as usize);
         self.buddy().check().expect("what was cut is as many cached blocks");
         for index in &blocks[..filled] {
@@ -360,11 +354,9 @@ impl Model {
             })
         };
         if order > 20 || !held(self, 1 << order) {
-            let freed = self.buddy().free(index, order, State::Dirty, OWNER, now);
+            let freed = self.buddy().free(index, order, State::Dirty, now);
             assert!(freed.is_err(), "frame {index}, order {order} was nobody's");
         }
-        let other = self.buddy().free(index, order, State::Dirty, OWNER + 1, now);
-        assert!(other.is_err(), "another owner's");
         if !self.flying.contains(&(index, order)) {
             assert!(self.buddy().land(index, order, State::ZeroResident, now).is_err());
             assert!(self.buddy().quarantine(index, order).is_err());
@@ -413,11 +405,9 @@ impl Model {
         for order in (0..=max_order).rev() {
             loop {
                 let mut buddy = self.buddy();
-                let taken = State::ALL
-                    .iter()
-                    .find_map(|state| buddy.take(order, *state, OWNER))
-                    .or_else(|| {
-                        buddy.take_any_run(&Wanted::frames(1 << order), OWNER).map(|run| run.first)
+                let taken =
+                    State::ALL.iter().find_map(|state| buddy.take(order, *state)).or_else(|| {
+                        buddy.take_any_run(&Wanted::frames(1 << order)).map(|run| run.first)
                     });
                 let Some(index) = taken else { break };
                 self.claim(index, 1 << order);

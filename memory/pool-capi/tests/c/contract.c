@@ -1,10 +1,12 @@
 /* The pool's contract as a C89 program sees it. */
+#define _DEFAULT_SOURCE
 #include <cachewise_pool.h>
 #include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -27,6 +29,8 @@ static struct cw_pool_config quiet(size_t capacity)
     return config;
 }
 
+static void *many[4096];
+
 static int is_zero(const unsigned char *bytes, size_t length)
 {
     size_t at;
@@ -40,7 +44,7 @@ static struct cw_pool_stats figures(const cw_pool *pool)
 {
     struct cw_pool_stats stats;
     stats.struct_size = sizeof stats;
-    CHECK(cw_pool_stats(pool, &stats) == CW_OK);
+    CHECK(cw_pool_get_stats(pool, &stats) == CW_OK);
     CHECK(stats.allocated + stats.cached + stats.dirty + stats.in_flight + stats.zero_resident
               + stats.zero_absent + stats.quarantined
           == stats.managed);
@@ -86,8 +90,11 @@ static void settings(void)
     config.scrub_cpu_share = 1.5;
     refused(config, CW_EINVAL, "scrub.cpu_share: found 1.5");
     config = quiet(MIB);
-    config.struct_size = sizeof config - 8;
+    config.struct_size = offsetof(struct cw_pool_config, give_back_ms) - 1;
     refused(config, CW_EVERSION, "config.struct_size: found");
+    config = quiet(MIB);
+    config.flags = 1u << 24;
+    refused(config, CW_EINVAL, "config.flags: found 0x1000000");
     CHECK(cw_pool_create(&config, NULL) == CW_EINVAL);
     /* A newer program, which has set nothing that this library does not know, and one that has. */
     longer.known = quiet(MIB);
@@ -100,7 +107,148 @@ static void settings(void)
     cw_pool_config_init(NULL);
 }
 
-static void *many[4096];
+/* Every default that the header names. */
+static void defaults(void)
+{
+    struct cw_pool_config c;
+    memset(&c, 0xA5, sizeof c);
+    cw_pool_config_init(&c);
+    CHECK(c.struct_size == sizeof c && c.capacity == 256 * MIB && c.max_order == 18 && c.flags == 0);
+    CHECK(c.initial == 0 && c.growth == 4 * MIB && c.prefault_threads == 1 && c.numa_node == -1);
+    CHECK(c.cache_blocks == 256 && c.verify_every == 0 && c.scrub_start == 4 && c.scrub_stop == 0);
+    CHECK(c.scrub_load > 1e300 && c.scrub_cpu_share == 0.5 && c.scrub_bytes_per_second == 0);
+    CHECK(c.scrub_min_idle_ms == 50 && c.scrub_unused_limit == 1024 * MIB && c.leased == NULL);
+    CHECK(c.give_back_ms == 0 && c.grow_ahead == 0);
+}
+
+/* A program of the first version has a shorter structure: what it lacks has its default. */
+static void older(void)
+{
+    struct cw_pool_config config = quiet(4 * MIB);
+    cw_pool *pool;
+    config.struct_size = offsetof(struct cw_pool_config, give_back_ms);
+    memset((char *)&config + config.struct_size, 0xA5, sizeof config - config.struct_size);
+    CHECK(cw_pool_create(&config, &pool) == CW_OK);
+    cw_pool_destroy(pool);
+}
+
+static void flags(void)
+{
+    static const unsigned engines[] = {0, CW_POOL_ENGINE_THROUGH, CW_POOL_ENGINE_SYSTEM, CW_POOL_ENGINE_CUDA};
+    struct cw_pool_config config = quiet(8 * MIB);
+    cw_pool *pool;
+    size_t at;
+    config.flags |= CW_POOL_PREFAULT;
+    CHECK(cw_pool_create(&config, &pool) == CW_OK);
+    CHECK(figures(pool).zero_resident == 8 * MIB);
+    cw_pool_destroy(pool);
+    config = quiet((size_t)1 << 41);
+    config.flags |= CW_POOL_OVER_MEMORY | CW_POOL_BASE_PAGES;
+    CHECK(cw_pool_create(&config, &pool) == CW_OK);
+    CHECK(figures(pool).capacity == (size_t)1 << 41);
+    cw_pool_destroy(pool);
+    for (at = 0; at < sizeof engines / sizeof *engines; at++) {
+        unsigned char *block;
+        config = quiet(8 * MIB);
+        config.flags = engines[at];
+        config.scrub_min_idle_ms = 0;
+        CHECK(cw_pool_create(&config, &pool) == CW_OK);
+        block = cw_pool_alloc(pool, 9);
+        CHECK(block != NULL);
+        memset(block, 1, cw_pool_page_size(pool) << 9);
+        CHECK(cw_pool_free(pool, block, 9) == CW_OK);
+        while (figures(pool).scrubbed < cw_pool_page_size(pool) << 9)
+            ;
+        block = cw_pool_zalloc(pool, 9);
+        CHECK(block != NULL && is_zero(block, cw_pool_page_size(pool) << 9));
+        cw_pool_destroy(pool);
+    }
+    /* Where there is no server. */
+    config = quiet(MIB);
+    config.leased = "/nonexistent/socket";
+    CHECK(cw_pool_create(&config, &pool) == CW_OK);
+    CHECK(strstr(cw_pool_message(), "no lease") != NULL);
+    cw_pool_destroy(pool);
+}
+
+/* Sizes in bytes: pages, and not powers of two of them. */
+static void in_bytes(void)
+{
+    struct cw_pool_config config = quiet(128 * MIB);
+    struct cw_pool_stats stats;
+    cw_pool *pool, *other;
+    unsigned char *block, *moved;
+    size_t page, at, wanted = 3 * MIB / 2 + 1;
+    CHECK(cw_pool_create(&config, &pool) == CW_OK && cw_pool_create(&config, &other) == CW_OK);
+    page = cw_pool_page_size(pool);
+    for (at = 0; at < 64; at++) {
+        many[at] = at % 2 ? cw_pool_zalloc_bytes(pool, wanted) : cw_pool_alloc_bytes(pool, wanted);
+        CHECK(many[at] != NULL && ((size_t)many[at] & (page - 1)) == 0);
+        CHECK(at % 2 == 0 || is_zero(many[at], wanted));
+        memset(many[at], 1, wanted);
+    }
+    stats = figures(pool);
+    /* 64 blocks of 1.5 MiB and a page: with powers of two it would be 128 MiB. */
+    CHECK(stats.allocated == 64 * (3 * MIB / 2 + page) && stats.resident <= 100 * MIB);
+    CHECK(cw_pool_free_bytes(other, many[0], wanted) == CW_EFOREIGN);
+    CHECK(cw_pool_free_bytes(pool, (char *)many[0] + 1, wanted) == CW_EMISALIGNED);
+    for (at = 0; at < 64; at++)
+        CHECK(cw_pool_free_bytes(pool, many[at], wanted) == CW_OK);
+    CHECK(cw_pool_free_bytes(pool, many[0], wanted) == CW_EFREE);
+    CHECK(cw_pool_free_bytes(pool, NULL, 1) == CW_OK);
+    block = cw_pool_alloc_bytes(pool, 0);
+    CHECK(block != NULL && figures(pool).allocated == page && cw_pool_free_bytes(pool, block, 0) == CW_OK);
+    errno = 0;
+    CHECK(cw_pool_alloc_bytes(pool, (size_t)-1) == NULL && errno == ENOMEM);
+    CHECK(cw_pool_zalloc_bytes(pool, 129 * MIB) == NULL && errno == ENOMEM);
+    block = cw_pool_resize_bytes(pool, NULL, 0, 5 * page);
+    CHECK(block != NULL);
+    memset(block, 0x5A, 5 * page);
+    for (at = 6; at < 3000; at += at / 3) {
+        moved = cw_pool_resize_bytes(pool, block, 5 * page, at * page);
+        CHECK(moved != NULL && moved[0] == 0x5A && moved[5 * page - 1] == 0x5A);
+        block = cw_pool_resize_bytes(pool, moved, at * page, 5 * page);
+        CHECK(block == moved && block[5 * page - 1] == 0x5A);
+    }
+    CHECK(cw_pool_resize_bytes(pool, block, 5 * page, 129 * MIB) == NULL && block[0] == 0x5A);
+    CHECK(cw_pool_free_bytes(pool, block, 5 * page) == CW_OK && figures(pool).allocated == 0);
+    block = cw_pool_alloc(pool, 0);
+    CHECK(cw_pool_contains(pool, block) == 1 && cw_pool_contains(pool, block + 7) == 1);
+    CHECK(cw_pool_contains(other, block) == 0 && cw_pool_contains(pool, &config) == 0);
+    cw_pool_destroy(pool);
+    /* All blocks are unmapped, those in use too. */
+    errno = 0;
+    CHECK(msync(block, page, MS_ASYNC) == -1 && errno == ENOMEM);
+    CHECK(cw_pool_contains(pool, block) == 0 && cw_pool_contains(NULL, block) == 0);
+    cw_pool_destroy(other);
+}
+
+/* Free memory goes back by itself, and comes before it is requested. */
+static void by_itself(void)
+{
+    struct cw_pool_config config;
+    cw_pool *pool;
+    unsigned char *block;
+    cw_pool_config_init(&config);
+    config.capacity = 128 * MIB;
+    config.give_back_ms = 1;
+    CHECK(cw_pool_create(&config, &pool) == CW_OK);
+    block = cw_pool_alloc_bytes(pool, 64 * MIB);
+    CHECK(block != NULL);
+    memset(block, 1, 64 * MIB);
+    CHECK(cw_pool_free_bytes(pool, block, 64 * MIB) == CW_OK);
+    while (figures(pool).trimmed == 0)
+        ;
+    cw_pool_destroy(pool);
+    config.give_back_ms = 0;
+    config.grow_ahead = 4 * MIB;
+    CHECK(cw_pool_create(&config, &pool) == CW_OK);
+    CHECK(cw_pool_zalloc_bytes(pool, 64 * MIB) != NULL);
+    while (figures(pool).grown_ahead < 4 * MIB)
+        ;
+    CHECK(figures(pool).zero_resident <= 4 * MIB);
+    cw_pool_destroy(pool);
+}
 
 static void blocks(void)
 {
@@ -110,6 +258,8 @@ static void blocks(void)
     unsigned order;
     size_t page, bytes;
     unsigned char *block;
+    const char *message;
+    char text[256];
     int count, code;
     CHECK(cw_pool_create(&config, &pool) == CW_OK);
     CHECK(cw_pool_create(NULL, &other) == CW_OK);
@@ -144,7 +294,14 @@ static void blocks(void)
     errno = 0;
     CHECK(cw_pool_alloc(pool, 19) == NULL && errno == EINVAL);
     errno = 0;
+    /* Until the next failure that is described the text stays, whatever succeeds; no memory is not described. */
+    CHECK(cw_pool_free(pool, &config, 19) == CW_EORDER);
+    message = cw_pool_message();
+    strcpy(text, message);
     CHECK(cw_pool_zalloc(pool, 12) == NULL && errno == ENOMEM);
+    block = cw_pool_alloc(pool, 0);
+    CHECK(cw_pool_free(pool, block, 0) == CW_OK);
+    CHECK(cw_pool_message() == message && strcmp(message, text) == 0 && text[0] != 0);
     errno = 0;
     for (count = 0; count < 4096; count++) {
         many[count] = cw_pool_zalloc(pool, 0);
@@ -224,15 +381,16 @@ static void background(void)
     cw_pool_destroy(pool);
 }
 
-/* In shards: every block of all of them, and none of another pool. */
 /* A block becomes larger and smaller, and keeps its contents. */
 static void resized(void)
 {
+    /* Without a scrubber: a block that it has at the moment is not free. */
+    struct cw_pool_config config = quiet(256 * MIB);
     cw_pool *pool = NULL;
     unsigned char *block, *moved;
     unsigned order, round, moves = 0;
     size_t page, at;
-    CHECK(cw_pool_create(NULL, &pool) == CW_OK);
+    CHECK(cw_pool_create(&config, &pool) == CW_OK);
     page = cw_pool_page_size(pool);
     block = cw_pool_alloc(pool, 2);
     CHECK(block != NULL);
@@ -266,42 +424,6 @@ static void resized(void)
     CHECK(moves <= 2 * round && figures(pool).resident <= 64 * MIB);
     CHECK(figures(pool).allocated == 0);
     cw_pool_destroy(pool);
-}
-
-static void sharded(void)
-{
-    struct cw_pool_config config = quiet(16 * MIB);
-    cw_pool *pool, *other;
-    size_t page, count;
-    void *foreign;
-    config.flags |= CW_POOL_SHARDS(17);
-    CHECK(cw_pool_create(&config, &pool) == CW_EINVAL);
-    CHECK(strstr(cw_pool_message(), "shards") != NULL);
-    config.flags = CW_POOL_NO_SCRUBBER | CW_POOL_SHARDS(4);
-    CHECK(cw_pool_create(&config, &pool) == CW_OK);
-    CHECK(cw_pool_create(&config, &other) == CW_OK);
-    page = cw_pool_page_size(pool);
-    foreign = cw_pool_alloc(other, 0);
-    CHECK(foreign != NULL && cw_pool_free(pool, foreign, 0) == CW_EFOREIGN);
-    for (count = 0; count < 4096; count++) {
-        many[count] = cw_pool_zalloc(pool, 0);
-        if (many[count] == NULL)
-            break;
-        CHECK(is_zero(many[count], page));
-        memset(many[count], 0x3C, page);
-    }
-    CHECK(count * page == 16 * MIB || count == 4096);
-    CHECK(figures(pool).allocated == count * page);
-    while (count-- > 0)
-        CHECK(cw_pool_free(pool, many[count], 0) == CW_OK);
-    CHECK(cw_pool_free(pool, many[0], 0) == CW_EFREE);
-    CHECK(figures(pool).allocated == 0);
-    CHECK(cw_pool_trim(pool, NULL) == CW_OK && figures(pool).zero_absent > 0);
-    CHECK(cw_pool_pause(pool) == 1);
-    cw_pool_resume(pool);
-    cw_pool_destroy(pool);
-    CHECK(cw_pool_free(other, foreign, 0) == CW_OK);
-    cw_pool_destroy(other);
 }
 
 /* Memory that a process has, what it shares divided among those who share it. */
@@ -380,12 +502,16 @@ int main(void)
         CHECK(strcmp(cw_strerror(code), "unknown error") != 0);
     CHECK(strcmp(cw_strerror(CW_EDAMAGED + 1), "unknown error") == 0);
     CHECK(strcmp(cw_strerror(-1), "unknown error") == 0);
+    defaults();
     settings();
+    older();
+    flags();
     blocks();
+    in_bytes();
     resized();
     forked();
-    sharded();
     background();
+    by_itself();
     puts("contract kept");
     return 0;
 }

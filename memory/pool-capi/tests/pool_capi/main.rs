@@ -28,6 +28,19 @@ fn the_contract_is_kept_and_the_example_runs() {
     }
 }
 
+/// What a C++ program writes: names, exceptions, the memory resource, the example of the guide.
+#[test]
+fn the_memory_resource_serves_containers_and_the_example_runs() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let flags = ["-std=c++17", "-pedantic", "-pthread"];
+    for linked in [Linked::Shared, Linked::Static] {
+        let compiled = |source| support::compile(directory.path(), source, &flags, linked);
+        assert_eq!(output(&compiled("tests/c/resource.cpp")), "resource held\n");
+        let told = output(&compiled("examples/tables.cpp"));
+        assert!(told.starts_with("20971520; "), "{told}");
+    }
+}
+
 #[test]
 fn a_process_whose_main_thread_leaves_ends_with_its_last_thread() {
     let directory = tempfile::tempdir().expect("a directory");

@@ -2,32 +2,26 @@
 //! trims, faulty engines. Ten seconds of it run as a test, twenty minutes with
 //! `cargo run --release -p xtask -- soak --minutes 20`.
 
-use crate::config::{EngineChoice, PageSize, Scrub, Verify};
-use crate::engine::faulty::{Faulty, Outcome, Script};
-use crate::error::PoolError;
-use crate::pool::Pool;
-use std::boxed::Box;
+use cachewise_pages::engine::faulty::{Faulty, Outcome, Script};
+use cachewise_pages::{EngineChoice, PageSize, Pool, PoolError, Scrub, Verify};
 use std::collections::VecDeque;
-use std::format;
 use std::ptr::NonNull;
-use std::string::String;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
-use std::vec::Vec;
 
-/// What is to be done.
+/// The work to do.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// For how long altogether, and until each engine had its turn.
+    /// Time altogether; it goes on until each engine had its turn.
     pub duration: Duration,
-    /// For how long with one pool, and until all was done there: in [`PATIENCE`] times as long.
+    /// Time with one pool; it goes on until all was done there, for [`PATIENCE`] times as long at most.
     pub round: Duration,
     /// Bytes of each pool.
     pub capacity: usize,
     /// Threads that allocate.
     pub threads: usize,
-    /// Where the random choices start.
+    /// The seed of the random choices.
     pub seed: u64,
 }
 
@@ -40,7 +34,7 @@ const ENGINES: u64 = 4;
 /// and a machine may be busy, slow or emulated.
 pub const PATIENCE: u32 = 100;
 
-/// What was done.
+/// The work done.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
     /// Pools made and taken down.
@@ -245,7 +239,7 @@ fn engine(round: u64, random: &mut Random) -> EngineChoice {
 fn resident() -> u64 {
     let text = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
     let pages: u64 = text.split_whitespace().nth(1).and_then(|word| word.parse().ok()).unwrap_or(0);
-    pages * crate::os::page_size() as u64
+    pages * rustix::param::page_size() as u64
 }
 
 /// Does it.

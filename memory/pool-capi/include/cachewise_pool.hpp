@@ -1,0 +1,64 @@
+/*
+ * cachewise_pool.hpp - a page pool as memory resource of C++17's polymorphic allocators:
+ *
+ *     cachewise::pool_resource large(pool);
+ *     std::pmr::vector<double> table(1 << 20, &large);
+ */
+#ifndef CACHEWISE_POOL_HPP
+#define CACHEWISE_POOL_HPP
+
+#include "cachewise_pool.h"
+
+#include <cstddef>
+#include <exception>
+#include <memory_resource>
+
+namespace cachewise {
+
+/*
+ * Requests of at least `smallest` bytes take a block of the pool. Smaller ones, those aligned to more than a page, and
+ * those that the pool has no room for go to `upstream`. Any thread may use it whose upstream any thread may use. It does
+ * not own the pool, which must be there until the last block came back. A block that is freed twice ends the program.
+ */
+class pool_resource : public std::pmr::memory_resource {
+public:
+    explicit pool_resource(cw_pool *pool, std::size_t smallest = 128 * 1024,
+                           std::pmr::memory_resource *upstream = std::pmr::get_default_resource()) noexcept
+        : pool_(pool), smallest_(smallest), page_(cw_pool_page_size(pool)), upstream_(upstream)
+    {
+    }
+
+    cw_pool *pool() const noexcept { return pool_; }
+    std::pmr::memory_resource *upstream_resource() const noexcept { return upstream_; }
+
+private:
+    void *do_allocate(std::size_t bytes, std::size_t alignment) override
+    {
+        if (bytes >= smallest_ && alignment <= page_)
+            if (void *block = cw_pool_alloc_bytes(pool_, bytes))
+                return block;
+        return upstream_->allocate(bytes, alignment);
+    }
+
+    void do_deallocate(void *block, std::size_t bytes, std::size_t alignment) override
+    {
+        if (!cw_pool_contains(pool_, block))
+            upstream_->deallocate(block, bytes, alignment);
+        else if (cw_pool_free_bytes(pool_, block, bytes) != CW_OK)
+            std::terminate();
+    }
+
+    bool do_is_equal(const std::pmr::memory_resource &other) const noexcept override
+    {
+        const auto *same = dynamic_cast<const pool_resource *>(&other);
+        return same && same->pool_ == pool_ && same->upstream_->is_equal(*upstream_);
+    }
+
+    cw_pool *pool_;
+    std::size_t smallest_, page_;
+    std::pmr::memory_resource *upstream_;
+};
+
+} // namespace cachewise
+
+#endif /* CACHEWISE_POOL_HPP */
