@@ -152,7 +152,7 @@ mod tests {
         let libc = vec![100.0; 8];
         let row = |candidate: &str, times: Vec<f64>| {
             let cell = CellKey::new("copy", 4096, State::from("aligned"));
-            let ratio = PairedRatio::exact(&times, &libc);
+            let ratio = PairedRatio::paired(&times, &libc);
             Row::new("tune", cell, candidate, "libc", times).with_ratio(ratio)
         };
         let times = |ratio: f64| {

@@ -203,8 +203,8 @@ fn compared(mut rows: Vec<Row>) -> Vec<Row> {
     for row in &mut rows {
         let is_base = |other: &&Row| other.cell == row.cell && other.candidate == row.reference;
         let Some(base) = known.iter().find(is_base) else { continue };
-        row.ratio = Some(PairedRatio::exact(&row.operation_ns, &base.operation_ns));
-        row.total_ratio = Some(PairedRatio::exact(&row.total_ns(), &base.total_ns()));
+        row.ratio = Some(PairedRatio::paired(&row.operation_ns, &base.operation_ns));
+        row.total_ratio = Some(PairedRatio::paired(&row.total_ns(), &base.total_ns()));
         row.verdict = row.said();
     }
     rows

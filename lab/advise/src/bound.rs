@@ -4,7 +4,7 @@
 use crate::counts::Counts;
 
 /// Below this share of a run nothing is worth a setting.
-pub const WORTH: f64 = 0.02;
+pub const WORTH: f64 = cachewise_judge::margin::SETTING;
 
 /// Bytes from which on glibc maps a block by itself, to begin with (mallopt(3)).
 const MAPPED_FROM: u64 = 128 << 10;
@@ -21,17 +21,31 @@ pub struct Costs<'a> {
     pub saved: &'a dyn Fn(&str, u64) -> f64,
 }
 
-/// What one run did.
+/// Seconds of CPU below which the kernel's account of a run says nothing about its parts: it counts in ticks of up to 10 ms
+/// (`CONFIG_HZ`), and of some twenty the system's share is known.
+pub const ACCOUNTED_FROM: f64 = 0.2;
+
+/// One run, as it was seen.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Seen {
-    /// By the clock on the wall.
+    /// Seconds that the run takes at the least: of several runs the fastest, and on a busy machine the CPU time. Time that a
+    /// run waited for others is no part of what can be gained or not.
     pub seconds: f64,
-    /// Of CPU in the system.
-    pub system: f64,
+    /// Seconds of CPU in the system; `None` where the run is too short for the kernel's account ([`ACCOUNTED_FROM`]).
+    pub system: Option<f64>,
     /// Page faults that read nothing from a disk.
     pub faults: f64,
     /// Page faults of a program that does nothing.
     pub idle_faults: f64,
+}
+
+impl Seen {
+    /// A run by its CPU time and the system's part of it.
+    #[must_use]
+    pub fn of(seconds: f64, cpu: f64, system: f64, faults: f64, idle_faults: f64) -> Seen {
+        let system = (cpu >= ACCOUNTED_FROM).then_some(system);
+        Seen { seconds, system, faults, idle_faults }
+    }
 }
 
 /// Parts of a run, 0 to 1.
@@ -54,7 +68,8 @@ impl Bound {
         // The system's work costs its caller more than its own time: tables that are walked again, lines that
         // zeroing pushed out. So it counts twice.
         let faults = (seen.faults - seen.idle_faults).max(0.0) * costs.fault;
-        let faults = 2.0 * (faults + mapped * costs.mapping).min(seen.system);
+        let faults =
+            2.0 * (faults + mapped * costs.mapping).min(seen.system.unwrap_or(f64::INFINITY));
         let of_calls = |counts: &Counts| -> f64 {
             let calls = counts.calls.iter();
             let saved = calls.map(|((operation, size), (calls, bytes))| {
@@ -107,7 +122,7 @@ mod tests {
 
     #[test]
     fn a_bound_is_the_sum_of_its_parts() {
-        let seen = Seen { seconds: 1.0, system: 0.5, faults: 100_100.0, idle_faults: 100.0 };
+        let seen = Seen { seconds: 1.0, system: Some(0.5), faults: 100_100.0, idle_faults: 100.0 };
         let found = bound(seen, Some(&counts(Some(1_000_000))));
         assert!((found.faults - 0.2 - 0.016_384).abs() < 1e-9, "{found:?}");
         assert!((found.copies.expect("counted") - 0.010_485_76).abs() < 1e-9, "{found:?}");
@@ -115,8 +130,20 @@ mod tests {
         assert!(!found.is_nothing());
         assert!((bound(seen, None).faults - 0.2).abs() < 1e-9);
         // Never more than twice the system's time, nor than the run.
-        assert!((bound(Seen { system: 0.05, ..seen }, None).faults - 0.1).abs() < 1e-9);
+        assert!((bound(Seen { system: Some(0.05), ..seen }, None).faults - 0.1).abs() < 1e-9);
         assert!(bound(Seen { seconds: 0.05, ..seen }, Some(&counts(None))).total() <= 1.0);
+    }
+
+    #[test]
+    fn a_run_of_a_few_ticks_is_not_bounded_by_what_the_kernel_counted() {
+        // 5 ms with 3,000 faults: the ticks say that the system had nothing to do.
+        let short = Seen::of(0.005, 0.005, 0.0, 3100.0, 100.0);
+        assert_eq!(short.system, None);
+        let counted = Counts { block_bytes: 0, calls: [].into(), ..counts(Some(0)) };
+        let found = bound(short, Some(&counted));
+        assert!(found.faults > 0.5 && !found.is_nothing(), "{found:?}");
+        assert!(bound(Seen { system: Some(0.0), ..short }, Some(&counted)).is_nothing());
+        assert_eq!(Seen::of(1.0, 1.0, 0.3, 0.0, 0.0).system, Some(0.3));
     }
 
     #[test]

@@ -69,10 +69,14 @@ impl Candidate {
         variables.chain(words).collect::<Vec<_>>().join(" ")
     }
 
-    /// How simple it is: less interference first, then fewer settings.
+    /// How simple it is: less interference first, then fewer settings. Keeping freed memory takes two variables of glibc, and
+    /// is one setting.
     pub fn simplicity(&self) -> (Kind, usize) {
-        let tunables = self.variables.iter().map(|(_, value)| value.matches(':').count() + 1);
-        (self.kind, tunables.sum::<usize>() + self.words.len())
+        let settings = |(name, value): &(String, String)| match name.as_str() {
+            "GLIBC_TUNABLES" => value.matches(':').count() + 1 - usize::from(value.contains(KEEP)),
+            _ => 1,
+        };
+        (self.kind, self.variables.iter().map(settings).sum::<usize>() + self.words.len())
     }
 }
 
@@ -207,6 +211,13 @@ fn tunables(facts: &Facts, into: &mut Vec<Candidate>, left_out: &mut Vec<LeftOut
         leave(left_out, "GLIBC_TUNABLES", why);
         return;
     }
+    match &facts.malloc {
+        Malloc::Glibc => heap(facts, into),
+        Malloc::Library(name) => {
+            leave(left_out, "glibc.malloc", format!("its malloc is that of {name}"));
+        }
+        Malloc::Own => leave(left_out, "glibc.malloc", "it has a malloc of its own"),
+    }
     match &facts.thresholds {
         Some(line) => into.push(Candidate::new(
             "glibc's thresholds",
@@ -216,27 +227,28 @@ fn tunables(facts: &Facts, into: &mut Vec<Candidate>, left_out: &mut Vec<LeftOut
         )),
         None => leave(left_out, "glibc's thresholds", "the profile has none to set"),
     }
-    match &facts.malloc {
-        Malloc::Glibc => {}
-        Malloc::Library(name) => {
-            return leave(left_out, "glibc.malloc", format!("its malloc is that of {name}"));
-        }
-        Malloc::Own => return leave(left_out, "glibc.malloc", "it has a malloc of its own"),
-    }
+}
+
+/// Settings of glibc's heap.
+fn heap(facts: &Facts, into: &mut Vec<Candidate>) {
     let since = |least| facts.glibc.is_none_or(|version| version >= least);
     let mut malloc = |name: &str, acts, line: &str| {
         into.push(Candidate::new(name, Kind::Variables, acts, &[("GLIBC_TUNABLES", line)]));
     };
-    malloc("the heap keeps freed blocks", Acts::Faults, KEEP);
-    malloc("the same, grown by 64 MiB", Acts::Faults, &format!("{KEEP}:{PADDED}"));
+    malloc("keep freed memory", Acts::Faults, KEEP);
+    malloc("keep freed memory, grow by 64 MiB", Acts::Faults, &format!("{KEEP}:{PADDED}"));
     if since(HUGE_SINCE) && facts.huge_on_request {
         malloc("huge pages for the heap", Acts::Faults, "glibc.malloc.hugetlb=1");
         let both = format!("{KEEP}:{PADDED}:glibc.malloc.hugetlb=1");
-        malloc("kept, in huge pages", Acts::Faults, &both);
+        malloc("keep freed memory, in huge pages", Acts::Faults, &both);
     }
     if facts.threads > 1 {
         malloc("one arena for all threads", Acts::Blocks, "glibc.malloc.arena_max=1");
-        malloc("one arena, kept", Acts::Faults, &format!("{KEEP}:glibc.malloc.arena_max=1"));
+        malloc(
+            "one arena, keep freed memory",
+            Acts::Faults,
+            &format!("{KEEP}:glibc.malloc.arena_max=1"),
+        );
     }
     if since(LARGE_CACHE_SINCE) && facts.glibc.is_some() {
         malloc(
@@ -279,7 +291,7 @@ fn libraries(facts: &Facts, into: &mut Vec<Candidate>, left_out: &mut Vec<LeftOu
     if let Malloc::Library(own) = &facts.malloc
         && let Some((name, key, value)) = KEPT_BY.into_iter().find(|(name, ..)| own.contains(name))
     {
-        variable(&format!("{name} keeps freed blocks"), (key, value));
+        variable(&format!("{name}, keep freed memory"), (key, value));
     }
 }
 
@@ -305,7 +317,7 @@ fn allocators(facts: &Facts, into: &mut Vec<Candidate>, left_out: &mut Vec<LeftO
             into.push(Candidate::new(name, Kind::Allocator, Acts::Blocks, variables));
         };
         allocator(name, &[preload]);
-        allocator(&format!("{name}, freed blocks kept"), &[preload, (key, value)]);
+        allocator(&format!("{name}, keep freed memory"), &[preload, (key, value)]);
     }
 }
 
@@ -373,7 +385,7 @@ mod tests {
             assert!(said, "{left_out:?}");
         }
         let (tried, _) = names(&Facts { linking: Linking::StaticGlibc, mapped: vec![], ..full() });
-        assert!(tried.iter().any(|name| name.contains("keeps freed")), "{tried:?}");
+        assert!(tried.iter().any(|name| name.contains("keep freed")), "{tried:?}");
         assert!(!tried.iter().any(|name| name.contains("malloc,")), "{tried:?}");
     }
 
@@ -384,7 +396,7 @@ mod tests {
         assert!(left_out.iter().any(|line| line.contains("of its own")), "{left_out:?}");
         let malloc = Malloc::Library("libjemalloc.so.2".to_owned());
         let (tried, _) = names(&Facts { malloc, ..full() });
-        assert!(tried.contains(&"jemalloc keeps freed blocks".to_owned()), "{tried:?}");
+        assert!(tried.contains(&"jemalloc, keep freed memory".to_owned()), "{tried:?}");
         assert!(tried.contains(&"mimalloc".to_owned()), "{tried:?}");
     }
 
@@ -392,11 +404,11 @@ mod tests {
     fn a_line_is_what_a_shell_takes_and_simplicity_counts_settings() {
         let (all, _) = all(&full());
         let command = ["python3", "a b.py"].map(str::to_owned);
-        let keep = all.iter().find(|one| one.name.contains("keeps")).expect("one");
+        let keep = all.iter().find(|one| one.name.contains("keep")).expect("one");
         assert_eq!(keep.line(&command), format!("GLIBC_TUNABLES={KEEP} python3 'a b.py'"));
         let pool = all.iter().find(|one| one.kind == Kind::Start).expect("the pool");
         assert_eq!(pool.line(&command), "python3 -m cachewise.run --pool 1G 'a b.py'");
-        let padded = all.iter().find(|one| one.name.contains("grown")).expect("one");
+        let padded = all.iter().find(|one| one.name.contains("grow by")).expect("one");
         assert!(keep.simplicity() < padded.simplicity() && padded.simplicity() < pool.simplicity());
     }
 }

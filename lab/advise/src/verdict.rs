@@ -1,59 +1,102 @@
-//! What is said in the end: the answer, why, and what it costs.
+//! The answer, its reasons, and what it costs, in sentences.
 
 use crate::bound::{Bound, WORTH};
-use crate::race::{Fate, Outcome};
-use cachewise_measure::stats::PairedRatio;
+use crate::candidates::Candidate;
+use crate::sample::{Outcome, Sample};
+use cachewise_judge::margin::{SETTING, SIMPLER};
+use cachewise_judge::race::Fate;
+use cachewise_judge::{Ratio, Verdict, verdict};
 use cachewise_measure::units::bytes;
-use cachewise_measure::whole::Verdict;
 
-/// Is there something to set?
+/// Rounds beyond which a quieter machine helps more than further ones.
+const MOST_ASKED: f64 = 300.0;
+
+/// The answer to "is there something to set?".
 #[derive(Clone, Debug, PartialEq)]
 pub enum Answer {
-    /// This candidate, by its number, gains so much: above 1 is faster.
-    Set(usize, PairedRatio),
-    /// It was shown that nothing is worth it.
+    /// This candidate, by its place in the list, gains so much: above 1 is faster.
+    Set(usize, Ratio),
+    /// It was shown that nothing is worth a setting.
     Nothing(String),
     /// Neither.
     CannotTell(String),
 }
 
 impl Answer {
-    /// By the bound alone; `None` where a race is due.
+    /// The answer by the bound alone; `None` where a race is due.
     pub fn of_bound(bound: &Bound) -> Option<Answer> {
-        bound
-            .is_nothing()
-            .then(|| Answer::Nothing(format!("at most {} of a run", percent(bound.total()))))
+        bound.is_nothing().then(|| Answer::Nothing(format!("{} of a run", at_most(bound.total()))))
     }
 
-    /// Of a race.
+    /// The answer of a race.
     pub fn of(outcome: &Outcome) -> Answer {
         let cannot = |why: &str| Answer::CannotTell(why.to_owned());
+        if let Some(why) = &outcome.unrepeatable {
+            return cannot(&format!(
+                "the program without a setting failed when it was run again: {why}"
+            ));
+        }
         if outcome.stopped {
             return cannot("it was stopped before its end");
         }
-        if outcome.too_short {
-            return cannot("the budget has no room for a comparison");
-        }
         let worth = percent(WORTH);
-        if outcome.fates.iter().all(|fate| matches!(fate, Fate::NoGain | Fate::Disqualified(_))) {
+        let all = |wanted: fn(&Fate) -> bool| outcome.fates.iter().all(wanted);
+        if let Some(Fate::Disqualified(why)) = outcome.fates.first()
+            && all(|fate| matches!(fate, Fate::Disqualified(_)))
+        {
+            return cannot(&format!(
+                "with each of the settings the program does something else: {why}"
+            ));
+        }
+        if all(|fate| matches!(fate, Fate::NoGain | Fate::Slower | Fate::Disqualified(_))) {
             let tried = outcome.fates.len();
             return Answer::Nothing(format!("none of {tried} settings gains {worth}"));
         }
-        let (Some(winner), Some(speed)) = (outcome.winner, outcome.speed()) else {
-            return cannot("no setting was left to be compared on fresh runs");
-        };
-        match Verdict::of(&speed) {
-            Verdict::Faster => Answer::Set(winner, speed),
-            Verdict::Same => {
-                Answer::Nothing(format!("the best of them gains less than {worth} on fresh runs"))
-            }
-            Verdict::Slower => cannot("the best of the race is slower on fresh runs"),
-            Verdict::NotSlower | Verdict::CannotTell => Answer::CannotTell(format!(
-                "the best of them has speed {speed:.2} on {} fresh pairs of runs",
-                speed.rounds
-            )),
+        let ratio = outcome.refereed(|sample| sample.cost);
+        match outcome.winner.zip(ratio) {
+            Some((winner, ratio)) => Answer::of_fresh(winner - 1, &ratio),
+            None => cannot("no setting was left to be compared on fresh runs"),
         }
     }
+
+    /// The answer of fresh runs of a candidate: a ratio of times.
+    fn of_fresh(candidate: usize, ratio: &Ratio) -> Answer {
+        let speed = ratio.inverse();
+        // Of fewer pairs than an interval by ranks takes, the interval is the wider one of a race.
+        let is_shown = ratio.high < 1.0 / (1.0 + SETTING);
+        let nothing = || {
+            let most = ((speed.high - 1.0) * 100.0).round().max(0.0);
+            Answer::Nothing(format!(
+                "nothing worth a setting: at most {most:.0} %, by fresh runs of the best"
+            ))
+        };
+        match Verdict::of_change(ratio, SETTING) {
+            _ if is_shown => Answer::Set(candidate, speed),
+            Verdict::Same => nothing(),
+            _ if ratio.has_interval() && speed.low <= 1.0 && speed.high < 1.0 + SIMPLER + 0.005 => {
+                nothing()
+            }
+            _ => Answer::CannotTell(format!("{}; {}", verdict::open(&speed), would_tell(&speed))),
+        }
+    }
+}
+
+/// The option that would tell, by how an interval narrows: with the root of the rounds.
+fn would_tell(speed: &Ratio) -> String {
+    let quieter = "a quieter machine would tell".to_owned();
+    let distance = (speed.median - 1.0 - SETTING).abs();
+    let half = (speed.high - speed.low) / 2.0;
+    let needed = speed.rounds as f64 * (1.3 * half / distance.max(1e-3)).powi(2);
+    match needed {
+        _ if !needed.is_finite() || needed > MOST_ASKED => quieter,
+        _ => format!("--rounds {:.0} would tell", ((needed / 10.0).ceil() * 10.0).max(20.0)),
+    }
+}
+
+/// A bound as people write it.
+fn at_most(part: f64) -> String {
+    let part = percent(part);
+    if part.starts_with("less") { part } else { format!("at most {part}") }
 }
 
 /// A part as people write it.
@@ -66,8 +109,8 @@ pub fn percent(part: f64) -> String {
     }
 }
 
-/// The bound in a sentence.
-pub fn of_bound(bound: &Bound) -> String {
+/// The bound in a sentence; where a gain was measured that exceeds it, that is said.
+pub fn of_bound(bound: &Bound, gained: Option<&Ratio>) -> String {
     let mut parts = vec![format!("page faults {}", percent(bound.faults))];
     let counted = [("copies and fills", bound.copies), ("the allocator's calls", bound.blocks)];
     parts.extend(
@@ -79,27 +122,53 @@ pub fn of_bound(bound: &Bound) -> String {
         [] => String::new(),
         _ => format!("; not counted: {}", missing.join(", ")),
     };
-    format!(
-        "at most {} of a run can be gained ({}{missing})",
-        percent(bound.total()),
-        parts.join(", ")
-    )
+    let gained = gained.map(|speed| 1.0 - 1.0 / speed.low).filter(|part| *part > bound.total());
+    let (part, end) = match gained {
+        Some(_) => {
+            (format!("estimated beforehand: {}", percent(bound.total())), ": fresh runs show more")
+        }
+        None => (at_most(bound.total()), ""),
+    };
+    format!("{part} of a run can be gained ({}{missing}){end}", parts.join(", "))
 }
 
-/// What the winner costs and where its gain comes from, in sentences.
-pub fn why(outcome: &Outcome) -> Vec<String> {
-    let (Some([plain, own]), Some(_)) = (&outcome.refereed, outcome.winner) else {
-        return Vec::new();
+/// The reason why a setting is not the answer, for a table.
+pub fn fate(fate: &Fate) -> &'static str {
+    match fate {
+        Fate::Live => "",
+        Fate::Slower => "slower",
+        Fate::Simpler => "a simpler one does as much",
+        Fate::NoGain => "no gain",
+        Fate::NotReached => "no time",
+        Fate::Disqualified(_) => "disqualified",
+    }
+}
+
+/// The costs of the answer beside its gain, and where the gain comes from, in sentences.
+pub fn why(outcome: &Outcome, candidate: &Candidate) -> Vec<String> {
+    let Some([plain, own]) = &outcome.refereed else { return Vec::new() };
+    let medians = |figure: fn(&Sample) -> f64| {
+        Some([plain, own].map(|runs| runs.median(figure)))
+            .filter(|both| both.iter().all(|one| one.is_finite()))
     };
     let mut said = Vec::new();
-    let [before, after] = [plain, own].map(|runs| runs.median(|sample| sample.faults));
-    if before.is_finite() && after.is_finite() {
-        said.push(format!("page faults: {after:.0} where the plain program has {before:.0}"));
-    }
-    let [before, after] = [plain, own].map(|runs| runs.median(|sample| sample.peak));
-    if before.is_finite() && after.is_finite() {
+    if let Some([before, after]) = medians(|sample| sample.peak) {
         let [before, after] = [before, after].map(|peak| bytes(peak as u64 >> 20 << 20));
-        said.push(format!("memory at most: {after}, plain {before}"));
+        said.push(format!("it costs: memory of the largest process {after}, plain {before}"));
+    }
+    if let Some([before, after]) = medians(|sample| sample.threads)
+        && after > before
+    {
+        said.push(format!("it costs: {after:.0} threads, plain {before:.0}"));
+    }
+    if candidate.variables.iter().any(|(name, _)| name == "LD_PRELOAD") {
+        said.push(
+            "it costs: a library that is loaded into every process that the program starts"
+                .to_owned(),
+        );
+    }
+    if let Some([before, after]) = medians(|sample| sample.faults) {
+        said.push(format!("page faults: {after:.0} where the plain program has {before:.0}"));
     }
     let cpu = own.over(plain, |sample| sample.cpu);
     if cpu.median.is_finite() {
@@ -112,11 +181,15 @@ pub fn why(outcome: &Outcome) -> Vec<String> {
 mod tests {
     use super::*;
 
+    fn ratio(low: f64, high: f64, rounds: usize) -> Ratio {
+        Ratio { median: (low * high).sqrt(), low, high, rounds }
+    }
+
     #[test]
     fn a_bound_names_its_parts_and_what_is_missing() {
         let bound = Bound { faults: 0.0041, copies: Some(0.0003), blocks: None };
         assert_eq!(
-            of_bound(&bound),
+            of_bound(&bound, None),
             "at most 0.4 % of a run can be gained (page faults 0.4 %, copies and fills less than 0.1 %; \
              not counted: the allocator's calls)"
         );
@@ -126,15 +199,51 @@ mod tests {
             Answer::of_bound(&all),
             Some(Answer::Nothing("at most 0.5 % of a run".to_owned()))
         );
+        // "At most" is never contradicted by what follows it.
+        let speed = ratio(0.5, 0.6, 9).inverse();
+        assert!(of_bound(&all, Some(&speed)).starts_with("estimated beforehand: 0.5 %"));
+        let large = Bound { faults: 0.7, ..all };
+        assert!(of_bound(&large, Some(&speed)).starts_with("at most 70 %"));
     }
 
     #[test]
-    fn nobody_left_with_a_gain_is_nothing_and_a_stop_is_not() {
+    fn what_is_open_is_said_with_the_option_that_would_tell() {
+        let Answer::CannotTell(why) = Answer::of_fresh(0, &ratio(1.0 / 1.12, 1.0 / 1.01, 30))
+        else {
+            panic!("cannot tell")
+        };
+        assert!(why.starts_with("probably 1 to 12 % faster; --rounds "), "{why}");
+        let Answer::Nothing(why) = Answer::of_fresh(0, &ratio(1.0 / 1.05, 1.0 / 0.96, 30)) else {
+            panic!("nothing")
+        };
+        assert!(why.starts_with("nothing worth a setting: at most 5 %"), "{why}");
+        let wide = Answer::of_fresh(0, &ratio(1.0 / 1.3, 1.0 / 0.9, 30));
+        assert!(
+            matches!(&wide, Answer::CannotTell(why) if why.starts_with("between 10 % slower and 30 % faster"))
+        );
+        assert!(matches!(Answer::of_fresh(3, &ratio(0.7, 0.9, 30)), Answer::Set(3, _)));
+        assert!(
+            matches!(Answer::of_fresh(3, &ratio(0.6, 0.7, 4)), Answer::Set(3, _)),
+            "four pairs"
+        );
+        assert!(matches!(Answer::of_fresh(3, &ratio(0.97, 1.03, 4)), Answer::CannotTell(_)));
+    }
+
+    #[test]
+    fn an_answer_needs_the_plain_program_and_fresh_runs() {
+        let of =
+            |fates: &[Fate]| Answer::of(&Outcome { fates: fates.to_vec(), ..Outcome::default() });
+        let disqualified = || Fate::Disqualified("exit status: 3".to_owned());
+        assert!(matches!(of(&[Fate::NoGain, Fate::NoGain, disqualified()]), Answer::Nothing(_)));
+        let all_differ = of(&[disqualified(), disqualified()]);
+        assert!(matches!(&all_differ, Answer::CannotTell(why) if why.ends_with("exit status: 3")));
         let nothing = Outcome { fates: vec![Fate::NoGain; 3], ..Outcome::default() };
-        assert!(matches!(Answer::of(&nothing), Answer::Nothing(_)));
         let stopped = Outcome { stopped: true, ..nothing.clone() };
         assert!(matches!(Answer::of(&stopped), Answer::CannotTell(_)));
-        let too_short = Outcome { too_short: true, ..nothing };
-        assert!(matches!(Answer::of(&too_short), Answer::CannotTell(_)));
+        let once = Outcome { unrepeatable: Some("exit status: 1".to_owned()), ..nothing };
+        let said = Answer::of(&once);
+        assert!(
+            matches!(&said, Answer::CannotTell(why) if why.contains("failed when it was run again"))
+        );
     }
 }

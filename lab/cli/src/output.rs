@@ -3,6 +3,7 @@
 use anyhow::Context;
 use cachewise_experiments::LabError;
 use cachewise_measure::{End, Record, RecordError, Writer};
+use cachewise_report::closing::NEXT;
 use cachewise_report::{Table, table};
 use regex_lite::{Captures, Regex};
 use std::borrow::Cow;
@@ -57,13 +58,25 @@ fn ascii(character: char) -> char {
     }
 }
 
-/// Lines no longer than the terminal is wide, broken at spaces.
+/// Lines no longer than the terminal is wide, broken at spaces. A command is never broken: pasted, its parts would be
+/// commands of their own. It is what stands between backticks, and the whole of a last line without any.
 fn folded(text: &str, width: Option<u16>) -> String {
+    // No text holds it: see `controlled`.
+    const KEPT: &str = "\u{1}";
     let Some(width) = width else { return text.to_owned() };
     let lines = text.split('\n').flat_map(|line| {
+        let is_command = line.starts_with(NEXT) && !line.contains('`');
         // Colours take no columns.
         let is_short = line.contains('\x1b') || line.chars().count() <= usize::from(width);
-        if is_short { vec![line.to_owned()] } else { table::wrap(line, usize::from(width), 2) }
+        if is_short || is_command {
+            return vec![line.to_owned()];
+        }
+        let parts = line.split('`').enumerate();
+        let parts = parts
+            .map(|(at, part)| if at % 2 == 1 { part.replace(' ', KEPT) } else { part.to_owned() });
+        let line = parts.collect::<Vec<_>>().join("`");
+        let wrapped = table::wrap(&line, usize::from(width), 2).into_iter();
+        wrapped.map(|line| line.replace(KEPT, " ")).collect()
     });
     lines.collect::<Vec<_>>().join("\n")
 }
@@ -247,6 +260,15 @@ mod tests {
         assert_eq!(folded("one two\n  three four\n", Some(10)), "one two\n  three\n    four\n");
         assert_eq!(folded("unbreakable", Some(4)), "unbreakable");
         assert_eq!(folded("one two three", None), "one two three");
+    }
+
+    #[test]
+    fn a_command_is_never_broken() {
+        let command = format!("{NEXT}  A=1:b=2 program --with many words");
+        assert_eq!(folded(&command, Some(10)), command);
+        let sentence = format!("{NEXT}  nothing; `cachewise tune --force` replaces it");
+        let lines = folded(&sentence, Some(12));
+        assert!(lines.contains("`cachewise tune --force`") && lines.lines().count() > 2, "{lines}");
     }
 
     #[test]

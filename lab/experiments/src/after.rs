@@ -53,7 +53,7 @@ pub unsafe fn of_copies(clock: &Clock, wide: Function, plain: Function) -> Paire
     };
     let rounds = (0..ROUNDS).map(|_| (took(wide), took(plain)));
     let (wide, plain): (Vec<f64>, Vec<f64>) = rounds.unzip();
-    PairedRatio::exact(&wide, &plain)
+    PairedRatio::paired(&wide, &plain)
 }
 
 /// Whether that shows a lower clock: those are lowered by steps of 100 MHz, which is more than a hundredth.

@@ -43,7 +43,6 @@ pub struct Outcome {
     pub huge: Option<f64>,
     experiment: &'static str,
     key: CellKey,
-    seed: u64,
 }
 
 impl Outcome {
@@ -62,7 +61,7 @@ impl Outcome {
     /// the first candidate's row. Where a proof failed there is no verdict.
     pub fn row(&self, index: usize, reference: usize) -> Row {
         let (ours, theirs) = (&self.result.candidates[index], &self.result.candidates[reference]);
-        let pair = |ours: &[f64], theirs: &[f64]| PairedRatio::new(ours, theirs, self.seed);
+        let pair = |ours: &[f64], theirs: &[f64]| PairedRatio::paired(ours, theirs);
         let proofs: Vec<Proof> =
             [&self.result.proofs.0, &self.result.proofs.1].into_iter().flatten().cloned().collect();
         let proved = proofs.iter().all(|proof| proof.verdict != ProofVerdict::Failed);
@@ -274,8 +273,8 @@ impl Bench {
             bystander: cell.bystander.map(|bytes| bytes as u64),
             ..CellKey::new(operation.name(), *size, cell.label.clone())
         };
-        let (huge, experiment, seed) = (arena.huge_fraction(), self.experiment, self.seed);
-        Ok(Outcome { result, huge, experiment, key, seed })
+        let (huge, experiment) = (arena.huge_fraction(), self.experiment);
+        Ok(Outcome { result, huge, experiment, key })
     }
 
     /// Operands for a cell, from the shared arena.

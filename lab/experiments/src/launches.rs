@@ -6,8 +6,9 @@
 //! intervals hold what changes from launch to launch.
 
 use crate::peers::of_envelope;
+use cachewise_judge::interval;
 use cachewise_measure::record::groups;
-use cachewise_measure::stats::{DriftVerdict, median, median_interval};
+use cachewise_measure::stats::{DriftVerdict, median};
 use cachewise_measure::{Histogram, PairedRatio, Record, Row};
 use std::collections::BTreeMap;
 
@@ -30,7 +31,7 @@ pub fn merge(launches: Vec<Record>) -> Option<Record> {
     whole.header.settings.insert("launches".to_owned(), many.into());
     let key = |row: &Row| (row.experiment.clone(), row.cell.clone(), row.candidate.clone());
     whole.rows = groups(&whole.rows, key).into_iter().map(|(_, rows)| merged(&rows)).collect();
-    of_envelope(&mut whole.rows, whole.header.seed);
+    of_envelope(&mut whole.rows);
     Some(whole)
 }
 
@@ -70,9 +71,8 @@ fn merged(rows: &[&Row]) -> Row {
 /// None where noise left a launch without one: what the others have is not of all launches.
 fn ratio(launches: impl Iterator<Item = Option<PairedRatio>>) -> Option<PairedRatio> {
     let ratios: Vec<f64> = launches.flatten().map(|ratio| ratio.median).collect();
-    let (low, high) = median_interval(&ratios);
     let is_known = !ratios.is_empty() && ratios.iter().all(|ratio| ratio.is_finite());
-    is_known.then(|| PairedRatio { median: median(&ratios), low, high, rounds: ratios.len() })
+    is_known.then(|| interval::paired(&ratios))
 }
 
 /// The calls of all launches; none where their bins differ.
@@ -104,7 +104,7 @@ mod tests {
             let mut row = Row { candidate: candidate.to_owned(), ..libc.clone() };
             row.experiment = "peers".to_owned();
             row.operation_ns.iter_mut().for_each(|time| *time *= times);
-            let over_libc = PairedRatio::exact(&row.operation_ns, &libc.operation_ns);
+            let over_libc = PairedRatio::paired(&row.operation_ns, &libc.operation_ns);
             record.rows.push(row.with_ratio(over_libc));
         }
         record
@@ -129,10 +129,11 @@ mod tests {
         let library = &all.rows[1];
         assert_eq!(library.operation_ns.len(), 7);
         let ratio = library.ratio.expect("a ratio");
-        assert!((ratio.median - 1.1).abs() < 1e-9 && ratio.rounds == 7, "{ratio:?}");
-        // Of seven, all of them hold the median at 95 %.
-        assert!((ratio.low - 0.8).abs() < 1e-9 && (ratio.high - 1.4).abs() < 1e-9, "{ratio:?}");
-        assert_eq!(library.verdict, Some(Verdict::CannotTell));
+        let expected = interval::paired(&ratios);
+        let near = |found: f64, expected: f64| (found - expected).abs() < 1e-9;
+        assert!(near(ratio.median, expected.median) && ratio.rounds == 7, "{ratio:?}");
+        assert!(near(ratio.low, expected.low) && near(ratio.high, expected.high), "{ratio:?}");
+        assert_eq!(library.verdict, Some(Verdict::Unknown));
         // The other library is the best one in each launch.
         let of_envelope = library.extra["of_envelope"];
         assert!((of_envelope - 2.0).abs() < 1e-9, "{of_envelope}");

@@ -156,7 +156,7 @@ impl Setting<'_, '_> {
         (candidate, ours): (&str, &[f64]),
         (reference, theirs): (&str, &[f64]),
     ) -> Row {
-        let ratio = PairedRatio::new(ours, theirs, self.bench.seed);
+        let ratio = PairedRatio::paired(ours, theirs);
         Row::new(self.bench.experiment, cell, candidate, reference, ours.to_vec()).with_ratio(ratio)
     }
 

@@ -53,7 +53,7 @@ pub(crate) fn pairs<'r>(
 
 /// One row's operation over another's of the same rounds.
 pub(crate) fn versus(ours: &Row, theirs: &Row) -> PairedRatio {
-    PairedRatio::new(&ours.operation_ns, &theirs.operation_ns, 0)
+    PairedRatio::paired(&ours.operation_ns, &theirs.operation_ns)
 }
 
 /// How many of some pairs are faster, slower, and neither.
@@ -72,7 +72,7 @@ impl Tally {
             all: verdicts.len(),
             faster: count(Verdict::Faster),
             slower: count(Verdict::Slower),
-            open: count(Verdict::CannotTell),
+            open: count(Verdict::Unknown) + count(Verdict::Same),
         }
     }
 }
@@ -87,7 +87,7 @@ pub(crate) fn words(found: Verdict, [less, more, none]: [&str; 3]) -> &str {
     match found {
         Verdict::Faster => less,
         Verdict::Slower => more,
-        Verdict::CannotTell => none,
+        Verdict::Same | Verdict::Unknown => none,
     }
 }
 
@@ -177,13 +177,13 @@ pub(crate) fn break_even(points: &[(usize, f64, Verdict)]) -> Option<(usize, Str
 #[cfg(test)]
 mod tests {
     use super::*;
-    use Verdict::{CannotTell, Faster, Slower};
+    use Verdict::{Faster, Slower, Unknown};
 
     #[test]
     fn break_even_is_where_it_stops_losing() {
         assert_eq!(break_even(&[]), None);
         let lost_between = [(16, 0.5, Faster), (64, 1.5, Slower), (256, 0.5, Faster)];
-        let level = [(16, 0.5, Faster), (32 << 10, 0.9, Faster), (64 << 10, 1.0, CannotTell)];
+        let level = [(16, 0.5, Faster), (32 << 10, 0.9, Faster), (64 << 10, 1.0, Unknown)];
         for (points, at, said) in [
             (&[(16, 0.5, Faster), (64, 0.4, Faster)][..], 0, "from the smallest size on"),
             (&[(16, 2.0, Slower), (64, 1.2, Slower)], usize::MAX, "at no size up to 64 B"),
@@ -192,7 +192,7 @@ mod tests {
             // A win below a loss does not count, unless there is no other.
             (&lost_between, 128, "from about 128 B on"),
             (&lost_between[..2], 0, "from the smallest size on up to 16 B, above that it loses"),
-            (&[(16, 0.99, CannotTell), (64, 0.5, Faster)], 16, "from about 16 B on"),
+            (&[(16, 0.99, Unknown), (64, 0.5, Faster)], 16, "from about 16 B on"),
             // Faster up to 32 KiB and level from 64 KiB on is not "not up to 64 KiB".
             (
                 &level,

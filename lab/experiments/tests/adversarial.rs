@@ -44,7 +44,7 @@ fn timed(rows: &[Row], time: f64) -> Vec<Row> {
     for row in &mut rows {
         row.operation_ns = vec![time; row.operation_ns.len()];
         (row.reader_ns, row.bystander_ns) = (Vec::new(), Vec::new());
-        let same = PairedRatio::new(&row.operation_ns, &row.operation_ns, 0);
+        let same = PairedRatio::paired(&row.operation_ns, &row.operation_ns);
         row.ratio = row.ratio.map(|_| same);
         row.total_ratio = row.total_ratio.map(|_| same);
         row.verdict = row.verdict.map(|_| same.verdict(cachewise_measure::MARGIN));

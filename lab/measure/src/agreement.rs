@@ -2,16 +2,17 @@
 //! the hosts of a fleet (`cachewise.fleet`).
 
 use crate::stats::median;
+use cachewise_judge::margin;
 
 /// Times that differ by no more than this count as the same choice.
-pub const TOLERANCE: f64 = 0.03;
+pub const TOLERANCE: f64 = margin::HEADLINE;
 
 /// Standard errors in half a 95 % interval.
 const WIDE: f64 = 1.96;
 
 /// Standard error of a logarithm of which there are fewer than three rounds, and the least of any: a tuning's own luck.
 const FEW: f64 = 0.1;
-const FLOOR: f64 = 0.006;
+const FLOOR: f64 = margin::LAUNCHES;
 
 /// Logarithm of a time over another's, and its standard error.
 #[derive(Clone, Copy, Debug, PartialEq)]

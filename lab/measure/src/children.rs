@@ -130,6 +130,12 @@ pub fn end_all(grace: Duration) -> usize {
     }
 }
 
+/// Returns whether this process has children: after an `exec`, those that its shell had started.
+#[must_use]
+pub fn has_any() -> bool {
+    !own_children().is_empty()
+}
+
 /// Children of this process, from proc(5).
 fn own_children() -> Vec<Pid> {
     let own = std::process::id().to_string();

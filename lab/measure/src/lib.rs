@@ -16,7 +16,7 @@
 //! | [`verify`] | did it move the right bytes? |
 //! | [`costs`] | what do a page fault and a block cost here? |
 //! | [`turns`], [`children`] | which whole program runs when, and what CPU did it use? |
-//! | [`stats`], [`unpaired`] | is the difference real? |
+//! | [`stats`] | did the machine drift? (is a difference real: `cachewise_judge`) |
 //! | [`agreement`] | do two choices come to the same? |
 //! | [`warnings`] | what disturbed the measurement, and how is it removed? |
 //! | [`record`] | how is it written down? |
@@ -42,25 +42,26 @@ mod level;
 pub mod lines;
 mod machine;
 mod noise;
-pub mod one_sample;
 mod order;
 pub mod record;
 mod residency;
-mod rounded;
 pub mod sampler;
 pub mod stats;
 mod tree;
-pub mod turns;
+
 pub mod units;
-pub mod unpaired;
 pub mod verify;
 pub mod visit;
 #[cfg(target_os = "linux")]
 pub mod whole;
 
+pub(crate) use cachewise_judge::rounded;
+
 pub use arena::{Arena, MemoryBudget, PagePolicy};
 pub use bystander::{Bystander, Reader};
 pub use caches::{CacheLevel, Caches};
+pub use cachewise_judge::margin::ROW as MARGIN;
+pub use cachewise_judge::turns;
 pub use calls::CallTimes;
 pub use clock::{Clock, ClockFacts};
 pub use cpu::Cpu;
@@ -75,7 +76,7 @@ pub use record::{
 };
 pub use residency::{Operand, Proof, ProofVerdict, Slots};
 pub use sampler::{Candidate, Cell, CellResult, Contents, Delay, Place, Plan, ReaderSpec, Samples};
-pub use stats::{DriftVerdict, MARGIN, PairedRatio, Verdict};
+pub use stats::{DriftVerdict, PairedRatio, Verdict};
 pub use verify::WrongBytes;
 
 /// Bytes of a cache line as this crate counts them: the line of every x86-64 and nearly every

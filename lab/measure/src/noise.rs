@@ -99,6 +99,22 @@ impl NoiseSnapshot {
         }
     }
 
+    /// The work of others since a snapshot, where it leaves this process and its children to wait for a CPU: at least half a CPU
+    /// by others, and a quarter of all CPUs' time idle at most.
+    pub fn busy_since(&self, before: &NoiseSnapshot) -> Option<String> {
+        let (from, to) = (before.total(), self.total());
+        let difference = |a: u64, b: u64| b.saturating_sub(a) as f64;
+        let (busy, idle) = (difference(from.busy, to.busy), difference(from.idle, to.idle));
+        let elapsed = busy + idle + difference(from.stolen, to.stolen);
+        let others = (busy - difference(before.own_ticks, self.own_ticks)) / elapsed
+            * self.cpus.len() as f64;
+        // A tick is 10 ms: shares of less than a fifth of a second would be noise about noise.
+        (elapsed >= 20.0 && others >= 0.5 && idle <= 0.25 * elapsed).then(|| {
+            let load = self.load.map_or(String::new(), |load| format!(", load {load:.1}"));
+            format!("{others:.1} CPUs used by others{load}")
+        })
+    }
+
     fn total(&self) -> CpuTicks {
         self.cpus.iter().fold(CpuTicks::default(), |sum, cpu| CpuTicks {
             busy: sum.busy + cpu.busy,

@@ -128,3 +128,24 @@ fn this_system_can_be_read() {
     let told = warnings(&now, &NoiseSnapshot::take(), &Machine::describe());
     assert!(told.iter().all(|warning| !warning.figure.is_empty()), "{told:?}");
 }
+
+#[test]
+fn a_busy_machine_is_one_on_which_programs_wait_for_a_cpu() {
+    let before = snapshot(&[]);
+    let after = |cpu0: &str, cpu1: &str, own: u64| {
+        let stat = format!("cpu0 {cpu0}\ncpu1 {cpu1}\nprocs_running 3\n");
+        let own = format!("7 (x) R 1 1 1 0 -1 0 0 0 0 0 {own} 20 0 0 20 0 1 0 0 0 0\n");
+        snapshot(&[
+            ("proc/stat", &stat),
+            ("proc/self/stat", &own),
+            ("proc/loadavg", "7.00 5 5 1/80 1\n"),
+        ])
+    };
+    let (busy, idle) = ("1500 0 0 4000 0 0 0 0 0 0", "1000 0 0 4500 0 0 0 0 0 0");
+    let found = after(busy, busy, 350).busy_since(&before);
+    assert_eq!(found.as_deref(), Some("1.5 CPUs used by others, load 7.0"));
+    // Its own work, an idle CPU, and too short a time.
+    assert_eq!(after(busy, busy, 1050).busy_since(&before), None);
+    assert_eq!(after(busy, idle, 100).busy_since(&before), None);
+    assert_eq!(before.busy_since(&before), None);
+}

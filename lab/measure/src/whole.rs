@@ -1,9 +1,8 @@
-//! Whole programs: started, waited for, timed, and judged.
+//! Whole programs: started, waited for, and timed.
 //!
 //! Everything that runs programs which nobody here wrote does it by these: `cachewise advise`.
 
 use crate::children;
-use crate::stats::{LEAST_ROUNDS, PairedRatio};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 use std::fs::{self, File};
@@ -16,8 +15,6 @@ use std::time::{Duration, Instant};
 
 /// How long a server that a program has ended may take to end after it, so that its CPU time is known.
 pub const ENDING: Duration = Duration::from_millis(200);
-/// A program that may be slower than this is not called "not slower".
-pub const MARGIN: f64 = 0.02;
 /// How often it is looked whether to stop.
 const LOOK: i64 = 50_000_000;
 /// And how soon after the start.
@@ -112,68 +109,4 @@ pub fn run(
     let children::Used { system, peak: resident, faults, .. } = used_itself;
     let output = fs::read(&output)?;
     Ok(Ended::Run(Run { seconds, cpu, resident, system, faults, left, status, output, told }))
-}
-
-/// Verdict on a whole program's speed, by the position of its whole interval.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    /// Above 1 by more than [`MARGIN`].
-    Faster,
-    /// Within [`MARGIN`] of 1.
-    Same,
-    /// Not below 1 by more than [`MARGIN`].
-    NotSlower,
-    /// Below 1 by more than [`MARGIN`].
-    Slower,
-    /// None of these, or too few rounds.
-    CannotTell,
-}
-
-impl Verdict {
-    /// Verdict of a speed: above 1 is faster.
-    pub fn of(speed: &PairedRatio) -> Verdict {
-        let (slower, faster) = (1.0 - MARGIN, 1.0 + MARGIN);
-        if speed.rounds < LEAST_ROUNDS {
-            Verdict::CannotTell
-        } else if speed.high < slower {
-            Verdict::Slower
-        } else if speed.low > faster {
-            Verdict::Faster
-        } else if speed.low >= slower && speed.high <= faster {
-            Verdict::Same
-        } else if speed.low >= slower {
-            Verdict::NotSlower
-        } else {
-            Verdict::CannotTell
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_verdict_is_where_the_whole_interval_lies() {
-        let speed = |low: f64, high: f64, rounds| PairedRatio {
-            median: f64::midpoint(low, high),
-            low,
-            high,
-            rounds,
-        };
-        for (low, high, expected) in [
-            (0.93, 0.979, Verdict::Slower),
-            (0.90, 0.99, Verdict::CannotTell),
-            (1.05, 1.11, Verdict::Faster),
-            (0.97, 1.17, Verdict::CannotTell),
-            (0.99, 1.015, Verdict::Same),
-            (0.981, 0.99, Verdict::Same),
-            (0.99, 1.17, Verdict::NotSlower),
-            (0.979, 1.015, Verdict::CannotTell),
-            (f64::NAN, f64::NAN, Verdict::CannotTell),
-        ] {
-            assert_eq!(Verdict::of(&speed(low, high, 8)), expected, "{low} .. {high}");
-        }
-        assert_eq!(Verdict::of(&speed(0.5, 0.6, 5)), Verdict::CannotTell);
-    }
 }

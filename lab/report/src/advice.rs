@@ -5,7 +5,8 @@ use crate::Table;
 use crate::closing::Answer;
 use crate::cost::{self, WORTHWHILE};
 use crate::units::{bytes, gain};
-use cachewise_measure::stats::{GeometricMean, LEAST_ROUNDS};
+use cachewise_judge::interval;
+use cachewise_measure::stats::LEAST_ROUNDS;
 use cachewise_measure::{Row, Verdict};
 use std::fmt;
 
@@ -43,20 +44,20 @@ impl Advice {
             .filter(|row| row.candidate.starts_with("cachewise") && row.candidate != row.reference)
             .filter_map(|row| cost::ratio(row).map(|ratio| ratio.median))
             .collect();
-        let mean = GeometricMean::new(&ratios, 0);
-        if mean.count < LEAST_ROUNDS {
+        let mean = interval::paired(&ratios);
+        if mean.rounds < LEAST_ROUNDS {
             return Advice::CannotTell(format!(
                 "the record compares the library with {libc} in {} cells only; `cachewise tune` \
                  measures again",
-                mean.count
+                mean.rounds
             ));
         }
         let slow = ratios.iter().filter(|ratio| **ratio > 1.0 + WORTHWHILE).count();
         let told = format!(
             "where this machine's profile names a kernel, the speed of the library against {libc}: {} \
-             in the geometric mean of {} cells (95 %: {} .. {}); more than 3 % slower in {slow}",
-            gain(mean.mean),
-            mean.count,
+             in the middle of {} cells (95 %: {} .. {}); more than 3 % slower in {slow}",
+            gain(mean.median),
+            mean.rounds,
             gain(mean.high),
             gain(mean.low)
         );
@@ -146,7 +147,7 @@ mod tests {
         assert_eq!(
             told,
             "Use the library (`cachewise exec -- PROGRAM`): where this machine's profile names a \
-             kernel, the speed of the library against glibc 2.36: +25 % in the geometric mean of 8 \
+             kernel, the speed of the library against glibc 2.36: +25 % in the middle of 8 \
              cells (95 %: +25 % .. +25 %); more than 3 % slower in 0."
         );
         assert!(matches!(library(&[1.0; 8]), Advice::LibcIsFine(_)));

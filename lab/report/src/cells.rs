@@ -6,12 +6,12 @@ use crate::rows::or_dash;
 use crate::units::{bytes, significant};
 use cachewise_kernels::find;
 use cachewise_measure::record::{distinct, groups};
-use cachewise_measure::{ProofVerdict, Row, Verdict};
+use cachewise_measure::{ProofVerdict, Row};
 use std::cmp::Ordering;
 
 /// `~` where it cannot be told from the reference.
 pub fn doubt(row: &Row) -> &'static str {
-    if row.verdict == Some(Verdict::CannotTell) { "~" } else { "" }
+    if row.verdict.is_some_and(|verdict| !verdict.is_different()) { "~" } else { "" }
 }
 
 /// A ratio to the reference.

@@ -30,6 +30,9 @@ impl Answer {
     }
 }
 
+/// The beginning of the line that says what to do next.
+pub const NEXT: &str = "what next:";
+
 /// The last three lines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Closing {
@@ -47,7 +50,7 @@ impl fmt::Display for Closing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "gain here:  {}: {}", self.answer.name(), self.because)?;
         writeln!(f, "trust:      {}", self.trust)?;
-        writeln!(f, "what next:  {}", self.next)
+        writeln!(f, "{NEXT}  {}", self.next)
     }
 }
 
@@ -140,7 +143,9 @@ pub fn gain_of(rows: &[Row], today: &[&str]) -> (Answer, String) {
     let known = |row: &&Row| cost::verdict(row).is_some() || row.dropped;
     // Shown to be slower: everything that was tried there is.
     let slower = |members: &[&Row]| {
-        let none = !has(members, Verdict::Faster) && !has(members, Verdict::CannotTell);
+        let none = [Verdict::Faster, Verdict::Same, Verdict::Unknown]
+            .iter()
+            .all(|word| !has(members, *word));
         none && members.iter().all(known)
     };
     let is_told = |row: &&Row| {

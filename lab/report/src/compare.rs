@@ -9,8 +9,9 @@
 
 use crate::Table;
 use crate::plot::cell_caption;
+use cachewise_judge::interval;
 use cachewise_measure::stats::{LEAST_ROUNDS, median};
-use cachewise_measure::{CellKey, Header, Machine, PairedRatio, Record, Row, unpaired};
+use cachewise_measure::{CellKey, Header, Machine, PairedRatio, Record, Row};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -207,7 +208,10 @@ pub fn compare(old: &Record, new: &Record, margin: f64) -> Comparison {
             let rounds = many[0].min(many[1]) as usize;
             (PairedRatio { median: is / was, low: f64::NAN, high: f64::NAN, rounds }, 1.0)
         } else {
-            unpaired::compare(&now.ratios, &then.ratios)
+            (
+                interval::unpaired(&now.ratios, &then.ratios),
+                interval::mann_whitney(&now.ratios, &then.ratios),
+            )
         };
         if !is_one && then.ratios.len() == many[0] as usize && now.ratios.len() == many[1] as usize
         {
@@ -280,7 +284,7 @@ fn all_cells(of: [&String; 3], cells: &[[Vec<f64>; 2]]) -> (usize, Change, f64) 
         };
         (0..cells[0][side].len()).map(at).collect()
     });
-    let (change, p) = unpaired::compare(&is, &was);
+    let (change, p) = (interval::unpaired(&is, &was), interval::mann_whitney(&is, &was));
     let medians = [median(&was), median(&is)];
     (usize::MAX, changed(of, format!("all {} cells", cells.len()), medians, change), p)
 }
@@ -299,7 +303,7 @@ fn judge(rows: &mut [(usize, Change, f64)], margin: f64) {
         is_different &= *p * ((count - rank) as f64) < LEVEL;
         *outcome = match change.median {
             // A bystander that gained more than the operation took leaves sums that have no ratio.
-            _ if !change.is_sound() || unpaired::least_p(change.rounds) * count as f64 >= LEVEL => {
+            _ if !change.is_sound() || interval::least_p(change.rounds) * count as f64 >= LEVEL => {
                 Outcome::CannotTell
             }
             median if is_different && median > 1.0 + margin => Outcome::Slower,

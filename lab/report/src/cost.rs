@@ -12,7 +12,7 @@ use cachewise_measure::record::PART_NOISE;
 use cachewise_measure::{PairedRatio, Row, Verdict, stats};
 
 /// A difference of less than this is none worth a change: the best of a dozen is a little faster by luck.
-pub const WORTHWHILE: f64 = 0.03;
+pub const WORTHWHILE: f64 = cachewise_judge::margin::HEADLINE;
 
 /// In place of a figure that cannot be.
 pub const NOT_MEASURABLE: &str = "not measurable here";

@@ -2,7 +2,7 @@
 
 use super::estimate::Estimate;
 use super::field::Field;
-use super::hints;
+use super::hints::{self, Never};
 use super::never;
 use super::plan;
 use super::ranges::ranges;
@@ -20,10 +20,11 @@ use cachewise_measure::record::names::LIBC;
 use cachewise_measure::record::{CellKey, State};
 use cachewise_measure::{Header, PairedRatio, Row};
 
-/// Settings of a record: [`Facts::below_libc`] and [`Facts::entries`] by operation, and the decisions that were in
-/// force.
+/// Settings of a record: [`Facts::below_libc`], [`Facts::entries`] and [`Facts::never`] by operation, and the decisions
+/// that were in force.
 const BELOW_LIBC: &str = "below_libc";
 const ENTRIES: &str = "entries";
+const NEVER: &str = "never";
 const PREVIOUS: &str = "previous";
 
 /// What a record has to say besides its rows, for a decision from it to be the one that was made: settings of its
@@ -42,9 +43,13 @@ pub fn settings(
         let Decision { operation, from, to, kernel, .. } = decision;
         serde_json::json!([operation.name(), from, to, kernel])
     });
+    let never = OPERATIONS.iter().zip(facts.never);
+    let never =
+        never.filter_map(|(of, never)| Some((of.name().to_owned(), serde_json::json!(never?))));
     let all = [
         (BELOW_LIBC, by_operation(facts.below_libc)),
         (ENTRIES, by_operation(facts.entries)),
+        (NEVER, serde_json::Value::Object(never.collect())),
         (PREVIOUS, previous.collect()),
     ];
     all.map(|(name, value)| (name.to_owned(), value)).into_iter()
@@ -140,9 +145,9 @@ impl Evidence {
             let first = row(reference, &libc);
             let of_log = log.others.iter().map(|(candidate, samples)| {
                 let mut row = row(candidate, samples);
-                let operations = PairedRatio::exact(&row.operation_ns, &first.operation_ns);
+                let operations = PairedRatio::paired(&row.operation_ns, &first.operation_ns);
                 if cell.after != After::Nothing {
-                    row.total_ratio = Some(PairedRatio::exact(&row.total_ns(), &first.total_ns()));
+                    row.total_ratio = Some(PairedRatio::paired(&row.total_ns(), &first.total_ns()));
                 }
                 row.with_ratio(operations)
             });
@@ -215,6 +220,11 @@ pub fn facts(header: &Header) -> Facts {
             let found = entry::variants(operation).iter().find(|of| of.name == name);
             found.map(|entry| entry.name)
         }),
+        never: OPERATIONS.map(|operation| {
+            let line = header.settings.get(NEVER)?.get(operation.name())?;
+            let name = cachewise_kernels::find(line.get(0)?.as_str()?)?.name;
+            Some((name, usize::try_from(line.get(1)?.as_u64()?).ok()?))
+        }),
         hosts: header.settings.get("hosts").and_then(|n| n.as_u64()).map_or(1, |n| n as usize),
     }
 }
@@ -242,8 +252,9 @@ pub fn decide_again(rows: &[Row], facts: Facts, previous: &[Decision]) -> Result
         refuse(&mut field, &evidence);
         let chosen = hints::chosen(&field, &facts);
         let extends = plan::extends(&facts, &field.sizes);
-        let never = hints::never(&field, &evidence);
-        let never = never.and_then(|from| never::again(&field, &evidence, from));
+        let shown = hints::never(&field, &evidence);
+        let shown = shown.and_then(|from| never::again(&field, &evidence, from));
+        let never = Never { default: hints::default(&field, &evidence), shown };
         let unknown = ranges(&field.sizes, &chosen, &[], extends);
         fields.push(Decided { field, unknown, never });
     }

@@ -5,10 +5,11 @@ use super::estimate::{
     Estimate, FLOOR, GUARD, Middle, NEW, always, deviation, has_plenty, is_plenty, off,
 };
 use super::plan::{self, View};
-use super::ranges::{LIBC, choose};
+use super::ranges::{From, LIBC, choose};
 use super::rounds::{Evidence, Purpose};
 use super::seam::{Cell, Class, Competitor, Contents, Destination, Facts, Layout, Sample};
 use cachewise::profile::Decision;
+use cachewise_judge::margin;
 use cachewise_kernels::Operation;
 use cachewise_measure::stats::{LEAST_ROUNDS as INTERVAL_ROUNDS, median};
 use std::cell::OnceCell;
@@ -31,7 +32,7 @@ const LEAST_ROUNDS: usize = 3;
 const LAYOUT_ROUNDS: usize = 2 * LEAST_ROUNDS;
 
 /// An arm of the previous profile counts as this much better than it is shown.
-const LOYALTY: f64 = 0.05;
+const LOYALTY: f64 = margin::IN_FORCE;
 
 /// Arms scatter as all of them together do, who run in the same weather, from so many rounds on.
 const TOLD: usize = 9;
@@ -44,23 +45,56 @@ const UNKNOWN: f64 = 0.05;
 /// what few rounds have in common by luck would count for more than it is.
 const OWN: usize = 40;
 
+/// The rounds of one arm in one view at one size, and what was worked out from them since the last one.
+#[derive(Clone, Default)]
+pub(super) struct CellRounds {
+    /// Logarithms of time over libc's, between operands on lines' starts.
+    aligned: Vec<f64>,
+    /// The same between operands at odd offsets.
+    odd: Vec<f64>,
+    /// The middles of each layout, and of all rounds.
+    middles: OnceCell<[Middle; 3]>,
+    /// How far all of them lie from their median.
+    off: OnceCell<Vec<f64>>,
+}
+
+impl CellRounds {
+    /// The rounds of a layout.
+    fn of(&self, is_odd: bool) -> &[f64] {
+        if is_odd { &self.odd } else { &self.aligned }
+    }
+
+    /// Adds a round; one without a logarithm is none.
+    fn add(&mut self, ratio: f64, is_odd: bool) {
+        let rounds = if is_odd { &mut self.odd } else { &mut self.aligned };
+        rounds.extend(Some(ratio.ln()).filter(|log| log.is_finite()));
+        self.middles.take();
+        self.off.take();
+    }
+
+    fn is_empty(&self) -> bool {
+        self.aligned.is_empty() && self.odd.is_empty()
+    }
+
+    fn off(&self) -> &[f64] {
+        self.off.get_or_init(|| off_median(&[&*self.aligned, &*self.odd].concat()))
+    }
+}
+
 /// One operation's race.
 pub(super) struct Field {
     pub operation: Operation,
     pub arms: Vec<Competitor>,
     pub sizes: Vec<usize>,
     pub views: Vec<View>,
-    /// Rounds by arm, view and size: logarithms of time over libc's, between operands on lines' starts
-    /// and between those at odd offsets.
-    rounds: Vec<Vec<Vec<[Vec<f64>; 2]>>>,
-    /// The same, until other rounds come: what those of each layout come to, and all of them.
-    middles: Vec<Vec<Vec<OnceCell<[Middle; 3]>>>>,
-    /// The same: how far they lie from their median.
-    off: Vec<Vec<Vec<OnceCell<Vec<f64>>>>>,
-    /// The same: what they show, by arm.
+    /// Rounds by arm, view and size.
+    rounds: Vec<Vec<Vec<CellRounds>>>,
+    /// What they show, by view and size, until other rounds come: of each arm.
     seen: Vec<Vec<OnceCell<Vec<Seen>>>>,
     /// By size: the rounds of libc as the library calls it again and again on the same operands.
     handed_over: Vec<Vec<f64>>,
+    /// The non-temporal arm that is called under `never` where no profile decides, and its first size.
+    pub never: Option<From>,
     /// The largest size where that is measured.
     handed_over_to: usize,
     /// The arm that a decision for libc comes to at small sizes ([`Facts::below_libc`]).
@@ -110,12 +144,14 @@ impl Field {
             arms.iter().position(|arm| arm.name == *kernel)
         });
         Field {
-            rounds: vec![vec![vec![Default::default(); sizes.len()]; views.len()]; arms.len()],
-            middles: vec![vec![vec![OnceCell::new(); sizes.len()]; views.len()]; arms.len()],
-            off: vec![vec![vec![OnceCell::new(); sizes.len()]; views.len()]; arms.len()],
+            rounds: vec![vec![vec![CellRounds::default(); sizes.len()]; views.len()]; arms.len()],
             seen: vec![vec![OnceCell::new(); sizes.len()]; views.len()],
             handed_over: vec![Vec::new(); sizes.len()],
             handed_over_to: facts.l1,
+            never: facts.never[cachewise::entry::place(operation)].and_then(|(name, size)| {
+                let arm = arms.iter().position(|arm| arm.name == name)?;
+                Some(From { size, arm })
+            }),
             below_libc: arms.iter().position(|arm| below_libc == Some(&*arm.name)),
             refused: vec![vec![false; sizes.len()]; arms.len()],
             own: (facts.hosts > 1).then_some(OWN),
@@ -169,7 +205,7 @@ impl Field {
     /// Adds an arm's round of a cell.
     pub(super) fn add(&mut self, arm: usize, cell: &Cell, ours: &Sample, libc: &Sample) {
         let Some(size) = self.at(cell.size) else { return };
-        let lying = usize::from(cell.layout == Layout::Misaligned);
+        let is_odd = cell.layout == Layout::Misaligned;
         for nth in 0..self.views.len() {
             let view = &self.views[nth];
             let ratio = match view {
@@ -177,9 +213,7 @@ impl Field {
                 view if view.is_call_of(cell) => ours.operation / libc.operation,
                 _ => continue,
             };
-            self.rounds[arm][nth][size][lying].extend(Some(ratio.ln()).filter(|l| l.is_finite()));
-            self.middles[arm][nth][size].take();
-            self.off[arm][nth][size].take();
+            self.rounds[arm][nth][size].add(ratio, is_odd);
             for other in 0..self.sizes.len() {
                 if !view.proven || self.is_near(other, size) {
                     self.seen[nth][other].take();
@@ -245,9 +279,10 @@ impl Field {
 
     /// Whether a view's next turn at a size is of operands at odd offsets: every other one.
     pub(super) fn is_odd_turn(&self, view: usize, size: usize) -> bool {
-        let turns =
-            |lying: usize| self.rounds.iter().map(|of_arm| of_arm[view][size][lying].len()).max();
-        turns(0) > turns(1)
+        let turns = |is_odd: bool| {
+            self.rounds.iter().map(|of_arm| of_arm[view][size].of(is_odd).len()).max()
+        };
+        turns(false) > turns(true)
     }
 
     /// Whether the previous profile names an arm at a size.
@@ -268,11 +303,10 @@ impl Field {
             && self.views[view].is_visited(self.sizes[size]);
         let takes_part = |arm: &usize| {
             let mut views = self.rounds[*arm].iter();
-            self.live[*arm][size]
-                || views.any(|of_view| of_view[size].iter().any(|lying| !lying.is_empty()))
+            self.live[*arm][size] || views.any(|of_view| !of_view[size].is_empty())
         };
         let lacks =
-            |arm: usize| INTERVAL_ROUNDS.saturating_sub(self.rounds[arm][view][size][0].len());
+            |arm: usize| INTERVAL_ROUNDS.saturating_sub(self.rounds[arm][view][size].aligned.len());
         let arms = (1..self.arms.len()).filter(|arm| is_of_table && lacks(*arm) > 0);
         let arms: Vec<usize> = arms.filter(takes_part).collect();
         let most = arms.iter().map(|arm| lacks(*arm)).max()?;
@@ -295,7 +329,7 @@ impl Field {
                 (0..self.arms.len()).flat_map(move |arm| self.off(arm, view, size))
             });
             let of_all = pooled(&all.copied().collect::<Vec<_>>(), TOLD).unwrap_or(UNKNOWN);
-            let of_arm = |(arm, rounds): (usize, &Vec<Vec<[Vec<f64>; 2]>>)| {
+            let of_arm = |(arm, rounds): (usize, &Vec<Vec<CellRounds>>)| {
                 if arm == LIBC {
                     return Seen { whole: Estimate::LIBC, worst: Estimate::LIBC };
                 }
@@ -305,15 +339,15 @@ impl Field {
                 });
                 let estimate = |middle: Middle| middle.pooled(own.unwrap_or(of_all), FLOOR);
                 let middles = || {
-                    let layouts = [0, 1].map(|lying| {
-                        let rounds = from.iter().flat_map(|at| &rounds[view][*at][lying]);
+                    let layouts = [false, true].map(|is_odd| {
+                        let rounds = from.iter().flat_map(|at| rounds[view][*at].of(is_odd));
                         rounds.copied().collect::<Vec<f64>>()
                     });
                     let [aligned, odd] = layouts.each_ref().map(|rounds| Middle::of(rounds));
                     [aligned, odd, Middle::of(&layouts.concat())]
                 };
                 let [aligned, odd, whole] = match of.proven {
-                    true => *self.middles[arm][view][size].get_or_init(middles),
+                    true => *rounds[view][size].middles.get_or_init(middles),
                     false => middles(),
                 };
                 let whole = estimate(whole);
@@ -330,8 +364,7 @@ impl Field {
 
     /// How far an arm's rounds lie from their median, in a view at a size.
     fn off(&self, arm: usize, view: usize, size: usize) -> &[f64] {
-        let rounds = &self.rounds[arm][view][size];
-        self.off[arm][view][size].get_or_init(|| off_median(&rounds.concat()))
+        self.rounds[arm][view][size].off()
     }
 
     /// The views in which an arm is weighed at a size, and what it shows there.

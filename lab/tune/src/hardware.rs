@@ -312,6 +312,7 @@ impl<'h> Hardware<'h> {
                     operands.restore(cell.destination, ask.draw.wrapping_add(nth as u64));
                 }
                 let before = bystander.map(|bystander| {
+                    operands.evict();
                     bystander.walk();
                     self.clock.time(|| bystander.walk())
                 });

@@ -7,20 +7,41 @@
 use super::estimate::{Estimate, FLOOR, GUARD};
 use super::field::Field;
 use super::plan::{self, weights};
-use super::ranges::{MOST_RANGES, Range, SWITCH, most_ranges, ranges};
+use super::ranges::{From, MOST_RANGES, Range, SWITCH, most_ranges, ranges};
 use super::rounds::{Evidence, Purpose};
-use super::seam::{After, Cell, Class, Destination, Facts};
+use super::seam::{After, Cell, Class, Destination, Facts, Sample};
+use cachewise_judge::interval::{Scatter, always};
 use cachewise_kernels::Operation;
 use cachewise_measure::stats::median;
 
 #[cfg(test)]
 mod tests;
 
-/// A non-temporal kernel, and from what size on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct From {
-    pub size: usize,
-    pub arm: usize,
+/// The non-temporal ends of an operation under `never`: what is done without a profile, as far as it was not shown to
+/// lose, and what was shown to gain.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Never {
+    pub default: Option<From>,
+    pub shown: Option<From>,
+}
+
+impl Never {
+    /// The non-temporal arm at a size.
+    pub(super) fn at(&self, size: usize) -> Option<From> {
+        [self.shown, self.default].into_iter().flatten().find(|from| from.size <= size)
+    }
+
+    /// The first size that is done by a non-temporal arm.
+    pub(super) fn first(&self) -> Option<From> {
+        [self.shown, self.default].into_iter().flatten().min_by_key(|from| from.size)
+    }
+
+    /// The ranges of `unknown` with these ends.
+    pub(super) fn over(&self, unknown: &[Range]) -> Vec<Range> {
+        let default =
+            self.default.filter(|from| self.shown.is_none_or(|shown| from.size < shown.size));
+        with_tail(&with_tail(unknown, default), self.shown)
+    }
 }
 
 /// The non-temporal arms of a field.
@@ -64,10 +85,10 @@ fn half_octaves_to(field: &Field) -> usize {
     plan::half_octaves_to(field.sizes.last().copied().unwrap_or(0))
 }
 
-/// A bystander's cell: half of the cache is somebody else's working set. The destination is cached in
-/// every other round.
-pub(super) fn cell(operation: Operation, size: usize, facts: &Facts, odd: bool) -> Cell {
-    let destination = if odd { Destination::Cached } else { Destination::Evicted };
+/// A bystander's cell, as the promise of `never` has it: source and destination are in memory, and half of the cache is
+/// somebody else's working set.
+pub(super) fn cell(operation: Operation, size: usize, facts: &Facts) -> Cell {
+    let destination = Destination::Evicted;
     let after = After::Bystander(facts.cache() / 2);
     Cell { after, ..Cell::new(operation, size, destination) }
 }
@@ -140,6 +161,38 @@ pub(super) fn never(field: &Field, evidence: &Evidence) -> Option<From> {
     })
 }
 
+/// What is done under `never` without a profile, from the first size on above which it is shown to lose to libc at none: what
+/// is not shown leaves it as it is.
+pub(super) fn default(field: &Field, evidence: &Evidence) -> Option<From> {
+    let default = field.never?;
+    let seen =
+        [Purpose::Hints, Purpose::Never].into_iter().flat_map(|purpose| evidence.of(purpose));
+    let seen = seen.filter(|(cell, _)| cell.operation == field.operation);
+    let mut all: Vec<usize> = seen.map(|(cell, _)| cell.size).chain(sizes(field)).collect();
+    all.sort_unstable();
+    let lost = all.iter().filter(|size| **size >= default.size);
+    match lost.filter(|size| loses(field, evidence, **size, default.arm)).max() {
+        None => Some(default),
+        Some(lost) => {
+            let above = all.iter().find(|size| *size > lost);
+            above.map(|size| From { size: *size, ..default })
+        }
+    }
+}
+
+/// Whether an arm is shown to lose to libc beside a bystander, in the race and under the referee, however often that was
+/// asked.
+fn loses(field: &Field, evidence: &Evidence, size: usize, arm: usize) -> bool {
+    let name = &field.arms[arm].name;
+    let logs =
+        [Purpose::Hints, Purpose::Never].into_iter().flat_map(|purpose| evidence.of(purpose));
+    let here = logs.filter(|(cell, _)| cell.operation == field.operation && cell.size == size);
+    let over = |(ours, libc): (Sample, Sample)| (ours.total() - libc.total()) / libc.operation;
+    let values: Vec<f64> = here.flat_map(|(_, log)| log.pairs(name).map(over)).collect();
+    let Estimate { mean, error, rounds } = Estimate::of(&values, FLOOR);
+    rounds >= LEAST_ROUNDS && mean - always(rounds, Scatter::Own) * error > GUARD
+}
+
 /// The ranges up to a size, and one arm from there on, where there is one.
 pub(super) fn with_tail(below: &[Range], from: Option<From>) -> Vec<Range> {
     let Some(from) = from else { return below.to_vec() };
@@ -158,10 +211,34 @@ const MOST_ROUNDS: usize = 8;
 /// Rounds of all non-temporal arms at one size; the best goes on alone.
 const HEATS: usize = 2;
 
-/// What to measure next beside a bystander: a size, and the non-temporal arms. First all of them at one
+/// Rounds after which a default that seems to lose stays all the same.
+const MOST_OF_DEFAULT: usize = 16;
+
+/// What to measure next beside a bystander: a size, and the non-temporal arms. What may gain first, then what may be lost
+/// by what is done without a profile.
+pub(super) fn next(field: &Field, evidence: &Evidence) -> Option<(usize, Vec<usize>)> {
+    gaining(field, evidence).or_else(|| losing(field, evidence))
+}
+
+/// A size at which it is open whether the default loses.
+fn losing(field: &Field, evidence: &Evidence) -> Option<(usize, Vec<usize>)> {
+    let default = field.never?;
+    let is_open = |size: &usize| match beside(field, evidence, *size, default.arm) {
+        None => true,
+        Some([_, to_libc]) => {
+            to_libc.rounds < MOST_OF_DEFAULT
+                && to_libc.mean - to_libc.error > GUARD
+                && !loses(field, evidence, *size, default.arm)
+        }
+    };
+    let size = sizes(field).into_iter().filter(|size| *size >= default.size).find(is_open)?;
+    Some((size, vec![default.arm]))
+}
+
+/// Where a gain is open: first all non-temporal arms at one
 /// size; then the best from the largest size downwards, as far as it does not lose. A number holds for
 /// every size above it, so that a size says nothing while one above it is open.
-pub(super) fn next(field: &Field, evidence: &Evidence) -> Option<(usize, Vec<usize>)> {
+fn gaining(field: &Field, evidence: &Evidence) -> Option<(usize, Vec<usize>)> {
     let sizes = sizes(field);
     let pivot = *sizes.iter().rfind(|size| **size <= half_octaves_to(field))?;
     let arms = non_temporal(field);

@@ -3,13 +3,15 @@
 
 use super::estimate::{Estimate, FLOOR, GUARD};
 use super::field::Field;
-use super::hints::{self, From};
-use super::referee::{Referee, Trial, decisions, rule};
+use super::hints::{self, Never};
+use super::ranges::From;
+use super::referee::{Referee, Rule, Trial, decisions};
 use super::rounds::{Evidence, Purpose};
 use super::seam::{Arm, Cell, Stage};
 use super::tuning::{Refereed, Repair, Ruling};
 use cachewise::Reuse;
 use cachewise_experiments::LabError;
+use cachewise_kernels::Operation;
 
 #[cfg(test)]
 mod tests;
@@ -47,7 +49,8 @@ fn ruling(
     arm: usize,
     last: bool,
 ) -> Option<Ruling> {
-    rule(seen(field, evidence, size, arm)?, GUARD, 2.0, 1.0, last)
+    let rule = Rule { guard: GUARD, shown_by: 2.0, counts_slower_by: 1.0 };
+    rule.on(seen(field, evidence, size, arm)?, last)
 }
 
 /// The number that is left of one: the least of its points from which on the library lost at none.
@@ -66,23 +69,19 @@ fn looked_at(field: &Field, evidence: &Evidence) -> Vec<Cell> {
 
 /// What the referee saw of a number, for the record and the report: one entry a size, since both states
 /// of the destination are ruled on together.
-fn refereed(
-    field: &Field,
-    evidence: &Evidence,
-    proposed: From,
-    upheld: Option<From>,
-) -> Vec<Refereed> {
+fn refereed(field: &Field, evidence: &Evidence, proposed: Never, left: Never) -> Vec<Refereed> {
     let one = |cell: Cell| {
-        let Estimate { mean, error, rounds } = seen(field, evidence, cell.size, proposed.arm)?;
-        let verdict = ruling(field, evidence, cell.size, proposed.arm, true);
+        let arm = proposed.at(cell.size)?.arm;
+        let Estimate { mean, error, rounds } = seen(field, evidence, cell.size, arm)?;
+        let verdict = ruling(field, evidence, cell.size, arm, true);
         Some(Refereed {
             cell,
-            name: field.arms[proposed.arm].name.clone(),
+            name: field.arms[arm].name.clone(),
             ratio: 1.0 + mean,
             error,
             rounds,
             verdict: verdict.unwrap_or(Ruling::Undecided),
-            in_use: upheld.is_some_and(|from| cell.size >= from.size),
+            in_use: left.at(cell.size).is_some_and(|from| from.arm == arm),
         })
     };
     looked_at(field, evidence).into_iter().filter_map(one).collect()
@@ -110,29 +109,34 @@ impl Referee<'_, '_> {
         trials: &[Trial],
         stop: f64,
         repairs: &mut Vec<Repair>,
-    ) -> Result<(Vec<Option<From>>, Vec<Refereed>), LabError> {
-        let proposed: Vec<Option<From>> =
-            trials.iter().map(|trial| hints::never(&trial.field, self.evidence)).collect();
+    ) -> Result<(Vec<Never>, Vec<Refereed>), LabError> {
+        let propose = |trial: &Trial| Never {
+            default: hints::default(&trial.field, self.evidence),
+            shown: hints::never(&trial.field, self.evidence),
+        };
+        let proposed: Vec<Never> = trials.iter().map(propose).collect();
         let mut all = Vec::new();
         let mut looked_at = Vec::new();
-        for (trial, from) in trials.iter().zip(&proposed) {
-            let ranges = hints::with_tail(&trial.ranges(), *from);
+        for (trial, never) in trials.iter().zip(&proposed) {
             // The plain call is what follows `unknown`.
-            all.extend(decisions(&trial.field, &ranges, Reuse::Unknown));
+            all.extend(decisions(&trial.field, &never.over(&trial.ranges()), Reuse::Unknown));
             let random = &mut self.visits.random;
-            looked_at.push(from.map_or(Vec::new(), |from| points(&trial.field, from, random)));
+            // A move is the copy's loop.
+            let first = never.first().filter(|_| trial.field.operation != Operation::Move);
+            looked_at.push(first.map_or(Vec::new(), |from| points(&trial.field, from, random)));
         }
         self.visits.machine.follow(&all, &[])?;
         let begun = self.visits.machine.now();
         loop {
             let mut open = Vec::new();
-            for (nth, from) in proposed.iter().enumerate() {
-                let Some(from) = from else { continue };
+            for (nth, never) in proposed.iter().enumerate() {
                 let field = &trials[nth].field;
-                let undecided =
-                    |size: &usize| ruling(field, self.evidence, *size, from.arm, false).is_none();
-                let sizes = looked_at[nth].iter().copied().filter(undecided);
-                open.extend(sizes.map(|size| (nth, size, from.arm)));
+                let arms =
+                    looked_at[nth].iter().filter_map(|size| Some((*size, never.at(*size)?.arm)));
+                let undecided = |(size, arm): &(usize, usize)| {
+                    ruling(field, self.evidence, *size, *arm, false).is_none()
+                };
+                open.extend(arms.filter(undecided).map(|(size, arm)| (nth, size, arm)));
             }
             self.visits.random.shuffle(&mut open);
             open.sort_by_key(|(nth, size, _)| *size >= trials[*nth].bands()[1]);
@@ -141,8 +145,8 @@ impl Referee<'_, '_> {
                 let now = self.visits.machine.now();
                 let left = (self.after - (now - begun)).max(0.0);
                 self.visits.machine.progress(Stage::Referee, left.min(stop - now));
-                let (field, odd) = (&trials[nth].field, self.visits.random.bool());
-                let cell = hints::cell(field.operation, size, &self.facts, odd);
+                let field = &trials[nth].field;
+                let cell = hints::cell(field.operation, size, &self.facts);
                 let library = [(cell, Arm::Library)];
                 let Some(round) = self.visits.round((cell, Arm::LIBC), &library, 1, stop)? else {
                     continue;
@@ -156,19 +160,21 @@ impl Referee<'_, '_> {
             }
         }
         let (mut left, mut refereed_all) = (Vec::new(), Vec::new());
-        for ((trial, from), points) in trials.iter().zip(&proposed).zip(&looked_at) {
+        for ((trial, proposed), points) in trials.iter().zip(&proposed).zip(&looked_at) {
             let field = &trial.field;
-            let still = from.and_then(|from| {
+            let shown = proposed.shown.and_then(|from| {
+                let points: Vec<usize> =
+                    points.iter().copied().filter(|size| *size >= from.size).collect();
                 let ruling = |size| ruling(field, self.evidence, size, from.arm, true);
                 for &size in points.iter().filter(|size| ruling(**size) != Some(Ruling::Kept)) {
                     let (operation, kernel) = (field.operation, field.arms[from.arm].name.clone());
                     let round = usize::from(ruling(size) == Some(Ruling::Lost));
                     repairs.push(Repair { operation, reuse: Reuse::Never, kernel, size, round });
                 }
-                upheld(from, points, |size| ruling(size) == Some(Ruling::Kept))
+                upheld(from, &points, |size| ruling(size) == Some(Ruling::Kept))
             });
-            let seen = from.map(|from| refereed(field, self.evidence, from, still));
-            refereed_all.extend(seen.unwrap_or_default());
+            let still = Never { default: hints::default(field, self.evidence), shown };
+            refereed_all.extend(refereed(field, self.evidence, *proposed, still));
             left.push(still);
         }
         Ok((left, refereed_all))

@@ -250,8 +250,7 @@ impl<'r, 'm> Race<'r, 'm> {
         match item {
             Item::Kernels { field, view, size } => self.kernels(field, view, size, first, stop),
             Item::Bystander { field, size, arms } => {
-                let odd = self.visits.random.bool();
-                let cell = hints::cell(self.fields[field].operation, size, &self.facts, odd);
+                let cell = hints::cell(self.fields[field].operation, size, &self.facts);
                 let name = |arm: usize| self.fields[field].arms[arm].name.clone();
                 let others = arms.into_iter().map(|arm| (name(arm), (cell, Arm::Kernel(arm))));
                 let others = others.collect();

@@ -16,6 +16,13 @@ pub(super) fn most_ranges(extends: bool) -> usize {
 /// What a change of arm has to gain: a logarithm of cost times octaves, so 6 % over one octave.
 pub(super) const SWITCH: f64 = 0.06;
 
+/// A non-temporal arm, and the first size that it does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct From {
+    pub size: usize,
+    pub arm: usize,
+}
+
 /// The arm per size with the least sum of cost times octaves and [`SWITCH`] per change, in at most `most`
 /// ranges, by dynamic programming. `cost[arm][size]` is a logarithm over libc's; `None` where the arm
 /// is not admissible; libc always is. From `below_libc`, which a decision for libc comes to at small sizes,

@@ -27,25 +27,38 @@ const REPAIRS: usize = 3;
 const LEAST_ROUNDS: usize = 3;
 const MOST_ROUNDS: usize = 12;
 
-/// What an estimate means beside a guard: kept, or lost by `sure` standard errors; `None` where more rounds may
-/// tell. Where none come, `last` or because there were enough, it counts as so many standard errors slower.
-pub(super) fn rule(
-    Estimate { mean, error, rounds }: Estimate,
-    guard: f64,
-    sure: f64,
-    slower: f64,
-    last: bool,
-) -> Option<Ruling> {
-    // Somebody else's burst spans some rounds: what looks lost is looked at again before it is.
-    const SURE_ROUNDS: usize = 4;
-    if mean + 2.5 * error <= guard {
-        Some(Ruling::Kept)
-    } else if rounds >= SURE_ROUNDS && mean - sure * error > guard {
-        Some(Ruling::Lost)
-    } else if last || rounds >= MOST_ROUNDS {
-        Some(if mean + slower * error <= guard { Ruling::Kept } else { Ruling::Lost })
-    } else {
-        None
+/// The measure that the referee holds an estimate against.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rule {
+    /// The loss that is allowed, as a logarithm.
+    pub guard: f64,
+    /// Standard errors beyond the guard from which on a loss is shown.
+    pub shown_by: f64,
+    /// Standard errors by which an estimate counts as slower where no further rounds come; negative where it need not be
+    /// shown to keep the guard.
+    pub counts_slower_by: f64,
+}
+
+impl Rule {
+    /// The ruling on an estimate; `None` where more rounds may tell, unless this is the `last` look.
+    pub(super) fn on(
+        self,
+        Estimate { mean, error, rounds }: Estimate,
+        last: bool,
+    ) -> Option<Ruling> {
+        // Somebody else's burst spans some rounds: what looks lost is looked at again before it is.
+        const SURE_ROUNDS: usize = 4;
+        let Rule { guard, shown_by, counts_slower_by } = self;
+        if mean + 2.5 * error <= guard {
+            Some(Ruling::Kept)
+        } else if rounds >= SURE_ROUNDS && mean - shown_by * error > guard {
+            Some(Ruling::Lost)
+        } else if last || rounds >= MOST_ROUNDS {
+            let is_kept = mean + counts_slower_by * error <= guard;
+            Some(if is_kept { Ruling::Kept } else { Ruling::Lost })
+        } else {
+            None
+        }
     }
 }
 
@@ -224,10 +237,10 @@ impl Trial {
         let guard = self.handed_over(point).max(least);
         // A kernel that is in use was refereed before, at other times: it is out where it is shown to lose.
         let known = self.field.is_previous(point.arm, point.grid);
-        let sure = if known { 3.0 } else { 2.0 };
+        let shown_by = if known { 3.0 } else { 2.0 };
         let proven = view.proven && guard <= GUARD && !default && !known;
-        let slower = if proven { 1.0 } else { -1.0 };
-        rule(self.estimate(cell, rounds), guard, sure, slower, last)
+        let counts_slower_by = if proven { 1.0 } else { -1.0 };
+        Rule { guard, shown_by, counts_slower_by }.on(self.estimate(cell, rounds), last)
     }
 
     /// How much longer libc takes at that size when the library calls it; between two measured sizes, the larger of

@@ -115,7 +115,7 @@ impl<'t> Tuned<'t> {
         let cells = cells.into_iter().filter(|(_, ratios)| ratios.len() >= LEAST_ROUNDS);
         let cell = |(row, ratios): (&'t Row, Vec<f64>)| {
             let ones = vec![1.0; ratios.len()];
-            Cell { row, ratio: PairedRatio::exact(&ratios, &ones) }
+            Cell { row, ratio: PairedRatio::paired(&ratios, &ones) }
         };
         cells.map(cell).collect()
     }
@@ -366,7 +366,7 @@ impl<'t> Tuned<'t> {
             }
             if !sums.is_empty() {
                 let [operation, bystander] = [operation, bystander].map(|of| time(median(&of)));
-                let sum = PairedRatio::exact(&sums, &vec![1.0; sums.len()]).to_string();
+                let sum = PairedRatio::paired(&sums, &vec![1.0; sums.len()]).to_string();
                 table.push(vec![name.to_owned(), operation, bystander, sum]);
             }
         }

@@ -103,6 +103,9 @@ pub struct Facts {
     pub below_libc: [Option<&'static str>; OPERATIONS.len()],
     /// By operation, the entry stub in use; `None` where nobody says.
     pub entries: [Option<&'static str>; OPERATIONS.len()],
+    /// By operation, the non-temporal kernel that the library calls under `never` where no profile decides, and its first
+    /// size; `None` where that is none, or unknown.
+    pub never: [Option<(&'static str, usize)>; OPERATIONS.len()],
     /// Machines of its kind whose figures these are, a round for each; 1 where it tunes itself.
     pub hosts: usize,
 }
@@ -279,7 +282,8 @@ pub enum After {
     /// Every line of the destination is read.
     Reader,
     /// A working set of so many bytes, in use before the call, is walked again; its time less that of
-    /// a walk without the call in between is the bystander's.
+    /// a walk without the call in between is the bystander's. Source and destination are in memory then, as the promise
+    /// of `never` says.
     Bystander(usize),
 }
 

@@ -2,11 +2,11 @@
 
 use super::estimate::{Estimate, FLOOR, GUARD, always};
 use super::field::Field;
-use super::hints::{self, From};
+use super::hints::{self, Never};
 use super::nearest::name_nearest;
 use super::plan;
 use super::race::{Follows, Race};
-use super::ranges::{LIBC, Range};
+use super::ranges::{From, LIBC, Range};
 use super::referee::{Referee, Trial, decisions};
 use super::rounds::{Evidence, Log, Purpose};
 use super::seam::{Facts, Machine, Stage};
@@ -93,7 +93,7 @@ pub fn run(
 pub(super) struct Decided {
     pub field: Field,
     pub unknown: Vec<Range>,
-    pub never: Option<From>,
+    pub never: Never,
 }
 
 impl Decided {
@@ -142,24 +142,26 @@ pub(super) fn decided(
 /// Every operation under every hint.
 fn all_decisions(fields: &[Decided]) -> Vec<Decision> {
     let copies = fields.iter().find(|of| of.field.operation == Operation::Copy);
-    let of_copies = copies.and_then(|of| {
-        let from = of.never?;
-        Some((from.size, of.field.arms[from.arm].name.replacen("copy.", "move.", 1)))
-    });
+    // A move of what does not overlap is the copy's loop.
+    let twin = |of_moves: &Field, from: Option<From>| {
+        let (copies, from) = (copies?, from?);
+        let name = copies.field.arms[from.arm].name.replacen("copy.", "move.", 1);
+        let arm = of_moves.arms.iter().position(|arm| arm.name == name)?;
+        Some(From { arm, ..from })
+    };
     let mut all = Vec::new();
     for Decided { field, unknown, never } in fields {
         for &reuse in cachewise::profile::hints(field.operation) {
-            let from = match (reuse, field.operation) {
+            let never = match (reuse, field.operation) {
                 // `unknown` supposes a reader already, so `soon` has nothing to add.
-                (Reuse::Unknown | Reuse::Soon, _) => None,
-                // A move of what does not overlap is the copy's loop.
-                (Reuse::Never, Operation::Move) => of_copies.as_ref().and_then(|(size, twin)| {
-                    let arm = field.arms.iter().position(|arm| arm.name == *twin)?;
-                    Some(From { size: *size, arm })
-                }),
+                (Reuse::Unknown | Reuse::Soon, _) => Never::default(),
+                (Reuse::Never, Operation::Move) => {
+                    let Never { default, shown } = copies.map_or(Never::default(), |of| of.never);
+                    Never { default: twin(field, default), shown: twin(field, shown) }
+                }
                 (Reuse::Never, _) => *never,
             };
-            all.extend(decisions(field, &hints::with_tail(unknown, from), reuse));
+            all.extend(decisions(field, &never.over(unknown), reuse));
         }
     }
     all

@@ -88,6 +88,12 @@ pub(crate) fn below_libc(operation: Operation, identity: &Identity) -> Slot {
     Ways::in_use(operation, identity).below_libc(operation)
 }
 
+/// What is done under `never`, and from which size on.
+pub(crate) fn around(operation: Operation, identity: &Identity) -> Option<(u64, Slot)> {
+    let around = Ways::in_use(operation, identity).around?;
+    Some((last_temporal(Reuse::Never, &Caches::of(identity)).saturating_add(1), around))
+}
+
 /// The number of the entry that operations have here: the first that the CPU can run
 /// (`docs/decisions/entry-stubs.md`).
 pub(crate) fn way(identity: &Identity) -> u8 {

@@ -84,7 +84,7 @@ mod table;
 
 pub use class::size_class;
 #[doc(hidden)]
-pub use only::{below_libc, use_libc, use_only};
+pub use only::{below_libc, never_by_default, use_libc, use_only};
 pub use ops::{
     compare, copy, copy_with, copy_within, copy_within_with, equal, fill, fill_with, zero,
     zero_with,

@@ -37,6 +37,15 @@ pub fn below_libc(operation: Operation) -> Option<&'static str> {
     Some(kernel(operation, defaults::below_libc(operation, &Identity::get()))?.name)
 }
 
+/// The non-temporal kernel that is called under `never` where no profile decides, and its first size; `None` where there is
+/// none.
+#[doc(hidden)]
+#[must_use]
+pub fn never_by_default(operation: Operation) -> Option<(&'static str, u64)> {
+    let (from, slot) = defaults::around(operation, &Identity::get())?;
+    Some((kernel(operation, slot)?.name, from))
+}
+
 fn use_everywhere(operation: Operation, slot: Slot, identity: &Identity) -> bool {
     for reuse in profile::hints(operation) {
         let row = row(operation, *reuse);

@@ -1,33 +1,37 @@
 //! `cachewise advise`: what to set for one program, found by running it.
 
+mod caller;
+mod figure;
 mod hints;
 mod load;
 mod looks;
 pub mod recorded;
 mod runner;
 mod saved;
+mod say;
 pub mod table;
 
 pub use looks::installed;
 
 use super::{exec, export, program as programs, reach};
 use crate::args::Advise;
+use crate::output;
 use crate::progress::Bar;
-use crate::verbs::redraw::{self, Loaded};
-use crate::{output, status};
 use anyhow::bail;
 use cachewise::profile::{Profile, program_name};
 use cachewise_advise::bound::{Bound, Costs, Seen, WORTH};
 use cachewise_advise::candidates::{self, Acts, Candidate, Facts, LeftOut, Linking};
 use cachewise_advise::counts::Counts;
-use cachewise_advise::race::{self, Outcome};
+use cachewise_advise::lists;
+use cachewise_advise::sample::Outcome;
 use cachewise_advise::verdict::{self, Answer, percent};
-use cachewise_advise::written::{self, Form};
+use cachewise_experiments::LabError;
 use cachewise_experiments::recorder::Progress as _;
-use cachewise_measure::{Machine, NoiseSnapshot, children, costs, warnings};
-use cachewise_report::closing::{self, Closing, Trust};
+use cachewise_judge::race::{self, Question};
+use cachewise_measure::{Machine, NoiseSnapshot, children, costs};
+use figure::Figure;
 use recorded::Found;
-use runner::{Failed, Figure, Runner};
+use runner::{Failed, Measured, Runner};
 use saved::Saved;
 use std::collections::BTreeMap;
 use std::fs;
@@ -38,12 +42,17 @@ use std::time::{Duration, Instant};
 /// A run is given up after so many times the plain program's time, and some seconds.
 const PATIENCE: f64 = 10.0;
 const AT_LEAST: Duration = Duration::from_secs(5);
+/// Seconds that a run of `advise` takes, unless `--budget` says otherwise.
+const BUDGET: f64 = 180.0;
 
 /// Finds out, says, and writes what was asked for.
 pub fn run(args: &Advise) -> anyhow::Result<u8> {
     let files = [args.json.as_deref(), args.html.as_deref(), args.write.as_deref()];
     output::check_all(&files)?;
     let Some(file) = exec::program(&args.program[0]) else { return Ok(exec::NOT_FOUND) };
+    if let Some(status) = caller::apart()? {
+        return Ok(status);
+    }
     let words: Vec<String> =
         args.program.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let profile = args.profile.as_deref().map(programs::canonical).transpose()?;
@@ -54,7 +63,7 @@ pub fn run(args: &Advise) -> anyhow::Result<u8> {
     found.say(args, &words)
 }
 
-/// What was asked for, and what is known before anything is run.
+/// The question, and what is known before anything is run.
 struct Asked<'a> {
     args: &'a Advise,
     words: &'a [String],
@@ -62,6 +71,35 @@ struct Asked<'a> {
     machine: Machine,
     before: NoiseSnapshot,
     seed: u64,
+    budget: f64,
+}
+
+/// Prices of memory on this machine, in seconds.
+struct Prices {
+    fault: f64,
+    mapping: f64,
+    block: f64,
+    byte: f64,
+}
+
+impl Prices {
+    fn measured() -> anyhow::Result<Prices> {
+        Ok(Prices {
+            fault: costs::page_fault()?,
+            mapping: costs::mapping()?,
+            block: costs::block(),
+            byte: costs::byte()?,
+        })
+    }
+}
+
+/// The first two runs.
+struct First {
+    plain: Measured,
+    /// Seconds of the faster one.
+    seconds: f64,
+    counts: Option<Counts>,
+    watched: looks::Watched,
 }
 
 impl<'a> Asked<'a> {
@@ -69,37 +107,18 @@ impl<'a> Asked<'a> {
         let machine = Machine::describe();
         let seed = args.seed.unwrap_or_else(super::drawn_seed);
         let before = NoiseSnapshot::take();
-        Asked { args, words, profile, machine, before, seed }
+        let budget = args.budget.unwrap_or(BUDGET);
+        Asked { args, words, profile, machine, before, seed, budget }
     }
 
-    /// All of it: costs, two runs, the bound, and a race where one is due.
+    /// All of it: prices, two runs, the bound, and a race where one is due.
     fn advise(&self, file: &Path, linking: Linking) -> anyhow::Result<Found> {
         children::adopt_orphans();
-        let args = self.args;
-        let budget = args.budget.unwrap_or(180.0);
         let mut bar = Bar::new()?;
         bar.begin("what memory costs here", 1.0);
-        let costs = [costs::page_fault()?, costs::mapping()?, costs::block(), costs::byte()?];
-        let directory = output::temporary("advise", tempfile::tempdir)?;
-        // Servers that refuse to run as root write there as somebody else.
-        fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755))?;
+        let prices = Prices::measured()?;
         bar.begin("plain run", 1.0);
-        let mut runner = Runner {
-            program: file.to_owned(),
-            words: &args.program,
-            input: args.input.clone(),
-            compared: args.compare.clone(),
-            load: args.load.clone().map(|line| load::Load { line, ready: args.ready.clone() }),
-            figure: args.figure.clone().map(|pattern| Figure { pattern, less: args.less }),
-            directory,
-            stop: bar.stop(),
-            bar,
-            begun: Instant::now(),
-            limit: Duration::from_secs_f64(budget),
-            expected: None,
-            profiles: BTreeMap::new(),
-            left: 0,
-        };
+        let mut runner = self.runner(file, bar)?;
         let mut found = Found {
             machine: self.machine.clone(),
             before: self.before.clone(),
@@ -111,11 +130,14 @@ impl<'a> Asked<'a> {
             answer: Answer::CannotTell("it was stopped before its end".to_owned()),
             notes: Vec::new(),
             ran: false,
+            by_cpu: false,
+            begun: runner.begun,
             hints: BTreeMap::new(),
             profile: None,
         };
-        let done = self.stages(&mut runner, linking, costs, budget, &mut found);
+        let done = self.stages(&mut runner, linking, &prices, &mut found);
         runner.bar.clear();
+        found.notes.append(&mut runner.notes);
         if runner.left > 0 {
             let left = cachewise_measure::units::counted(runner.left, "process");
             found.notes.push(format!("it leaves {left} running: ended after each run"));
@@ -123,19 +145,125 @@ impl<'a> Asked<'a> {
         done.map(|()| found)
     }
 
+    fn runner(&self, file: &Path, bar: Bar) -> anyhow::Result<Runner<'a>> {
+        let args = self.args;
+        let directory = output::temporary("advise", tempfile::tempdir)?;
+        // Servers that refuse to run as root write there as somebody else.
+        fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755))?;
+        Ok(Runner {
+            program: file.to_owned(),
+            words: &args.program,
+            input: args.input.clone(),
+            compared: args.compare.clone(),
+            load: args.load.clone().map(|line| load::Load { line, ready: args.ready.clone() }),
+            figure: args.figure.clone().map(|pattern| Figure { pattern, less: args.less }),
+            directory,
+            stop: bar.stop(),
+            bar,
+            begun: Instant::now(),
+            limit: Duration::from_secs_f64(self.budget),
+            expected: None,
+            candidates: Vec::new(),
+            profiles: BTreeMap::new(),
+            by_cpu: false,
+            left: 0,
+            notes: Vec::new(),
+        })
+    }
+
     fn stages(
         &self,
         runner: &mut Runner<'_>,
         linking: Linking,
-        [fault, mapping, block, byte]: [f64; 4],
-        budget: f64,
+        prices: &Prices,
         found: &mut Found,
     ) -> anyhow::Result<()> {
-        let args = self.args;
+        let library = self.library(linking, found)?;
+        let Some(first) = self.first_runs(runner, linking, found)? else { return Ok(()) };
+        self.look_at_noise(runner, found);
+        let profile = self.profile.as_deref().or_else(|| super::profile_in_force());
+        let parsed = super::read_or_shipped(profile)?;
+        found.profile = profile.map(Path::to_owned);
+        let bound = self.bound(&first, prices, parsed.as_ref(), found);
+        output::tell(&format!("cachewise: {}", verdict::of_bound(&bound, None)));
+        if self.args.rounds.is_none()
+            && let Some(answer) = Answer::of_bound(&bound)
+        {
+            found.answer = answer;
+            return Ok(());
+        }
+        let facts = self.facts(
+            runner,
+            found,
+            linking,
+            &first.watched,
+            library.as_deref(),
+            parsed.as_ref(),
+        )?;
+        self.choose(&facts, &bound, found)?;
+        if found.candidates.is_empty() {
+            let privileged = linking == Linking::Privileged;
+            let why =
+                if privileged { "nothing reaches it" } else { "there is no setting for it here" };
+            found.answer = Answer::Nothing(why.to_owned());
+            return Ok(());
+        }
+        runner.candidates.clone_from(&found.candidates);
+        self.race(runner, first.seconds, found)
+    }
+
+    fn race(
+        &self,
+        runner: &mut Runner<'_>,
+        expected: f64,
+        found: &mut Found,
+    ) -> anyhow::Result<()> {
+        let spent = runner.begun.elapsed().as_secs_f64();
+        let question = Question {
+            contestants: found.candidates.len(),
+            expected,
+            budget: (self.budget - spent).max(0.0),
+            rounds: self.args.rounds.map(|rounds| rounds as usize),
+            margin: WORTH,
+            seed: self.seed,
+        };
+        found.outcome = race::race(runner, question)?;
+        found.answer = match found.outcome.needs {
+            None => Answer::of(&found.outcome),
+            Some(needs) => Answer::CannotTell(format!(
+                "{:.0} s have no room for a comparison of runs of {expected:.1} s; --budget {:.0}s has",
+                self.budget,
+                (spent + needs).ceil()
+            )),
+        };
+        Ok(())
+    }
+
+    /// This project's library to preload, where there is one that can be.
+    fn library(&self, linking: Linking, found: &mut Found) -> anyhow::Result<Option<PathBuf>> {
+        match exec::library(exec::LIBRARY, "--library", self.args.library.as_deref()) {
+            Ok(library) => Ok(Some(library)),
+            Err(why) if self.args.library.is_some() => Err(why),
+            Err(why) => {
+                if linking == Linking::Glibc {
+                    found.notes.push(format!("nothing of this project's is preloaded: {why:#}"));
+                }
+                Ok(None)
+            }
+        }
+    }
+
+    /// A plain run, and one in which calls are counted; `None` where the user stopped it.
+    fn first_runs(
+        &self,
+        runner: &mut Runner<'_>,
+        linking: Linking,
+        found: &mut Found,
+    ) -> anyhow::Result<Option<First>> {
         let mut watched = looks::Watched::default();
         let plain = match runner.measure(None, &[], &mut watched)? {
             Ok(plain) => plain,
-            Err(Failed::Stopped) => return Ok(()),
+            Err(Failed::Stopped) => return Ok(None),
             Err(Failed::Wrong(why)) => bail!(
                 "{}: the plain run: {why}; accepted: a program that ends by itself with status 0 within the \
                  budget (--load is for servers)",
@@ -145,108 +273,122 @@ impl<'a> Asked<'a> {
         let long = Duration::from_secs_f64(plain.seconds * PATIENCE);
         runner.limit = long.max(Duration::from_secs_f64(plain.seconds) + AT_LEAST);
         runner.expected = Some(plain.printed.clone());
-        let library = match exec::library(exec::LIBRARY, "--library", args.library.as_deref()) {
-            Ok(library) => Some(library),
-            Err(why) if args.library.is_none() && linking == Linking::Glibc => {
-                found.notes.push(format!("nothing of this project's is preloaded: {why:#}"));
-                None
-            }
-            Err(why) if args.library.is_some() => return Err(why),
-            Err(_) => None,
-        };
-        let mut counts = None;
-        let mut seconds = plain.seconds;
-        let counting = exec::library(exec::STATISTICS_LIBRARY, "--library", None);
-        if let (Ok(counting), Linking::Glibc) = (counting, linking) {
-            runner.bar.begin("observed run", 1.0);
-            let counted = runner.directory.path().join("counts");
-            fs::write(&counted, "")?;
-            fs::set_permissions(&counted, fs::Permissions::from_mode(0o666))?;
-            let more = [
-                ("LD_PRELOAD", exec::preload(&counting, &[])?),
-                ("CACHEWISE_STATS", counted.clone().into_os_string()),
-            ];
-            match runner.measure(None, &more, &mut watched)? {
-                Ok(observed) => {
-                    seconds = seconds.min(observed.seconds);
-                    let text = String::from_utf8_lossy(&fs::read(&counted)?).into_owned();
-                    let all = Counts::read(&text);
-                    counts = Some(all).filter(|all| all.processes > 0);
-                    if observed.printed != plain.printed {
-                        runner.expected = None;
-                    }
-                }
-                Err(Failed::Stopped) => return Ok(()),
-                Err(Failed::Wrong(why)) => found.notes.push(format!("the observed run: {why}")),
-            }
+        found.ran = true;
+        let mut first = First { seconds: plain.seconds, plain, counts: None, watched };
+        if linking == Linking::Glibc && !self.observe(runner, &mut first, found)? {
+            return Ok(None);
         }
-        if runner.expected.is_none() {
-            found.notes.push(
-                "what it prints differs from run to run: not compared; --compare FILE names what has to be the \
-                 same"
-                .to_owned(),
-            );
-        }
-        if counts.is_none() {
+        if first.counts.is_none() {
             let why = "copies, fills and blocks were not counted: nothing was preloaded, or it does not end by itself";
             found.notes.push(why.to_owned());
         }
-        let profile = self.profile.as_deref().or_else(|| super::profile_in_force());
-        let parsed = super::read_or_shipped(profile)?;
-        found.profile = profile.map(Path::to_owned);
-        let saved = Saved::of(profile, parsed.as_ref(), byte);
-        let seen = Seen {
-            seconds,
-            system: plain.system,
-            faults: plain.sample.faults,
-            idle_faults: IDLE_FAULTS,
+        Ok(Some(first))
+    }
+
+    /// A run under the library that counts; false where the user stopped it.
+    fn observe(
+        &self,
+        runner: &mut Runner<'_>,
+        first: &mut First,
+        found: &mut Found,
+    ) -> anyhow::Result<bool> {
+        let Ok(counting) = exec::library(exec::STATISTICS_LIBRARY, "--library", None) else {
+            return Ok(true);
         };
-        let of = |operation: &str, size: u64| saved.nanoseconds(operation, size);
-        let bound = Bound::of(&seen, counts.as_ref(), &Costs { fault, mapping, block, saved: &of });
-        found.bound = Some(bound);
-        found.ran = true;
-        output::tell(&format!("cachewise: {}", verdict::of_bound(&bound)));
-        if args.rounds.is_none()
-            && let Some(answer) = Answer::of_bound(&bound)
-        {
-            found.answer = answer;
-            return Ok(());
+        runner.bar.begin("observed run", 1.0);
+        let counted = runner.directory.path().join("counts");
+        fs::write(&counted, "")?;
+        fs::set_permissions(&counted, fs::Permissions::from_mode(0o666))?;
+        let more = [
+            ("LD_PRELOAD", exec::preload(&counting, &[])?),
+            ("CACHEWISE_STATS", counted.clone().into_os_string()),
+        ];
+        match runner.measure(None, &more, &mut first.watched)? {
+            Ok(observed) => {
+                first.seconds = first.seconds.min(observed.seconds);
+                let text = String::from_utf8_lossy(&fs::read(&counted)?).into_owned();
+                first.counts = Some(Counts::read(&text)).filter(|all| all.processes > 0);
+                if observed.printed != first.plain.printed {
+                    runner.ignore_output();
+                }
+            }
+            Err(Failed::Stopped) => return Ok(false),
+            Err(Failed::Wrong(why)) => found.notes.push(format!("the observed run: {why}")),
         }
-        let facts =
-            self.facts(runner, found, linking, &watched, library.as_deref(), parsed.as_ref())?;
-        let (all, left_out) = candidates::all(&facts);
+        Ok(true)
+    }
+
+    /// Judges by CPU time where other work leaves the program to wait for a CPU, unless a figure or a load is judged.
+    fn look_at_noise(&self, runner: &mut Runner<'_>, found: &mut Found) {
+        let Some(busy) = NoiseSnapshot::take().busy_since(&self.before) else { return };
+        let by_clock = self.args.figure.is_none() && self.args.load.is_none();
+        let what = if by_clock { "settings are judged by CPU time" } else { "figures scatter" };
+        found.notes.push(format!("the machine is busy ({busy}): {what}"));
+        (runner.by_cpu, found.by_cpu) = (by_clock, by_clock);
+    }
+
+    fn bound(
+        &self,
+        first: &First,
+        prices: &Prices,
+        parsed: Option<&Profile>,
+        found: &mut Found,
+    ) -> Bound {
+        let saved = Saved::of(found.profile.as_deref(), parsed, prices.byte);
+        let (cpu, faults) = (first.plain.sample.cpu, first.plain.sample.faults);
+        // A run that waited for a CPU is longer than what it could gain is a part of.
+        let seconds = if found.by_cpu { first.seconds.min(cpu) } else { first.seconds };
+        let seen = Seen::of(seconds, cpu, first.plain.system, faults, IDLE_FAULTS);
+        let of = |operation: &str, size: u64| saved.nanoseconds(operation, size);
+        let &Prices { fault, mapping, block, .. } = prices;
+        let costs = Costs { fault, mapping, block, saved: &of };
+        let bound = Bound::of(&seen, first.counts.as_ref(), &costs);
+        found.bound = Some(bound);
+        bound
+    }
+
+    /// The candidates, the simplest first, with the caller's lists extended.
+    fn choose(&self, facts: &Facts, bound: &Bound, found: &mut Found) -> anyhow::Result<()> {
+        let args = self.args;
+        let (all, left_out) = candidates::all(facts);
         found.left_out = left_out;
-        let (tried, idle): (Vec<Candidate>, Vec<Candidate>) =
-            all.into_iter().partition(|one| args.rounds.is_some() || may_gain(one.acts, &bound));
+        let (mut tried, idle): (Vec<Candidate>, Vec<Candidate>) =
+            all.into_iter().partition(|one| args.rounds.is_some() || may_gain(one.acts, bound));
         for Candidate { name, acts, .. } in idle {
             let part =
                 if acts == Acts::Copies { bound.copies.unwrap_or(0.0) } else { bound.faults };
             let why = format!("what it makes cheaper is {} of a run", percent(part));
             found.left_out.push(LeftOut { name, why });
         }
-        found.candidates = tried;
         if let Some(only) = &args.only {
-            found.candidates.retain(|one| only.is_match(&one.name));
+            let left = found.left_out.iter().map(|out| out.name.as_str());
+            let names: Vec<&str> = tried.iter().map(|one| one.name.as_str()).chain(left).collect();
+            if !names.iter().any(|name| only.is_match(name)) {
+                let names = names.join("; ");
+                return Err(LabError::Usage(format!(
+                    "--only: found \"{}\", which no setting matches; accepted: {names}",
+                    only.as_str()
+                ))
+                .into());
+            }
+            tried.retain(|one| only.is_match(&one.name));
         }
-        if found.candidates.is_empty() {
-            let privileged = linking == Linking::Privileged;
-            let why =
-                if privileged { "nothing reaches it" } else { "there is no setting for it here" };
-            found.answer = Answer::Nothing(why.to_owned());
-            return Ok(());
+        tried.sort_by_key(Candidate::simplicity);
+        for (name, value) in tried.iter_mut().flat_map(|one| &mut one.variables) {
+            *value = lists::extended(name, std::env::var(&*name).ok().as_deref(), value);
         }
-        let left = budget - runner.begun.elapsed().as_secs_f64();
-        let rounds = args.rounds.map(|rounds| rounds as usize);
-        found.outcome =
-            race::race(runner, &found.candidates, seconds, left.max(0.0), rounds, self.seed)?;
-        found.answer = Answer::of(&found.outcome);
-        if found.outcome.too_short {
-            let need = Duration::from_secs((seconds * 60.0).ceil() as u64);
-            found.answer = Answer::CannotTell(format!(
-                "{budget:.0} s have no room for a comparison of runs of {seconds:.1} s; --budget {}s has",
-                need.as_secs()
-            ));
-        }
+        let is_set = |one: &Candidate| {
+            let same = |(name, value): &(String, String)| {
+                std::env::var(name).is_ok_and(|set| set == *value)
+            };
+            !one.variables.is_empty() && one.words.is_empty() && one.variables.iter().all(same)
+        };
+        let (set, tried): (Vec<Candidate>, Vec<Candidate>) = tried.into_iter().partition(is_set);
+        let why = "the caller has set it already";
+        found
+            .left_out
+            .extend(set.into_iter().map(|one| LeftOut { name: one.name, why: why.to_owned() }));
+        found.candidates = tried;
         Ok(())
     }
 
@@ -281,7 +423,7 @@ impl<'a> Asked<'a> {
             for (name, hints) in hints {
                 let file = runner.directory.path().join(format!("{}.profile", profiles.len()));
                 hints::write(parsed, &hints, &file)?;
-                let name = format!("the same, {name}");
+                let name = format!("this machine's profile, {name}");
                 let mut variables = variables.clone();
                 variables.push(("CACHEWISE_PROGRAM".to_owned(), program.clone()));
                 profiles.push((name.clone(), variables));
@@ -330,98 +472,4 @@ fn has_numpy_pool(program: &Path, words: &[String]) -> bool {
     asks.args(["-c", "import cachewise.numpy, cachewise.run"]).stdin(std::process::Stdio::null());
     asks.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null());
     asks.status().is_ok_and(|status| status.success())
-}
-
-impl Found {
-    /// Everything that is known, where it was asked for.
-    fn say(self, args: &Advise, words: &[String]) -> anyhow::Result<u8> {
-        let line = |candidate: &Candidate| match self.hints.contains_key(&candidate.name) {
-            true => format!("cachewise exec -- {}", candidates::command(words)),
-            false => candidate.line(words),
-        };
-        let machine = self.machine.clone();
-        let disturbed = warnings(&self.before, &NoiseSnapshot::take(), &machine);
-        let record = recorded::record(&self, args, words, disturbed.clone());
-        let (answer, because, next) = match &self.answer {
-            Answer::Set(at, speed) => (
-                closing::Answer::Yes,
-                format!("{}: {speed:.2} times the speed", self.candidates[*at].name),
-                line(&self.candidates[*at]),
-            ),
-            Answer::Nothing(why) => (
-                closing::Answer::No,
-                format!("nothing to gain: {why}"),
-                "nothing: leave the program as it is".to_owned(),
-            ),
-            Answer::CannotTell(why) => (
-                closing::Answer::CannotTell,
-                why.clone(),
-                "the same again with a larger --budget, on a quiet machine".to_owned(),
-            ),
-        };
-        let mut text = String::new();
-        if let Some(bound) = &self.bound {
-            text.push_str(&format!("{}\n", verdict::of_bound(bound)));
-        }
-        let tables = table::tables(&record.rows);
-        for table in tables.iter().filter(|table| !table.rows.is_empty()) {
-            text.push_str(&format!("\n{}", table.terminal(output::width())));
-        }
-        if !record.rows.is_empty() {
-            text.push_str(&redraw::plots(&record));
-        }
-        for note in &record.notes {
-            text.push_str(&format!("\nnote: {}", note.text));
-        }
-        if matches!(self.answer, Answer::Set(..)) {
-            for sentence in verdict::why(&self.outcome) {
-                text.push_str(&format!("\n{sentence}"));
-            }
-        }
-        let trust = Trust::of(&[], &disturbed, self.outcome.stopped);
-        let closing = Closing { answer, because, trust, next };
-        let in_place = [&args.json, &args.html, &args.write]
-            .into_iter()
-            .flatten()
-            .any(|file| output::is_stdout(file));
-        if !in_place {
-            output::print(&format!("{}\n\n{closing}", text.trim_end()))?;
-        }
-        if let (Answer::Set(at, speed), Some(file)) = (&self.answer, &args.write) {
-            let about = format!(
-                "{}: {speed:.2} times the speed, by cachewise advise",
-                self.candidates[*at].name
-            );
-            let text = written::text(Form::of(file), &self.candidates[*at], words, &about);
-            output::write(file, text.as_bytes())?;
-        } else if let Some(file) = &args.write {
-            output::tell(&format!(
-                "note: {}: not written: there is nothing to set",
-                file.display()
-            ));
-        }
-        if let (Answer::Set(at, _), Some(file)) = (&self.answer, &self.profile)
-            && let Some(hints) = self.hints.get(&self.candidates[*at].name)
-        {
-            hints::keep(file, hints)?;
-            output::tell(&format!(
-                "hints for this program are in {}: `exec` follows them",
-                file.display()
-            ));
-        }
-        let stopped = self.outcome.stopped || !self.ran;
-        if let Some(path) = &args.json {
-            let verdicts = [format!("{}: {}", closing.answer.name(), closing.because)];
-            output::write_record(output::record_writer(path)?, &record, &verdicts, stopped)?;
-        }
-        if let Some(path) = &args.html {
-            let name = format!("{}.jsonl", recorded::EXPERIMENT);
-            output::write(path, redraw::page(&[Loaded { name, record }])?.as_bytes())?;
-        }
-        Ok(match self.answer {
-            _ if stopped => status::INTERRUPTED,
-            Answer::Set(..) | Answer::Nothing(_) => status::OK,
-            Answer::CannotTell(_) => status::INCONCLUSIVE,
-        })
-    }
 }

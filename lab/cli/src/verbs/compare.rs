@@ -9,9 +9,11 @@ use anyhow::Context as _;
 use cachewise_experiments::LabError;
 use cachewise_experiments::launches::merge;
 use cachewise_experiments::recorder::Progress as _;
+use cachewise_judge::race::{self, Ran, Runner, Stage};
 use cachewise_measure::{Record, record};
 use cachewise_report::closing::{Answer, Closing, Trust};
 use cachewise_report::compare::{self, Comparison, Outcome};
+use tempfile::TempDir;
 
 /// Lines of the table where not every row was asked for.
 const LISTED: usize = 40;
@@ -76,51 +78,92 @@ fn in_turns(args: &Compare) -> anyhow::Result<[Record; 2]> {
         ))
         .into());
     }
-    let bar = Bar::new()?;
-    let directory = output::temporary("compare", tempfile::tempdir)?;
-    let path = directory.path().join("launch.jsonl");
-    let mut records = [Vec::new(), Vec::new()];
-    let mut random = fastrand::Rng::new();
-    let is_asked = args.command.iter().any(|word| word.to_string_lossy().starts_with("--llc"));
-    let (mut llc, mut knows) = (None, [false; 2]);
-    for turn in 1..=args.launches {
-        let first = random.usize(..2);
-        for side in [first, 1 - first] {
-            let program = [&args.old, &args.new][side];
-            bar.say(&format!("cachewise: turn {turn} of {}: {}", args.launches, program.display()));
-            let launched = |llc: Option<usize>| {
-                let mut words = args.command.clone();
-                words.extend(["--json".into(), path.clone().into()]);
-                words.extend(llc.map(asked_for));
-                let ended = launch(program, &words, &bar)?;
-                if bar.cancelled() {
-                    return Err(LabError::Interrupted.into());
-                }
-                if !ended.success() {
-                    anyhow::bail!(
-                        "{}: {ended}; accepted: two builds of cachewise that end with status 0",
-                        program.display()
-                    );
-                }
-                let record = record::read(&path)?;
-                std::fs::remove_file(&path).with_context(|| path.display().to_string())?;
-                Ok(record)
-            };
-            let mut record = launched(llc.filter(|_| knows[side]))?;
-            // All have the cells of the first one. An older build has neither the setting nor the option.
-            let found = record.header.settings.get(LLC).and_then(serde_json::Value::as_u64);
-            if let Some(found) = found.filter(|_| !is_asked) {
-                knows[side] = true;
-                if *llc.get_or_insert(found as usize) != found as usize {
-                    record = launched(llc)?;
-                }
-            }
-            records[side].push(record);
-        }
+    let mut turns = Turns {
+        args,
+        bar: Bar::new()?,
+        directory: output::temporary("compare", tempfile::tempdir)?,
+        llc: None,
+        knows: [false; 2],
+        turn: 0,
+    };
+    let announce = |turns: &mut Turns<'_>, turn: usize| turns.turn = turn + 1;
+    let found = race::pairs(&mut turns, 1, args.launches as usize, fastrand::u64(..), announce)?;
+    if found.cut.is_some() {
+        return Err(LabError::Interrupted.into());
     }
-    let merged = records.map(merge).map(|record| record.context("nothing was run"));
-    let [old, new] = merged;
+    let merged = found.sides.map(|runs| merge(runs.samples().cloned().collect()));
+    let [old, new] = merged.map(|record| record.context("nothing was run"));
     Ok([old?, new?])
+}
+
+/// Two builds whose launches take turns: 0 is the old one.
+struct Turns<'a> {
+    args: &'a Compare,
+    bar: Bar,
+    directory: TempDir,
+    /// The LLC that the first launch found: all have its cells.
+    llc: Option<usize>,
+    /// Builds that know the option for it.
+    knows: [bool; 2],
+    turn: usize,
+}
+
+impl Turns<'_> {
+    /// One launch of a build, and its record.
+    fn launched(&self, side: usize, llc: Option<usize>) -> anyhow::Result<Record> {
+        let program = [&self.args.old, &self.args.new][side];
+        let path = self.directory.path().join("launch.jsonl");
+        let mut words = self.args.command.clone();
+        words.extend(["--json".into(), path.clone().into()]);
+        words.extend(llc.map(asked_for));
+        let ended = launch(program, &words, &self.bar)?;
+        if self.bar.cancelled() {
+            return Err(LabError::Interrupted.into());
+        }
+        if !ended.success() {
+            anyhow::bail!(
+                "{}: {ended}; accepted: two builds of cachewise that end with status 0",
+                program.display()
+            );
+        }
+        let record = record::read(&path)?;
+        std::fs::remove_file(&path).with_context(|| path.display().to_string())?;
+        Ok(record)
+    }
+}
+
+impl Runner for Turns<'_> {
+    type Sample = Record;
+    type Error = anyhow::Error;
+
+    fn run(&mut self, side: usize) -> anyhow::Result<Ran<Record>> {
+        let program = [&self.args.old, &self.args.new][side].display();
+        let (turn, all) = (self.turn, self.args.launches);
+        self.bar.say(&format!("cachewise: turn {turn} of {all}: {program}"));
+        let is_asked =
+            self.args.command.iter().any(|word| word.to_string_lossy().starts_with("--llc"));
+        let mut record = self.launched(side, self.llc.filter(|_| self.knows[side]))?;
+        // An older build has neither the setting nor the option.
+        let found = record.header.settings.get(LLC).and_then(serde_json::Value::as_u64);
+        if let Some(found) = found.filter(|_| !is_asked) {
+            self.knows[side] = true;
+            if *self.llc.get_or_insert(found as usize) != found as usize {
+                record = self.launched(side, self.llc)?;
+            }
+        }
+        Ok(Ran::Well(record))
+    }
+
+    fn cost(_: &Record) -> f64 {
+        // Judged row by row, by the record.
+        f64::NAN
+    }
+
+    fn now(&self) -> f64 {
+        0.0
+    }
+
+    fn progress(&mut self, _: Stage, _: f64) {}
 }
 
 fn closing(found: &Comparison, old: &Record, new: &Record) -> Closing {

@@ -204,7 +204,7 @@ fn glibc(
             let rows = |[without, with]: trial::Both| {
                 let sizes = TRIED.into_iter().zip(without.into_iter().zip(with));
                 let of_size = sizes.map(|(size, (without, with))| {
-                    let ratio = PairedRatio::in_turns(&with, &without);
+                    let ratio = PairedRatio::paired(&with, &without);
                     let row = |who, times| row(operation, size, who, times);
                     [row(LIBC, without), row(who, with).with_ratio(ratio)]
                 });

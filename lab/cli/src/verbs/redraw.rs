@@ -64,7 +64,9 @@ pub fn said(record: &Record) -> Said {
         said.decisions = Some(tuned.table());
     }
     if record.experiment() == Some(recorded::EXPERIMENT) {
-        (said.tables, said.is_matrix) = (table::tables(&record.rows), false);
+        (said.tables, said.is_matrix) = (table::tables(record), false);
+        // Its answer, with the command and the variables to set.
+        said.verdicts = record.end.as_ref().map_or(Vec::new(), |end| end.verdicts.clone());
     }
     said
 }

@@ -13,7 +13,7 @@ use cachewise_experiments::recorder::Progress as _;
 use cachewise_measure::distributions::Distribution;
 use cachewise_measure::record::Note;
 use cachewise_measure::{Decisions, End, Machine, Record, RecordError, Writer, record};
-use cachewise_report::closing::Answer;
+use cachewise_report::closing::{Answer, Closing};
 use cachewise_report::units::bytes;
 use cachewise_tune::again::{self, decide_again, facts};
 use cachewise_tune::hardware::{Hardware, Setup};
@@ -27,6 +27,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+/// Measures, decides, and writes the profile with its record.
 pub fn run(args: &Tune) -> anyhow::Result<u8> {
     let begun = Instant::now();
     if args.verify_only {
@@ -37,178 +38,234 @@ pub fn run(args: &Tune) -> anyhow::Result<u8> {
     }
     // Refused before files are looked at: nothing would be written to them.
     cachewise_experiments::bench::refuse_emulation(&Machine::describe())?;
-    let budget = match args.budget {
-        Some(seconds) => seconds,
-        None if args.quick => 60.0,
-        None if args.thorough => 3600.0,
-        None => 600.0,
+    let mut plan = Plan::of(args, begun)?;
+    let Some(measured) = plan.measure()? else {
+        output::tell("cachewise: interrupted; nothing was seen yet, nothing written");
+        return Ok(status::INTERRUPTED);
     };
-    let distribution = args.distribution.as_deref().map(Distribution::read).transpose()?;
-    let profile_path = args.output.clone().map_or_else(|| default_path(args.system), Ok)?;
-    let beside = || profile_path.with_extension("record.jsonl");
-    let record_path = args.record.clone().unwrap_or_else(beside);
-    output::check_keepable(&record_path)?;
-    output::check_all(&[args.html.as_deref()])?;
-    output::check_keepable(&profile_path)?;
-    let before = Before::at(&profile_path).filter(|_| !args.force);
-    if let Some(Before { profile, .. }) = &before {
-        refuse_shorter(&profile_path, profile, budget)?;
+    match measured.outcome {
+        Ok(tuning) => plan.finish(measured.record, &tuning, &measured.machine),
+        Err(error) => plan.keep_unfinished(&measured.record, error),
     }
+}
 
-    let bar = RefCell::new(Bar::new()?);
-    let seed = args.seed.unwrap_or_else(drawn_seed);
-    let stop = || bar.borrow().cancelled();
-    let mut progress = |stage: Stage, left: f64| {
-        bar.borrow_mut().expected(stage.name(), begun.elapsed().as_secs_f64(), left);
-    };
-    let setup = Setup {
-        begun,
-        memory: args.memory,
-        budget,
-        distribution,
-        stop: &stop,
-        progress: &mut progress,
-    };
-    bar.borrow_mut().expected("getting to know the machine", 0.0, tuner::expected(budget));
-    let made = Hardware::new(setup);
-    if let Err(LabError::Interrupted) = made {
-        bar.borrow().clear();
-        return Ok(nothing_seen());
-    }
-    let mut hardware = made?;
-    let started = hardware.header(seed).started;
-    bar.borrow().say(&hardware.machine.summary_line());
-    for warning in hardware.warnings() {
-        bar.borrow().say(&format!("warning: {warning}"));
-    }
-    if let Some(said) = hardware.without_wide_vectors() {
-        bar.borrow().say(&said);
-    }
-    let settings = Settings { budget, seed, previous: previous(&profile_path) };
-    let mut evidence = Evidence::default();
-    let outcome = tuner::run(&mut hardware, &settings, &mut evidence);
-    bar.borrow().clear();
+/// What a tuning is about to do, and where its files go.
+struct Plan<'a> {
+    args: &'a Tune,
+    begun: Instant,
+    budget: f64,
+    seed: u64,
+    distribution: Option<Distribution>,
+    profile: PathBuf,
+    record: PathBuf,
+    before: Option<Before>,
+}
 
-    // Whatever became of it, what was seen is kept; of a tuning that ended early beside the record that
-    // the profile in force names.
-    let rows = evidence.rows();
-    let record_path = match (&outcome, &args.record) {
-        (Err(_), None) => profile_path.with_extension("interrupted.jsonl"),
-        _ => record_path,
-    };
-    if let Err(LabError::Interrupted) = outcome
-        && rows.is_empty()
-    {
-        return Ok(nothing_seen());
-    }
-    let mut header = hardware.header(seed);
-    header.started = started;
-    header.settings = BTreeMap::from([
-        ("experiment".to_owned(), "tune".into()),
-        ("budget".to_owned(), budget.into()),
-    ]);
-    header.settings.extend(again::settings(&hardware.facts(), &settings.previous));
-    header.figures = recording::figures();
-    let said = hardware.without_wide_vectors();
-    let notes = said.into_iter().map(|text| Note { text }).collect();
-    let decisions = Decisions::default();
-    let mut record = Record { header, rows, notes, decisions, end: None };
-    let tuning = match outcome {
-        Ok(tuning) => tuning,
-        Err(error) => {
-            let kept = keep(&record_path, begun, &record, &[]);
-            if !matches!(error, LabError::Interrupted) {
-                return Err(error.into());
-            }
-            kept?;
-            output::tell(&format!(
-                "cachewise: interrupted; {} rows kept in {}, no profile written",
-                record.rows.len(),
-                record_path.display()
-            ));
-            return Ok(status::INTERRUPTED);
+/// A tuning as it ended, with everything that was seen.
+struct Measured {
+    record: Record,
+    outcome: Result<Tuning, LabError>,
+    machine: Machine,
+}
+
+impl<'a> Plan<'a> {
+    /// Checks that what is asked for can be written, before anything is measured for it.
+    fn of(args: &'a Tune, begun: Instant) -> anyhow::Result<Plan<'a>> {
+        let budget = match args.budget {
+            Some(seconds) => seconds,
+            None if args.quick => 60.0,
+            None if args.thorough => 3600.0,
+            None => 600.0,
+        };
+        let distribution = args.distribution.as_deref().map(Distribution::read).transpose()?;
+        let profile = args.output.clone().map_or_else(|| default_path(args.system), Ok)?;
+        let beside = || profile.with_extension("record.jsonl");
+        let record = args.record.clone().unwrap_or_else(beside);
+        output::check_keepable(&record)?;
+        output::check_all(&[args.html.as_deref()])?;
+        output::check_keepable(&profile)?;
+        let before = Before::at(&profile).filter(|_| !args.force);
+        if let Some(Before { profile: before, .. }) = &before {
+            refuse_shorter(&profile, before, budget)?;
         }
-    };
-    record.decisions = recording::decisions(&tuning);
-    let (libc, llc) = (libc(&hardware.machine), llc(&tuning));
-    let tuned = Tuned { llc: llc.as_deref(), ..Tuned::of(&record, &libc) };
-    let mut closing = tuned.closing();
-    let unasked = args.output.is_none() && !args.force;
-    let weaker = weaker(&record, tuned.has_kernels(), before.as_ref(), unasked);
-    let aside = |path: &Path| match weaker {
-        Some(_) => path.with_extension("weaker.profile"),
-        None => path.to_owned(),
-    };
-    let profile_path = aside(&profile_path);
-    let record_path = match (&weaker, &args.record) {
-        (Some(_), None) => profile_path.with_extension("record.jsonl"),
-        _ => record_path,
-    };
-    if let Some(why) = &weaker {
-        closing.next = format!(
-            "nothing changes: {why}; `cachewise tune --force` replaces it, a longer tuning may too"
-        );
+        let seed = args.seed.unwrap_or_else(drawn_seed);
+        Ok(Plan { args, begun, budget, seed, distribution, profile, record, before })
     }
-    let mut text = tuned.table().terminal(output::width());
-    text.push_str(&tuned.threads());
-    let save = || {
-        let end = keep(&record_path, begun, &record, std::slice::from_ref(&closing.because))?;
-        let mut profile = profile_of(&tuning, &hardware.machine, &record.header.started, budget);
-        profile.record = Some(record_of(&record_path)?);
+
+    /// Runs the tuner until its deadline; `None` where the user stopped it before anything was seen.
+    fn measure(&mut self) -> anyhow::Result<Option<Measured>> {
+        let (begun, budget) = (self.begun, self.budget);
+        let bar = RefCell::new(Bar::new()?);
+        let stop = || bar.borrow().cancelled();
+        let mut progress = |stage: Stage, left: f64| {
+            bar.borrow_mut().expected(stage.name(), begun.elapsed().as_secs_f64(), left);
+        };
+        let (memory, distribution) = (self.args.memory, self.distribution.take());
+        let (stop, progress) = (&stop, &mut progress);
+        let setup = Setup { begun, memory, budget, distribution, stop, progress };
+        bar.borrow_mut().expected("getting to know the machine", 0.0, tuner::expected(budget));
+        let made = Hardware::new(setup);
+        if let Err(LabError::Interrupted) = made {
+            bar.borrow().clear();
+            return Ok(None);
+        }
+        let mut hardware = made?;
+        let started = hardware.header(self.seed).started;
+        bar.borrow().say(&hardware.machine.summary_line());
+        for warning in hardware.warnings() {
+            bar.borrow().say(&format!("warning: {warning}"));
+        }
+        if let Some(said) = hardware.without_wide_vectors() {
+            bar.borrow().say(&said);
+        }
+        let settings = Settings { budget, seed: self.seed, previous: previous(&self.profile) };
+        let mut evidence = Evidence::default();
+        let outcome = tuner::run(&mut hardware, &settings, &mut evidence);
+        bar.borrow().clear();
+        if matches!(outcome, Err(LabError::Interrupted)) && evidence.rows().is_empty() {
+            return Ok(None);
+        }
+        let record = self.seen(&hardware, &settings, &evidence, started);
+        Ok(Some(Measured { record, outcome, machine: hardware.machine.clone() }))
+    }
+
+    /// The record of everything seen, without decisions.
+    fn seen(
+        &self,
+        hardware: &Hardware<'_>,
+        settings: &Settings,
+        evidence: &Evidence,
+        started: String,
+    ) -> Record {
+        let mut header = hardware.header(self.seed);
+        header.started = started;
+        header.settings = BTreeMap::from([
+            ("experiment".to_owned(), "tune".into()),
+            ("budget".to_owned(), self.budget.into()),
+        ]);
+        header.settings.extend(again::settings(&hardware.facts(), &settings.previous));
+        header.figures = recording::figures();
+        let said = hardware.without_wide_vectors();
+        let notes = said.into_iter().map(|text| Note { text }).collect();
+        Record { header, rows: evidence.rows(), notes, decisions: Decisions::default(), end: None }
+    }
+
+    /// Keeps what was seen of a tuning that ended early beside the record that the profile in force names.
+    fn keep_unfinished(&self, record: &Record, error: LabError) -> anyhow::Result<u8> {
+        let path = match &self.args.record {
+            None => self.profile.with_extension("interrupted.jsonl"),
+            Some(_) => self.record.clone(),
+        };
+        let kept = keep(&path, self.begun, record, &[]);
+        if !matches!(error, LabError::Interrupted) {
+            return Err(error.into());
+        }
+        kept?;
+        output::tell(&format!(
+            "cachewise: interrupted; {} rows kept in {}, no profile written",
+            record.rows.len(),
+            path.display()
+        ));
+        Ok(status::INTERRUPTED)
+    }
+
+    /// Writes what was decided, and says it.
+    fn finish(self, mut record: Record, tuning: &Tuning, machine: &Machine) -> anyhow::Result<u8> {
+        record.decisions = recording::decisions(tuning);
+        let (libc, llc) = (libc(machine), llc(tuning));
+        let tuned = Tuned { llc: llc.as_deref(), ..Tuned::of(&record, &libc) };
+        let mut closing = tuned.closing();
+        let mut text = tuned.table().terminal(output::width());
+        text.push_str(&tuned.threads());
+        let unasked = self.args.output.is_none() && !self.args.force;
+        let weaker = weaker(&record, tuned.has_kernels(), self.before.as_ref(), unasked);
+        if let Some(why) = &weaker {
+            closing.next = format!(
+                "nothing changes: {why}; `cachewise tune --force` replaces it, a longer tuning may too"
+            );
+        }
+        let plan = if weaker.is_some() { self.aside() } else { self };
+        let end = match plan.save(&record, tuning, machine, &closing) {
+            Ok(end) => end,
+            Err(error) => {
+                // What was measured is shown all the same.
+                "make room, and the same command again: nothing was written"
+                    .clone_into(&mut closing.next);
+                output::print(&format!("{text}\n{closing}"))?;
+                return Err(error);
+            }
+        };
+        let followed = weaker.is_some() || is_followed(&plan.profile, searched());
+        if closing.answer == Answer::Yes && !followed {
+            let file = plan.profile.display();
+            closing.next = format!(
+                "programs look for their profile elsewhere: `cachewise exec --profile {file} -- PROGRAM`; why: \
+                 `cachewise explain --profile {file} --op memcpy --size 1M`"
+            );
+        }
+        plan.say(text, &end, &closing)?;
+        Ok(if weaker.is_some() { status::INCONCLUSIVE } else { status::OK })
+    }
+
+    /// The same with files that replace nothing.
+    fn aside(self) -> Plan<'a> {
+        let profile = self.profile.with_extension("weaker.profile");
+        let record = match &self.args.record {
+            None => profile.with_extension("record.jsonl"),
+            Some(_) => self.record,
+        };
+        Plan { profile, record, ..self }
+    }
+
+    fn save(
+        &self,
+        record: &Record,
+        tuning: &Tuning,
+        machine: &Machine,
+        closing: &Closing,
+    ) -> anyhow::Result<End> {
+        let end = keep(&self.record, self.begun, record, std::slice::from_ref(&closing.because))?;
+        let mut profile = profile_of(tuning, machine, &record.header.started, self.budget);
+        profile.record = Some(record_of(&self.record)?);
         // Hints for programs are not measured here, and stay.
-        profile.programs = Profile::read(&profile_path).map_or(Vec::new(), |old| old.programs);
-        let folder = profile_path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        profile.programs = Profile::read(&self.profile).map_or(Vec::new(), |old| old.programs);
+        let folder = self.profile.parent().filter(|folder| !folder.as_os_str().is_empty());
         std::fs::create_dir_all(folder.unwrap_or(Path::new(".")))
-            .with_context(|| format!("{}: its directory", profile_path.display()))?;
+            .with_context(|| format!("{}: its directory", self.profile.display()))?;
         let text = profile.to_text();
         Profile::parse(text.as_bytes())
-            .with_context(|| format!("{}: not written", profile_path.display()))?;
-        output::write_file(&profile_path, text.as_bytes())?;
-        anyhow::Ok(end)
-    };
-    let end = match save() {
-        Ok(end) => end,
-        Err(error) => {
-            // What was measured is shown all the same.
-            "make room, and the same command again: nothing was written"
-                .clone_into(&mut closing.next);
-            output::print(&format!("{text}\n{closing}"))?;
-            return Err(error);
-        }
-    };
-    if closing.answer == Answer::Yes && weaker.is_none() && !is_followed(&profile_path, searched())
-    {
-        let file = profile_path.display();
-        closing.next = format!(
-            "programs look for their profile elsewhere: `cachewise exec --profile {file} -- PROGRAM`; why: \
-             `cachewise explain --profile {file} --op memcpy --size 1M`"
-        );
+            .with_context(|| format!("{}: not written", self.profile.display()))?;
+        output::write_file(&self.profile, text.as_bytes())?;
+        Ok(end)
     }
-    let peak =
-        end.peak_bytes.map_or(String::new(), |peak| format!(", {} at the peak", bytes(peak)));
-    text.push_str(&format!(
-        "\n{:.0} s{peak}\nprofile {}\nrecord  {}\n\n{closing}",
-        begun.elapsed().as_secs_f64(),
-        profile_path.display(),
-        record_path.display(),
-    ));
-    let mut written = Ok(());
-    if args.html.is_some() || args.plot {
-        let drawn = redraw::Loaded::read(&record_path)?;
-        if args.plot {
-            text.insert_str(0, &redraw::plots(&drawn.record));
+
+    /// Prints the decisions and their figures, and writes the page.
+    fn say(&self, mut text: String, end: &End, closing: &Closing) -> anyhow::Result<()> {
+        let peak =
+            end.peak_bytes.map_or(String::new(), |peak| format!(", {} at the peak", bytes(peak)));
+        text.push_str(&format!(
+            "\n{:.0} s{peak}\nprofile {}\nrecord  {}\n\n{closing}",
+            self.begun.elapsed().as_secs_f64(),
+            self.profile.display(),
+            self.record.display(),
+        ));
+        let (html, mut written) = (self.args.html.as_deref(), Ok(()));
+        if html.is_some() || self.args.plot {
+            let drawn = redraw::Loaded::read(&self.record)?;
+            if self.args.plot {
+                text.insert_str(0, &redraw::plots(&drawn.record));
+            }
+            if let Some(path) = html {
+                let page = redraw::page(&[drawn]);
+                written = page.and_then(|page| output::write(path, page.as_bytes()));
+            }
         }
-        if let Some(path) = &args.html {
-            let page = redraw::page(&[drawn]);
-            written = page.and_then(|page| output::write(path, page.as_bytes()));
+        match html.is_some_and(output::is_stdout) {
+            true => output::tell_all(&text),
+            false => output::print(&text)?,
         }
+        written
     }
-    match args.html.as_deref().is_some_and(output::is_stdout) {
-        true => output::tell_all(&text),
-        false => output::print(&text)?,
-    }
-    written?;
-    Ok(if weaker.is_some() { status::INCONCLUSIVE } else { status::OK })
 }
 
 /// Writes the record of a tuning that began then; one without verdicts was interrupted.
@@ -283,11 +340,6 @@ fn weaker(
         }
         _ => None,
     }
-}
-
-fn nothing_seen() -> u8 {
-    output::tell("cachewise: interrupted; nothing was seen yet, nothing written");
-    status::INTERRUPTED
 }
 
 /// Decides again from a record, and prints the profile; writes it where `--output` says so.

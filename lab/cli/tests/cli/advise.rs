@@ -71,10 +71,10 @@ fn every_setting_runs_as_often_as_asked_and_all_is_written_down() {
     let [json, html, write] = ["a.jsonl", "a.html", "advised.sh"].map(|name| folder.path(name));
     let files = [format!("--json={json}"), format!("--html={html}"), format!("--write={write}")];
     let options: Vec<&str> = files.iter().map(String::as_str).collect();
-    let only = ["--rounds=6", "--only=^the heap keeps freed blocks$", "--name=zeros"];
+    let only = ["--rounds=6", "--only=^keep freed memory$", "--name=zeros"];
     let found = shell(&[&options[..], &only].concat(), "head -c 3000000 /dev/zero | cksum");
     assert!(matches!(found.status, Some(0 | 4)), "{found:#?}");
-    has(&found.out, &["the heap keeps freed blocks", "| from the left:", "fresh runs of the best"]);
+    has(&found.out, &["keep freed memory", "| from the left:", "fresh runs of the best"]);
     let record = record::read(Path::new(&json)).expect("a record");
     assert_eq!((record.experiment(), record.name()), (Some("advise"), Some("zeros")));
     has(&found.out, &["zeros: settings beside the plain program"]);
@@ -84,7 +84,14 @@ fn every_setting_runs_as_often_as_asked_and_all_is_written_down() {
     let peak = row.figure(names::PEAK).expect("a peak");
     assert!(peak > 0.0 && peak < 48e6 && row.figure(names::PAGE_FAULTS) > Some(0.0), "{peak}");
     let page = std::fs::read_to_string(&html).expect("a page");
-    has(&page, &["the heap keeps freed blocks", "Time over the plain program"]);
+    has(&page, &["keep freed memory", "Time over the plain program"]);
+    // The answer is the headline, and the end row was there when the page was drawn.
+    let answer = record.end.as_ref().expect("an end").verdicts[0].clone();
+    let headline = format!("{}{}", answer[..1].to_uppercase(), &answer[1..]);
+    has(&page, &[&format!("<h1>{headline}")]);
+    assert!(!page.contains("stopped before its end") && !page.contains("dropped as slow"));
+    let first = found.out.lines().next().expect("a line");
+    assert!(first.starts_with("gain here:"), "the answer comes first: {first}");
     for verb in ["report", "compare"] {
         let both = [json.as_str(), json.as_str()];
         let files = if verb == "compare" { &both[..] } else { &both[..1] };
@@ -140,7 +147,7 @@ fn a_server_is_loaded_and_ended_and_its_figure_taken() {
     let json = folder.path("a.jsonl");
     let load = format!("python3 {client} {socket}");
     let line = format!("rm -f {socket}; exec python3 {server} {socket}");
-    let options = ["--rounds=6", "--only=^the heap keeps freed blocks$", "--figure=rate ([0-9]+)"];
+    let options = ["--rounds=6", "--only=^keep freed memory$", "--figure=rate ([0-9]+)"];
     let json_option = format!("--json={json}");
     let found = shell(&[&["--load", &load, &json_option][..], &options].concat(), &line);
     assert!(matches!(found.status, Some(0 | 4)), "{found:#?}");
@@ -152,7 +159,7 @@ fn a_server_is_loaded_and_ended_and_its_figure_taken() {
     has(refused.err.lines().last().expect("a line"), &["the plain run: exit status: 1"]);
     // One that a setting keeps from listening is out, and the others go on.
     let line = format!("[ -z \"$GLIBC_TUNABLES\" ] || exit 3; {line}");
-    let options = ["--rounds=6", "--only=^the heap keeps freed blocks$", "--load", &load];
+    let options = ["--rounds=6", "--only=^keep freed memory$", "--load", &load];
     let found = shell(&options, &line);
     has(&found.out, &["disqualified: the server ended before it listened"]);
 }
@@ -167,4 +174,110 @@ fn a_program_of_ones_own_has_no_more_privilege() {
     assert!(matches!(found.status, Some(0 | 4)), "{found:#?}");
     // Nobody gains anything by a set-user-id bit of their own.
     assert!(!found.out.contains("more privilege"), "{found:#?}");
+}
+
+#[test]
+fn a_program_that_cannot_run_twice_is_no_gain_and_no_nothing() {
+    let folder = Folder::new();
+    let once = folder.path("once");
+    let line = format!("mkdir {once} || exit 9; head -c 60000000 /dev/zero | tail -c 1");
+    for options in [&["--budget=5s"][..], &["--rounds=6", "--only=^keep freed memory$"]] {
+        let found = shell(options, &line).with(4);
+        has(
+            &found.out,
+            &["gain here:  cannot tell", "failed when it was run again: exit status: 9"],
+        );
+        std::fs::remove_dir(&once).expect("made by the plain run");
+    }
+}
+
+#[test]
+fn children_that_were_there_before_are_left_alone() {
+    let folder = Folder::new();
+    let file = folder.path("number");
+    let program = program().get_program().to_string_lossy().into_owned();
+    let line = format!(
+        "sleep 300 >/dev/null 2>&1 & echo $! >{file}; exec {program} advise --budget=2s -- true"
+    );
+    let mut command = std::process::Command::new("bash");
+    let found =
+        said(command.args(["-c", &line]).env("CACHEWISE_LIBRARY", crate::exec::libraries()));
+    assert!(matches!(found.status, Some(0 | 4)), "{found:#?}");
+    assert!(!found.out.contains("leaves"), "{found:#?}");
+    let number = std::fs::read_to_string(&file).expect("its number");
+    let place = Path::new("/proc").join(number.trim());
+    let name = std::fs::read_to_string(place.join("comm")).expect("it is alive");
+    assert_eq!(name.trim(), "sleep");
+    let number = number.trim().parse().expect("a number");
+    let pid = rustix::process::Pid::from_raw(number).expect("a process");
+    rustix::process::kill_process(pid, Signal::KILL).expect("ended");
+}
+
+/// The options of a test that runs one setting and looks at its effects alone.
+const KEEP: [&str; 2] = ["--rounds=6", "--only=^keep freed memory$"];
+
+#[test]
+fn the_callers_lists_are_extended_and_what_is_printed_was_measured() {
+    let folder = Folder::new();
+    let [log, same, json] = ["log", "same", "a.jsonl"].map(|name| folder.path(name));
+    let line = format!("echo $GLIBC_TUNABLES >>{log}; echo same >{same}");
+    let [compare, json_option] = [format!("--compare={same}"), format!("--json={json}")];
+    let mut asked = program();
+    asked.env("CACHEWISE_LIBRARY", crate::exec::libraries());
+    asked.env("GLIBC_TUNABLES", "glibc.malloc.tcache_count=3");
+    asked.arg("advise").args(KEEP).args([&compare, &json_option]);
+    let found = said(asked.args(["--", "sh", "-c", &line]));
+    assert!(matches!(found.status, Some(0 | 4)), "{found:#?}");
+    let log = std::fs::read_to_string(&log).expect("a log");
+    let (plain, set): (Vec<&str>, Vec<&str>) =
+        log.lines().partition(|line| *line == "glibc.malloc.tcache_count=3");
+    assert!(plain.len() >= 7 && set.len() >= 6, "{log}");
+    let record = record::read(Path::new(&json)).expect("a record");
+    let printed = record.header.settings["settings"]["keep freed memory"].to_string();
+    for line in set {
+        assert!(line.starts_with("glibc.malloc.tcache_count=3:glibc.malloc.mmap_max=0:"), "{line}");
+        assert!(printed.contains(&format!("GLIBC_TUNABLES={line} sh")), "{printed}");
+    }
+}
+
+#[test]
+fn output_that_a_clock_changes_disqualifies_no_setting() {
+    let folder = Folder::new();
+    let file = folder.path("minute");
+    // As a minute that ends while settings are run.
+    let line =
+        format!("n=$(cat {file} 2>/dev/null || echo 0); echo $((n + 1)) >{file}; echo $((n / 5))");
+    let found = shell(&KEEP, &line);
+    has(&found.out, &["differs from run to run"]);
+    assert!(!found.out.contains("disqualified"), "{found:#?}");
+    let changed = shell(&KEEP, "echo \"x$GLIBC_TUNABLES\"");
+    has(&changed.out, &["keep freed memory: disqualified: another output"]);
+}
+
+#[test]
+fn a_setting_without_what_is_measured_or_compared_is_out_alone() {
+    let folder = Folder::new();
+    let file = folder.path("same");
+    let figure = "[ -n \"$GLIBC_TUNABLES\" ] || echo rate 8,25";
+    let found = shell(&[&KEEP[..], &["--figure=rate ([0-9.,]+)"]].concat(), figure).with(4);
+    has(&found.out, &["keep freed memory: disqualified: --figure: found no number above 0"]);
+    let compared = format!("rm -f {file}; [ -n \"$GLIBC_TUNABLES\" ] || echo same >{file}");
+    let found = shell(&[&KEEP[..], &[&format!("--compare={file}")]].concat(), &compared).with(4);
+    has(&found.out, &["keep freed memory: disqualified: --compare"]);
+    // The input is gone after the plain run.
+    std::fs::write(&file, "x").expect("written");
+    let found =
+        shell(&[&KEEP[..], &[&format!("--input={file}")]].concat(), &format!("rm {file}")).with(4);
+    has(&found.out, &["failed when it was run again: --input"]);
+}
+
+#[test]
+fn a_name_that_no_setting_has_is_refused_and_a_question_that_hangs_ends() {
+    let found = shell(&["--rounds=6", "--only=keep fried"], "true").with(2);
+    let said = found.err.lines().last().expect("a line");
+    has(said, &["--only: found \"keep fried\"", "accepted: keep freed memory"]);
+    let begun = Instant::now();
+    let hung = shell(&["--budget=2s", "--load=true", "--ready=sleep 600"], "sleep 600").with(1);
+    has(hung.err.lines().last().expect("a line"), &["the server does not listen"]);
+    assert!(begun.elapsed() < Duration::from_secs(120), "it was waited for");
 }

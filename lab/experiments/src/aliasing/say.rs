@@ -95,7 +95,7 @@ fn page_verdicts(rows: &[Row]) -> Vec<String> {
             Some((candidate, versus(on(PAGE_SIZE)?, on(2 << 20)?)))
         };
         let compared: Vec<_> = by_candidate(&of_cell).into_iter().filter_map(compare).collect();
-        let told = compared.iter().filter(|(_, pair)| says(*pair) != Verdict::CannotTell);
+        let told = compared.iter().filter(|(_, pair)| says(*pair).is_different());
         let beyond = |pair: &PairedRatio| (pair.median - 1.0).abs();
         let largest = told.max_by(|a, b| beyond(&a.1).total_cmp(&beyond(&b.1)));
         let said = match largest {

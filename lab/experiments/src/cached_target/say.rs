@@ -144,12 +144,15 @@ fn prefetching(rows: &[Row]) -> Vec<String> {
 
 /// By what it does to a source in L2 and in memory.
 fn prefetch_kind(in_l2: Option<Verdict>, in_memory: Option<Verdict>) -> &'static str {
-    match (in_l2, in_memory) {
+    // What differs by less than the margin and what was not shown to differ read alike.
+    let told = |verdict: Option<Verdict>| match verdict {
+        Some(Verdict::Same) => Some(Verdict::Unknown),
+        other => other,
+    };
+    match (told(in_l2), told(in_memory)) {
         (Some(Verdict::Slower), Some(Verdict::Faster)) => "helps uncached and hurts in L2, as A64",
-        (Some(Verdict::CannotTell), Some(Verdict::CannotTell)) => "does nothing, as AXP and P4",
-        (Some(Verdict::CannotTell), Some(Verdict::Faster)) => {
-            "helps uncached and costs nothing in L2"
-        }
+        (Some(Verdict::Unknown), Some(Verdict::Unknown)) => "does nothing, as AXP and P4",
+        (Some(Verdict::Unknown), Some(Verdict::Faster)) => "helps uncached and costs nothing in L2",
         (Some(Verdict::Slower), Some(_)) => "hurts in L2 and is not shown to help uncached",
         (Some(Verdict::Faster), Some(_)) => "helps in L2",
         (Some(_), Some(Verdict::Slower)) => "hurts uncached",

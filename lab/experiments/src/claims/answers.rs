@@ -3,8 +3,9 @@
 use super::claim::{Claim, Expect, Measured, Reads, Word};
 use super::items::{Item, Kind, items};
 use crate::registry;
+use cachewise_judge::family;
 use cachewise_measure::units::significant;
-use cachewise_measure::{Record, one_sample, record};
+use cachewise_measure::{Record, record};
 use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::LazyLock;
@@ -112,7 +113,7 @@ impl Answers {
             sides.extend(answer.cells.iter().map(|cell| cell.side(expect)));
         }
         let p: Vec<f64> = sides.iter().map(|(_, p)| *p).collect();
-        let told = sides.iter().zip(one_sample::discoveries(&p));
+        let told = sides.iter().zip(family::discoveries(&p));
         let mut words =
             told.map(|((word, _), stands)| if stands { *word } else { Word::CannotTell });
         for (claim, answers) in &mut self.rows {

@@ -180,7 +180,7 @@ impl Measured {
     /// Which side of the bound it is on, and the p of the other.
     pub(super) fn side(&self, expect: Expect) -> (Word, f64) {
         let middle = self.median();
-        let p = |bound| cachewise_measure::one_sample::p_around(&self.ratios, bound);
+        let p = |bound| cachewise_judge::family::p_around(&self.ratios, bound);
         let one_sided = |bound: f64, below: bool| match below {
             _ if (middle < bound) == below => (Word::Confirmed, p(bound)),
             true if bound < 1.0 && middle < 1.0 => (Word::Weaker, p(bound).max(p(1.0))),

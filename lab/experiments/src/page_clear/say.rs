@@ -46,8 +46,12 @@ fn today(cells: &Cells<'_>, (nt, temporal): (&str, &str)) -> Option<String> {
     let mut found = pairs(cells, nt, temporal);
     found.sort_unstable_by_key(|(key, _)| key.size);
     let [faster, slower, open] =
-        [Verdict::Faster, Verdict::Slower, Verdict::CannotTell].map(|wanted| {
-            let sizes = found.iter().filter(|(_, pair)| says(*pair) == wanted);
+        [Verdict::Faster, Verdict::Slower, Verdict::Unknown].map(|wanted| {
+            let open = wanted == Verdict::Unknown;
+            let sizes = found.iter().filter(|(_, pair)| match says(*pair) {
+                Verdict::Same => open,
+                other => other == wanted,
+            });
             let sizes = joined(sizes.map(|(key, _)| bytes(key.size)), ", ");
             if sizes.is_empty() { "no size".to_owned() } else { sizes }
         });

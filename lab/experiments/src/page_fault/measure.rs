@@ -200,7 +200,7 @@ fn cell_rows(cell: &Cell, samples: &[Taken], setting: &Setting) -> Vec<Row> {
         row.calls = u32::try_from(cell.pages * cell.reps).unwrap_or(u32::MAX);
         row.reader_ns = later(of);
         let totals = (row.total_ns(), kernel.total_ns());
-        row.total_ratio = Some(PairedRatio::new(&totals.0, &totals.1, setting.bench.seed));
+        row.total_ratio = Some(PairedRatio::paired(&totals.0, &totals.1));
         row.verdict = row.said();
         row
     };

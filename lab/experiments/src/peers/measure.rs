@@ -140,12 +140,12 @@ pub(super) fn run(setting: &mut Setting) -> Result {
                     rows.retain(|row| row.candidate != other.name());
                     setting.out.note(format!("{operation}: {} left out: {error}", other.name()))?;
                 } else {
-                    as_beside_the_library(&mut rows, &mut other, setting.bench.seed);
+                    as_beside_the_library(&mut rows, &mut other);
                     left.push(other);
                 }
             }
             others = left;
-            relate(&mut rows, setting.bench.seed);
+            relate(&mut rows);
             setting.out.rows(rows)?;
             setting.out.advance(&text, 1.0);
         }
@@ -153,12 +153,12 @@ pub(super) fn run(setting: &mut Setting) -> Result {
             from_file.clone().or_else(|| Distribution::built_in(c_function(operation)));
         let Some(distribution) = distribution else { continue };
         for &span in spans {
-            let (seed, plan) = (setting.bench.seed, setting.plan(true));
+            let plan = setting.plan(true);
             let stop = || setting.out.stopped();
             let found =
                 setting.bench.script(operation, &distribution, span, &routines, plan, &stop);
             let mut rows = found?;
-            relate(&mut rows, seed);
+            relate(&mut rows);
             setting.out.rows(rows)?;
             setting.out.advance(&format!("{operation} as {} calls it", distribution.name), 1.0);
         }
@@ -225,7 +225,7 @@ pub const IN_ITS_PROCESS: &str = "in_its_process_ns";
 
 /// Replaces the times of libc under tunables, which come from a process with other buffers, by those
 /// that its ratio to the library there implies here.
-fn as_beside_the_library(rows: &mut [Row], tuned: &mut TunedLibc, seed: u64) {
+fn as_beside_the_library(rows: &mut [Row], tuned: &mut TunedLibc) {
     let times = |name: &str| {
         rows.iter().find(|row| row.candidate == name).map(|row| row.operation_ns.clone())
     };
@@ -234,25 +234,25 @@ fn as_beside_the_library(rows: &mut [Row], tuned: &mut TunedLibc, seed: u64) {
     let rounds = row.operation_ns.len().min(library.len());
     row.extra.insert(IN_ITS_PROCESS.to_owned(), stats::median(&row.operation_ns));
     row.operation_ns = tuned.beside_the_library(&library[..rounds]);
-    let ratio = PairedRatio::new(&row.operation_ns, &libc, seed);
+    let ratio = PairedRatio::paired(&row.operation_ns, &libc);
     *row = std::mem::take(row).with_ratio(ratio);
 }
 
 /// Relates rows of `peers`, those of a cell together, to the best peer's of their cell; others it leaves alone.
-pub fn of_envelope(rows: &mut [Row], seed: u64) {
+pub fn of_envelope(rows: &mut [Row]) {
     let is_one = |a: &Row, b: &Row| (&a.experiment, &a.cell) == (&b.experiment, &b.cell);
     let of_peers = |rows: &&mut [Row]| rows[0].experiment == NAME;
-    rows.chunk_by_mut(is_one).filter(of_peers).for_each(|rows| relate(rows, seed));
+    rows.chunk_by_mut(is_one).filter(of_peers).for_each(relate);
 }
 
 /// Relates every row to the best peer's.
-fn relate(rows: &mut [Row], seed: u64) {
+fn relate(rows: &mut [Row]) {
     let is_peer = |row: &&Row| ![LIBRARY, SHARED].contains(&row.candidate.as_str()) && !row.dropped;
     let peers: Vec<_> = rows.iter().filter(is_peer).map(|row| row.operation_ns.clone()).collect();
     let Some(envelope) = envelope(&peers) else { return };
     for row in rows.iter_mut() {
         let PairedRatio { median, low, high, .. } =
-            PairedRatio::new(&row.operation_ns, &envelope, seed);
+            PairedRatio::paired(&row.operation_ns, &envelope);
         let figures = [("of_envelope_low", low), ("of_envelope_high", high)];
         *row = std::mem::take(row).with(&[(OF_ENVELOPE, median)]).with(&figures);
     }

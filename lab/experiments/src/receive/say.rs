@@ -108,7 +108,7 @@ fn over_cells(cells: &Cells<'_>, one: &str, other: &str) -> PairedRatio {
             Some((cost(one)?, cost(other)?))
         })
         .unzip();
-    PairedRatio::new(&ones, &others, 0)
+    PairedRatio::paired(&ones, &others)
 }
 
 /// Is "only when known non-temporal" (Evans's advice) better than what size alone can decide?

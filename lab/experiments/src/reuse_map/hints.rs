@@ -119,7 +119,7 @@ fn promise(less: &[f64], more: &[f64]) -> Verdict {
     } else if half - below > spread {
         Verdict::Slower
     } else {
-        Verdict::CannotTell
+        Verdict::Unknown
     }
 }
 
@@ -164,7 +164,9 @@ fn verdict(what: &str, rows: &[&Row], soon_kernel: &str, never_kernel: &str) -> 
     let leaves = |found, hint: &str, what: &str| match found {
         Verdict::Faster => format!("{hint} leaves the {what} cached"),
         Verdict::Slower => format!("{hint} does NOT leave the {what} cached"),
-        Verdict::CannotTell => format!("cannot tell whether {hint} leaves the {what} cached"),
+        Verdict::Same | Verdict::Unknown => {
+            format!("cannot tell whether {hint} leaves the {what} cached")
+        }
     };
     let found = promise(&read_soon.reader_ns, &read_never.reader_ns);
     let reader = leaves(found, "soon", "destination");
@@ -189,7 +191,7 @@ mod tests {
     #[test]
     fn rounds_that_disagree_tell_nothing_and_neither_does_one_hint() {
         let mixed: Vec<f64> = (0..16).map(|round| f64::from(round % 2) * 2.0).collect();
-        assert_eq!(promise(&[1.0; 16], &mixed), Verdict::CannotTell);
+        assert_eq!(promise(&[1.0; 16], &mixed), Verdict::Unknown);
         let alone = row(&cell("copy", 1 << 20, "read"), "cachewise soon", 1.0);
         assert!(verdicts(&[alone], &[]).is_empty());
     }

@@ -42,7 +42,7 @@ fn table(title: &str, candidate: &str, rows: &[&Row]) -> Table {
             let mark = match ratio.verdict(cost::MARGIN) {
                 Verdict::Faster => "<",
                 Verdict::Slower => ">",
-                Verdict::CannotTell => "~",
+                Verdict::Same | Verdict::Unknown => "~",
             };
             format!("{:.2} {mark}", ratio.median)
         })

@@ -64,7 +64,7 @@ fn sentence(claim: &Claim, rows: &[Row]) -> String {
         // not so wide that it would hold nearly anything.
         let near = pair.low >= least / LOOSE && pair.high <= most * LOOSE;
         let none = (least..=most).contains(&1.0) && near;
-        let told = says(pair) != Verdict::CannotTell || none;
+        let told = says(pair).is_different() || none;
         holds += usize::from(agrees && told);
         // An interval that excludes the claim refutes it, whether or not it holds 1.
         open += usize::from(agrees && !told);

@@ -76,7 +76,9 @@ fn store_sentence(where_: &str, candidate: &str, of_one: &[&Row]) -> Option<Stri
                 theirs.gbps()
             ),
             Verdict::Slower => format!("{label}: {} slower than {than}", percent(ratio.median)),
-            Verdict::CannotTell => format!("{label}: no measurable difference from {than}"),
+            Verdict::Same | Verdict::Unknown => {
+                format!("{label}: no measurable difference from {than}")
+            }
         })
     };
     let pairs = [

@@ -184,7 +184,7 @@ fn rows(setting: &Setting, batch: usize, arms: &[Arm], found: &[Found]) -> Vec<R
         }
         row.reader_ns = own.reader.clone();
         row.bystander_ns = own.bystander.clone();
-        row.total_ratio = Some(PairedRatio::new(&whole(own), &whole(first), setting.bench.seed));
+        row.total_ratio = Some(PairedRatio::paired(&whole(own), &whole(first)));
         row.verdict = row.said();
         row
     };

@@ -20,8 +20,7 @@ pub fn verdicts(rows: &[Row]) -> Vec<String> {
     texts.extend(least.map(|least| {
         let batches = bytes(key.size);
         let open = largest.iter().filter(|row| row.candidate != least.candidate).find(|row| {
-            PairedRatio::new(&least.total_ns(), &row.total_ns(), 0).verdict(MARGIN)
-                == Verdict::CannotTell
+            !PairedRatio::paired(&least.total_ns(), &row.total_ns()).verdict(MARGIN).is_different()
         });
         let name = &least.candidate;
         match open {

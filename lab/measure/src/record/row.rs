@@ -1,7 +1,8 @@
 //! One result: who was measured in which cell, how long it took, and what that says.
 
 use super::Histogram;
-use crate::stats::{DriftVerdict, MARGIN, PairedRatio, Verdict, median};
+use crate::MARGIN;
+use crate::stats::{DriftVerdict, PairedRatio, Verdict, median};
 use crate::{Proof, Residency};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -144,7 +145,7 @@ impl Row {
 
     /// Whole cost over another row's of the same rounds.
     pub fn over(&self, other: &Row) -> PairedRatio {
-        PairedRatio::new(&self.total_ns(), &other.total_ns(), 0)
+        PairedRatio::paired(&self.total_ns(), &other.total_ns())
     }
 
     /// Returns whether its times are times. Reader and bystander are differences of times, which noise makes a

@@ -49,7 +49,7 @@ fn row() -> Row {
         reader_ns: vec![f64::NAN],
         bystander_ns: vec![-0.125],
         ratio: Some(PairedRatio { median: 1.1, low: 1.0, high: 1.2, rounds: 15 }),
-        verdict: Some(Verdict::CannotTell),
+        verdict: Some(Verdict::Unknown),
         proofs: vec![proof],
         drift: Some(DriftVerdict::Steady { p: 0.5, change: 0.001 }),
         histogram: Some(Histogram { edges_ns: vec![0.0, 10.0], counts: vec![3], above: 2 }),

@@ -143,7 +143,7 @@ pub struct Spread {
 impl Spread {
     fn of(values: &[f64]) -> Option<Spread> {
         let finite: Vec<f64> = values.iter().copied().filter(|value| value.is_finite()).collect();
-        let (low, high) = stats::median_interval(&finite);
+        let (low, high) = cachewise_judge::interval::of_median(&finite);
         (!finite.is_empty())
             .then(|| Spread::around(stats::median(&finite), low, high, finite.len()))
     }

@@ -16,6 +16,7 @@ pub(crate) fn facts() -> Facts {
         largest: 1 << 30,
         below_libc: [None; 6],
         entries: [None; 6],
+        never: Default::default(),
         hosts: 1,
     }
 }
@@ -267,12 +268,12 @@ fn a_comparison_that_reads_on_in_memory_is_out_at_every_size() {
         assert_eq!((field.sizes[page], field.sizes[top]), (4096, 8192));
         for size in [page, top] {
             for view in (0..field.views.len()).filter(|view| field.views[*view].proven) {
-                field.rounds[FIRST][view][size][0].extend([-0.2; 20]);
+                field.rounds[FIRST][view][size].aligned.extend([-0.2; 20]);
             }
         }
         let absent = field.views.iter().position(|view| !view.proven).expect("one");
         let turns = (0..20).map(|turn| loss[turn % 2]);
-        field.rounds[FIRST][absent][page][0].extend(turns);
+        field.rounds[FIRST][absent][page].aligned.extend(turns);
         [page, top].map(|size| field.cost(FIRST, size).is_some())
     };
     assert_eq!(costs([0.7, 0.7]), [false; 2], "shown to lose");
@@ -296,8 +297,10 @@ fn rounds_of_a_record_are_those_of_their_own_cells() {
     let mut field = field(4096, &[]);
     field.remember(&evidence);
     let at = field.sizes.len() - 1;
-    assert_eq!(field.rounds[FIRST][1][at], [vec![], vec![0.5f64.ln()]]);
-    let all: usize = field.rounds.iter().flatten().flatten().flatten().map(Vec::len).sum();
+    let found = &field.rounds[FIRST][1][at];
+    assert!(found.aligned.is_empty() && found.odd == [0.5f64.ln()]);
+    let all = field.rounds.iter().flatten().flatten();
+    let all: usize = all.map(|of| of.aligned.len() + of.odd.len()).sum();
     assert_eq!(all, 1);
 }
 
@@ -347,8 +350,8 @@ fn beyond_l2_a_cached_call_without_its_reader_is_one_on_the_same_operands() {
         let at = field.sizes.iter().position(|other| *other == size).expect("of the grid");
         let cell = field.views[0].cell(Operation::Zero, size, false);
         field.add(FIRST, &cell, &sample(50.0, 150.0), &sample(100.0, 100.0));
-        assert_eq!(field.rounds[FIRST][0][at][0], [0.0]);
-        assert_eq!(field.rounds[FIRST][2][at][0], expected);
+        assert_eq!(field.rounds[FIRST][0][at].aligned, [0.0]);
+        assert_eq!(field.rounds[FIRST][2][at].aligned, expected);
     }
     let at = field.sizes.len() - 1;
     field.add(
@@ -357,7 +360,7 @@ fn beyond_l2_a_cached_call_without_its_reader_is_one_on_the_same_operands() {
         &sample(0.0, 0.0),
         &sample(0.0, 0.0),
     );
-    assert_eq!(field.rounds[FIRST][0][at][0], [0.0], "no ratio");
+    assert_eq!(field.rounds[FIRST][0][at].aligned, [0.0], "no ratio");
 }
 
 #[test]

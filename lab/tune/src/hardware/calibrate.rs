@@ -52,6 +52,10 @@ pub(super) fn facts(
         cpus: std::thread::available_parallelism().map_or(1, usize::from),
         largest,
         below_libc: OPERATIONS.map(cachewise::below_libc),
+        never: OPERATIONS.map(|of| {
+            let (name, from) = cachewise::never_by_default(of)?;
+            Some((name, usize::try_from(from).ok()?))
+        }),
         entries: OPERATIONS.map(|of| cachewise::entry::chosen(of).map(|entry| entry.name)),
         hosts: 1,
     }

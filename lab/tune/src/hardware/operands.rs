@@ -174,6 +174,20 @@ impl Operands {
     }
 }
 
+impl Operands {
+    /// Takes source and destination out of every cache.
+    pub(super) fn evict(&self) {
+        let has_source = !matches!(self.operation, Operation::Fill | Operation::Zero);
+        for call in 0..self.places() {
+            let (dst, src) = self.at(call);
+            flush(dst, self.n);
+            if has_source {
+                flush(src, self.n);
+            }
+        }
+    }
+}
+
 /// For every call of a sample the place of the first difference, where there is one.
 pub(super) fn differences(cell: &Cell, calls: usize, random: &mut Rng) -> Vec<usize> {
     match cell.contents {

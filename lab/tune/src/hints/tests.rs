@@ -8,8 +8,8 @@ use crate::seam::Sample;
 /// of libc's operation.
 fn see(evidence: &mut Evidence, size: usize, ours: f64, temporal: f64, rounds: usize) {
     let total = |over: f64| Sample { operation: 80.0, reader: 0.0, bystander: 20.0 + 80.0 * over };
-    for round in 0..rounds {
-        let cell = cell(Operation::Zero, size, &facts(), round % 2 == 1);
+    for _ in 0..rounds {
+        let cell = cell(Operation::Zero, size, &facts());
         let others = [("zero.around", ours), ("zero.second", temporal)];
         let others = others.map(|(name, over)| (name, total(over)));
         evidence.push(Purpose::Hints, cell, total(0.0), others);
@@ -117,4 +117,59 @@ fn soon_counts_operation_and_reader_where_the_guard_is_kept() {
     assert_eq!(found(&field, FIRST), Some(From { size: 64 << 20, arm: AROUND }));
     race(&mut field, SECOND, top, 9, [-0.6, -0.6]);
     assert_eq!(found(&field, SECOND), None, "a temporal kernel is better");
+}
+
+#[test]
+fn what_is_not_shown_leaves_the_default_as_it_is() {
+    let mut field = field(64 << 20, &[]);
+    let start = From { size: (1 << 20) + 1, arm: AROUND };
+    field.never = Some(start);
+    let found = |seen: &[(usize, f64, usize)]| {
+        let mut evidence = Evidence::default();
+        for (size, ours, rounds) in seen {
+            see(&mut evidence, *size, *ours, 0.0, *rounds);
+        }
+        default(&field, &evidence).map(|from| from.size)
+    };
+    assert_eq!(found(&[]), Some(start.size));
+    // Too few rounds, no difference, and a loss below it.
+    assert_eq!(found(&[(4 << 20, 0.5, 3)]), Some(start.size));
+    assert_eq!(found(&[(4 << 20, 0.0, 8)]), Some(start.size));
+    assert_eq!(found(&[(1 << 20, 0.5, 8)]), Some(start.size));
+    // Shown to lose at one size: it begins above that.
+    assert_eq!(found(&[(4 << 20, 0.5, 8)]), Some(8 << 20));
+    assert_eq!(found(&[(64 << 20, 0.5, 8)]), None);
+    field.never = None;
+    assert_eq!(default(&field, &Evidence::default()), None);
+}
+
+#[test]
+fn the_default_is_asked_for_where_it_may_lose() {
+    let mut field = field(64 << 20, &[]);
+    field.never = Some(From { size: (16 << 20) + 1, arm: AROUND });
+    let mut evidence = Evidence::default();
+    // Nothing is gained at the largest size.
+    see(&mut evidence, 64 << 20, 0.01, 0.0, 8);
+    assert_eq!(next(&field, &evidence), None);
+    let mut evidence = Evidence::default();
+    see(&mut evidence, 64 << 20, 0.025, 0.0, 8);
+    assert_eq!(next(&field, &evidence), Some((64 << 20, vec![AROUND])), "it seems to lose");
+    see(&mut evidence, 64 << 20, 0.025, 0.0, 8);
+    assert_eq!(next(&field, &evidence), None, "often enough");
+}
+
+#[test]
+fn the_default_stays_below_what_was_shown() {
+    let of = |size, arm| Some(From { size, arm });
+    let below = [Range { from: 256, to: u64::MAX, arm: 0 }];
+    let ends = |never: Never| -> Vec<(u64, usize)> {
+        never.over(&below).iter().map(|range| (range.from, range.arm)).collect()
+    };
+    let (low, high) = (of(1024, 3), of(4096, 2));
+    assert_eq!(ends(Never { default: low, shown: high }), [(256, 0), (1024, 3), (4096, 2)]);
+    assert_eq!(ends(Never { default: high, shown: low }), [(256, 0), (1024, 3)]);
+    assert_eq!(ends(Never { default: low, shown: None }), [(256, 0), (1024, 3)]);
+    assert_eq!(Never { default: low, shown: high }.at(5000), high);
+    assert_eq!(Never { default: low, shown: high }.at(2000), low);
+    assert_eq!(Never { default: high, shown: low }.first(), low);
 }

@@ -7,8 +7,8 @@ use cachewise_kernels::Operation;
 
 /// Rounds of the library at a size, each slower than libc by that part of libc's operation.
 fn see(evidence: &mut Evidence, size: usize, slower: f64, rounds: usize) {
-    for round in 0..rounds {
-        let cell = hints::cell(Operation::Zero, size, &facts(), round % 2 == 0);
+    for _ in 0..rounds {
+        let cell = hints::cell(Operation::Zero, size, &facts());
         let libc = Sample { operation: 100.0, reader: 0.0, bystander: 50.0 };
         let ours = Sample { bystander: 50.0 + 100.0 * slower, ..libc };
         evidence.push(Purpose::Never, cell, libc, [("zero.around", ours)]);
@@ -89,7 +89,9 @@ fn a_size_is_told_once() {
     see(&mut evidence, 4 << 20, -0.25, 6);
     see(&mut evidence, 8 << 20, 0.0, 3);
     let from = From { size: 1 << 20, arm: AROUND };
-    let told = refereed(&field, &evidence, from, Some(From { size: 4 << 20, ..from }));
+    let never = |shown| Never { default: None, shown: Some(shown) };
+    let left = never(From { size: 4 << 20, ..from });
+    let told = refereed(&field, &evidence, never(from), left);
     let told: Vec<_> =
         told.iter().map(|s| (s.cell.size, s.ratio, s.rounds, s.verdict, s.in_use)).collect();
     let lost = (1 << 20, 1.5, 6, Ruling::Lost, false);

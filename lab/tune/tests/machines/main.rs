@@ -89,6 +89,7 @@ fn plain(table: Table) -> Kind {
             largest: 1 << 30,
             below_libc: [None; OPERATIONS.len()],
             entries: [None; OPERATIONS.len()],
+            never: [None; OPERATIONS.len()],
             hosts: 1,
         },
         bandwidth: 10.0,
@@ -667,4 +668,79 @@ fn the_rows_of_the_referee_are_what_it_ruled_on() {
         compared += 1;
     }
     assert!(compared > 50, "{compared}");
+}
+
+/// The hint `never` as it is without a profile: the first non-temporal kernel, above the L2.
+fn untuned(kind: &mut Kind) {
+    let from = kind.facts.l2 + 1;
+    for (of, never) in OPERATIONS.iter().zip(&mut kind.facts.never) {
+        let arms = kind.table[of].iter().map(|costs| &costs.arm);
+        let around = arms.into_iter().find(|arm| arm.class == Class::NonTemporal);
+        let name =
+            around.and_then(|arm| cachewise_kernels::find(&arm.name)).map(|kernel| kernel.name);
+        *never = name.map(|name| (name, from));
+    }
+}
+
+/// Four tunings of one machine let `never` begin at 8 MiB, 16 MiB, 16 MiB and not at all where it began at 1 MiB without
+/// one.
+#[test]
+fn no_tuning_leaves_a_hint_worse_than_it_was_without() {
+    for (name, table, noise) in [
+        ("Zen 4", zen4(), 1.0),
+        ("Zen 3", zen3(), 3.0),
+        ("Zen 5", zen5(), 5.0),
+        ("Cascade Lake", cascade_lake(), 3.0),
+    ] {
+        let mut kind = Kind { noise, ..plain(table) };
+        untuned(&mut kind);
+        for seed in 0..3 {
+            let (tuning, _) = check::tune(&kind, seed, Vec::new());
+            let mut worse = Vec::new();
+            for (place, &operation) in OPERATIONS.iter().enumerate() {
+                let Some((around, from)) = kind.facts.never[place] else { continue };
+                if operation == Operation::Move {
+                    continue;
+                }
+                for size in (12..=26).map(|log2| 1 << log2) {
+                    let cell = Cell::new(operation, size, Destination::Evicted);
+                    let untuned = match size < from {
+                        true => 0,
+                        false => kind.table[&operation]
+                            .iter()
+                            .position(|costs| costs.arm.name == around)
+                            .expect("an arm"),
+                    };
+                    let tuned = simulated::arm_under(&kind, &tuning.decisions, Reuse::Never, &cell);
+                    let of = |arm| kind.beside_a_bystander(operation, arm, size);
+                    // What the promise leaves for a tuning's luck.
+                    if of(tuned) > 1.03 * of(untuned) {
+                        worse.push((operation, size, of(tuned) / of(untuned)));
+                    }
+                }
+            }
+            assert!(worse.is_empty(), "{name}, noise {noise}, seed {seed}: {worse:?}");
+        }
+    }
+}
+
+/// Where a default is shown to lose, it goes.
+#[test]
+fn a_default_under_never_that_loses_is_taken_back() {
+    let mut kind = plain(zen4());
+    untuned(&mut kind);
+    let class: Vec<Class> =
+        kind.table[&Operation::Copy].iter().map(|costs| costs.arm.class).collect();
+    change(&mut kind, |at, total| match at.operation {
+        // Twice as slow as anything it saves the bystander.
+        Operation::Copy if class[at.arm] == Class::NonTemporal => total + 8f64.ln(),
+        _ => total,
+    });
+    let (tuning, _) = check::tune(&kind, 5, Vec::new());
+    let never = tuning
+        .decisions
+        .iter()
+        .filter(|decision| decision.operation == Operation::Copy && decision.reuse == Reuse::Never);
+    let kept: Vec<&str> = never.map(|decision| decision.kernel.as_str()).collect();
+    assert!(kept.iter().all(|kernel| !kernel.contains(".nt")), "{kept:?}");
 }

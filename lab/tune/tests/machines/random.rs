@@ -71,6 +71,7 @@ fn facts(random: &mut Rng) -> Facts {
         largest: 1 << [22, 24, 26, 28, 30, 30, 30, 30][random.usize(..8)],
         below_libc: [None; 6],
         entries: [None; 6],
+        never: [None; 6],
         hosts: 1,
     }
 }

@@ -321,13 +321,50 @@ impl Simulated {
     }
 }
 
-/// The arm that decisions name for a cell.
+/// The part of what an operation moves that pushes a bystander's lines out.
+fn lost_by(class: Class) -> f64 {
+    if class == Class::NonTemporal { 0.1 } else { 1.0 }
+}
+
+/// Nanoseconds of a walk over a bystander.
+fn walk_of(bytes: f64) -> f64 {
+    bytes / 64.0 * 5.0
+}
+
+/// Nanoseconds that a bystander loses by so many bytes at most.
+fn pushed_out(bytes: f64, walk: f64) -> f64 {
+    (bytes / 64.0 * 2.0).min(walk)
+}
+
+impl Kind {
+    /// The true nanoseconds of an arm under `never`: operation and bystander, half of the cache, in memory.
+    pub fn beside_a_bystander(&self, operation: Operation, arm: usize, size: usize) -> f64 {
+        let cell = Cell::new(operation, size, Destination::Evicted);
+        let costs = &self.costs(operation)[arm];
+        let reader = costs.reader[state(cell.destination)][step(size)];
+        let operands =
+            if matches!(operation, Operation::Fill | Operation::Zero) { 1.0 } else { 2.0 };
+        let walk = walk_of((self.facts.cache() / 2) as f64);
+        let lost = lost_by(costs.arm.class) * pushed_out(size as f64 * operands, walk);
+        self.truth(arm, &cell).exp() * (1.0 - reader) + lost
+    }
+}
+
+/// The arm that decisions without a hint name for a cell.
 pub fn arm_of(kind: &Kind, decisions: &[Decision], cell: &Cell) -> usize {
+    arm_under(kind, decisions, cachewise::Reuse::Unknown, cell)
+}
+
+/// The arm that decisions name for a cell under a hint.
+pub fn arm_under(
+    kind: &Kind,
+    decisions: &[Decision],
+    reuse: cachewise::Reuse,
+    cell: &Cell,
+) -> usize {
     let size = cell.size as u64;
     let decided = decisions.iter().find(|d| {
-        d.operation == cell.operation
-            && d.reuse == cachewise::Reuse::Unknown
-            && (d.from..=d.to).contains(&size)
+        d.operation == cell.operation && d.reuse == reuse && (d.from..=d.to).contains(&size)
     });
     let name = decided.map_or("libc", |decision| &decision.kernel);
     kind.position(cell.operation, name).unwrap_or_else(|| panic!("no arm {name}"))
@@ -463,17 +500,13 @@ impl Machine for Simulated {
                 continue;
             }
             let operation = total * (1.0 - reader);
-            let lost = match class {
-                Class::NonTemporal => 0.1,
-                _ => 1.0,
-            };
-            let walk = beside / 64.0 * 5.0;
+            let (lost, walk) = (lost_by(class), walk_of(beside));
             visit.samples.push(Sample {
                 operation: self.threaded(operation, &cell, self.clock),
                 reader: if cell.after == After::Reader { total * reader } else { 0.0 },
                 bystander: if beside > 0.0 {
                     let noise = 0.02 * walk * normal(&mut self.random);
-                    lost * (bytes / 64.0 * 2.0).min(walk) + noise
+                    lost * pushed_out(bytes, walk) + noise
                 } else {
                     0.0
                 },

@@ -45,10 +45,11 @@ impl Load {
             let text = fs::read(&errors).unwrap_or_default();
             String::from_utf8_lossy(&text).trim().to_owned()
         };
-        while !self.is_ready(pid) {
+        let patience = PATIENCE.min(limit);
+        while !self.is_ready(pid, patience.saturating_sub(begun.elapsed()), stop) {
             // Not waited for here: how it ended is asked below.
             let ended = has_ended(pid);
-            if ended || stop.load(Ordering::Relaxed) || begun.elapsed() > PATIENCE.min(limit) {
+            if ended || stop.load(Ordering::Relaxed) || begun.elapsed() >= patience {
                 let stopped = stop.load(Ordering::Relaxed);
                 end(&mut child)?;
                 if stopped {
@@ -71,16 +72,31 @@ impl Load {
         Ok(Ended::Run(Run { cpu, system, resident: peak, faults, ..run }))
     }
 
-    fn is_ready(&self, server: Pid) -> bool {
+    fn is_ready(&self, server: Pid, limit: Duration, stop: &AtomicBool) -> bool {
         match &self.ready {
-            Some(line) => {
-                let mut shell = Command::new("sh");
-                shell.args(["-c", line]).stdin(std::process::Stdio::null());
-                shell.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null());
-                shell.status().is_ok_and(|status| status.success())
-            }
+            Some(line) => succeeds(line, limit, stop).unwrap_or(false),
             None => listens(server),
         }
+    }
+}
+
+/// Whether a line of the shell succeeds in time; where it does not, it is killed with all that it started.
+fn succeeds(line: &str, limit: Duration, stop: &AtomicBool) -> std::io::Result<bool> {
+    let mut shell = Command::new("sh");
+    shell.args(["-c", line]).stdin(std::process::Stdio::null()).process_group(0);
+    shell.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null());
+    let (mut shell, begun) = (shell.spawn()?, Instant::now());
+    loop {
+        if let Some(status) = shell.try_wait()? {
+            return Ok(status.success());
+        }
+        if begun.elapsed() >= limit || stop.load(Ordering::Relaxed) {
+            // Not waited for yet, so that its number is still its own.
+            let _ = kill_process_group(Pid::from_child(&shell), Signal::KILL);
+            shell.wait()?;
+            return Ok(false);
+        }
+        std::thread::sleep(OFTEN);
     }
 }
 
@@ -164,6 +180,18 @@ fn listening() -> BTreeSet<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_question_that_hangs_ends_in_time() {
+        let begun = Instant::now();
+        let asked =
+            |line, stop: &AtomicBool| succeeds(line, Duration::from_millis(200), stop).expect("sh");
+        let going = AtomicBool::new(false);
+        assert!(asked("true", &going) && !asked("false", &going));
+        assert!(!asked("sleep 60 | sleep 60", &going));
+        assert!(!asked("sleep 60", &AtomicBool::new(true)));
+        assert!(begun.elapsed() < Duration::from_secs(30), "{:?}", begun.elapsed());
+    }
 
     #[test]
     fn a_socket_that_listens_is_found() {

@@ -4,22 +4,31 @@ use crate::args::Advise;
 use cachewise::profile::ProgramHint;
 use cachewise_advise::bound::Bound;
 use cachewise_advise::candidates::{Candidate, LeftOut};
-use cachewise_advise::race::{Fate, Outcome, Runs, Sample};
-use cachewise_advise::verdict::Answer;
+use cachewise_advise::sample::{Outcome, Runs, Sample};
+use cachewise_advise::verdict::{self, Answer};
+use cachewise_judge::race::Fate;
 use cachewise_measure::record::names::{
     ADVISED_CPU, ADVISED_FRESH, ADVISED_RACE, LEAST_RATIO, PAGE_FAULTS, PEAK, PEAK_RATIO, PLAIN,
     RECOMMENDED,
 };
 use cachewise_measure::{
-    CellKey, Clock, Decisions, Figure, FigureKind, Header, Machine, NoiseSnapshot, Note, Record,
-    Row, Warning,
+    CellKey, Clock, Decisions, End, Figure, FigureKind, Header, Machine, NoiseSnapshot, Note,
+    Record, Row, Warning,
 };
+use cachewise_report::closing::Closing;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::time::Instant;
 
 pub const EXPERIMENT: &str = "advise";
+/// Setting of the record: the reason why each setting is not the answer.
+pub const FATES: &str = "fates";
+/// Setting of the record: the figure that was judged.
+pub const JUDGED_BY: &str = "judged_by";
+/// Its value where the machine was busy.
+pub const CPU_TIME: &str = "CPU time";
 
-/// What was found.
+/// The findings of one call of `advise`.
 pub struct Found {
     pub machine: Machine,
     pub before: NoiseSnapshot,
@@ -34,8 +43,12 @@ pub struct Found {
     pub hints: BTreeMap<String, Vec<ProgramHint>>,
     /// The profile's file, where it is one.
     pub profile: Option<PathBuf>,
-    /// Whether the plain run came to its end.
+    /// The plain run came to its end.
     pub ran: bool,
+    /// Settings were judged by CPU time.
+    pub by_cpu: bool,
+    /// The moment at which it began.
+    pub begun: Instant,
 }
 
 /// The whole record.
@@ -49,6 +62,8 @@ pub fn record(found: &Found, args: &Advise, words: &[String], warnings: Vec<Warn
     header.settings.insert("name".to_owned(), name.as_str().into());
     header.settings.insert("program".to_owned(), words.into());
     header.settings.insert("load".to_owned(), args.load.clone().into());
+    let by = if found.by_cpu { CPU_TIME } else { "time" };
+    header.settings.insert(JUDGED_BY.to_owned(), by.into());
     if let Some(bound) = &found.bound {
         header.settings.insert("bound".to_owned(), bound.total().into());
     }
@@ -59,6 +74,7 @@ pub fn record(found: &Found, args: &Advise, words: &[String], warnings: Vec<Warn
         let variables = variables.map(|(name, value)| (name.clone(), value.clone().into()));
         let variables = serde_json::Value::Object(variables.collect());
         header.settings.insert(RECOMMENDED.to_owned(), variables);
+        header.settings.insert("line".to_owned(), found.line(&found.candidates[*at], words).into());
     }
     let dots = |title: &str, value: &str, state: &str| {
         Figure::new(title, FigureKind::Dots, "candidate", value).of(state)
@@ -78,25 +94,44 @@ pub fn record(found: &Found, args: &Advise, words: &[String], warnings: Vec<Warn
     rows.extend(of(&name, ADVISED_RACE, &runs, cost, least));
     rows.extend(of(&name, ADVISED_CPU, &runs, cpu, None));
     if let (Some(both), Some(winner)) = (&found.outcome.refereed, found.outcome.winner) {
-        let runs = [(PLAIN, &both[0]), (names[winner], &both[1])];
+        let runs = [(PLAIN, &both[0]), (names[winner - 1], &both[1])];
         rows.extend(of(&name, ADVISED_FRESH, &runs, cost, None));
     }
-    for (at, fate) in found.outcome.fates.iter().enumerate() {
-        for row in rows
-            .iter_mut()
-            .filter(|row| row.candidate == names[at] && row.cell.state != ADVISED_FRESH)
-        {
-            row.dropped = *fate != Fate::Live;
-        }
+    let mut fates = serde_json::Map::new();
+    for (name, fate) in names.iter().zip(&found.outcome.fates) {
+        let raced = |row: &&mut Row| row.candidate == *name && row.cell.state != ADVISED_FRESH;
+        rows.iter_mut().filter(raced).for_each(|row| row.dropped = *fate != Fate::Live);
+        fates.insert((*name).to_owned(), verdict::fate(fate).into());
     }
+    header.settings.insert(FATES.to_owned(), fates.into());
     let mut notes = found.notes.clone();
     notes.extend(found.outcome.fates.iter().enumerate().filter_map(|(at, fate)| match fate {
         Fate::Disqualified(why) => Some(format!("{}: disqualified: {why}", names[at])),
         _ => None,
     }));
+    let waiting = found.outcome.fates.iter().zip(&names);
+    let waiting = waiting.filter(|(fate, _)| **fate == Fate::NotReached);
+    let waiting: Vec<&str> = waiting.map(|(_, name)| *name).collect();
+    if !waiting.is_empty() {
+        let names = waiting.join("; ");
+        notes.push(format!("no time was left to try, a larger --budget has: {names}"));
+    }
     notes.extend(found.left_out.iter().map(|out| format!("not tried: {}: {}", out.name, out.why)));
     let notes = notes.into_iter().map(|text| Note { text }).collect();
     Record { header, rows, notes, decisions: Decisions::default(), end: None }
+}
+
+/// The end of the record: the answer is its headline, and the command stands below it.
+pub fn end(found: &Found, record: &Record, closing: &Closing, interrupted: bool) -> End {
+    let mut verdicts = vec![format!("{}: {}", closing.answer.name(), closing.because)];
+    if let Answer::Set(at, _) = &found.answer {
+        verdicts.push(format!("Command: {}", closing.next));
+        let variables = found.candidates[*at].variables.iter();
+        verdicts.extend(variables.map(|(name, value)| format!("ENV {name}={value}")));
+    }
+    verdicts.push(format!("Trust: {}", closing.trust));
+    let seconds = found.begun.elapsed().as_secs_f64();
+    End { rows: record.rows.len() as u64, interrupted, seconds, peak_bytes: None, verdicts }
 }
 
 /// The program's name.

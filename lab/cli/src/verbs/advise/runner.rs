@@ -1,12 +1,13 @@
 //! Runs the program: plain or by a setting, alone or under load; times it; compares what it printed.
 
+use super::figure::Figure;
 use super::looks::Watched;
 use crate::progress::Bar;
-use anyhow::{Context as _, bail};
+use anyhow::Context as _;
 use cachewise_advise::candidates::Candidate;
-use cachewise_advise::race::{Program, Ran, Sample, Stage};
+use cachewise_advise::sample::Sample;
+use cachewise_judge::race::{self, Ran, Stage};
 use cachewise_measure::whole::{self, Ended, Run};
-use regex_lite::Regex;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -16,37 +17,6 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
-
-/// Variables that are the settings' alone while candidates run.
-const OURS: [&str; 4] =
-    ["GLIBC_TUNABLES", "CACHEWISE_STATS", "CACHEWISE_PROGRAM", "CACHEWISE_PROFILE"];
-
-/// A number in the output that is measured in place of the time.
-pub struct Figure {
-    pub pattern: Regex,
-    /// Whether less of it is better.
-    pub less: bool,
-}
-
-impl Figure {
-    /// The geometric mean of all its numbers, as a cost: what is better is smaller.
-    fn cost(&self, output: &[u8]) -> anyhow::Result<f64> {
-        let text = String::from_utf8_lossy(output);
-        let numbers = self.pattern.captures_iter(&text).filter_map(|found| {
-            let number = found.get(1).or_else(|| found.get(0))?.as_str();
-            number.replace(',', "").parse::<f64>().ok().filter(|number| *number > 0.0)
-        });
-        let logs: Vec<f64> = numbers.map(f64::ln).collect();
-        if logs.is_empty() {
-            bail!(
-                "--figure: found no number above 0 by \"{}\" in the output",
-                self.pattern.as_str()
-            );
-        }
-        let mean = (logs.iter().sum::<f64>() / logs.len() as f64).exp();
-        Ok(if self.less { mean } else { 1.0 / mean })
-    }
-}
 
 /// The program, how it is run, and what it has to print.
 pub struct Runner<'a> {
@@ -65,13 +35,19 @@ pub struct Runner<'a> {
     pub limit: Duration,
     /// What it printed or wrote first; `None` where that differs from run to run.
     pub expected: Option<Vec<Vec<u8>>>,
+    /// The settings that race, the simplest first.
+    pub candidates: Vec<Candidate>,
     /// Profiles that candidates follow until one of them is kept, by the candidate's name.
     pub profiles: BTreeMap<String, PathBuf>,
+    /// CPU time is judged in place of the time by the clock: on a busy machine the clock measures the scheduler.
+    pub by_cpu: bool,
     /// Processes that runs left behind and that were ended, at most.
     pub left: usize,
+    /// What was found out while it ran: notes for the reader.
+    pub notes: Vec<String>,
 }
 
-/// What a run was, with what it printed or wrote.
+/// A run, with what it printed or wrote.
 pub struct Measured {
     pub sample: Sample,
     pub system: f64,
@@ -79,7 +55,7 @@ pub struct Measured {
     pub printed: Vec<Vec<u8>>,
 }
 
-/// A run that is of no use.
+/// The reason why a run is of no use.
 pub enum Failed {
     /// It ended otherwise than well.
     Wrong(String),
@@ -87,26 +63,17 @@ pub enum Failed {
 }
 
 impl Runner<'_> {
-    /// The command by a setting, and with further variables.
+    /// The command by a setting, and with further variables. The caller's variables are the program's too: a setting's
+    /// lists hold them already (`lists`).
     fn command(&self, by: Option<&Candidate>, more: &[(&str, OsString)]) -> Command {
         let mut command = Command::new(&self.program);
         command.arg0(&self.words[0]);
-        for name in OURS {
-            command.env_remove(name);
-        }
+        command.env_remove("CACHEWISE_STATS");
         if let Some(candidate) = by {
             command.args(&candidate.words);
             let profile = self.profiles.get(&candidate.name);
             command.envs(profile.map(|profile| ("CACHEWISE_PROFILE", profile)));
-            for (name, value) in &candidate.variables {
-                // What was to be preloaded anyway stays, behind it.
-                match std::env::var(name).ok().filter(|_| name == "LD_PRELOAD") {
-                    Some(others) if !others.is_empty() => {
-                        command.env(name, format!("{value}:{others}"))
-                    }
-                    _ => command.env(name, value),
-                };
-            }
+            command.envs(candidate.variables.iter().map(|(name, value)| (name, value)));
         }
         command.args(&self.words[1..]);
         command.envs(more.iter().map(|(name, value)| (name, value)));
@@ -122,10 +89,13 @@ impl Runner<'_> {
         more: &[(&str, OsString)],
         watched: &mut Watched,
     ) -> anyhow::Result<Result<Measured, Failed>> {
+        let wrong = |why: String| Ok(Err(Failed::Wrong(why)));
         let mut command = self.command(by, more);
         match &self.input {
-            Some(file) => command
-                .stdin(File::open(file).with_context(|| format!("--input {}", file.display()))?),
+            Some(file) => match File::open(file) {
+                Ok(file) => command.stdin(file),
+                Err(error) => return wrong(format!("--input {}: {error}", file.display())),
+            },
             None => command.stdin(Stdio::null()),
         };
         let directory = self.directory.path();
@@ -137,15 +107,17 @@ impl Runner<'_> {
         let ended = match ended {
             // A server's own words: another setting may be better off.
             Err(error) if error.kind() == std::io::ErrorKind::Other => {
-                return Ok(Err(Failed::Wrong(error.to_string())));
+                return wrong(error.to_string());
             }
             ended => ended.with_context(|| self.program.display().to_string())?,
         };
         let run = match ended {
             Ended::Stopped => return Ok(Err(Failed::Stopped)),
             Ended::TooLong => {
-                let limit = self.limit.as_secs_f64();
-                return Ok(Err(Failed::Wrong(format!("still running after {limit:.0} s: ended"))));
+                return wrong(format!(
+                    "still running after {:.0} s: ended",
+                    self.limit.as_secs_f64()
+                ));
             }
             Ended::Run(run) => run,
         };
@@ -153,47 +125,100 @@ impl Runner<'_> {
         if !run.status.success() {
             let told = run.told.lines().last().unwrap_or_default();
             let told = if told.is_empty() { String::new() } else { format!(": {told}") };
-            return Ok(Err(Failed::Wrong(format!("{}{told}", run.status))));
+            return wrong(format!("{}{told}", run.status));
         }
         let cost = match &self.figure {
-            Some(figure) => figure.cost(&run.output)?,
+            Some(figure) => match figure.cost(&run.output) {
+                Ok(cost) => cost,
+                Err(why) => return wrong(format!("{why:#}")),
+            },
             None => run.seconds,
         };
-        let (faults, peak) = (run.faults as f64, run.resident as f64);
-        let sample = Sample { cost, cpu: run.cpu, peak, faults };
+        let (faults, peak, threads) =
+            (run.faults as f64, run.resident as f64, watched.threads as f64);
+        let sample = Sample { cost, cpu: run.cpu, peak, faults, threads };
         let (system, seconds) = (run.system, run.seconds);
-        Ok(Ok(Measured { sample, system, seconds, printed: self.printed(run)? }))
+        Ok(match self.printed(run) {
+            Ok(printed) => Ok(Measured { sample, system, seconds, printed }),
+            Err(why) => Err(Failed::Wrong(why)),
+        })
     }
 
     /// What has to be the same: files, or what it printed; nothing under load unless files are named.
-    fn printed(&self, run: Run) -> anyhow::Result<Vec<Vec<u8>>> {
+    fn printed(&self, run: Run) -> Result<Vec<Vec<u8>>, String> {
         if self.compared.is_empty() {
-            return Ok(if self.load.is_none() && self.figure.is_none() {
-                vec![run.output]
-            } else {
-                vec![]
-            });
+            let is_compared = self.load.is_none() && self.figure.is_none();
+            return Ok(if is_compared { vec![run.output] } else { vec![] });
         }
         let read = |file: &PathBuf| {
-            fs::read(file).with_context(|| format!("--compare {}", file.display()))
+            fs::read(file).map_err(|error| format!("--compare {}: {error}", file.display()))
         };
         self.compared.iter().map(read).collect()
     }
+
+    /// Whether a run printed what the plain program did first.
+    fn is_expected(&self, measured: &Measured) -> bool {
+        self.expected.as_ref().is_none_or(|expected| *expected == measured.printed)
+    }
+
+    /// Runs it once more: `None` where that failed.
+    fn once_more(&mut self, by: Option<&Candidate>) -> anyhow::Result<Option<Measured>> {
+        Ok(self.measure(by, &[], &mut Watched::default())?.ok())
+    }
+
+    /// Judges other output: the plain program is asked again, since a date, a minute or a counter may have changed it for
+    /// all; then the setting. Whether the setting changes it.
+    fn changes_output(&mut self, by: &Candidate) -> anyhow::Result<bool> {
+        let plain = self.once_more(None)?;
+        if plain.is_some_and(|plain| !self.is_expected(&plain)) {
+            self.ignore_output();
+            return Ok(false);
+        }
+        let again = self.once_more(Some(by))?;
+        // A run that was stopped says nothing.
+        let stopped = self.stop.load(std::sync::atomic::Ordering::Relaxed);
+        Ok(!stopped && again.is_none_or(|again| !self.is_expected(&again)))
+    }
+
+    /// From here on nothing that it prints is compared.
+    pub fn ignore_output(&mut self) {
+        self.expected = None;
+        self.notes.push(
+            "what it prints differs from run to run: not compared; --compare FILE names what has to be the same"
+                .to_owned(),
+        );
+    }
 }
 
-impl Program for Runner<'_> {
+impl race::Runner for Runner<'_> {
+    type Sample = Sample;
     type Error = anyhow::Error;
 
-    fn run(&mut self, by: Option<&Candidate>) -> anyhow::Result<Ran> {
-        let measured = match self.measure(by, &[], &mut Watched::default())? {
+    fn run(&mut self, who: usize) -> anyhow::Result<Ran<Sample>> {
+        let by = who.checked_sub(1).map(|at| self.candidates[at].clone());
+        let measured = match self.measure(by.as_ref(), &[], &mut Watched::default())? {
             Ok(measured) => measured,
             Err(Failed::Stopped) => return Ok(Ran::Stopped),
             Err(Failed::Wrong(why)) => return Ok(Ran::Wrong(why)),
         };
-        if self.expected.as_ref().is_some_and(|expected| *expected != measured.printed) {
-            return Ok(Ran::Wrong("another output".to_owned()));
+        if !self.is_expected(&measured) {
+            match &by {
+                None => self.ignore_output(),
+                Some(by) if self.changes_output(by)? => {
+                    return Ok(Ran::Wrong("another output".to_owned()));
+                }
+                Some(_) => {}
+            }
         }
-        Ok(Ran::Well(measured.sample))
+        let mut sample = measured.sample;
+        if self.by_cpu {
+            sample.cost = sample.cpu;
+        }
+        Ok(Ran::Well(sample))
+    }
+
+    fn cost(sample: &Sample) -> f64 {
+        sample.cost
     }
 
     fn now(&self) -> f64 {

@@ -1,12 +1,13 @@
 //! `advise`: what each setting of a program gains and costs, and the fresh runs of the best.
 
+use super::recorded::{FATES, JUDGED_BY};
 use cachewise_advise::verdict::percent;
 use cachewise_measure::record::names::{
     ADVISED_CPU, ADVISED_FRESH, ADVISED_RACE, PAGE_FAULTS, PEAK, PEAK_RATIO, PLAIN, RECOMMENDED,
 };
 use cachewise_measure::stats::LEAST_ROUNDS;
 use cachewise_measure::units::{bytes, time};
-use cachewise_measure::{PairedRatio, Record, Row};
+use cachewise_measure::{Record, Row};
 use cachewise_report::Table;
 use cachewise_report::cost::median;
 
@@ -37,7 +38,11 @@ pub fn programs(records: &[Record]) -> String {
 }
 
 /// The race, then the fresh runs where there were any.
-pub fn tables(rows: &[Row]) -> Vec<Table> {
+pub fn tables(record: &Record) -> Vec<Table> {
+    let rows = &record.rows[..];
+    let judged = record.header.settings.get(JUDGED_BY).and_then(|by| by.as_str()).unwrap_or("time");
+    let fates = record.header.settings.get(FATES);
+    let fate = |name: &str| fates.and_then(|all| all.get(name)?.as_str()).unwrap_or_default();
     let of = |state: &str| rows.iter().filter(|row| row.cell.state == state).collect::<Vec<_>>();
     let cpu = of(ADVISED_CPU);
     let mut tables = Vec::new();
@@ -52,20 +57,21 @@ pub fn tables(rows: &[Row]) -> Vec<Table> {
         }
         let part = |row: &Row| row.ratio.map_or(1.0, |ratio| ratio.median);
         members.sort_by(|a, b| part(a).total_cmp(&part(b)));
-        let heads = "setting | >time | >speed over plain | >runs | >CPU over plain | >memory | >page faults";
-        let mut table = Table::of(format!("{program}: {what}"), heads);
+        let heads = format!(
+            "setting | >{judged} | >speed over plain | >runs | >CPU over plain | >memory | >page faults"
+        );
+        let mut table = Table::of(format!("{program}: {what}"), &heads);
         for row in members {
             let times: Vec<f64> =
                 row.operation_ns.iter().copied().filter(|time| time.is_finite()).collect();
             let of_cpu = cpu.iter().find(|other| other.candidate == row.candidate);
             let of_cpu = of_cpu.filter(|_| state == ADVISED_RACE).and_then(|row| row.ratio);
-            let speed = row.ratio.map(|PairedRatio { median, low, high, rounds }| PairedRatio {
-                median: 1.0 / median,
-                low: 1.0 / high,
-                high: 1.0 / low,
-                rounds,
-            });
-            let mark = if row.dropped { " (out)" } else { "" };
+            let speed = row.ratio.map(|ratio| ratio.inverse());
+            let mark = match fate(&row.candidate) {
+                "" if row.dropped => " (out)".to_owned(),
+                why if row.dropped => format!(" (out: {why})"),
+                _ => String::new(),
+            };
             let figure = |name: &str| row.figure(name).filter(|value| value.is_finite());
             table.push(vec![
                 format!("{}{mark}", row.candidate),
@@ -86,9 +92,6 @@ pub fn tables(rows: &[Row]) -> Vec<Table> {
                 "speed: time of {PLAIN} over the setting's, of the same rounds; of {LEAST_ROUNDS} or more with its \
                  95 % interval"
             ));
-            table.remark(
-                "out: left the race early: slower, too small a gain, another output, or no time left",
-            );
         }
         tables.push(table);
     }

@@ -31,7 +31,7 @@ pub fn run() -> anyhow::Result<u8> {
         return Ok(status::INTERRUPTED);
     };
     let ratios: Vec<PairedRatio> =
-        past.iter().zip(&by).map(|(past, by)| PairedRatio::in_turns(past, by)).collect();
+        past.iter().zip(&by).map(|(past, by)| PairedRatio::paired(past, by)).collect();
     let Some(setting) = threshold(&ratios) else {
         bar.clear();
         output::tell(

@@ -6,6 +6,8 @@ use anyhow::Context as _;
 use cachewise_advise::candidates::quoted;
 use cachewise_experiments::helper::Helper;
 use cachewise_experiments::recorder::Progress as _;
+use cachewise_judge::margin::HEADLINE;
+use cachewise_judge::race::{self, Ran, Runner, Runs, Stage};
 use cachewise_measure::PairedRatio;
 use cachewise_measure::stats::{LEAST_ROUNDS, Verdict};
 use cachewise_report::Table;
@@ -15,7 +17,7 @@ use std::path::Path;
 /// Pairs of fresh processes: with fewer than six there is no interval.
 pub const PAIRS: usize = LEAST_ROUNDS + 1;
 /// A difference of less is no reason to set anything.
-pub const WORTHWHILE: f64 = 0.03;
+pub const WORTHWHILE: f64 = HEADLINE;
 
 /// Variables of the environment.
 pub type Variables = Vec<(String, String)>;
@@ -39,29 +41,53 @@ pub fn fresh(start: impl FnOnce(&Path) -> std::io::Result<Helper>) -> anyhow::Re
 /// The times of two ways to run something, by cell and pair.
 pub type Both = [Vec<Vec<f64>>; 2];
 
-/// Runs two ways in turns, and in turn who goes first: `run` is told which, and returns a time for each cell.
-/// `None` where the user stopped it.
+/// Fresh processes that take turns: 1 is with the setting.
+struct Turns<'a> {
+    bar: &'a mut Bar,
+    who: &'a str,
+    start: &'a mut dyn FnMut(usize) -> anyhow::Result<Vec<f64>>,
+}
+
+impl Runner for Turns<'_> {
+    type Sample = Vec<f64>;
+    type Error = anyhow::Error;
+
+    fn run(&mut self, which: usize) -> anyhow::Result<Ran<Vec<f64>>> {
+        let taken = (self.start)(which);
+        if self.bar.cancelled() {
+            return Ok(Ran::Stopped);
+        }
+        self.bar.advance(self.who, 1.0);
+        taken.map(Ran::Well)
+    }
+
+    fn cost(times: &Vec<f64>) -> f64 {
+        times.iter().sum()
+    }
+
+    fn now(&self) -> f64 {
+        0.0
+    }
+
+    fn progress(&mut self, _: Stage, _: f64) {}
+}
+
+/// Runs two ways in pairs: `run` is told which, and returns a time for each cell. `None` where the user stopped it.
 pub fn in_turns(
     bar: &mut Bar,
     who: &str,
     run: &mut dyn FnMut(usize) -> anyhow::Result<Vec<f64>>,
 ) -> anyhow::Result<Option<Both>> {
-    let mut times = Both::default();
-    for pair in 0..PAIRS {
-        for which in [pair % 2, 1 - pair % 2] {
-            let taken = run(which);
-            if bar.cancelled() {
-                bar.clear();
-                output::tell("cachewise: interrupted; the settings were not tried to the end");
-                return Ok(None);
-            }
-            let taken = taken?;
-            times[which].resize(taken.len(), Vec::new());
-            times[which].iter_mut().zip(taken).for_each(|(all, time)| all.push(time));
-            bar.advance(who, 1.0);
-        }
+    let mut turns = Turns { bar, who, start: run };
+    let found = race::pairs(&mut turns, 1, PAIRS, fastrand::u64(..), |_, _| ())?;
+    if found.cut.is_some() {
+        turns.bar.clear();
+        output::tell("cachewise: interrupted; the settings were not tried to the end");
+        return Ok(None);
     }
-    Ok(Some(times))
+    let cells = found.sides[0].samples().next().map_or(0, Vec::len);
+    let of = |runs: &Runs<Vec<f64>>| (0..cells).map(|cell| runs.of(|times| times[cell])).collect();
+    Ok(Some([of(&found.sides[0]), of(&found.sides[1])]))
 }
 
 /// Tries each in every cell. Prints the variables of those that pay, a line each; what was seen goes to stderr.
@@ -84,7 +110,7 @@ pub fn settle(
             setting.iter().map(|(name, value)| format!("{name}={}", quoted(value))).collect();
         let mut verdicts = Vec::new();
         for ((cell, without), with) in cells.iter().zip(&without).zip(&with) {
-            let ratio = PairedRatio::in_turns(with, without);
+            let ratio = PairedRatio::paired(with, without);
             let verdict = ratio.verdict(WORTHWHILE);
             verdicts.push(verdict);
             let interval = format!("{} .. {}", gain(ratio.high), gain(ratio.low));

@@ -1,17 +1,18 @@
-//! Is there a difference between two *runs*? Rounds or launches of different runs have nothing in common, so
-//! nothing pairs them: they are ranked together.
+//! Two *runs*: rounds or launches of different runs have nothing in common, so nothing pairs them, and they are
+//! ranked together.
 
-use crate::stats::{PairedRatio, quantile, two_sided};
+use crate::order::{quantile_of_sorted, two_sided};
+use crate::ratio::Ratio;
 
 /// Both sides together up to which the ranks' distribution is counted and not approximated.
 const COUNTED: usize = 50;
 
-/// `new` over `old`, and the p of the Mann-Whitney test that they do not differ, two-sided.
+/// `new` over `old` of runs that nothing pairs.
 ///
 /// The ratio is that of Hodges and Lehmann (1963), the median of the ratios of all pairs, and the
 /// interval the 95 % one of the same test (Hollander, Wolfe and Chicken, Nonparametric Statistical Methods,
 /// 4.2 and 4.3). `rounds` is the smaller side's count. Values that are not above zero are left out.
-pub fn compare(new: &[f64], old: &[f64]) -> (PairedRatio, f64) {
+pub fn unpaired(new: &[f64], old: &[f64]) -> Ratio {
     let times = |values: &[f64]| -> Vec<f64> {
         values.iter().copied().filter(|value| *value > 0.0 && value.is_finite()).collect()
     };
@@ -20,13 +21,12 @@ pub fn compare(new: &[f64], old: &[f64]) -> (PairedRatio, f64) {
     ratios.sort_unstable_by(f64::total_cmp);
     let outside = outside(new.len(), old.len()).min(ratios.len() / 2);
     let end = |at: Option<&f64>| at.copied().unwrap_or(f64::NAN);
-    let ratio = PairedRatio {
-        median: quantile(&ratios, 0.5),
+    Ratio {
+        median: quantile_of_sorted(&ratios, 0.5),
         low: end(ratios.get(outside)),
         high: end(ratios.iter().nth_back(outside)),
         rounds: new.len().min(old.len()),
-    };
-    (ratio, mann_whitney(&new, &old))
+    }
 }
 
 /// The smallest p that so many values a side can have: that of no overlap.
@@ -124,8 +124,9 @@ mod tests {
                 (0..rounds).map(|_| scale * (1.0 + 0.1 * random.f64() * random.f64())).collect()
             };
             let held = (0..400).filter(|_| {
-                let (ratio, p) = compare(&draw(1.2), &draw(1.0));
-                assert!(p < 0.05 && ratio.rounds == rounds);
+                let (new, old) = (draw(1.2), draw(1.0));
+                let ratio = unpaired(&new, &old);
+                assert!(mann_whitney(&new, &old) < 0.05 && ratio.rounds == rounds);
                 ratio.low <= 1.2 && 1.2 <= ratio.high
             });
             let held = held.count();
@@ -135,7 +136,7 @@ mod tests {
 
     #[test]
     fn nothing_gives_no_ratio() {
-        assert!(compare(&[], &[1.0]).0.median.is_nan());
-        assert_eq!(compare(&[f64::NAN], &[1.0]).0.rounds, 0);
+        assert!(unpaired(&[], &[1.0]).median.is_nan());
+        assert_eq!(unpaired(&[f64::NAN], &[1.0]).rounds, 0);
     }
 }

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 const SIGNIFICANT: i32 = 5;
 
 /// `value` rounded to five significant decimal digits.
-pub(crate) fn round(value: f64) -> f64 {
+pub fn round(value: f64) -> f64 {
     if value == 0.0 || !value.is_finite() {
         return value;
     }
@@ -27,14 +27,20 @@ fn rounded(value: Value) -> Value {
     }
 }
 
-pub(crate) fn serialize<S: Serializer>(value: &impl Serialize, to: S) -> Result<S::Ok, S::Error> {
+/// Writes a value with its floats rounded.
+///
+/// # Errors
+/// Those of the serializer.
+pub fn serialize<S: Serializer>(value: &impl Serialize, to: S) -> Result<S::Ok, S::Error> {
     rounded(serde_json::to_value(value).map_err(S::Error::custom)?).serialize(to)
 }
 
-/// Types read from a form in which `None` stands for what is not a number.
-pub(crate) trait Rounded {
+/// A value that is written with rounded floats.
+pub trait Rounded {
+    /// Its form in a record.
     type Written: DeserializeOwned;
 
+    /// The value of that form.
     fn read(written: Self::Written) -> Self;
 }
 
@@ -70,15 +76,20 @@ impl Rounded for BTreeMap<String, f64> {
     }
 }
 
-pub(crate) fn deserialize<'de, T: Rounded, D: Deserializer<'de>>(from: D) -> Result<T, D::Error> {
+/// Reads a value in which `null` is what is not a number.
+///
+/// # Errors
+/// Those of the deserializer, and of a value that has another form.
+pub fn deserialize<'de, T: Rounded, D: Deserializer<'de>>(from: D) -> Result<T, D::Error> {
     T::Written::deserialize(from).map(T::read)
 }
 
 /// Reads coordinates by name, which are compared and so written down exactly. Until November 2026 records
 /// rounded them too: what a power of two was rounded to is that power again.
-pub(crate) fn coordinates<'de, D: Deserializer<'de>>(
-    from: D,
-) -> Result<BTreeMap<String, f64>, D::Error> {
+///
+/// # Errors
+/// As [`deserialize`].
+pub fn coordinates<'de, D: Deserializer<'de>>(from: D) -> Result<BTreeMap<String, f64>, D::Error> {
     let mut values: BTreeMap<String, f64> = deserialize(from)?;
     for value in values.values_mut() {
         let power = value.log2().round().exp2();

@@ -1,6 +1,6 @@
 //! Order and number of runs of whole programs that take turns.
 //!
-//! A [`Plan`](crate::Plan) has rounds of milliseconds and shuffles each. Whole programs have some
+//! A plan of samples has rounds of milliseconds and shuffles each. Whole programs have some
 //! ten, where a shuffle alone would let one candidate go first most of the time; so places are
 //! balanced as well. How many rounds there will be is settled before the first one counts: whoever
 //! stops when the figures please him has no 95 % interval.

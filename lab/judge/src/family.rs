@@ -1,10 +1,11 @@
-//! On which side of a bound is a ratio? Two-sided p of the rounds' ratios, for one bound.
+//! Many comparisons at once: the p of each, and which of them stand.
 //!
 //! Twelve rounds and more: the signed-rank test (Wilcoxon 1945), whatever the noise is like. Fewer, which
 //! are launches or runs and so means of many calls: Student's t of the logarithms, since no rank test of
 //! six can stand a correction for many comparisons.
 
-use crate::stats::two_sided;
+use crate::interval::signed_rank_sums;
+use crate::order::two_sided;
 
 /// From so many on ranks alone can show a difference after a correction for hundreds of comparisons.
 const RANKS_SUFFICE: usize = 12;
@@ -35,7 +36,7 @@ fn signed_rank(values: &[f64]) -> f64 {
         let distance = all as f64 / 2.0 - less as f64 - 0.5;
         return two_sided(distance, size * (size + 1.0) * (2.0 * size + 1.0) / 24.0);
     }
-    let below: f64 = crate::stats::signed_rank_sums(n).take(less + 1).sum();
+    let below: f64 = signed_rank_sums(n).take(less + 1).sum();
     (2.0 * below).min(1.0)
 }
 
@@ -67,7 +68,21 @@ fn within(t: f64, freedom: usize) -> f64 {
     if is_odd { (angle + sine * sum) * std::f64::consts::FRAC_2_PI } else { sine * sum }
 }
 
-/// Which of these p stand where one in twenty of those that do is expected to be wrong: the correction of
+/// Marks the p that stand together with a chance of one in twenty that any of them is wrong (Holm 1979).
+pub fn holm(p: &[f64]) -> Vec<bool> {
+    let mut order: Vec<usize> = (0..p.len()).filter(|at| !p[*at].is_nan()).collect();
+    order.sort_unstable_by(|a, b| p[*a].total_cmp(&p[*b]));
+    let mut stand = vec![false; p.len()];
+    for (rank, at) in order.into_iter().enumerate() {
+        if p[at] > 0.05 / (p.len() - rank) as f64 {
+            break;
+        }
+        stand[at] = true;
+    }
+    stand
+}
+
+/// Marks the p that stand where one in twenty of those that do is expected to be wrong: the correction of
 /// Benjamini and Hochberg (1995) for how many there are.
 pub fn discoveries(p: &[f64]) -> Vec<bool> {
     let mut sorted: Vec<f64> = p.iter().copied().filter(|p| !p.is_nan()).collect();
@@ -111,5 +126,9 @@ mod tests {
         assert_eq!(discoveries(&[0.04, 0.03]), [true, true], "both, or neither");
         assert_eq!(discoveries(&[0.9, 0.001, f64::NAN]), [false, true, false]);
         assert!(discoveries(&[]).is_empty());
+        assert_eq!(holm(&[0.04, 0.03]), [false, false], "neither is below a half of 5 %");
+        assert_eq!(holm(&[0.04, 0.02, f64::NAN]), [false, false, false]);
+        assert_eq!(holm(&[0.04, 0.02]), [true, true]);
+        assert_eq!(holm(&[0.9, 0.01]), [false, true]);
     }
 }

@@ -1,0 +1,27 @@
+//! Every threshold, with its reason. A part: 0.02 is 2 %.
+//!
+//! A margin is part of a question, never fitted to an answer. Whoever needs another one adds a line here.
+
+/// A row of an experiment: smaller differences come and go with the layout of code and pages.
+pub const ROW: f64 = 0.01;
+
+/// A setting of a program: below it nothing is worth a variable that somebody has to keep.
+pub const SETTING: f64 = 0.02;
+
+/// A setting that replaces a simpler one has to be better than that by this much: two runs of `advise` should give
+/// one answer.
+pub const SIMPLER: f64 = 0.05;
+
+/// A headline, a variable of `export`, a row that `compare` calls changed, a choice of `tune` that comes to the same as
+/// another: what two launches of one program differ by.
+pub const HEADLINE: f64 = 0.03;
+
+/// A kernel may be slower than libc by this much in no state: what a minute cannot see is added to it before the promise of
+/// [`HEADLINE`] is broken.
+pub const GUARD: f64 = 0.02;
+
+/// A kernel that replaces the one in force has to be better by this much: two tunings should agree.
+pub const IN_FORCE: f64 = 0.05;
+
+/// What no number of rounds removes: launches of one program lie apart by this much (logarithm).
+pub const LAUNCHES: f64 = 0.006;
