@@ -358,7 +358,7 @@ fn spin() {
     println!("{}", count as f64 / begun.elapsed().as_secs_f64());
 }
 
-/// Whether the parent has closed our standard input.
+/// Returns whether the parent has closed our standard input.
 fn read_ends() -> bool {
     let mut wait = libc::pollfd { fd: 0, events: libc::POLLIN, revents: 0 };
     // SAFETY: one descriptor, in a place that is here.

@@ -47,7 +47,7 @@ impl Source {
     /// The first source of that kind that gives huge pages; or why there is none, each in words.
     ///
     /// # Errors
-    /// What was tried, and what came of it.
+    /// The ways that were tried, and what came of them.
     pub fn find(pages: Pages) -> Result<Source, Vec<String>> {
         if pages == Pages::Small {
             return Ok(Source::Small);
@@ -111,7 +111,7 @@ impl Source {
         }
     }
 
-    /// Whether a page that something else uses shows in a seal: that of explicit huge pages and of memfds.
+    /// Returns whether a page that something else uses shows in a seal: that of explicit huge pages and of memfds.
     #[must_use]
     pub fn has_seals(&self) -> bool {
         matches!(self, Source::Hugetlb(_) | Source::Memfd | Source::Small)
@@ -145,7 +145,7 @@ impl Source {
         Ok(file)
     }
 
-    /// Whether the end of a lease of such files can be seen: a question that some systems refuse (`fs.leases-enable`,
+    /// Returns whether the end of a lease of such files can be seen: a question that some systems refuse (`fs.leases-enable`,
     /// filters of system calls), as they would later.
     ///
     /// # Errors
@@ -193,7 +193,7 @@ pub fn open_again(file: &OwnedFd) -> Result<OwnedFd, Errno> {
     rustix::fs::open(path, OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())
 }
 
-/// Whether no process has the file open or mapped, but for this one through `file` itself.
+/// Returns whether no process has the file open or mapped, but for this one through `file` itself.
 ///
 /// The kernel counts the open file descriptions of an inode, those that only mappings keep included, and
 /// grants a write lease to the only one (`fcntl(2)`, `F_SETLEASE`). A lock on the client's description
@@ -229,7 +229,7 @@ pub fn mark_given(file: &OwnedFd, by_path: bool) -> Result<(), Errno> {
     rustix::fs::fchmod(file, if by_path { own | all } else { own })
 }
 
-/// Whether a client has had that file.
+/// Returns whether a client has had that file.
 #[must_use]
 pub fn was_given(file: &OwnedFd) -> bool {
     rustix::fs::fstat(file)
@@ -241,7 +241,7 @@ pub fn close_to_all(file: &OwnedFd) {
     let _ = rustix::fs::fchmod(file, Mode::SVTX);
 }
 
-/// Whether that is a file of memory without a name: what a server leaves behind, and nothing else.
+/// Returns whether that is a file of memory without a name: what a server leaves behind, and nothing else.
 #[must_use]
 pub fn is_memory(file: &OwnedFd) -> bool {
     let kinds = [libc::TMPFS_MAGIC, libc::HUGETLBFS_MAGIC];

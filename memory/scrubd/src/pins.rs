@@ -78,13 +78,13 @@ impl Pins {
         Pins { proof: proof.unwrap_or(Proof::None), runs: Vec::new(), kept: Vec::new() }
     }
 
-    /// Whether anything can be proved.
+    /// Returns whether anything can be proved.
     #[must_use]
     pub fn are_seen(&self) -> bool {
         !matches!(self.proof, Proof::None)
     }
 
-    /// Whether there is memory that did not come back.
+    /// Returns whether there is memory that did not come back.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.runs.is_empty() && self.kept.is_empty()
@@ -173,7 +173,7 @@ fn size(file: &OwnedFd) -> u64 {
     rustix::fs::fstat(file).map_or(0, |status| status.st_size.cast_unsigned())
 }
 
-/// Whether a frame looks like a page of a memory file that no process has mapped. A free one does not, nor does what
+/// Returns whether a frame looks like a page of a memory file that no process has mapped. A free one does not, nor does what
 /// most others make of it.
 fn is_left(flags: u64) -> bool {
     flags & SWAP_BACKED != 0 && flags & (BUDDY | MAPPED | ANONYMOUS | NO_PAGE) == 0
@@ -205,7 +205,7 @@ fn words(file: &File, frames: &[u64]) -> Vec<u64> {
     found
 }
 
-/// Whether a memfd is sealed against writes now, and so nothing else uses a page of it. A client may have sealed it
+/// Returns whether a memfd is sealed against writes now, and so nothing else uses a page of it. A client may have sealed it
 /// before it put pages elsewhere: that proves nothing.
 fn seal(file: &OwnedFd) -> Result<bool, Errno> {
     if rustix::fs::fcntl_get_seals(file)?.contains(SealFlags::WRITE) {
@@ -218,7 +218,7 @@ fn seal(file: &OwnedFd) -> Result<bool, Errno> {
     }
 }
 
-/// Whether a fresh file can be sealed.
+/// Returns whether a fresh file can be sealed.
 fn sealed(source: &Source) -> Result<bool, Errno> {
     let file = source.file(source.unit())?;
     Mapping::new(&file, source.unit())?.populate()?;

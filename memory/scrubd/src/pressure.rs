@@ -29,7 +29,7 @@ pub struct Host {
 #[derive(Debug)]
 struct Watched {
     file: OwnedFd,
-    /// Whether it is of a control group of this process's, and not of the machine.
+    /// True if it is of a control group of this process's, and not of the machine.
     own: bool,
 }
 
@@ -40,7 +40,7 @@ pub struct Room {
     pub available: u64,
     /// Bytes of the machine, or of the control group with the lowest limit.
     pub whole: u64,
-    /// Whether a control group was at its limit since the last look.
+    /// True if a control group was at its limit since the last look.
     pub at_limit: bool,
 }
 
@@ -57,7 +57,7 @@ impl Room {
         self.margin().saturating_sub(self.available)
     }
 
-    /// Whether so much is available that a stall of the machine's is somebody's own limit, or a search for huge pages.
+    /// Returns whether so much is available that a stall of the machine's is somebody's own limit, or a search for huge pages.
     #[must_use]
     pub fn is_ample(&self) -> bool {
         self.available > self.whole / 4
@@ -92,7 +92,7 @@ impl Host {
         self.watched.iter().map(|watched| watched.file.as_fd())
     }
 
-    /// What came of waiting for them: whether somebody of this process's control groups waits, and whether somebody does
+    /// Takes what came of waiting for them: returns whether somebody of this process's control groups waits, and whether somebody does
     /// at all. One whose group is gone is watched no longer.
     pub fn came(&mut self, came: &[PollFlags]) -> (bool, bool) {
         let (mut own, mut all, mut places) = (false, false, came.iter());
@@ -133,7 +133,7 @@ impl Host {
         room
     }
 
-    /// When to look again: before half of the margin could be gone.
+    /// The time until the next look: before half of the margin could be gone.
     #[must_use]
     pub fn next_look(&self, room: &Room) -> Duration {
         let spare = room.available.saturating_sub(room.margin() / 2) as f64;
@@ -176,7 +176,7 @@ fn cached(group: &Path) -> u64 {
     of("inactive_file").unwrap_or(0) + of("active_file").unwrap_or(0)
 }
 
-/// How often a control group was at its own limit.
+/// The number of times that a control group was at its own limit.
 fn hits(group: &Path) -> u64 {
     let events = text(&group.join("memory.events.local"));
     let of = |name| value(&events, name).unwrap_or(0);

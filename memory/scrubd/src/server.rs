@@ -117,7 +117,7 @@ pub fn serve(
     }
 }
 
-/// How long a device may take for a batch.
+/// The time that a device may take for a batch.
 const DEVICE_DEADLINE: Duration = Duration::from_secs(1);
 
 /// The device that is to zero; where there is none, the CPU does.
@@ -193,7 +193,7 @@ fn check(
 }
 
 impl Server {
-    /// Waits for something to happen and does what there is to do. Whether it was told to stop.
+    /// Waits for something to happen and does what there is to do. Returns whether it was told to stop.
     fn turn(&mut self, listener: &OwnedFd, stop: BorrowedFd<'_>) -> Result<bool, ServeError> {
         let mut waits = vec![
             PollFd::new(&stop, PollFlags::IN),

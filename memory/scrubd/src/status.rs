@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 /// The figures of one moment; bytes unless the name says otherwise.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Status {
-    /// Of all memory, at most.
+    /// All memory, at most.
     pub size: u64,
     /// The kind of pages.
     pub pages: String,
@@ -23,13 +23,13 @@ pub struct Status {
     pub zeroing: u64,
     /// With clients.
     pub leased: u64,
-    /// Of leases that ended, but in use still: in a pipe, by a device.
+    /// Memory of leases that ended, but in use still: in a pipe, by a device.
     pub held: Vec<Held>,
-    /// Of the size, neither taken nor given away.
+    /// The part of the size that is neither taken nor given away.
     pub untaken: u64,
-    /// Whether others need memory, so that none is taken.
+    /// True if others need memory, so that none is taken.
     pub short: bool,
-    /// Whether zeroing rests but for its floor, since no CPU is idle.
+    /// True if zeroing rests but for its floor, since no CPU is idle.
     pub low: bool,
     /// Available to a program that takes memory from the system (`MemAvailable`, or the control group's rest); 0 where it
     /// does not matter.
@@ -66,16 +66,16 @@ pub struct Status {
     pub zeroed_cpu_seconds: f64,
     /// CPU seconds of the whole server.
     pub cpu_seconds: f64,
-    /// How often it woke up, number.
+    /// Turns of its loop, number.
     pub turns: u64,
 }
 
 /// Files of one size that are ready.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Files {
-    /// Of each.
+    /// The size of each.
     pub bytes: u64,
-    /// How many.
+    /// Their number.
     pub number: u64,
 }
 
@@ -84,7 +84,7 @@ pub struct Files {
 pub struct Held {
     /// The user whose leases they were; `None` where users cannot be told apart.
     pub user: Option<u32>,
-    /// How much.
+    /// The amount.
     pub bytes: u64,
 }
 
@@ -95,7 +95,7 @@ pub struct Leased {
     pub user: Option<u32>,
     /// The process that asked; 0 if it is outside this PID namespace.
     pub process: i32,
-    /// Of it.
+    /// Its size.
     pub bytes: u64,
     /// Seconds since it was given.
     pub seconds: f64,
@@ -107,7 +107,7 @@ fn named(user: Option<u32>) -> String {
 }
 
 impl Status {
-    /// As lines.
+    /// The figures as lines.
     #[must_use]
     pub fn text(&self) -> String {
         let mut text = String::new();

@@ -1,4 +1,4 @@
-//! Which memory there is, in what state, and who gets which: bookkeeping alone, no system call.
+//! The memory there is, its states and its holders: bookkeeping alone, no system call.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -167,7 +167,7 @@ impl Store {
         leased + self.held.get(&user).copied().unwrap_or(0)
     }
 
-    /// Whether a request is answered at once.
+    /// Returns whether a request is answered at once.
     #[must_use]
     pub fn has(&self, bytes: u64, holder: Holder) -> bool {
         let ready = |entry: &Entry| entry.state == State::Ready && entry.fits(bytes, holder);
@@ -254,7 +254,7 @@ impl Store {
         }
     }
 
-    /// Makes that one ready. Whether a request waits for it.
+    /// Makes that one ready. Returns whether a request waits for it.
     pub fn zeroed(&mut self, id: u64) -> bool {
         let Some(entry) = self.entries.get_mut(&id) else { return false };
         entry.state = State::Ready;
@@ -270,7 +270,7 @@ impl Store {
         }
     }
 
-    /// Whether that size is worth a file of its own once its lease has ended: the segment's, or one that was leased
+    /// Returns whether that size is worth a file of its own once its lease has ended: the segment's, or one that was leased
     /// more than once of late, as long as such files have at most half of all memory.
     #[must_use]
     pub fn is_wanted(&self, bytes: u64) -> bool {

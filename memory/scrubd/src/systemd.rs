@@ -113,7 +113,7 @@ impl Manager {
         Manager(thread.ok().map(|_| messages))
     }
 
-    /// Whether there is one.
+    /// Returns whether there is one.
     #[must_use]
     pub fn is_there(&self) -> bool {
         self.0.is_some()

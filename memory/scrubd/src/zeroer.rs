@@ -23,7 +23,7 @@ const SLICE: usize = 128 << 20;
 const CHUNK: usize = 512 << 10;
 /// Bytes of a batch of a device: it is told of each batch's memory anew.
 const DEVICE_BATCH: usize = 64 << 20;
-/// How often a large job of a client's lets smaller ones go first.
+/// The number of times that a large job of a client's lets smaller ones go first.
 const PATIENCE: u32 = 4;
 
 /// The engine that zeroes.
@@ -60,7 +60,7 @@ pub struct Old {
     pub user: Option<User>,
 }
 
-/// What is to be done.
+/// The work of a job.
 #[derive(Debug)]
 pub enum Work {
     /// Old files go, and that is all.
@@ -78,11 +78,11 @@ pub struct Job {
     pub id: u64,
     /// Its size.
     pub bytes: u64,
-    /// What is to be done.
+    /// The work of a job.
     pub work: Work,
     /// Files to be emptied and closed before: their memory is needed for this one.
     pub old: Vec<Old>,
-    /// Whether it is of the first memory that is taken, as fast as may be.
+    /// True if it is of the first memory that is taken, as fast as may be.
     pub at_start: bool,
     begun: Option<Begun>,
     put_back: u32,
@@ -133,7 +133,7 @@ pub enum Outcome {
     Failed {
         /// The file, as far as there is one.
         file: Option<Arc<OwnedFd>>,
-        /// Why.
+        /// The reason.
         why: EngineError,
     },
     /// Memory was short, or did not come back; what there was of it is gone.
@@ -185,7 +185,7 @@ impl Queue {
         self.urgent.contains(&id)
     }
 
-    /// Whether another job goes first: memory that goes back; a client's; of clients' the smaller one, so that the
+    /// Returns whether another job goes first: memory that goes back; a client's; of clients' the smaller one, so that the
     /// largest does not hold up all, unless it has been put back often enough.
     fn others_first(&self, job: &Job) -> bool {
         let urgent = self.is_urgent(job.id);
@@ -223,11 +223,11 @@ struct Shared {
     cpu_ns: AtomicU64,
     /// Threads that zero at once.
     threads: AtomicUsize,
-    /// Whether the server ends: seen between two pieces of memory.
+    /// True if the server ends: seen between two pieces of memory.
     stop: AtomicBool,
-    /// Whether no CPU was idle of late.
+    /// True if no CPU was idle of late.
     low: AtomicBool,
-    /// Whether there is a device that zeroes; whether it was caught in a lie that nobody has heard of.
+    /// True if there is a device that zeroes, and if it was caught in a lie that nobody has heard of.
     device: AtomicBool,
     lied: AtomicBool,
 }
@@ -345,19 +345,19 @@ impl Zeroer {
         self.shared.threads.load(Ordering::Relaxed)
     }
 
-    /// Whether only the floor is taken, since no CPU is idle.
+    /// Returns whether only the floor is taken, since no CPU is idle.
     #[must_use]
     pub fn is_low(&self) -> bool {
         self.shared.low.load(Ordering::Relaxed)
     }
 
-    /// Whether a device zeroes still.
+    /// Returns whether a device zeroes still.
     #[must_use]
     pub fn has_device(&self) -> bool {
         self.shared.device.load(Ordering::SeqCst)
     }
 
-    /// Whether the device was caught in a lie since this was asked last.
+    /// Returns whether the device was caught in a lie since this was asked last.
     #[must_use]
     pub fn take_lie(&self) -> bool {
         self.shared.lied.swap(false, Ordering::SeqCst)
@@ -518,7 +518,7 @@ impl Worker {
         Ok(self.shared.stops().then_some(Stopped::ForGood))
     }
 
-    /// Takes old files' memory back. Whether all of it came, but for less than a page of the largest kind.
+    /// Takes old files' memory back. Returns whether all of it came, but for less than a page of the largest kind.
     fn take_back(&self, old: impl IntoIterator<Item = Old>) -> bool {
         let mut all = true;
         for Old { file, user } in old {
@@ -573,7 +573,7 @@ impl Worker {
         ended
     }
 
-    /// Whether the device has zeroed a chunk. One that fails is no more.
+    /// Returns whether the device has zeroed a chunk. One that fails is no more.
     fn by_device(&mut self, range: Range) -> Result<bool, EngineError> {
         let Some(device) = &mut self.device else { return Ok(false) };
         // SAFETY: whole pages of a mapping of this server's (`Mapping::part`), which nobody else has.

@@ -232,7 +232,7 @@ fn reopened(file: &impl rustix::fd::AsFd) -> rustix::io::Result<OwnedFd> {
     rustix::fs::open(path, OFlags::RDWR, Mode::empty())
 }
 
-/// What a child does; nothing in a run of the tests.
+/// Does what a child is told; nothing in a run of the tests.
 #[test]
 fn as_a_client() {
     let Ok(words) = std::env::var("CACHEWISE_TEST_CHILD") else { return };

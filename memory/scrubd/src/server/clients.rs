@@ -14,7 +14,7 @@ use std::io::IoSlice;
 use std::mem::MaybeUninit;
 use std::time::{Duration, Instant};
 
-/// How long a client may take to say what it wants, or to read an answer.
+/// The time that a client may take to say what it wants, or to read an answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Clients that wait at most, and of one user at most: several users who say nothing leave room for others.
 pub(super) const CLIENTS: usize = 1024;

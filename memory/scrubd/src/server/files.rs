@@ -172,7 +172,7 @@ impl Server {
         self.store.get(id).is_some_and(|entry| matches!(entry.state, State::Leased(_)))
     }
 
-    /// Whether a lease has ended; then its memory is zeroed, or goes back to the system.
+    /// Returns whether a lease has ended; then its memory is zeroed, or goes back to the system.
     pub(super) fn see_end(&mut self, id: u64) -> bool {
         let Some(file) = self.files.get(&id) else { return true };
         let Some(&Entry { bytes, state: State::Leased(holder), .. }) = self.store.get(id) else {
@@ -214,12 +214,12 @@ impl Server {
         true
     }
 
-    /// Whether a file's pages were zeroed in place, or are to be.
+    /// Returns whether a file's pages were zeroed in place, or are to be.
     pub(super) fn is_in_place(&self, id: u64) -> bool {
         self.store.get(id).is_some_and(|entry| entry.user.is_some())
     }
 
-    /// Whether the device was caught in a lie; then nothing that it zeroed and nobody has is believed.
+    /// Returns whether the device was caught in a lie; then nothing that it zeroed and nobody has is believed.
     pub(super) fn see_lie(&mut self) -> bool {
         let lied = self.zeroer.take_lie();
         if lied {

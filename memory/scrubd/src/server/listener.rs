@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 /// The socket that clients connect to.
 pub(super) struct Listener {
     pub(super) socket: OwnedFd,
-    /// Where it is bound, and where it will be.
+    /// The path where it is bound, and the one where it will be.
     paths: Option<(PathBuf, PathBuf)>,
     _lock: Option<Lock>,
 }

@@ -9,11 +9,11 @@ use crate::zeroer::Old;
 use rustix::event::PollFlags;
 use std::time::{Duration, Instant};
 
-/// How long no memory is taken after some went back.
+/// The time in which no memory is taken after some went back.
 const QUIET: Duration = Duration::from_secs(10);
-/// How soon it is asked again whether there is room.
+/// The time until it is asked again whether there is room.
 const AGAIN: Duration = Duration::from_secs(1);
-/// How soon it is looked again at memory that did not come back, and how late at last.
+/// The shortest and the longest time until it is looked again at memory that did not come back.
 const HELD: (Duration, Duration) = (Duration::from_millis(10), Duration::from_secs(1));
 const SCORE: &str = "/proc/self/oom_score_adj";
 /// The score of a process that the killer ends first.
@@ -109,7 +109,7 @@ impl Server {
         given
     }
 
-    /// Whether there is room for all that is to be zeroed, with some to spare.
+    /// Returns whether there is room for all that is to be zeroed, with some to spare.
     pub(super) fn has_room(&mut self) -> bool {
         let pending = self.store.bytes(|entry| entry.state == State::Zeroing);
         let Some(room) = self.room() else { return true };

@@ -38,7 +38,7 @@ pub struct Settings {
     pub method: Method,
     /// The limits of zeroing in the background.
     pub scrub: Scrub,
-    /// Whether this process tells the system's killer that its memory can go first (`/proc/self/oom_score_adj`).
+    /// True if this process tells the system's killer that its memory can go first (`/proc/self/oom_score_adj`).
     pub goes_first: bool,
 }
 
@@ -56,7 +56,7 @@ pub enum ServeError {
          /sys/kernel/mm/transparent_hugepage/shmem_enabled); --pages small insists"
     )]
     NoHugePages {
-        /// What was tried, and what came of it.
+        /// The ways that were tried, and what came of them.
         tried: String,
         /// Pages to reserve.
         reserve: u64,
@@ -64,7 +64,7 @@ pub enum ServeError {
     /// The system refused.
     #[error("{what}: {source}")]
     System {
-        /// What was asked of it.
+        /// The request.
         what: String,
         /// Its answer.
         source: std::io::Error,
@@ -115,7 +115,7 @@ pub(super) struct File {
     pub(super) watch: Option<i32>,
     /// Since when it is leased.
     pub(super) since: Instant,
-    /// Whether its client may have opened it again: its pages are not used again.
+    /// True if its client may have opened it again: its pages are not used again.
     pub(super) by_path: bool,
     /// The name under which the manager keeps it.
     pub(super) kept: Option<Name>,
