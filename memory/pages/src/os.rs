@@ -413,6 +413,17 @@ impl Mapping {
         Mapping::with(access, MapFlags::NORESERVE, length, align)
     }
 
+    /// Private memory as [`private`](Mapping::private) maps it, which is not locked though the process locks all its
+    /// mappings.
+    pub(crate) fn unlocked(length: usize, align: usize) -> Result<Mapping> {
+        let mapping = Mapping::reserved(length, align)?;
+        // SAFETY: the mapping just made, which nobody uses.
+        unsafe { unlock(mapping.start, length) }?;
+        // SAFETY: as above.
+        unsafe { open(mapping.start, length) }?;
+        Ok(mapping)
+    }
+
     /// Address space alone, its start aligned: it counts for nothing and is in no core dump before it is
     /// [opened](open).
     pub(crate) fn reserved(length: usize, align: usize) -> Result<Mapping> {

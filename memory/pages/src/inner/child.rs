@@ -27,14 +27,8 @@ impl Inner {
         let capacity = (self.chunks.capacity as usize) << self.chunks.frame_shift;
         let align = os::huge_page_size().max(os::page_size());
         let Some(length) = capacity.checked_add(os::page_size()) else { return };
-        let Ok(copy) = Mapping::reserved(length, align) else { return };
-        // SAFETY: the mapping just made, which nobody uses. Locked in advance, all of it would be made resident.
-        let opened = unsafe { os::unlock(copy.start(), length) }
-            // SAFETY: as above.
-            .and_then(|()| unsafe { os::open(copy.start(), length) });
-        if opened.is_err() {
-            return;
-        }
+        // Locked in advance, all of it would be made resident.
+        let Ok(copy) = Mapping::unlocked(length, align) else { return };
         if self.settings.huge_order > 0 {
             // SAFETY: the mapping just made.
             let _ = unsafe { os::advise_huge(copy.start(), capacity, true) };

@@ -129,8 +129,12 @@ impl Pool {
         let frames = capacity / page;
         let too_many = || PoolError::OverMemory { asked: capacity, memory: os::memory() };
         let bytes = inner::metadata_bytes(frames).ok_or_else(too_many)?;
-        let metadata =
-            Mapping::private(bytes, page).map_err(PoolError::system("mapping the bookkeeping"))?;
+        // Under a limit on locked memory blocks come first.
+        let metadata = match data.is_unlocked() {
+            true => Mapping::unlocked(bytes, page),
+            false => Mapping::private(bytes, page),
+        };
+        let metadata = metadata.map_err(PoolError::system("mapping the bookkeeping"))?;
         metadata.leave_out_of_dumps();
         let control = metadata.start().cast::<Control>();
         // SAFETY: the mapping is new, zero, page-aligned and long enough.
