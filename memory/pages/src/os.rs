@@ -195,18 +195,19 @@ fn limits(text: &str) -> u64 {
 /// The folders of this process's control groups that may limit its memory, and of those around
 /// them: in version 2, and of version 1's memory controller.
 pub fn groups() -> Vec<PathBuf> {
-    groups_of(&text("/proc/self/cgroup").unwrap_or_default())
+    // Beside version 1, systemd mounts version 2 in a folder of its own.
+    let unified = Path::new("/sys/fs/cgroup/unified/cgroup.procs").exists();
+    groups_of(&text("/proc/self/cgroup").unwrap_or_default(), unified)
 }
 
-fn groups_of(text: &str) -> Vec<PathBuf> {
+fn groups_of(text: &str, unified: bool) -> Vec<PathBuf> {
     let root = Path::new("/sys/fs/cgroup");
     let mut found = Vec::new();
     for line in text.lines() {
         let mut parts = line.splitn(3, ':').skip(1);
         let (Some(controllers), Some(path)) = (parts.next(), parts.next()) else { continue };
         let base = match controllers {
-            // Beside version 1, systemd mounts version 2 there.
-            "" if root.join("unified/cgroup.procs").exists() => root.join("unified"),
+            "" if unified => root.join("unified"),
             "" => root.to_path_buf(),
             _ if controllers.split(',').any(|one| one == "memory") => root.join("memory"),
             _ => continue,

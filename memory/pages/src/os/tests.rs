@@ -35,14 +35,17 @@ fn the_lowest_limit_of_all_groups_around_counts() {
 
 #[test]
 fn groups_of_both_versions_are_found_with_those_around_them() {
-    let found = |text| {
-        let groups = groups_of(text);
+    let found_if = |text, unified| {
+        let groups = groups_of(text, unified);
         groups.iter().map(|group| group.to_string_lossy().into_owned()).collect::<Vec<_>>()
     };
+    let found = |text| found_if(text, false);
     let root = "/sys/fs/cgroup";
     assert_eq!(found("0::/a/b\n"), ["/a/b", "/a", ""].map(|path| format!("{root}{path}")));
     let first = "9:cpu,cpuacct:/x\n4:memory:/job\n0::/\n";
     let all = ["/memory/job", "/memory", "/"].map(|path| format!("{root}{path}"));
     assert_eq!(found(first), all);
     assert_eq!(found("8:hugetlb,memory:/\nx\n"), [format!("{root}/memory/")]);
+    let beside = ["/memory/job", "/memory", "/unified/"].map(|path| format!("{root}{path}"));
+    assert_eq!(found_if(first, true), beside);
 }
