@@ -17,31 +17,78 @@ use cachewise_measure::stats::median;
 #[cfg(test)]
 mod tests;
 
-/// The non-temporal ends of an operation under `never`: what is done without a profile, as far as it was not shown to
-/// lose, and what was shown to gain.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// What is done under `never` without a profile, less the sizes at which it is shown to lose to libc.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Untuned {
+    pub from: From,
+    /// The first and the last of the sizes that it lost, up to half an octave above.
+    pub lost: Vec<(usize, usize)>,
+}
+
+impl Untuned {
+    fn has(&self, size: usize) -> bool {
+        let is_lost = self.lost.iter().any(|(first, last)| (*first..=*last).contains(&size));
+        size >= self.from.size && !is_lost
+    }
+
+    /// The ranges that it has.
+    fn parts(&self) -> Vec<(u64, u64)> {
+        let (mut parts, mut from) = (Vec::new(), self.from.size);
+        for &(first, last) in &self.lost {
+            if first > from {
+                parts.push((from as u64, first as u64 - 1));
+            }
+            from = last.saturating_add(1);
+        }
+        if from < usize::MAX {
+            parts.push((from as u64, u64::MAX));
+        }
+        parts
+    }
+}
+
+/// The non-temporal kernels of an operation under `never`: what is done without a profile, as far as it was not shown to
+/// lose, and what was shown to gain over libc. That was not compared with the default, which therefore stands before it.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub(super) struct Never {
-    pub default: Option<From>,
+    pub default: Option<Untuned>,
     pub shown: Option<From>,
 }
 
 impl Never {
     /// The non-temporal arm at a size.
     pub(super) fn at(&self, size: usize) -> Option<From> {
-        [self.shown, self.default].into_iter().flatten().find(|from| from.size <= size)
+        let default = self.default.as_ref().filter(|default| default.has(size));
+        default.map(|default| default.from).or(self.shown.filter(|from| from.size <= size))
     }
 
     /// The first size that is done by a non-temporal arm.
     pub(super) fn first(&self) -> Option<From> {
-        [self.shown, self.default].into_iter().flatten().min_by_key(|from| from.size)
+        let default = self.default.as_ref().map(|default| default.from);
+        [default, self.shown].into_iter().flatten().min_by_key(|from| from.size)
     }
 
-    /// The ranges of `unknown` with these ends.
+    /// The ranges of `unknown` with these kernels.
     pub(super) fn over(&self, unknown: &[Range]) -> Vec<Range> {
-        let default =
-            self.default.filter(|from| self.shown.is_none_or(|shown| from.size < shown.size));
-        with_tail(&with_tail(unknown, default), self.shown)
+        let mut ranges = with_tail(unknown, self.shown);
+        if let Some(default) = &self.default {
+            for (from, to) in default.parts() {
+                ranges = laid_over(&ranges, Range { from, to, arm: default.from.arm });
+            }
+        }
+        ranges
     }
+}
+
+/// The ranges with one laid over them.
+fn laid_over(ranges: &[Range], over: Range) -> Vec<Range> {
+    let below = ranges.iter().filter(|range| range.from < over.from);
+    let below =
+        below.map(|range| Range { to: range.to.min(over.from.saturating_sub(1)), ..*range });
+    let above = ranges.iter().filter(|range| range.to > over.to);
+    let above =
+        above.map(|range| Range { from: range.from.max(over.to.saturating_add(1)), ..*range });
+    below.chain([over]).chain(above).collect()
 }
 
 /// The non-temporal arms of a field.
@@ -161,23 +208,25 @@ pub(super) fn never(field: &Field, evidence: &Evidence) -> Option<From> {
     })
 }
 
-/// What is done under `never` without a profile, from the first size on above which it is shown to lose to libc at none: what
-/// is not shown leaves it as it is.
-pub(super) fn default(field: &Field, evidence: &Evidence) -> Option<From> {
-    let default = field.never?;
+/// What is done under `never` without a profile, less what it is shown to lose: what is not shown leaves it as it is.
+pub(super) fn default(field: &Field, evidence: &Evidence) -> Option<Untuned> {
+    let from = field.never?;
     let seen =
         [Purpose::Hints, Purpose::Never].into_iter().flat_map(|purpose| evidence.of(purpose));
     let seen = seen.filter(|(cell, _)| cell.operation == field.operation);
     let mut all: Vec<usize> = seen.map(|(cell, _)| cell.size).chain(sizes(field)).collect();
+    all.retain(|size| *size >= from.size);
     all.sort_unstable();
-    let lost = all.iter().filter(|size| **size >= default.size);
-    match lost.filter(|size| loses(field, evidence, **size, default.arm)).max() {
-        None => Some(default),
-        Some(lost) => {
-            let above = all.iter().find(|size| *size > lost);
-            above.map(|size| From { size: *size, ..default })
-        }
-    }
+    all.dedup();
+    let is_lost = |size: &usize| loses(field, evidence, *size, from.arm);
+    let runs = all.chunk_by(|one, other| is_lost(one) == is_lost(other));
+    let lost = runs.filter(|run| is_lost(&run[0])).map(|run| {
+        let last = run[run.len() - 1];
+        let next = all.iter().find(|size| **size > last);
+        // Not half an octave beyond: that was not shown.
+        (run[0], next.map_or(usize::MAX, |next| (next - 1).min(last + last / 2 - 1)))
+    });
+    Some(Untuned { from, lost: lost.collect() })
 }
 
 /// Whether an arm is shown to lose to libc beside a bystander, in the race and under the referee, however often that was

@@ -69,7 +69,7 @@ fn looked_at(field: &Field, evidence: &Evidence) -> Vec<Cell> {
 
 /// What the referee saw of a number, for the record and the report: one entry a size, since both states
 /// of the destination are ruled on together.
-fn refereed(field: &Field, evidence: &Evidence, proposed: Never, left: Never) -> Vec<Refereed> {
+fn refereed(field: &Field, evidence: &Evidence, proposed: &Never, left: &Never) -> Vec<Refereed> {
     let one = |cell: Cell| {
         let arm = proposed.at(cell.size)?.arm;
         let Estimate { mean, error, rounds } = seen(field, evidence, cell.size, arm)?;
@@ -163,8 +163,11 @@ impl Referee<'_, '_> {
         for ((trial, proposed), points) in trials.iter().zip(&proposed).zip(&looked_at) {
             let field = &trial.field;
             let shown = proposed.shown.and_then(|from| {
-                let points: Vec<usize> =
-                    points.iter().copied().filter(|size| *size >= from.size).collect();
+                let points: Vec<usize> = points
+                    .iter()
+                    .copied()
+                    .filter(|size| proposed.at(*size) == Some(from))
+                    .collect();
                 let ruling = |size| ruling(field, self.evidence, size, from.arm, true);
                 for &size in points.iter().filter(|size| ruling(**size) != Some(Ruling::Kept)) {
                     let (operation, kernel) = (field.operation, field.arms[from.arm].name.clone());
@@ -174,7 +177,7 @@ impl Referee<'_, '_> {
                 upheld(from, &points, |size| ruling(size) == Some(Ruling::Kept))
             });
             let still = Never { default: hints::default(field, self.evidence), shown };
-            refereed_all.extend(refereed(field, self.evidence, *proposed, still));
+            refereed_all.extend(refereed(field, self.evidence, proposed, &still));
             left.push(still);
         }
         Ok((left, refereed_all))

@@ -27,7 +27,7 @@ const SCRIPTS_UNTIL: f64 = 0.985;
 /// What of a minute the referee takes where little fails, as mostly: for the time left, until prices tell. A larger
 /// budget does not make it longer, as its rounds of a cell are limited.
 const REFEREE_TAKES: f64 = 0.13;
-const NEVER_TAKES: f64 = 0.02;
+const NEVER_TAKES: f64 = 0.03;
 
 /// Seconds of its budget that a tuning is expected to take.
 #[must_use]
@@ -156,10 +156,15 @@ fn all_decisions(fields: &[Decided]) -> Vec<Decision> {
                 // `unknown` supposes a reader already, so `soon` has nothing to add.
                 (Reuse::Unknown | Reuse::Soon, _) => Never::default(),
                 (Reuse::Never, Operation::Move) => {
-                    let Never { default, shown } = copies.map_or(Never::default(), |of| of.never);
-                    Never { default: twin(field, default), shown: twin(field, shown) }
+                    let Never { default, shown } =
+                        copies.map_or(Never::default(), |of| of.never.clone());
+                    let default = default.and_then(|default| {
+                        let from = twin(field, Some(default.from))?;
+                        Some(hints::Untuned { from, ..default })
+                    });
+                    Never { default, shown: twin(field, shown) }
                 }
-                (Reuse::Never, _) => *never,
+                (Reuse::Never, _) => never.clone(),
             };
             all.extend(decisions(field, &never.over(unknown), reuse));
         }

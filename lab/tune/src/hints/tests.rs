@@ -129,16 +129,19 @@ fn what_is_not_shown_leaves_the_default_as_it_is() {
         for (size, ours, rounds) in seen {
             see(&mut evidence, *size, *ours, 0.0, *rounds);
         }
-        default(&field, &evidence).map(|from| from.size)
+        let found = default(&field, &evidence).expect("a default");
+        assert_eq!(found.from, start);
+        found.lost
     };
-    assert_eq!(found(&[]), Some(start.size));
+    assert_eq!(found(&[]), []);
     // Too few rounds, no difference, and a loss below it.
-    assert_eq!(found(&[(4 << 20, 0.5, 3)]), Some(start.size));
-    assert_eq!(found(&[(4 << 20, 0.0, 8)]), Some(start.size));
-    assert_eq!(found(&[(1 << 20, 0.5, 8)]), Some(start.size));
-    // Shown to lose at one size: it begins above that.
-    assert_eq!(found(&[(4 << 20, 0.5, 8)]), Some(8 << 20));
-    assert_eq!(found(&[(64 << 20, 0.5, 8)]), None);
+    assert_eq!(found(&[(4 << 20, 0.5, 3)]), []);
+    assert_eq!(found(&[(4 << 20, 0.0, 8)]), []);
+    assert_eq!(found(&[(1 << 20, 0.5, 8)]), []);
+    // Shown to lose at one size, at two, at the largest: only there.
+    assert_eq!(found(&[(4 << 20, 0.5, 8)]), [(4 << 20, (6 << 20) - 1)]);
+    assert_eq!(found(&[(4 << 20, 0.5, 8), (8 << 20, 0.5, 8)]), [(4 << 20, (12 << 20) - 1)]);
+    assert_eq!(found(&[(64 << 20, 0.5, 8)]), [(64 << 20, usize::MAX)]);
     field.never = None;
     assert_eq!(default(&field, &Evidence::default()), None);
 }
@@ -159,17 +162,31 @@ fn the_default_is_asked_for_where_it_may_lose() {
 }
 
 #[test]
-fn the_default_stays_below_what_was_shown() {
-    let of = |size, arm| Some(From { size, arm });
+fn the_default_stands_before_what_was_shown_over_libc_alone() {
+    let of = |size, arm| From { size, arm };
+    let default =
+        |size, lost: &[(usize, usize)]| Some(Untuned { from: of(size, 3), lost: lost.to_vec() });
     let below = [Range { from: 256, to: u64::MAX, arm: 0 }];
-    let ends = |never: Never| -> Vec<(u64, usize)> {
-        never.over(&below).iter().map(|range| (range.from, range.arm)).collect()
+    let ends = |never: &Never| -> Vec<(u64, usize)> {
+        let ranges = never.over(&below);
+        assert!(ranges.windows(2).all(|two| two[0].to + 1 == two[1].from), "{ranges:?}");
+        assert_eq!((ranges[0].from, ranges[ranges.len() - 1].to), (256, u64::MAX));
+        ranges.iter().map(|range| (range.from, range.arm)).collect()
     };
-    let (low, high) = (of(1024, 3), of(4096, 2));
-    assert_eq!(ends(Never { default: low, shown: high }), [(256, 0), (1024, 3), (4096, 2)]);
-    assert_eq!(ends(Never { default: high, shown: low }), [(256, 0), (1024, 3)]);
-    assert_eq!(ends(Never { default: low, shown: None }), [(256, 0), (1024, 3)]);
-    assert_eq!(Never { default: low, shown: high }.at(5000), high);
-    assert_eq!(Never { default: low, shown: high }.at(2000), low);
-    assert_eq!(Never { default: high, shown: low }.first(), low);
+    let never = Never { default: default(4096, &[]), shown: Some(of(1024, 2)) };
+    assert_eq!(ends(&never), [(256, 0), (1024, 2), (4096, 3)]);
+    assert_eq!(
+        [never.at(5000), never.at(2000), never.at(512)].map(|from| from.map(|from| from.arm)),
+        [Some(3), Some(2), None]
+    );
+    assert_eq!(never.first(), Some(of(1024, 2)));
+    let never = Never { default: default(1024, &[]), shown: Some(of(4096, 2)) };
+    assert_eq!(ends(&never), [(256, 0), (1024, 3)]);
+    let never = Never { default: default(1024, &[(2048, 4095)]), shown: None };
+    assert_eq!(ends(&never), [(256, 0), (1024, 3), (2048, 0), (4096, 3)]);
+    let never = Never { default: default(1024, &[(1024, 4095), (8192, usize::MAX)]), shown: None };
+    assert_eq!(ends(&never), [(256, 0), (4096, 3), (8192, 0)]);
+    assert_eq!(never.at(9000), None);
+    let never = Never { default: None, shown: Some(of(1024, 2)) };
+    assert_eq!(ends(&never), [(256, 0), (1024, 2)]);
 }

@@ -91,7 +91,7 @@ fn a_size_is_told_once() {
     let from = From { size: 1 << 20, arm: AROUND };
     let never = |shown| Never { default: None, shown: Some(shown) };
     let left = never(From { size: 4 << 20, ..from });
-    let told = refereed(&field, &evidence, never(from), left);
+    let told = refereed(&field, &evidence, &never(from), &left);
     let told: Vec<_> =
         told.iter().map(|s| (s.cell.size, s.ratio, s.rounds, s.verdict, s.in_use)).collect();
     let lost = (1 << 20, 1.5, 6, Ruling::Lost, false);

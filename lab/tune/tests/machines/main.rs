@@ -719,7 +719,14 @@ fn no_tuning_leaves_a_hint_worse_than_it_was_without() {
                     }
                 }
             }
-            assert!(worse.is_empty(), "{name}, noise {noise}, seed {seed}: {worse:?}");
+            let never = tuning.decisions.iter().filter(|line| line.reuse == Reuse::Never);
+            let never: Vec<_> =
+                never.map(|line| (line.operation, line.from, &line.kernel)).collect();
+            assert!(
+                worse.is_empty(),
+                "{name}, noise {noise}, seed {seed}: {worse:?} {never:?} {:?}",
+                kind.facts.never
+            );
         }
     }
 }
