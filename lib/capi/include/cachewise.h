@@ -134,9 +134,9 @@ void *cw_copy_workers(void *dst, const void *src, size_t n, enum cw_reuse reuse,
 void *cw_zero_workers(void *dst, size_t n, enum cw_reuse reuse, const struct cw_workers *workers);
 
 /*
- * Reads the profile now instead of in the first call that needs a decision, of some hundred bytes at
- * most. Optional: it saves a later call some tens of microseconds, and smaller calls follow a profile's
- * entry line from here on instead of the rule for this CPU. Calling it again does nothing.
+ * Reads the profile now instead of in the first call that depends on it: of more than 64 bytes, or a comparison
+ * of more than one. Shorter ones are the same with every profile. Optional: it saves a later call some tens of
+ * microseconds. Calling it again does nothing.
  */
 void cw_init(void);
 
@@ -161,6 +161,51 @@ size_t cw_profile_source(char *buffer, size_t capacity);
  * Comparisons ignore the hint.
  */
 const char *cw_decision(enum cw_operation operation, enum cw_reuse reuse, size_t n);
+
+/*
+ * In place of a call, for a constant size of up to 64 bytes (cw_equal: 1, 2, 4 or 8), the compiler writes out
+ * what it does for memcpy: a call takes several times as long. With GCC and Clang where they optimise;
+ * CW_NO_INLINE, defined before this header, leaves all calls.
+ */
+#if defined(__GNUC__) && defined(__OPTIMIZE__) && !defined(CW_NO_INLINE)
+#define CW_INLINE_ extern __inline __attribute__((__always_inline__, __gnu_inline__))
+
+void *cw_copy_called_(void *dst, const void *src, size_t n) __asm__("cw_copy");
+void *cw_fill_called_(void *dst, int byte, size_t n) __asm__("cw_fill");
+void *cw_zero_called_(void *dst, size_t n) __asm__("cw_zero");
+int cw_equal_called_(const void *a, const void *b, size_t n) __asm__("cw_equal");
+
+CW_INLINE_ void *cw_copy(void *dst, const void *src, size_t n) {
+    if (__builtin_constant_p(n) && n <= 64)
+        return n ? __builtin_memcpy(dst, src, n) : dst;
+    return cw_copy_called_(dst, src, n);
+}
+
+CW_INLINE_ void *cw_fill(void *dst, int byte, size_t n) {
+    if (__builtin_constant_p(n) && n <= 64)
+        return n ? __builtin_memset(dst, byte, n) : dst;
+    return cw_fill_called_(dst, byte, n);
+}
+
+CW_INLINE_ void *cw_zero(void *dst, size_t n) {
+    if (__builtin_constant_p(n) && n <= 64)
+        return n ? __builtin_memset(dst, 0, n) : dst;
+    return cw_zero_called_(dst, n);
+}
+
+CW_INLINE_ int cw_equal(const void *a, const void *b, size_t n) {
+    if (__builtin_constant_p(n) &&
+        (n == 1 || n == sizeof(short) || n == sizeof(int) || n == sizeof(long))) {
+        unsigned long of_a = 0, of_b = 0;
+        __builtin_memcpy(&of_a, a, n);
+        __builtin_memcpy(&of_b, b, n);
+        return of_a == of_b;
+    }
+    return cw_equal_called_(a, b, n);
+}
+
+#undef CW_INLINE_
+#endif
 
 #ifdef __cplusplus
 }

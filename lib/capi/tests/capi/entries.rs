@@ -49,3 +49,31 @@ fn every_entry_is_right_however_the_program_is_linked_and_started() {
         }
     }
 }
+
+/// A damaged profile is told by the first call that has a choice, and by none that is the same with every profile.
+#[test]
+fn the_first_call_with_a_choice_reads_the_profile() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let damaged = directory.path().join("damaged");
+    std::fs::write(&damaged, "cachewise-profile 2\n").expect("written");
+    for linked in [Linked::Shared, Linked::Static] {
+        let program = compile(directory.path(), "tests/c/first.c", &["-std=c99"], linked);
+        for (operation, none, first) in [
+            ("copy", 64, 65),
+            ("move", 64, 65),
+            ("fill", 64, 65),
+            ("zero", 64, 65),
+            ("compare", 1, 2),
+            ("equal", 1, 2),
+        ] {
+            for (n, lines) in [(none, 0), (first, 1), (32, usize::from(first < 32)), (300, 1)] {
+                let mut command = Command::new(&program);
+                command.env("CACHEWISE_PROFILE", &damaged).env_remove("CACHEWISE_QUIET");
+                let output =
+                    run(command.args([operation, &n.to_string()]).env_remove("LD_PRELOAD"));
+                let told = String::from_utf8_lossy(&output.stderr);
+                assert_eq!(told.lines().count(), lines, "{linked:?} {operation} {n}: {told}");
+            }
+        }
+    }
+}

@@ -1,7 +1,7 @@
 //! The header and the code agree: every function that is exported is declared and the other way
 //! round, with the same arguments; versions and constants are the same.
 
-use crate::support::{libraries, package, run, the_header_compiles_alone};
+use crate::support::{Linked, compile, libraries, output, package, run, the_header_compiles_alone};
 use object::{Object as _, ObjectSymbol as _};
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
@@ -146,6 +146,46 @@ fn the_header_compiles_alone_in_every_dialect() {
     the_header_compiles_alone(
         "enum cw_reuse hint(void);\nenum cw_reuse hint(void) { return CW_REUSE_SOON; }\n",
     );
+}
+
+/// Constant sizes are no calls where the compiler optimises, and calls where it does not or is told so. In every dialect, and as
+/// C++.
+#[test]
+fn constant_sizes_are_done_in_place() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let source = package().join("tests/c/constant.c");
+    let undefined = |compiler: &str, flags: &[&str]| {
+        let object = directory.path().join("constant.o");
+        let mut command = Command::new(compiler);
+        command.args(["-Wall", "-Wextra", "-Werror", "-pedantic", "-c"]).args(flags);
+        let include = package().join("include");
+        run(command.arg("-I").arg(include).arg(&source).arg("-o").arg(&object));
+        let bytes = std::fs::read(object).expect("the object");
+        let file = object::File::parse(&*bytes).expect("an object file");
+        let names = file.symbols().filter(|symbol| symbol.is_undefined());
+        let names = names.map(|symbol| symbol.name().expect("a name").to_owned());
+        names.filter(|name| !name.is_empty() && !name.starts_with('_')).collect::<BTreeSet<_>>()
+    };
+    let four = ["cw_copy", "cw_equal", "cw_fill", "cw_zero"].map(str::to_owned);
+    for (compiler, dialects) in [
+        ("cc", ["-std=c89", "-std=c99", "-std=gnu17"]),
+        ("c++", ["-std=c++98", "-std=c++11", "-std=gnu++20"]),
+    ] {
+        for dialect in dialects {
+            let language: &[&str] = if compiler == "cc" { &[] } else { &["-xc++"] };
+            let with = |more: &[&str]| undefined(compiler, &[language, &[dialect], more].concat());
+            for optimised in ["-O1", "-O2", "-Os"] {
+                assert_eq!(with(&[optimised]), BTreeSet::new(), "{dialect} {optimised}");
+            }
+            assert_eq!(with(&["-O0"]), BTreeSet::from(four.clone()), "{dialect}");
+            let told = with(&["-O2", "-DCW_NO_INLINE"]);
+            assert_eq!(told, BTreeSet::from(four.clone()), "{dialect}");
+        }
+    }
+    for flags in [["-DCALLS", "-O2"], ["-DCALLS", "-O0"]] {
+        let program = compile(directory.path(), "tests/c/constant.c", &flags, Linked::Shared);
+        assert_eq!(output(&program), "right\n", "{flags:?}");
+    }
 }
 
 #[test]

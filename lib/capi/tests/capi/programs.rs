@@ -114,7 +114,7 @@ fn the_static_library_goes_into_a_shared_one() {
 }
 
 /// All its functions are exported there. A jump to one by way of the procedure linkage table may run the dynamic
-/// linker, which keeps arguments, not flags: by these `avx2` and `sse2` are told apart.
+/// linker, which keeps arguments, not flags: by these `avx512vl` and `sse2` are told apart.
 #[cfg(target_arch = "x86_64")]
 fn no_jump_to_an_entry_calls_the_dynamic_linker(library: &Path) {
     use iced_x86::{Decoder, DecoderOptions, Instruction, Mnemonic};
@@ -124,11 +124,13 @@ fn no_jump_to_an_entry_calls_the_dynamic_linker(library: &Path) {
     let text = file.section_by_name(".text").expect(".text");
     let (code, start) = (text.data().expect("its bytes"), text.address());
     let inside = start..start + text.size();
-    // The instruction there, and where that one leads, if it is this jump.
-    let led = |at: u64, mnemonic: Mnemonic, name: &str| {
+    let decoded = |at: u64| -> Instruction {
         let from = (at - start) as usize;
-        let one: Instruction =
-            Decoder::with_ip(64, &code[from..], at, DecoderOptions::NONE).decode();
+        Decoder::with_ip(64, &code[from..], at, DecoderOptions::NONE).decode()
+    };
+    // Target of the instruction there, if it is this jump.
+    let led = |at: u64, mnemonic: Mnemonic, name: &str| {
+        let one = decoded(at);
         assert_eq!(one.mnemonic(), mnemonic, "{name}: {one}");
         let target = one.near_branch_target();
         assert!(inside.contains(&target), "{name}: {one} leads out of .text");
@@ -137,13 +139,19 @@ fn no_jump_to_an_entry_calls_the_dynamic_linker(library: &Path) {
     for name in ["cw_copy", "cw_move", "cw_fill", "cw_zero", "cw_compare", "cw_equal"] {
         let mut symbols = file.dynamic_symbols();
         let symbol = symbols.find(|one| one.name_bytes() == Ok(name.as_bytes())).expect(name);
-        // Behind the comparison of seven bytes.
-        let others = led(symbol.address() + 7, Mnemonic::Jne, name);
+        // Behind what says what is returned, and the comparison of the size.
+        let mut size = symbol.address();
+        while decoded(size).mnemonic() != Mnemonic::Ja {
+            assert!(size - symbol.address() < 16, "{name}: no jump by the size");
+            size = decoded(size).next_ip();
+        }
+        let choice = decoded(led(size, Mnemonic::Ja, name));
+        let others = led(choice.next_ip(), Mnemonic::Jne, name);
         led(others, Mnemonic::Jb, name);
     }
 }
 
-/// A call begins with the test that tells its entry, and the one of its size.
+/// A call begins with the test of its size; larger ones go on to the one that tells the entry.
 #[cfg(target_arch = "x86_64")]
 #[test]
 fn a_function_is_the_operation_and_no_jump_through_a_table() {
@@ -158,10 +166,13 @@ fn a_function_is_the_operation_and_no_jump_through_a_table() {
         let symbol = symbols.find(|one| one.name_bytes() == Ok(name.as_bytes())).expect(name);
         let from = (symbol.address() - text.address()) as usize;
         let all = Decoder::with_ip(64, &code[from..], 0, DecoderOptions::NONE);
-        let first: Vec<_> = all.into_iter().take(5).collect();
-        let choice = [Mnemonic::Cmp, Mnemonic::Jne, Mnemonic::Mov, Mnemonic::Cmp, Mnemonic::Jae];
-        assert!(first.iter().map(|one| one.mnemonic()).eq(choice), "{name}");
-        let [entry, size] = [first[0], first[3]];
+        let first: Vec<_> = all.into_iter().take(3).collect();
+        let at = usize::from(first[0].mnemonic() == Mnemonic::Mov);
+        let (size, larger) = (first[at], first[at + 1]);
+        assert_eq!((size.mnemonic(), larger.mnemonic()), (Mnemonic::Cmp, Mnemonic::Ja), "{name}");
+        let to = larger.near_branch_target() as usize;
+        let entry = Decoder::with_ip(64, &code[from + to..], 0, DecoderOptions::NONE).decode();
+        assert_eq!(entry.mnemonic(), Mnemonic::Cmp, "{name}: {entry}");
         assert!(entry.is_ip_rel_memory_operand(), "{name}: {entry}");
         let n = if name == "cw_zero" { Register::RSI } else { Register::RDX };
         assert_eq!(size.op0_register(), n, "{name}: {size}");
