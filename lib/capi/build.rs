@@ -10,10 +10,15 @@ fn main() {
     if is("CARGO_CFG_TARGET_ARCH", "x86_64") && is("CARGO_CFG_TARGET_FEATURE", "sse2") {
         println!("cargo:rustc-cfg=written_out");
     }
-    let major = std::env::var("CARGO_PKG_VERSION_MAJOR").expect("Cargo sets it");
+    // The interface's version, by which programs find the library: before 1.0 every minor version may take names away.
+    let version =
+        |part: &str| std::env::var(format!("CARGO_PKG_VERSION_{part}")).expect("Cargo sets it");
+    let interface = match &*version("MAJOR") {
+        "0" => format!("0.{}", version("MINOR")),
+        major => major.to_owned(),
+    };
     for argument in [
-        // The interface's version; what a program needs is found under this name.
-        format!("-Wl,-soname,libcachewise.so.{major}"),
+        format!("-Wl,-soname,libcachewise.so.{interface}"),
         // No other object's cw_* is called in place of its own.
         "-Wl,-Bsymbolic".to_owned(),
         "-Wl,-z,now".to_owned(),

@@ -3,7 +3,12 @@
 fn main() {
     println!("cargo:rerun-if-changed=../preload/build.rs");
     let name = env!("CARGO_PKG_NAME").replace('-', "_");
-    println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,lib{name}.so.0");
+    // As the C library's (lib/capi/build.rs).
+    let interface = match env!("CARGO_PKG_VERSION_MAJOR") {
+        "0" => concat!("0.", env!("CARGO_PKG_VERSION_MINOR")),
+        major => major,
+    };
+    println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,lib{name}.so.{interface}");
     for argument in [
         // Its own calls of memcpy are its own memcpy, whatever else the process has of that name.
         "-Wl,-Bsymbolic",

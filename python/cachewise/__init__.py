@@ -15,7 +15,7 @@ True
 """
 
 from ._command import CommandError
-from ._core import compare, copy, equal, fill, move, zero
+from ._core import __version__, compare, copy, equal, fill, move, zero
 from ._lease import Lease, LeaseError, lease
 from ._records import RecordError, records
 from ._tuning import Picture, Tuning, tune
@@ -27,6 +27,7 @@ __all__ = [
     "Picture",
     "RecordError",
     "Tuning",
+    "__version__",
     "compare",
     "copy",
     "equal",

@@ -23,6 +23,11 @@ mod _core {
     use crate::operations::{compare, copy, equal, fill, r#move, zero};
     #[pymodule_export]
     use crate::user_profile;
+
+    #[pymodule_init]
+    fn init(module: &pyo3::Bound<'_, pyo3::types::PyModule>) -> pyo3::PyResult<()> {
+        pyo3::types::PyModuleMethods::add(module, "__version__", env!("CARGO_PKG_VERSION"))
+    }
 }
 
 /// This CPU's profile of the user's; none where neither HOME nor XDG_CONFIG_HOME is an absolute path.

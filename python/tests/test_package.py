@@ -65,6 +65,7 @@ def test_everything_public_is_documented():
 
 
 def test_the_command():
+    assert cachewise.__version__ == importlib.metadata.version("cachewise")
     for way in ([sys.executable, "-m", "cachewise"], ["cachewise"]):
         said = subprocess.run([*way, "--version"], capture_output=True, text=True, check=True).stdout
         assert said == f"cachewise {importlib.metadata.version('cachewise')}\n"

@@ -28,7 +28,11 @@ const STAGES: &[Stage] = &[
     }),
     // The kernel series applies, compiles, boots and keeps its promises.
     ("linux", linux::compiles_and_boots),
-    ("install", || cargo("test -p xtask --features installation --test install --test dist")),
+    // And the crates, each from its own files alone.
+    ("install", || {
+        crate::audit::crates()?;
+        cargo("test -p xtask --features installation --test install --test dist")
+    }),
     // Every AVX-512 kernel and entry on an emulated CPU.
     ("avx512-emulated", || {
         let (kernels, effort) = ("avx512".to_owned(), "small".to_owned());

@@ -1,5 +1,6 @@
-//! `xtask dist`: what is installed without a compiler. For each architecture an archive, a `.deb`, an `.rpm`
-//! and a wheel, with a Software Bill of Materials and checksums, for glibc 2.28 and later (POWER: 2.34).
+//! `xtask dist`: what is installed without a compiler. An archive, a `.deb`, an `.rpm` and a wheel, with a Software
+//! Bill of Materials and checksums, for glibc 2.28 and later (POWER: 2.34); for this machine's architecture, or others.
+//! What it needs is asked before anything is built.
 //!
 //! Zig links against the symbol versions of that glibc, for other architectures too. Its wheel and those of
 //! packers are in `packaging/requirements.txt`. The same commit gives the
@@ -21,13 +22,19 @@ pub struct Dist {
     /// The folder that it is put into
     #[arg(long, value_name = "DIR", default_value = "target/dist/out")]
     output: PathBuf,
-    /// Only for this architecture: x86_64, aarch64 or powerpc64le
+    /// For this architecture: x86_64, aarch64, powerpc64le, or all of them [default: this machine's]
     #[arg(long = "arch", value_name = "NAME")]
     architecture: Option<String>,
     /// Archive and .deb alone, for this machine's glibc, from what `xtask install` builds
     #[arg(long, conflicts_with = "architecture")]
     native: bool,
+    /// The wheel alone, for this machine's glibc
+    #[arg(long, conflicts_with_all = ["architecture", "native"])]
+    wheel: bool,
 }
+
+/// All architectures, as `--arch` takes it.
+const ALL: &str = "all";
 
 /// An architecture as Rust, Debian and RPM call it.
 struct Architecture {
@@ -65,25 +72,83 @@ const CRATES: [&str; 2] = ["cargo-cyclonedx@0.5.9", "cargo-generate-rpm@0.21.1"]
 
 /// Makes everything.
 pub fn run(args: &Dist) -> Result<()> {
-    let names = ARCHITECTURES.each_ref().map(|architecture| architecture.name);
-    accepted("architecture", args.architecture.as_slice(), &names)?;
-    let only = match args.native {
-        true => Some(std::env::consts::ARCH),
-        false => args.architecture.as_deref(),
-    };
-    let chosen = ARCHITECTURES.iter().filter(|one| only.is_none_or(|only| only == one.name));
-    let chosen: Vec<_> =
-        chosen.map(|one| Ok((one, across(one.name, args.native)?))).collect::<Result<_>>()?;
+    let mut names = ARCHITECTURES.map(|architecture| architecture.name).to_vec();
+    names.push(ALL);
+    let wanted = args.architecture.as_deref().unwrap_or(std::env::consts::ARCH);
+    accepted("architecture", &[wanted.to_owned()], &names)?;
+    let chosen = ARCHITECTURES.iter().filter(|one| wanted == ALL || wanted == one.name);
+    let for_this_glibc = args.native || args.wheel;
+    needed(chosen.clone().map(|one| one.name), for_this_glibc)?;
+    let chosen: Vec<_> = chosen.map(|one| Ok((one, across(one.name)?))).collect::<Result<_>>()?;
     let place = command::target().join("dist");
     fs::create_dir_all(&place)?;
     let out = root().join(&args.output);
     remove_folder(&out)?;
     fs::create_dir_all(&out)?;
+    if args.wheel {
+        step("the wheel, for this machine's glibc");
+        let list = python::listed("maturin")?;
+        let python = python::environment(&place.join("wheel-tools"), &list, &[&list])?;
+        python::built(&python, &out)?;
+        return checksums(&out);
+    }
     let tools = Tools::made(&place, args.native)?;
     for (architecture, across) in chosen {
         tools.made_for(architecture, across, args.native, &place, &out)?;
     }
     checksums(&out)
+}
+
+/// Says on stderr what is done now, of which some parts take minutes.
+fn step(what: &str) {
+    eprintln!("=== {what}");
+}
+
+/// Everything that is missing for these architectures, in one error: nothing is built before.
+fn needed<'n>(architectures: impl Iterator<Item = &'n str>, for_this_glibc: bool) -> Result<()> {
+    let mut missing = Vec::new();
+    let mut note = |found: Result<()>| match found {
+        Ok(()) => Ok(()),
+        Err(error) => match error.downcast::<Lacking>() {
+            Ok(Lacking(why)) => {
+                missing.push(why);
+                Ok(())
+            }
+            Err(error) => Err(error),
+        },
+    };
+    let in_path = |program: &str| {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
+    };
+    let programs =
+        [("cc", "gcc"), ("strip", "binutils"), ("git", "git"), ("tar", "tar"), ("gzip", "gzip")];
+    let lacked: Vec<&str> = programs
+        .iter()
+        .filter(|(program, _)| !in_path(program))
+        .map(|(_, package)| *package)
+        .collect();
+    let packages = match lacked.is_empty() {
+        true => Ok(()),
+        false => Err(Lacking::packages(&lacked).into()),
+    };
+    note(packages)?;
+    let mut python = Command::new("python3");
+    let makes_environments =
+        python.args(["-c", "import ensurepip, sys; sys.exit(sys.version_info < (3, 11))"]);
+    if !makes_environments.output().is_ok_and(|ended| ended.status.success()) {
+        note(Err(
+            Lacking("Python 3.11 or later with venv (Debian: python3-venv)".to_owned()).into()
+        ))?;
+    }
+    for name in architectures.filter(|_| !for_this_glibc) {
+        note(Lacking::check_target(&triple(name)))?;
+        if name != std::env::consts::ARCH {
+            note(emulate_arch::find(name)?.is_installed())?;
+        }
+    }
+    ensure!(missing.is_empty(), Lacking(missing.join("; ")));
+    Ok(())
 }
 
 /// The packers, and what they and the compiler are told.
@@ -96,6 +161,7 @@ struct Tools {
 impl Tools {
     /// Installs them into an environment of their own: what packs a `.deb`, or all.
     fn made(place: &Path, deb_alone: bool) -> Result<Tools> {
+        step("the packers");
         let list = fs::read_to_string(root().join("packaging/requirements.txt"))?;
         let wanted: Vec<_> = match deb_alone {
             true => list.lines().filter(|line| line.starts_with("cargo-deb=")).collect(),
@@ -148,6 +214,7 @@ impl Tools {
             true => install::all_built()?,
             false => self.release(&triple, *glibc)?,
         };
+        step(&format!("{name}: the trees"));
         let place = place.join(if native { "native" } else { name });
         let mut asked_for = [0; 2];
         // Debian's and the RPM distributions' folders for libraries; the archive's.
@@ -182,6 +249,7 @@ impl Tools {
             "{name}: asks for glibc {asked_for:?}, accepted {glibc:?} and earlier"
         );
         // The compiler's own linker takes the unwinder from a library.
+        step(&format!("{name}: archive and packages"));
         let [major, minor] = if native { asked_for } else { *glibc };
         let unwinder = if native { ", libgcc-s1" } else { "" };
         let version = env!("CARGO_PKG_VERSION");
@@ -201,13 +269,17 @@ impl Tools {
         packer.args(["--arch", rpm, "--output"]);
         packer.arg(out.join(format!("cachewise-{version}.{rpm}.rpm")));
         run_command(packer.current_dir(&package))?;
+        step(&format!("{name}: bill of materials"));
         self.bills_of_materials(&triple, out)?;
+        step(&format!("{name}: the wheel"));
         self.wheel(&triple, *glibc, &place.join("archive/usr/local/bin/cachewise"), out)
     }
 
     /// Builds everything that is installed, each by itself; the folder it is in.
     fn release(&self, triple: &str, [major, minor]: Version) -> Result<PathBuf> {
-        for package in install::PACKAGES {
+        for (at, package) in install::PACKAGES.iter().enumerate() {
+            let all = install::PACKAGES.len();
+            step(&format!("{triple}: {package} ({} of {all} that are compiled)", at + 1));
             let mut build = self.program("cargo-zigbuild")?;
             build.args(["zigbuild", "--release", "--locked", "--package", package, "--target"]);
             run_command(build.arg(format!("{triple}.{major}.{minor}")))?;
@@ -285,18 +357,12 @@ fn triple(name: &str) -> String {
     format!("{name}-unknown-linux-gnu")
 }
 
-/// How an architecture's programs are run and taken apart, where it is not this machine's; an error where it cannot
-/// be built for.
-fn across(name: &str, native: bool) -> Result<Option<&'static Target>> {
-    if !native {
-        Lacking::check_target(&triple(name))?;
-    }
+/// How an architecture's programs are run and taken apart, where it is not this machine's.
+fn across(name: &str) -> Result<Option<&'static Target>> {
     if name == std::env::consts::ARCH {
         return Ok(None);
     }
-    let target = emulate_arch::find(name)?;
-    target.is_installed()?;
-    Ok(Some(target))
+    emulate_arch::find(name).map(Some)
 }
 
 /// The folder that the packers of `.deb` and `.rpm` read.

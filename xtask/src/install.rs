@@ -121,7 +121,8 @@ pub(crate) fn placed(args: &Install, release: &Path, across: Option<&Target>) ->
         fs::create_dir_all(directory)?;
     }
     let version = env!("CARGO_PKG_VERSION");
-    let (major, _) = version.split_once('.').context("a version has dots")?;
+    // As the libraries' build scripts have it.
+    let interface = first_compatible();
 
     for (built, stem) in [
         ("libcachewise_c.so", "libcachewise.so"),
@@ -131,7 +132,7 @@ pub(crate) fn placed(args: &Install, release: &Path, across: Option<&Target>) ->
     ] {
         let real = format!("{stem}.{version}");
         place_stripped(&release.join(built), &libraries.join(&real), across)?;
-        for name in [&format!("{stem}.{major}"), stem] {
+        for name in [&format!("{stem}.{interface}"), stem] {
             put(&libraries.join(name), |new| symlink(&real, new))?;
         }
     }
@@ -219,11 +220,7 @@ fn cmake_files(prefix: &Path, libdir: &Path) -> [(&'static str, String); 2] {
     };
     let targets = target("cachewise", "cachewise") + &target("pool", "cachewise_pool");
     let config = format!("{place}{include}{targets}unset(_cachewise)\nunset(_cachewise_include)\n");
-    // Before 1.0 a minor version may change the interface.
-    let first = match env!("CARGO_PKG_VERSION_MAJOR") {
-        "0" => concat!("0.", env!("CARGO_PKG_VERSION_MINOR")),
-        major => major,
-    };
+    let first = first_compatible();
     let compatible = format!(
         "set(PACKAGE_VERSION \"{version}\")\nset(PACKAGE_VERSION_COMPATIBLE FALSE)\n\
          if(PACKAGE_FIND_VERSION VERSION_EQUAL PACKAGE_VERSION)\n  set(PACKAGE_VERSION_EXACT TRUE)\nendif()\n\
@@ -232,6 +229,14 @@ fn cmake_files(prefix: &Path, libdir: &Path) -> [(&'static str, String); 2] {
          set(PACKAGE_VERSION_COMPATIBLE TRUE)\nendif()\n"
     );
     [("cachewise-config.cmake", config), ("cachewise-config-version.cmake", compatible)]
+}
+
+/// The first version with this interface: before 1.0 a minor version may change it.
+fn first_compatible() -> &'static str {
+    match env!("CARGO_PKG_VERSION_MAJOR") {
+        "0" => concat!("0.", env!("CARGO_PKG_VERSION_MINOR")),
+        major => major,
+    }
 }
 
 /// Builds everything that is installed; the directory it is in.
@@ -307,11 +312,16 @@ fn static_library(
     Ok(archive)
 }
 
-/// Text of the file for `pkg-config`, with `--define-prefix` wherever a tree was unpacked. Before 2.34 glibc's parts are
-/// libraries of their own, which a static program names.
+/// Text of the file for `pkg-config`, which finds the tree from that file, wherever it was unpacked. Before 2.34 glibc's
+/// parts are libraries of their own, which a static program names.
 fn package_file(name: &str, about: &str, prefix: &Path, libdir: &Path) -> String {
-    let inside = libdir.strip_prefix(prefix).map(|inside| Path::new("${prefix}").join(inside));
-    let libdir = inside.unwrap_or_else(|_| libdir.to_owned());
+    let (prefix, libdir) = match libdir.strip_prefix(prefix) {
+        Ok(inside) => {
+            let up = "/..".repeat(inside.components().count());
+            (PathBuf::from(format!("${{pcfiledir}}/..{up}")), Path::new("${prefix}").join(inside))
+        }
+        Err(_) => (prefix.to_owned(), libdir.to_owned()),
+    };
     format!(
         "prefix={}\nlibdir={}\nincludedir=${{prefix}}/include\n\nName: {name}\nDescription: {about}\n\
          Version: {}\nLibs: -L${{libdir}} -l{name}\nLibs.private: -lpthread -ldl -lm\nCflags: -I${{includedir}}\n",

@@ -1,6 +1,7 @@
 //! The project's own chores: `cargo run -p xtask -- <chore>`.
 
 mod agree;
+mod audit;
 mod bare_metal;
 mod browser;
 mod checklist;
@@ -24,6 +25,7 @@ use anyhow::Result;
 use clap::{Parser, Subcommand};
 use command::Lacking;
 use std::path::PathBuf;
+use std::process::ExitCode;
 
 /// Chores of the Cachewise workspace.
 #[derive(Parser)]
@@ -99,6 +101,8 @@ enum Chore {
     Install(install::Install),
     /// Make an archive, a .deb, an .rpm and a wheel per architecture, with a bill of materials and checksums.
     Dist(dist::Dist),
+    /// Check what `dist` made, and the crates, by twine, abi3audit, auditwheel, lintian and cargo package
+    Audit(audit::Audit),
     /// Find settings for programs that compute, pack, compile and serve: `cachewise advise` on each.
     Programs(programs::Programs),
     /// Find settings for programs that allocate much: `cachewise advise` on each.
@@ -120,8 +124,19 @@ enum Chore {
     EmulateAvx512(emulate::Options),
 }
 
-fn main() -> Result<()> {
-    match Arguments::parse().chore {
+fn main() -> ExitCode {
+    match run(Arguments::parse().chore) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            // Without the trace that its other form has where somebody set RUST_BACKTRACE.
+            eprintln!("xtask: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(chore: Chore) -> Result<()> {
+    match chore {
         Chore::Ci { stages, allow_skips, verbose } => ci::run(&stages, allow_skips, verbose),
         Chore::Conformance { only, glibc } => conformance::run(only.as_deref(), glibc.as_deref()),
         Chore::Fuzz { targets, seconds } => fuzz::run(&targets, seconds),
@@ -137,6 +152,7 @@ fn main() -> Result<()> {
         }
         Chore::Install(args) => install::run(&args),
         Chore::Dist(args) => dist::run(&args),
+        Chore::Audit(args) => audit::run(&args),
         Chore::Programs(args) => programs::run(&args, &programs::PROGRAMS),
         Chore::Applications(args) => programs::run(&args, &programs::APPLICATIONS),
         Chore::EmulateArch { architecture, effort, required } => {

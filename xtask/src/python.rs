@@ -43,7 +43,7 @@ pub(crate) fn run() -> Result<()> {
     std::thread::scope(|scope| {
         let second = scope.spawn(|| made(newer.requirements));
         let python = made(older.requirements)?;
-        let wheel = built(&python, &place)?;
+        let wheel = built(&python, &place.join("wheels"))?;
         tests(&python, &wheel, &older)?;
         let python = second.join().map_err(|_| anyhow!("no second environment"))??;
         tests(&python, &wheel, &newer)
@@ -70,6 +70,13 @@ fn tests(python: &Path, wheel: &Path, environment: &Environment) -> Result<()> {
             let mut mypy = module(python, words)?;
             mypy.env("MYPY_CACHE_DIR", python.with_file_name("mypy-cache"));
             run_command(mypy.current_dir(root().join("python")))?;
+        }
+        // A user's program, by the stubs that were installed.
+        for version in ["3.11", "3.13"] {
+            let mut mypy = module(python, "mypy --strict --config-file= --python-version")?;
+            mypy.env("MYPY_CACHE_DIR", python.with_file_name("mypy-cache-of-users"));
+            mypy.arg(version).arg(root().join("python/tests/typed/program.py"));
+            run_command(mypy.current_dir(python.parent().context("a folder")?))?;
         }
     }
     println!("python: NumPy's own tests in the pool, {requirements}");
@@ -99,13 +106,19 @@ pub(crate) fn environment(folder: &Path, list: &str, packages: &[&str]) -> Resul
     Ok(python)
 }
 
-/// The wheel, made as `pip install ./python` makes it, with the environment's own maturin.
-fn built(python: &Path, place: &Path) -> Result<PathBuf> {
-    let wheels = place.join("wheels");
-    remove_folder(&wheels)?;
+/// The line of `packaging/requirements.txt` that names a package's version.
+pub(crate) fn listed(package: &str) -> Result<String> {
+    let list = fs::read_to_string(root().join("packaging/requirements.txt"))?;
+    let line = list.lines().find(|line| line.split("==").next() == Some(package));
+    Ok(line.with_context(|| format!("packaging/requirements.txt: no {package}"))?.to_owned())
+}
+
+/// The wheel in an empty folder, made as `pip install ./python` makes it, with the environment's own maturin.
+pub(crate) fn built(python: &Path, wheels: &Path) -> Result<PathBuf> {
+    remove_folder(wheels)?;
     let mut pip = module(python, "pip wheel --quiet --no-deps --no-build-isolation --wheel-dir")?;
-    run_command(pip.arg(&wheels).arg(root().join("python")))?;
-    let mut found = files_in(&wheels, "", "")?;
+    run_command(pip.arg(wheels).arg(root().join("python")))?;
+    let mut found = files_in(wheels, "", "")?;
     ensure!(found.len() == 1, "{}: found {} wheels, accepted one", wheels.display(), found.len());
     found.pop().context("a wheel")
 }

@@ -93,10 +93,10 @@ END
     for version in '' '0.2.0;EXACT' 0.2; do configured "$1" "$version"; done
     cmake --build $folder/made >/dev/null
     $folder/made/linked
-    flags=$(PKG_CONFIG_PATH=${1:+$1/lib/pkgconfig} pkg-config ${1:+--define-prefix} --cflags --libs cachewise cachewise_pool)
+    flags=$(PKG_CONFIG_PATH=${1:+$1/lib/pkgconfig} pkg-config --cflags --libs cachewise cachewise_pool)
     cc -o $folder/again $folder/linked.c $flags
     LD_LIBRARY_PATH=${1:+$1/lib} $folder/again
-    flags=$(PKG_CONFIG_PATH=${1:+$1/lib/pkgconfig} pkg-config --static ${1:+--define-prefix} --cflags --libs cachewise cachewise_pool)
+    flags=$(PKG_CONFIG_PATH=${1:+$1/lib/pkgconfig} pkg-config --static --cflags --libs cachewise cachewise_pool)
     cc -static -o $folder/again $folder/linked.c $flags
     $folder/again
     rm -r $folder
@@ -133,7 +133,7 @@ judged cachewise doctor > /doctor
 grep -q /etc/cachewise/ /doctor
 cachewise exec -- /bin/cat /proc/self/maps | grep -q \"/usr/lib/$(uname -m)-linux-gnu/libcachewise_preload.so\"
 cachewise exec --stats -- /bin/ls / 2>&1 | grep -q '^copy '
-ldconfig -p | grep -q 'libcachewise.so.0 '
+ldconfig -p | grep -q 'libcachewise.so.0.2 '
 for file in include/cachewise.h include/cachewise_pool.h share/man/man1/cachewise-exec.1.gz \
     share/bash-completion/completions/cachewise share/zsh/vendor-completions/_cachewise \
     share/doc/cachewise/copyright share/doc/cachewise/LICENSE-APACHE lib/systemd/system/cachewise-tune.service \
@@ -314,7 +314,7 @@ fn what_is_made_for_everybody_is_installed_used_and_removed() {
     }
     let directory = tempfile::tempdir().expect("a directory");
     let place = directory.path();
-    let sums = made(&mut dist(&[]), &place.join("dist"));
+    let sums = made(&mut dist(&["--arch", "all"]), &place.join("dist"));
     assert_eq!(sums.len(), 18, "{sums:?}");
     archive_works(place);
 
@@ -339,9 +339,37 @@ fn what_is_made_for_everybody_is_installed_used_and_removed() {
     let (clone, again) = (place.join("clone"), place.join("again"));
     run(Command::new("git").arg("clone").arg("--quiet").arg(root()).arg(&clone));
     let mut elsewhere = Command::new(env!("CARGO"));
-    elsewhere.args(["run", "--quiet", "-p", "xtask", "--", "dist", "--arch", "x86_64"]);
+    elsewhere.args(["run", "--quiet", "-p", "xtask", "--", "dist"]);
     elsewhere.current_dir(&clone).env_remove("CARGO_TARGET_DIR");
     let same = made(&mut elsewhere, &again);
     let differ: Vec<_> = same.iter().filter(|(file, sum)| sums.get(*file) != Some(sum)).collect();
     assert!(same.len() == 6 && differ.is_empty(), "{differ:?}");
+}
+
+/// Nothing is made before all needs are known, which are said together and at once.
+#[test]
+fn what_is_missing_is_said_before_anything_is_built() {
+    let folder = tempfile::tempdir().expect("a directory");
+    let place = folder.path();
+    // A PATH with no program but the compiler that is asked for its targets, and a Python without environments.
+    for (name, script) in [
+        ("rustc", "#!/bin/sh\necho /nonexistent\n"),
+        ("python3", "#!/bin/sh\nexit 1\n"),
+        ("cargo", "#!/bin/sh\necho built > \"$0.ran\"\nexit 1\n"),
+    ] {
+        let file = place.join(name);
+        std::fs::write(&file, script).expect("written");
+        sh(&format!("chmod +x {name}"), place);
+    }
+    let made = place.join("made");
+    let mut dist = dist(&["--arch", "all", "--output"]);
+    dist.arg(&made).env("PATH", place).env("RUSTC", place.join("rustc"));
+    let ended = dist.env("CARGO", place.join("cargo")).output().expect("it starts");
+    let told = String::from_utf8_lossy(&ended.stderr).into_owned();
+    assert!(!ended.status.success(), "{told}");
+    for part in ["gcc", "binutils", "python3-venv", "rustup target add aarch64-unknown-linux-gnu"] {
+        assert!(told.contains(part), "{part}: {told}");
+    }
+    assert!(!made.exists() && !place.join("cargo.ran").exists(), "{told}");
+    assert!(!told.contains("stack backtrace") && told.trim().lines().count() <= 2, "{told}");
 }

@@ -23,6 +23,7 @@ fn text(output: Output) -> String {
 fn an_installed_library_is_found_and_works() {
     let directory = tempfile::tempdir().expect("a directory");
     let root = directory.path().join("root");
+    let staged = root.clone();
     let mut install = Command::new(env!("CARGO_BIN_EXE_xtask"));
     install.args(["install", "--prefix", "/opt/cw", "--libdir", "lib64", "--destdir"]).arg(&root);
     // The build of the tests: what it has built is not built again elsewhere.
@@ -30,10 +31,10 @@ fn an_installed_library_is_found_and_works() {
     let told = text(run(install.env("CARGO_TARGET_DIR", target)));
     let libraries = root.join("opt/cw/lib64");
     let versioned = concat!("libcachewise.so.", env!("CARGO_PKG_VERSION"));
-    let names = "libcachewise.so.0 libcachewise.so libcachewise.a \
-        libcachewise_preload.so libcachewise_preload.so.0 \
-        libcachewise_preload_stats.so libcachewise_preload_stats.so.0 pkgconfig/cachewise.pc \
-        libcachewise_pool.so libcachewise_pool.so.0 \
+    let names = "libcachewise.so.0.2 libcachewise.so libcachewise.a \
+        libcachewise_preload.so libcachewise_preload.so.0.2 \
+        libcachewise_preload_stats.so libcachewise_preload_stats.so.0.2 pkgconfig/cachewise.pc \
+        libcachewise_pool.so libcachewise_pool.so.0.2 \
         libcachewise_pool.a pkgconfig/cachewise_pool.pc ../include/cachewise_pool.h ../include/cachewise_pool.hpp \
         ../include/cachewise.h ../bin/cachewise ../share/man/man1/cachewise.1 \
         ../share/man/man1/cachewise-exec.1 ../lib/systemd/system/cachewise-scrubd.service \
@@ -41,15 +42,18 @@ fn an_installed_library_is_found_and_works() {
     for name in names.split_whitespace() {
         assert!(libraries.join(name).exists(), "{name}: {told}");
     }
-    let link = std::fs::read_link(libraries.join("libcachewise.so.0")).expect("a link");
+    let link = std::fs::read_link(libraries.join("libcachewise.so.0.2")).expect("a link");
     assert_eq!(link, Path::new(versioned));
     assert!(!told.contains(".new"), "{told}");
 
     let package = std::fs::read_to_string(libraries.join("pkgconfig/cachewise.pc")).expect("read");
-    assert!(package.contains("prefix=/opt/cw\n") && !package.contains("root"), "{package}");
+    assert!(
+        package.contains("prefix=${pcfiledir}/../..\n") && !package.contains("root"),
+        "{package}"
+    );
 
     let mut flags = Command::new("pkg-config");
-    flags.args(["--cflags", "--libs", "cachewise"]).env("PKG_CONFIG_SYSROOT_DIR", &root);
+    flags.args(["--cflags", "--libs", "cachewise"]);
     let flags = text(run(flags.env("PKG_CONFIG_PATH", libraries.join("pkgconfig"))));
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let example = root.join("lib/capi/examples/log_ring.c");
@@ -58,6 +62,21 @@ fn an_installed_library_is_found_and_works() {
     compile.args(["-Wall", "-Wextra", "-Werror", "-o"]).arg(&program).arg(&example);
     run(compile.args(flags.split_whitespace()));
     let ran = text(run(Command::new(&program).env("LD_LIBRARY_PATH", &libraries)));
+    assert!(ran.ends_with("bytes sent\n"), "{ran}");
+
+    // As the page says to CMake.
+    let page = std::fs::read_to_string(root.join("docs/c-library.md")).expect("the page");
+    let (_, lines) = page.split_once("```cmake\n").expect("CMake's lines");
+    let lines = lines.split_once("```").expect("their end").0;
+    let project = directory.path().join("project");
+    std::fs::create_dir(&project).expect("a directory");
+    std::fs::copy(&example, project.join("log_ring.c")).expect("copied");
+    let begun = "cmake_minimum_required(VERSION 3.13)\nproject(ring C)\nadd_executable(log_ring log_ring.c)\n";
+    std::fs::write(project.join("CMakeLists.txt"), format!("{begun}{lines}")).expect("written");
+    let prefix = format!("-DCMAKE_PREFIX_PATH={}", staged.join("opt/cw").display());
+    run(Command::new("cmake").arg("-S").arg(&project).arg("-B").arg(&project).arg(prefix));
+    run(Command::new("cmake").arg("--build").arg(&project));
+    let ran = text(run(&mut Command::new(project.join("log_ring"))));
     assert!(ran.ends_with("bytes sent\n"), "{ran}");
 
     // The static libraries stand alone, each and both together, and offer the interface alone.
@@ -156,4 +175,35 @@ fn a_relative_prefix_is_refused() {
     assert_eq!(output.status.code(), Some(1));
     let told = String::from_utf8_lossy(&output.stderr);
     assert!(told.contains("--prefix: found here, accepted an absolute path"), "{told}");
+}
+
+/// The README's line for `Cargo.toml`, with the README's program.
+#[test]
+fn a_rust_program_names_the_library_as_the_readme_says() {
+    let clone = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().expect("the clone");
+    let readme = std::fs::read_to_string(clone.join("README.md")).expect("the README");
+    let (_, program) = readme.split_once("```rust\n").expect("a program");
+    let program = program.split_once("```").expect("its end").0;
+    let (first, program) = program.split_once('\n').expect("lines");
+    let dependency = first.strip_prefix("// Cargo.toml: ").expect("what Cargo is told");
+    let directory = tempfile::tempdir().expect("a directory");
+    let project = directory.path().join("project");
+    std::fs::create_dir_all(project.join("src")).expect("a directory");
+    std::os::unix::fs::symlink(&clone, project.join("cachewise")).expect("a link");
+    let package = "[package]\nname = \"uses\"\nversion = \"0.0.0\"\nedition = \"2024\"\n\n";
+    std::fs::write(
+        project.join("Cargo.toml"),
+        format!("{package}[dependencies]\n{dependency}\n\n[workspace]\n"),
+    )
+    .expect("written");
+    let (uses, body) = program.split_once("\n\n").expect("a use, and statements");
+    std::fs::write(project.join("src/main.rs"), format!("{uses}\nfn main() {{\n{body}}}\n"))
+        .expect("written");
+    std::fs::copy(clone.join("Cargo.lock"), project.join("Cargo.lock")).expect("copied");
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("target/tmp");
+    let mut cargo = Command::new(env!("CARGO"));
+    run(cargo
+        .args(["run", "--quiet", "--offline"])
+        .current_dir(&project)
+        .env("CARGO_TARGET_DIR", target));
 }

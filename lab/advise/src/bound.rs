@@ -108,7 +108,6 @@ mod tests {
             calls: [(key, (100, 100 << 20))].into(),
             blocks,
             block_bytes: 1 << 30,
-            left: 0,
         }
     }
 

@@ -1,6 +1,6 @@
 //! What the library prints with `CACHEWISE_STATS`, added up over a program's processes.
 
-use cachewise_measure::units::{bytes, parse_bytes};
+use cachewise_measure::units::parse_bytes;
 use std::collections::BTreeMap;
 
 /// How the library calls the allocator's calls.
@@ -20,8 +20,6 @@ pub struct Counts {
     pub blocks: Option<u64>,
     /// Bytes that they asked for.
     pub block_bytes: u64,
-    /// Bytes of the classes that the profile leaves to libc as a whole.
-    pub left: u64,
 }
 
 impl Counts {
@@ -46,33 +44,8 @@ impl Counts {
             }
             let sum = counts.calls.entry((operation.to_owned(), first_size(size))).or_default();
             *sum = (sum.0 + calls, sum.1 + bytes);
-            if words.eq(["libc"]) {
-                counts.left += bytes;
-            }
         }
         counts
-    }
-
-    /// What all processes called together, and what of it the library can change; nothing where there was no
-    /// call.
-    pub fn summary(&self) -> Option<String> {
-        let sums = self.calls.values();
-        let (calls, all) = sums.fold((0, 0), |sum, of| (sum.0 + of.0, sum.1 + of.1));
-        let per_cent = ((all - self.left) * 100).checked_div(all)?;
-        let who = match self.processes {
-            1 => "the process".to_owned(),
-            many => format!("all {many} processes"),
-        };
-        let gain = if self.left == all {
-            "nothing to gain: the profile leaves these sizes to libc".to_owned()
-        } else {
-            let part = if per_cent == 0 { "under 1".to_owned() } else { per_cent.to_string() };
-            format!(
-                "{part} % of the bytes are at sizes that the library does itself; `cachewise advise -- PROGRAM` \
-                 measures what that gains"
-            )
-        };
-        Some(format!("cachewise: {who}: {calls} calls, {}: {gain}\n", bytes(all)))
     }
 }
 
@@ -98,22 +71,7 @@ mod tests {
         let named = |(name, size): (&str, u64)| (name.to_owned(), size);
         let calls =
             [(named(("copy", 2)), (6, 16)), (named(("zero", 1 << 20)), (2, 2 << 20))].into();
-        assert_eq!(
-            counts,
-            Counts { processes: 2, calls, blocks: Some(14), block_bytes: 1800, left: 0 }
-        );
-        let summary = |told: &str| Counts::read(told).summary().unwrap_or_default();
-        let gains = "all 2 processes: 8 calls, 2 MiB: 100 % of the bytes are at";
-        assert!(summary(&part.repeat(2)).contains(gains), "{}", summary(&part.repeat(2)));
-        let left = "cachewise: calls of process 7 (/x)\ncopy 512..1K 4 3000 libc\n";
-        assert!(
-            summary(left).contains("the process: 4 calls, 2.93 KiB: nothing to gain"),
-            "{}",
-            summary(left)
-        );
-        let little = format!("{left}copy 8..16 1 8 copy.avx\n");
-        assert!(summary(&little).contains(": under 1 % of the bytes"), "{}", summary(&little));
-        assert_eq!(summary("cachewise: calls of process 7 (/x)\n"), "");
+        assert_eq!(counts, Counts { processes: 2, calls, blocks: Some(14), block_bytes: 1800 });
         assert_eq!(["0", "1", "64..128", "1M..2M"].map(first_size), [0, 1, 64, 1 << 20]);
     }
 }

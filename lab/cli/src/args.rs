@@ -11,7 +11,7 @@ use std::path::PathBuf;
 /// Measure how this machine copies, zeroes and compares memory, decide, and act on it.
 ///
 /// Tables and data go to stdout, progress and warnings to stderr. Exit status: 0 ok, 1 error,
-/// 2 usage, 3 regression (`doctor`: something faster than libc was measured), 4 inconclusive, 5 wrong
+/// 2 usage, 3 regression (`doctor`: a setting that pays is not set), 4 inconclusive, 5 wrong
 /// bytes, 130 interrupted (finished rows kept).
 #[derive(Debug, Parser)]
 #[command(name = "cachewise", version, max_term_width = 100, arg_required_else_help = true)]
@@ -51,12 +51,6 @@ pub enum Verb {
     Exec(Exec),
     Scrubd(Scrubd),
     Lease(Lease),
-    /// What replaced it is said
-    #[command(hide = true, alias = "forget", disable_help_flag = true)]
-    Learn {
-        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-        rest: Vec<OsString>,
-    },
     /// Do what is asked on standard input in this process (used by experiments and by `export`)
     #[command(hide = true)]
     Helper,
@@ -116,7 +110,7 @@ pub struct Advise {
     #[arg(long, value_name = "DURATION", value_parser = duration, allow_negative_numbers = true)]
     pub budget: Option<f64>,
     /// What tables and the record call the program [default: the name of its file]
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = program_name)]
     pub name: Option<String>,
     /// The program is a server: run this shell command against it once it listens, and time that
     #[arg(long, value_name = "COMMAND")]
@@ -330,12 +324,8 @@ pub struct Export {
 pub enum ExportForm {
     /// A GLIBC_TUNABLES setting, tried in fresh processes first
     Glibc,
-    /// Variables by which glibc, jemalloc, mimalloc and tcmalloc keep what is freed, tried in fresh processes first
-    Allocator,
     /// Variables of UCX (Open MPI, MPICH), tried by ucx_perftest first
     Mpi,
-    /// The variable of libpmem, tried in fresh processes first
-    Pmdk,
     /// The profile's text
     Profile,
     /// A C header with the ranges as an array
@@ -538,6 +528,14 @@ pub struct Lease {
     /// The program and its arguments; {path} becomes the path of a file of that size, which it maps shared
     #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
     pub program: Vec<OsString>,
+}
+
+/// A program's name, of which files and lines of others' files are made.
+fn program_name(text: &str) -> Result<String, String> {
+    match crate::verbs::program::is_name(text) {
+        true => Ok(text.to_owned()),
+        false => Err(format!("found {text:?}, accepted {}", crate::verbs::program::NAMES)),
+    }
 }
 
 /// A part of a CPU that is not nothing.

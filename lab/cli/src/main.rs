@@ -32,11 +32,6 @@ fn main() -> ExitCode {
         Verb::Exec(args) => verbs::exec::run(&args),
         Verb::Scrubd(args) => verbs::scrubd::run(&args),
         Verb::Lease(args) => verbs::lease::run(&args),
-        Verb::Learn { .. } => {
-            let instead =
-                "`cachewise advise -- PROGRAM` says what a program gains from which setting";
-            Err(LabError::Usage(format!("learn and forget are no longer there: {instead}")).into())
-        }
         Verb::Helper => helper(),
     };
     match outcome {

@@ -87,6 +87,11 @@ pub fn print(text: &str) -> anyhow::Result<()> {
     write_out(folded(&printable(text), width()).as_bytes())
 }
 
+/// As [`print`], for what a shell or a compiler takes: no line is folded.
+pub fn print_exactly(text: &str) -> anyhow::Result<()> {
+    write_out(printable(text).as_bytes())
+}
+
 fn write_out(bytes: &[u8]) -> anyhow::Result<()> {
     let mut stdout = std::io::stdout().lock();
     match stdout.write_all(bytes).and_then(|()| stdout.flush()) {

@@ -6,8 +6,7 @@ pub const OK: u8 = 0;
 pub const ERROR: u8 = 1;
 /// The command line was wrong.
 pub const USAGE: u8 = 2;
-/// `compare` and `learn --prove` found something slower; `doctor`: something faster than libc's
-/// defaults was measured.
+/// `compare` found something slower; `doctor`: a setting that pays is not set.
 pub const REGRESSION: u8 = 3;
 /// What was asked cannot be told from noise, or was not measured; `export glibc`: the setting does
 /// not pay.

@@ -39,14 +39,6 @@ pub enum Request {
         operation: String,
         /// Bytes per call.
         sizes: Vec<usize>,
-        /// In place of the C library, a function of another one: `NAME=PATH:SYMBOL`.
-        library: Option<String>,
-    },
-    /// Times blocks of the allocator that are taken, written page by page, and given back: nanoseconds, by
-    /// size (`Vec<f64>`).
-    Blocks {
-        /// Bytes per block.
-        sizes: Vec<usize>,
     },
 }
 
@@ -99,16 +91,6 @@ impl Helper {
     /// When it cannot be started.
     pub fn start(program: &Path, tunables: Option<&str>) -> io::Result<Helper> {
         Helper::by(Command::new(program), tunables)
-    }
-
-    /// Starts it with these variables in its environment.
-    ///
-    /// # Errors
-    /// When it cannot be started.
-    pub fn start_with(program: &Path, variables: &[(String, String)]) -> io::Result<Helper> {
-        let mut command = Command::new(program);
-        command.envs(variables.iter().map(|(name, value)| (name, value)));
-        Helper::by(command, None)
     }
 
     /// Starts it by another dynamic linker, with the C library beside that one.

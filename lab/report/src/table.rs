@@ -194,9 +194,11 @@ impl Table {
                 let parts =
                     cells.iter().zip(columns).zip(&widths).map(|((cell, column), width)| {
                         let part = cell.get(line).map_or("", String::as_str);
+                        // Not by a format's width, which ends at 65,535.
+                        let space = " ".repeat(width.saturating_sub(length(part)));
                         match self.columns[*column].1 {
-                            Align::Left => format!("{part:<width$}"),
-                            Align::Right => format!("{part:>width$}"),
+                            Align::Left => part.to_owned() + &space,
+                            Align::Right => space + part,
                         }
                     });
                 let line = parts.collect::<Vec<_>>().join(&" ".repeat(GAP));
@@ -274,6 +276,17 @@ mod tests {
             "**copy, DRAM to DRAM**\n\n| name | GB/s | verdict |\n| --- | ---: | --- |\n\
              | copy.avx | 12.34 | faster |\n| a\\|b, \"c\" | 5.6 |  |\n\n- ratio to libc\n"
         );
+    }
+
+    /// A record's names are anybody's words.
+    #[test]
+    fn a_name_of_any_length_is_drawn() {
+        let mut table = sample();
+        table.push(vec!["x".repeat(100_000), "1".into(), "y".repeat(100_000)]);
+        for width in [None, Some(80)] {
+            let drawn = table.terminal(width);
+            assert!(drawn.lines().any(|line| line.starts_with("xxx") && line.len() >= 100_000));
+        }
     }
 
     #[test]

@@ -20,6 +20,9 @@ use cachewise_measure::record::names::LIBC;
 use cachewise_measure::record::{CellKey, State};
 use cachewise_measure::{Header, PairedRatio, Row};
 
+/// No object and no cache is larger; what a record says beyond it is no figure.
+const MOST: usize = 1 << 40;
+
 /// Settings of a record: [`Facts::below_libc`], [`Facts::entries`] and [`Facts::never`] by operation, and the decisions
 /// that were in force.
 const BELOW_LIBC: &str = "below_libc";
@@ -96,7 +99,8 @@ fn cell(purpose: Purpose, key: &CellKey) -> Option<Cell> {
     let destination = Destination::ALL
         .into_iter()
         .find(|destination| key.destination == Some((*destination).into()))?;
-    let mut cell = Cell::new(operation, usize::try_from(key.size).ok()?, destination);
+    let size = usize::try_from(key.size).ok().filter(|size| *size <= MOST)?;
+    let mut cell = Cell::new(operation, size, destination);
     if key.axis(UNEQUAL).is_some() {
         cell.contents = Contents::Unequal;
     }
@@ -202,10 +206,10 @@ pub fn facts(header: &Header) -> Facts {
     let caches = &header.machine.caches;
     let latencies = header.latencies.as_ref();
     Facts {
-        l1: caches.l1d.bytes,
-        l2: caches.l2.bytes,
-        llc: caches.llc.bytes,
-        llc_usable: caches.usable(),
+        l1: caches.l1d.bytes.min(MOST),
+        l2: caches.l2.bytes.min(MOST),
+        llc: caches.llc.bytes.min(MOST),
+        llc_usable: caches.usable().min(MOST),
         near_ns: latencies.map_or(0.0, |latencies| latencies.llc),
         dram_ns: latencies.map_or(0.0, |latencies| latencies.dram),
         cpus: header.machine.logical_cpus,

@@ -40,8 +40,8 @@ pub(crate) static SHIPPED: &[Shipped] = &[
         model: 1,
         caches: [32 << 10, 512 << 10, 32 << 20],
         name: "AMD Zen 3 servers (family 25 model 1)",
-        text: include_bytes!("../../../profiles/AuthenticAMD-25-1.profile"),
-        compiled: const { &Compiled::of(include_bytes!("../../../profiles/AuthenticAMD-25-1.profile")) },
+        text: include_bytes!("../profiles/AuthenticAMD-25-1.profile"),
+        compiled: const { &Compiled::of(include_bytes!("../profiles/AuthenticAMD-25-1.profile")) },
     },
     Shipped {
         vendor: "AuthenticAMD",
@@ -49,8 +49,8 @@ pub(crate) static SHIPPED: &[Shipped] = &[
         model: 17,
         caches: [32 << 10, 1 << 20, 32 << 20],
         name: "AMD Zen 4 servers (family 25 model 17)",
-        text: include_bytes!("../../../profiles/AuthenticAMD-25-17.profile"),
-        compiled: const { &Compiled::of(include_bytes!("../../../profiles/AuthenticAMD-25-17.profile")) },
+        text: include_bytes!("../profiles/AuthenticAMD-25-17.profile"),
+        compiled: const { &Compiled::of(include_bytes!("../profiles/AuthenticAMD-25-17.profile")) },
     },
     Shipped {
         vendor: "AuthenticAMD",
@@ -58,8 +58,8 @@ pub(crate) static SHIPPED: &[Shipped] = &[
         model: 2,
         caches: [48 << 10, 1 << 20, 32 << 20],
         name: "AMD Zen 5 servers (family 26 model 2)",
-        text: include_bytes!("../../../profiles/AuthenticAMD-26-2.profile"),
-        compiled: const { &Compiled::of(include_bytes!("../../../profiles/AuthenticAMD-26-2.profile")) },
+        text: include_bytes!("../profiles/AuthenticAMD-26-2.profile"),
+        compiled: const { &Compiled::of(include_bytes!("../profiles/AuthenticAMD-26-2.profile")) },
     },
     Shipped {
         vendor: "GenuineIntel",
@@ -68,8 +68,8 @@ pub(crate) static SHIPPED: &[Shipped] = &[
         // 26 slices of 1.375 MiB.
         caches: [32 << 10, 1 << 20, (26 * 1408) << 10],
         name: "Intel Skylake and Cascade Lake servers (family 6 model 85)",
-        text: include_bytes!("../../../profiles/GenuineIntel-6-85.profile"),
-        compiled: const { &Compiled::of(include_bytes!("../../../profiles/GenuineIntel-6-85.profile")) },
+        text: include_bytes!("../profiles/GenuineIntel-6-85.profile"),
+        compiled: const { &Compiled::of(include_bytes!("../profiles/GenuineIntel-6-85.profile")) },
     },
 ];
 

@@ -21,7 +21,7 @@
  *                  before main and in a forked child.
  *   errno          Never changed.
  *   Allocation     None. The first call maps a few pages to read the profile, and unmaps them.
- *   Exceptions     None leave the library, and nothing unwinds through it.
+ *   Exceptions     None leave the library, and nothing unwinds through it: in C++ all are noexcept.
  *   Ordering       Non-temporal stores are fenced before return, so the usual ways to tell
  *                  another thread that the data is written are correct.
  *
@@ -31,6 +31,15 @@
 #define CACHEWISE_H
 
 #include <stddef.h>
+
+/* The exception specification of every function here. */
+#if !defined(__cplusplus)
+#define CW_NOEXCEPT
+#elif __cplusplus >= 201103L
+#define CW_NOEXCEPT noexcept
+#else
+#define CW_NOEXCEPT throw()
+#endif
 
 #ifdef __cplusplus
 extern "C" {
@@ -67,43 +76,43 @@ enum cw_operation {
 /*
  * Copies n bytes from src to dst, which must not overlap, and returns dst.
  */
-void *cw_copy(void *dst, const void *src, size_t n);
+void *cw_copy(void *dst, const void *src, size_t n) CW_NOEXCEPT;
 
 /*
  * Copies n bytes from src to dst, which may overlap, and returns dst.
  */
-void *cw_move(void *dst, const void *src, size_t n);
+void *cw_move(void *dst, const void *src, size_t n) CW_NOEXCEPT;
 
 /*
  * Stores the low eight bits of byte in the n bytes at dst, and returns dst.
  */
-void *cw_fill(void *dst, int byte, size_t n);
+void *cw_fill(void *dst, int byte, size_t n) CW_NOEXCEPT;
 
 /*
  * Stores zero in the n bytes at dst, and returns dst. Separate from cw_fill, since some CPUs have
  * faster instructions for writing zeros.
  */
-void *cw_zero(void *dst, size_t n);
+void *cw_zero(void *dst, size_t n) CW_NOEXCEPT;
 
 /*
  * Compares n bytes as memcmp does: negative if a is less at the first byte that differs, zero if no
  * byte differs, positive if a is greater there; bytes are unsigned. Only the sign has a meaning.
  */
-int cw_compare(const void *a, const void *b, size_t n);
+int cw_compare(const void *a, const void *b, size_t n) CW_NOEXCEPT;
 
 /*
  * 1 if the n bytes are equal, else 0. May be faster than cw_compare. Not for secrets: the time depends on
  * where the first difference is.
  */
-int cw_equal(const void *a, const void *b, size_t n);
+int cw_equal(const void *a, const void *b, size_t n) CW_NOEXCEPT;
 
 /*
  * The same with a hint of what happens to the destination next.
  */
-void *cw_copy_hint(void *dst, const void *src, size_t n, enum cw_reuse reuse);
-void *cw_move_hint(void *dst, const void *src, size_t n, enum cw_reuse reuse);
-void *cw_fill_hint(void *dst, int byte, size_t n, enum cw_reuse reuse);
-void *cw_zero_hint(void *dst, size_t n, enum cw_reuse reuse);
+void *cw_copy_hint(void *dst, const void *src, size_t n, enum cw_reuse reuse) CW_NOEXCEPT;
+void *cw_move_hint(void *dst, const void *src, size_t n, enum cw_reuse reuse) CW_NOEXCEPT;
+void *cw_fill_hint(void *dst, int byte, size_t n, enum cw_reuse reuse) CW_NOEXCEPT;
+void *cw_zero_hint(void *dst, size_t n, enum cw_reuse reuse) CW_NOEXCEPT;
 
 /*
  * Large operations by several threads. The profile says from which size on how many threads pay,
@@ -113,8 +122,8 @@ void *cw_zero_hint(void *dst, size_t n, enum cw_reuse reuse);
  *
  * These two functions are not async-signal-safe, and the C library may allocate for a thread.
  */
-void *cw_copy_parallel(void *dst, const void *src, size_t n, enum cw_reuse reuse, size_t threads);
-void *cw_zero_parallel(void *dst, size_t n, enum cw_reuse reuse, size_t threads);
+void *cw_copy_parallel(void *dst, const void *src, size_t n, enum cw_reuse reuse, size_t threads) CW_NOEXCEPT;
+void *cw_zero_parallel(void *dst, size_t n, enum cw_reuse reuse, size_t threads) CW_NOEXCEPT;
 
 /*
  * The same, on threads that the caller already has. run(pool, threads, job, argument) must let up
@@ -130,20 +139,20 @@ struct cw_workers {
     void (*run)(void *pool, size_t threads, void (*job)(void *argument), void *argument);
 };
 void *cw_copy_workers(void *dst, const void *src, size_t n, enum cw_reuse reuse,
-                      const struct cw_workers *workers);
-void *cw_zero_workers(void *dst, size_t n, enum cw_reuse reuse, const struct cw_workers *workers);
+                      const struct cw_workers *workers) CW_NOEXCEPT;
+void *cw_zero_workers(void *dst, size_t n, enum cw_reuse reuse, const struct cw_workers *workers) CW_NOEXCEPT;
 
 /*
  * Reads the profile now instead of in the first call that depends on it: of more than 64 bytes, or a comparison
  * of more than one. Shorter ones are the same with every profile. Optional: it saves a later call some tens of
  * microseconds. Calling it again does nothing.
  */
-void cw_init(void);
+void cw_init(void) CW_NOEXCEPT;
 
 /*
  * The library's version, as "0.2.0". The string lives as long as the library is loaded.
  */
-const char *cw_version(void);
+const char *cw_version(void) CW_NOEXCEPT;
 
 /*
  * Where the decisions come from: a profile's path, "the profile shipped for ..." a CPU model, or
@@ -151,7 +160,7 @@ const char *cw_version(void);
  * if capacity is 0, nothing is written and buffer may be NULL. Returns the length of the whole text
  * without the NUL: the text was truncated if that is not less than capacity.
  */
-size_t cw_profile_source(char *buffer, size_t capacity);
+size_t cw_profile_source(char *buffer, size_t capacity) CW_NOEXCEPT;
 
 /*
  * The kernel that a call of that size uses, for example "copy.avx.nt.ends"; "libc" if the profile
@@ -160,7 +169,7 @@ size_t cw_profile_source(char *buffer, size_t capacity);
  * lives as long as the library is loaded. NULL if operation is not in enum cw_operation.
  * Comparisons ignore the hint.
  */
-const char *cw_decision(enum cw_operation operation, enum cw_reuse reuse, size_t n);
+const char *cw_decision(enum cw_operation operation, enum cw_reuse reuse, size_t n) CW_NOEXCEPT;
 
 /*
  * In place of a call, for a constant size of up to 64 bytes (cw_equal: 1, 2, 4 or 8), the compiler writes out

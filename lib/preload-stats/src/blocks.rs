@@ -11,15 +11,20 @@ type Calloc = unsafe extern "C" fn(usize, usize) -> *mut c_void;
 type Realloc = unsafe extern "C" fn(*mut c_void, usize) -> *mut c_void;
 
 /// The next definition of a function, looked for once.
-struct Next(AtomicPtr<c_void>, &'static CStr);
+pub(crate) struct Next(AtomicPtr<c_void>, &'static CStr);
 
 impl Next {
-    const fn new(name: &'static CStr) -> Next {
+    pub(crate) const fn new(name: &'static CStr) -> Next {
         Next(AtomicPtr::new(ptr::null_mut()), name)
     }
 
-    fn get(&self) -> *mut c_void {
-        let known = self.0.load(Relaxed);
+    /// The definition, if it was looked for and found.
+    pub(crate) fn known(&self) -> *mut c_void {
+        self.0.load(Relaxed)
+    }
+
+    pub(crate) fn get(&self) -> *mut c_void {
+        let known = self.known();
         if !known.is_null() {
             return known;
         }

@@ -6,8 +6,9 @@
 //! ```
 //!
 //! - [`entries`] has the exported functions: each counts its call, then does it.
-//! - [`blocks`] counts calls of the allocator, and hands them on.
-//! - [`statistics`] has the counters, and prints at exit; [`os`] is what that asks of Linux.
+//! - [`blocks`] counts calls of the allocator, and hands them on; [`ends`] has `_exit`, which runs no destructor.
+//! - [`statistics`] has the counters, and prints at exit; [`gathered`] adds up what several processes counted;
+//!   [`os`] is what both ask of Linux.
 //!
 //! A library of its own, so that a program which nobody watches executes nothing for the
 //! possibility, and no code is changed at run time, which SELinux's `execmod` forbids.
@@ -20,7 +21,9 @@
 extern crate std;
 
 mod blocks;
+mod ends;
 mod entries;
+mod gathered;
 mod os;
 mod statistics;
 
@@ -35,7 +38,7 @@ extern "C" fn constructor() {
 
 /// Prints the statistics, where there are any.
 extern "C" fn destructor() {
-    statistics::finish();
+    statistics::finish(statistics::End::Exit);
 }
 
 #[used]

@@ -11,6 +11,14 @@ pub(crate) fn abort() -> ! {
     unsafe { libc::abort() }
 }
 
+/// Ends the process by system call.
+pub(crate) fn end(status: c_int) -> ! {
+    loop {
+        // SAFETY: reads and changes no memory.
+        unsafe { libc::syscall(libc::SYS_exit_group, status) };
+    }
+}
+
 /// Whether the process runs with more privilege than its caller, who must not choose its files.
 pub(crate) fn is_secure() -> bool {
     // SAFETY: always callable; reads the auxiliary vector.
@@ -138,11 +146,38 @@ pub(crate) fn file_name(path: &[u8]) -> &[u8] {
 /// Opens a file to be written at its end, made where there is none.
 pub(crate) fn open_to_append(path: &CStr) -> Result<c_int, Failed> {
     let flags = libc::O_WRONLY | libc::O_APPEND | libc::O_CREAT | libc::O_CLOEXEC;
-    let flags = flags | libc::O_NOCTTY | libc::O_NONBLOCK;
+    open(path, flags | libc::O_NOCTTY | libc::O_NONBLOCK)
+}
+
+/// Finds a file without opening it: nothing happens to a pipe or a device.
+pub(crate) fn open_to_look(path: &CStr) -> Result<c_int, Failed> {
+    open(path, libc::O_PATH | libc::O_CLOEXEC)
+}
+
+/// Opens a regular file to be read and to be written at its end.
+pub(crate) fn open_to_update(path: &CStr) -> Result<c_int, Failed> {
+    open(path, libc::O_RDWR | libc::O_APPEND | libc::O_CLOEXEC)
+}
+
+fn open(path: &CStr, flags: c_int) -> Result<c_int, Failed> {
     // SAFETY: the path ends in NUL; the call reads nothing else of ours.
     let opened =
         unsafe { libc::syscall(libc::SYS_openat, libc::AT_FDCWD, path.as_ptr(), flags, 0o644) };
     checked(opened).map(|file| file as c_int)
+}
+
+/// Reads at a place of a file; 0 at its end.
+pub(crate) fn read_at(file: c_int, into: &mut [u8], at: usize) -> Result<usize, Failed> {
+    // SAFETY: `into` is writable for its length.
+    checked(unsafe { libc::syscall(libc::SYS_pread64, file, into.as_mut_ptr(), into.len(), at) })
+}
+
+/// The first page of a file, shared by whoever maps it, for the life of the process.
+pub(crate) fn shared_page(file: c_int) -> Option<*mut u8> {
+    let protection = libc::PROT_READ | libc::PROT_WRITE;
+    // SAFETY: a new mapping touches nothing that exists.
+    let start = unsafe { libc::mmap(ptr::null_mut(), 4096, protection, libc::MAP_SHARED, file, 0) };
+    (start != libc::MAP_FAILED).then_some(start.cast())
 }
 
 /// The same file behind another number, from `least` up; closed in what the process executes.
@@ -190,12 +225,28 @@ pub(crate) fn without_size_signal<T>(body: impl FnOnce() -> T) -> T {
     result
 }
 
+/// Seconds for which a reader may keep what is printed from being written.
+const PATIENCE: i64 = 1;
+
+fn is_writable_within(file: c_int, seconds: i64) -> bool {
+    let mut wanted = libc::pollfd { fd: file, events: libc::POLLOUT, revents: 0 };
+    let mut within = libc::timespec { tv_sec: seconds, tv_nsec: 0 };
+    let same = ptr::null::<u64>();
+    // SAFETY: one entry and a time, both writable, and no set of signals.
+    let ready = unsafe {
+        libc::syscall(libc::SYS_ppoll, &raw mut wanted, 1, &raw mut within, same, size_of::<u64>())
+    };
+    ready == 1
+}
+
 /// Writes all of it, in one call if the system takes it so.
 pub(crate) fn write_all(file: c_int, mut text: &[u8]) -> Result<(), Failed> {
     while !text.is_empty() {
         match cachewise::write_quietly(file, text) {
             Ok(written) => text = text.get(written.max(1)..).unwrap_or(&[]),
             Err(why) if why.0 == libc::EINTR => {}
+            // A terminal or pipe that the program made non-blocking.
+            Err(why) if why.0 == libc::EAGAIN && is_writable_within(file, PATIENCE) => {}
             Err(why) => return Err(Failed(why.0)),
         }
     }
@@ -209,14 +260,39 @@ pub(crate) fn close(file: c_int) {
 
 /// Which file a descriptor stands for; 0 where it stands for none.
 pub(crate) fn identity(file: c_int) -> u64 {
+    status(file).map_or(0, |status| {
+        status.st_ino.rotate_left(32) ^ status.st_dev ^ status.st_rdev.rotate_left(16) ^ 1 << 63
+    })
+}
+
+/// A file, whatever its name is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Object {
+    pub(crate) device: u64,
+    pub(crate) inode: u64,
+}
+
+/// The file that a descriptor stands for.
+pub(crate) fn object(file: c_int) -> Option<Object> {
+    status(file).map(|status| Object { device: status.st_dev, inode: status.st_ino })
+}
+
+fn status(file: c_int) -> Option<libc::stat> {
     let mut status = core::mem::MaybeUninit::<libc::stat>::zeroed();
     // SAFETY: `status` is writable for a stat.
-    if unsafe { libc::syscall(libc::SYS_fstat, file, status.as_mut_ptr()) } != 0 {
+    let failed = unsafe { libc::syscall(libc::SYS_fstat, file, status.as_mut_ptr()) } != 0;
+    // SAFETY: all zero is a stat.
+    (!failed).then(|| unsafe { status.assume_init() })
+}
+
+/// The inode of this process's PID namespace; 0 where there is no `/proc`.
+pub(crate) fn pid_namespace() -> u64 {
+    let Ok(namespace) = open(c"/proc/self/ns/pid", libc::O_RDONLY | libc::O_CLOEXEC) else {
         return 0;
-    }
-    // SAFETY: all zero is a stat, and fstat succeeded.
-    let status = unsafe { status.assume_init() };
-    status.st_ino.rotate_left(32) ^ status.st_dev ^ status.st_rdev.rotate_left(16) ^ 1 << 63
+    };
+    let found = object(namespace).map_or(0, |object| object.inode);
+    close(namespace);
+    found
 }
 
 /// Zeroed pages for the life of the process.

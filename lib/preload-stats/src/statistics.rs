@@ -1,20 +1,23 @@
 //! Calls and bytes by operation and size, call sites of large calls, and how they are printed.
 //!
 //! `CACHEWISE_STATS=1` prints to stderr when the process exits, also where the program has closed it by
-//! then, `CACHEWISE_STATS=FILE` at the end of that file. Counting takes no lock and allocates nothing: relaxed additions to one of
+//! then, `CACHEWISE_STATS=FILE` at the end of that file; with what `cachewise exec --stats` sets, the first process
+//! prints for all ([`Gathered`]). Counting takes no lock and allocates nothing: relaxed additions to one of
 //! [`SHARDS`] sets of counters, by thread, and to a table of call sites that does not grow. The
 //! counters lie in pages that a forked child finds zeroed, so each process prints its own calls.
 //!
-//! Not printed for a process that ends without running destructors: by `_exit`, by a signal, or
-//! replaced by `exec`.
+//! Not printed for a process that is ended by a signal or replaced by `exec`. Of one that ends by `_exit`, as shells and
+//! forked workers do, all but the call sites: their names need a lock of the dynamic linker's, and `_exit` may be called
+//! by a signal handler.
 
+use crate::gathered::{Gathered, Sums};
 use crate::os;
 use cachewise_kernels as kernels;
 use core::ffi::CStr;
 use core::fmt::{self, Write as _};
 use core::ptr;
 use core::sync::atomic::{
-    AtomicBool, AtomicI32, AtomicPtr, AtomicU64, AtomicUsize, Ordering::Relaxed,
+    AtomicBool, AtomicI32, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed,
 };
 
 /// Calls of so many bytes and more are told apart by where they come from: below that the time of
@@ -79,6 +82,9 @@ struct Counters {
     /// Calls of the allocator.
     blocks: [Count; SHARDS],
     sites: [CallSite; SITES],
+    /// The process that began to count; 0 in a child that `fork` made. In a child of `vfork`, whose memory is its
+    /// parent's, it is the parent.
+    owner: AtomicU32,
     lost: Count,
     overlapping: Count,
     overlapping_site: AtomicUsize,
@@ -95,6 +101,8 @@ static STDERR: AtomicU64 = AtomicU64::new(0);
 static KEPT: AtomicI32 = AtomicI32::new(-1);
 /// Numbers below are left to the program, some of which count on the next one that is free.
 const FIRST_KEPT: i32 = 100;
+/// Where all processes of a program gather their statistics; set once by the constructor, null where they do not.
+static GATHERED: AtomicPtr<Gathered> = AtomicPtr::new(ptr::null_mut());
 /// Printing copies too, which is nobody's business.
 static PRINTING: AtomicBool = AtomicBool::new(false);
 
@@ -179,6 +187,7 @@ pub extern "C" fn cw_copied_bytes() -> u64 {
 
 /// Begins to count where the environment says so.
 pub(crate) fn start() {
+    crate::ends::start();
     let Some(wanted) = os::variable(c"CACHEWISE_STATS") else { return };
     if let Err(problem) = prepare(wanted) {
         complain(wanted, problem);
@@ -198,9 +207,16 @@ fn complain(wanted: &CStr, problem: os::Failed) {
 
 fn prepare(wanted: &CStr) -> Result<(), os::Failed> {
     STDERR.store(os::identity(libc::STDERR_FILENO), Relaxed);
-    if wanted == c"1" {
+    let gathered = Gathered::read(wanted);
+    if wanted == c"1" || gathered.as_ref().is_some_and(|gathered| gathered.is_first) {
         KEPT.store(os::duplicate(libc::STDERR_FILENO, FIRST_KEPT).unwrap_or(-1), Relaxed);
-    } else {
+    }
+    if let Some(gathered) = gathered {
+        let kept = os::pages(size_of::<Gathered>()).ok_or(os::Failed::NO_ROOM)?.cast::<Gathered>();
+        // SAFETY: new pages, aligned and as large as is needed.
+        unsafe { kept.write(gathered) };
+        GATHERED.store(kept, Relaxed);
+    } else if wanted != c"1" {
         // Opened once now, so that what is wrong with it is told now.
         os::close(os::open_to_append(wanted)?);
         let kept = os::buffer(8192).ok_or(os::Failed::NO_ROOM)?;
@@ -208,25 +224,57 @@ fn prepare(wanted: &CStr) -> Result<(), os::Failed> {
         FILE.store(path.as_ptr().cast_mut().cast(), Relaxed);
     }
     let pages = os::pages_of_each_process(size_of::<Counters>()).ok_or(os::Failed::NO_ROOM)?;
-    COUNTERS.store(pages.cast(), Relaxed);
+    let counters = pages.cast::<Counters>();
+    // SAFETY: new pages, aligned and all zero, which is no calls.
+    unsafe { &*counters }.owner.store(os::process_id(), Relaxed);
+    COUNTERS.store(counters, Relaxed);
     Ok(())
 }
 
+/// How a process ends.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum End {
+    /// By its destructors.
+    Exit,
+    /// By `_exit`, at any moment.
+    AtOnce,
+}
+
 /// Prints.
-pub(crate) fn finish() {
+pub(crate) fn finish(end: End) {
     let Some(counters) = counters() else { return };
-    if PRINTING.swap(true, Relaxed) {
+    let owner = counters.owner.load(Relaxed);
+    let is_anothers = owner != 0 && owner != os::process_id();
+    if is_anothers || PRINTING.swap(true, Relaxed) {
         return;
     }
-    let Some(pages) = os::buffer(64 << 10) else { return };
+    let Some(pages) = os::buffer(80 << 10) else { return };
+    // The stack of a signal handler may be small.
+    let (scratch, pages) = pages.split_at_mut(16 << 10);
     let mut text = Text::new(pages);
+    let mut sums = Sums::default();
     // Text drops what it has no room for.
-    let _ = describe(counters, &mut text);
+    let _ = describe(counters, &mut text, &mut sums, end, scratch);
+    // Between `fork` and an `exec` that failed.
+    if owner == 0 && sums.calls == 0 {
+        return;
+    }
     let file = FILE.load(Relaxed);
     let was = STDERR.load(Relaxed);
     let is_stderr = |file: &i32| was != 0 && os::identity(*file) == was;
-    if file.is_null() {
-        if let Some(file) = [libc::STDERR_FILENO, KEPT.load(Relaxed)].into_iter().find(is_stderr) {
+    let stderr = || [libc::STDERR_FILENO, KEPT.load(Relaxed)].into_iter().find(is_stderr);
+    // SAFETY: null, or what `prepare` wrote into pages that are never given back.
+    if let Some(gathered) = unsafe { GATHERED.load(Relaxed).as_ref() } {
+        os::without_size_signal(|| {
+            // A child that it forked has other pages of counters.
+            if !gathered.is_first || owner == 0 {
+                gathered.add(&sums, text.written());
+            } else if let Some(stderr) = stderr() {
+                gathered.print(stderr, &sums, text.written(), scratch);
+            }
+        });
+    } else if file.is_null() {
+        if let Some(file) = stderr() {
             let _ = os::without_size_signal(|| os::write_all(file, text.written()));
         }
     } else {
@@ -247,9 +295,14 @@ pub(crate) fn finish() {
 
 /// Lines of words with spaces between them: `operation size calls bytes` by operation and octave,
 /// then the call sites.
-fn describe(counters: &Counters, text: &mut Text<'_>) -> fmt::Result {
-    let mut path = [0; 1024];
-    let (program, name) = (os::program(&mut path), os::started_as());
+fn describe(
+    counters: &Counters,
+    text: &mut Text<'_>,
+    sums: &mut Sums,
+    end: End,
+    scratch: &mut [u8],
+) -> fmt::Result {
+    let (program, name) = (os::program(scratch), os::started_as());
     write!(text, "cachewise: calls of process {} ({}", os::process_id(), Bytes(program))?;
     if !name.is_empty() && name != os::file_name(program) {
         write!(text, " as {}", Bytes(name))?;
@@ -272,6 +325,10 @@ fn describe(counters: &Counters, text: &mut Text<'_>) -> fmt::Result {
                 let size = Bytes(size.written());
                 let by = DoneBy(operation, class);
                 writeln!(text, "{name:<9} {size:>12} {calls:>14} {bytes:>18} {by}")?;
+                let mut done_by = [0; 8];
+                let mut done_by = Text::new(&mut done_by);
+                write!(done_by, "{by}")?;
+                sums.left += if done_by.written() == b"libc" { bytes } else { 0 };
             }
             all_calls += calls;
             all_bytes += bytes;
@@ -279,12 +336,17 @@ fn describe(counters: &Counters, text: &mut Text<'_>) -> fmt::Result {
         if all_calls > 0 {
             writeln!(text, "{name:<9} {:>12} {all_calls:>14} {all_bytes:>18}", "all")?;
         }
+        sums.calls += all_calls;
+        sums.bytes += all_bytes;
     }
     let sum = |of: fn(&Count) -> &AtomicU64| -> u64 {
         counters.blocks.iter().map(|count| of(count).load(Relaxed)).sum()
     };
     let (calls, bytes) = (sum(|count| &count.calls), sum(|count| &count.bytes));
     writeln!(text, "{:<9} {:>12} {calls:>14} {bytes:>18} malloc, calloc, realloc", "block", "all")?;
+    if end == End::AtOnce {
+        return Ok(());
+    }
     describe_sites(counters, text)?;
     let overlapping = counters.overlapping.calls.load(Relaxed);
     if overlapping > 0 {

@@ -26,7 +26,7 @@ pub fn test(target: &Target) -> Result<usize> {
     needs_only_libc(target, &built.join("libcachewise_c.so"))?;
 
     // A program finds the library by its soname.
-    let soname = built.join("libcachewise.so.0");
+    let soname = built.join("libcachewise.so.0.2");
     fs::copy(built.join("libcachewise_c.so"), &soname)?;
     let shared = [format!("-Wl,-rpath,{}", built.display()), soname.display().to_string()];
     let linked_statically = [built.join("libcachewise_c.a").display().to_string()];

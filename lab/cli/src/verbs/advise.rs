@@ -11,8 +11,6 @@ mod saved;
 mod say;
 pub mod table;
 
-pub use looks::installed;
-
 use super::{exec, export, program as programs, reach};
 use crate::args::Advise;
 use crate::output;
@@ -57,8 +55,8 @@ pub fn run(args: &Advise) -> anyhow::Result<u8> {
         args.program.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let profile = args.profile.as_deref().map(programs::canonical).transpose()?;
     let asked = Asked::new(args, &words, profile);
-    let linked =
-        looks::linking(&looks::interpreter(&file), reach::is_secure(&looks::interpreter(&file)));
+    let executed = looks::interpreter(&file, &args.program[1..]);
+    let linked = looks::linking(&executed, reach::is_secure(&executed));
     let found = asked.advise(&file, linked)?;
     found.say(args, &words)
 }
@@ -402,7 +400,7 @@ impl<'a> Asked<'a> {
         parsed: Option<&Profile>,
     ) -> anyhow::Result<Facts> {
         let profile = found.profile.clone();
-        let executed = looks::interpreter(&runner.program);
+        let executed = looks::interpreter(&runner.program, &runner.words[1..]);
         let huge = fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled");
         let libc = &self.machine.libc;
         let mut profiles = Vec::new();

@@ -3,7 +3,7 @@
 use crate::args::Compare;
 use crate::progress::Bar;
 use crate::verbs::redraw::Loaded;
-use crate::verbs::run::{LLC, asked_for, launch};
+use crate::verbs::run::{LLC, Messages, asked_for, launch};
 use crate::{output, status};
 use anyhow::Context as _;
 use cachewise_experiments::LabError;
@@ -85,6 +85,7 @@ fn in_turns(args: &Compare) -> anyhow::Result<[Record; 2]> {
         llc: None,
         knows: [false; 2],
         turn: 0,
+        messages: Messages::default(),
     };
     let announce = |turns: &mut Turns<'_>, turn: usize| turns.turn = turn + 1;
     let found = race::pairs(&mut turns, 1, args.launches as usize, fastrand::u64(..), announce)?;
@@ -106,6 +107,7 @@ struct Turns<'a> {
     /// Builds that know the option for it.
     knows: [bool; 2],
     turn: usize,
+    messages: Messages,
 }
 
 impl Turns<'_> {
@@ -116,7 +118,7 @@ impl Turns<'_> {
         let mut words = self.args.command.clone();
         words.extend(["--json".into(), path.clone().into()]);
         words.extend(llc.map(asked_for));
-        let ended = launch(program, &words, &self.bar)?;
+        let ended = launch(program, &words, &self.bar, Some(&mut self.messages))?;
         if self.bar.cancelled() {
             return Err(LabError::Interrupted.into());
         }

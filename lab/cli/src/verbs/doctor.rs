@@ -33,8 +33,9 @@ pub fn run(json: bool) -> anyhow::Result<u8> {
     let source = cachewise::profile_source();
     let advice = advice(&machine);
     let status = match advice {
-        Advice::LibcIsFine(_) => status::OK,
-        Advice::SetThis(..) | Advice::UseLibrary(_) => status::REGRESSION,
+        // Nothing is wrong where the library is faster.
+        Advice::LibcIsFine(_) | Advice::UseLibrary(_) => status::OK,
+        Advice::SetThis(..) => status::REGRESSION,
         Advice::CannotTell(_) => status::INCONCLUSIVE,
     };
 
@@ -92,10 +93,31 @@ fn from_profile(path: &Path, machine: &Machine) -> anyhow::Result<Advice> {
     // A setting's trial comes second to the library's, which needs no other start of programs.
     Ok(match (advice, super::export::tried(path, &profile)) {
         (Advice::LibcIsFine(_) | Advice::CannotTell(_), Some((setting, Answer::Yes, because))) => {
-            Advice::SetThis(setting, because)
+            match is_set(&setting) {
+                true => Advice::LibcIsFine(format!("{setting} is set, and {because}")),
+                false => Advice::SetThis(setting, because),
+            }
+        }
+        (Advice::UseLibrary(why), _) if machine.libc.release().is_some_and(|of| of < LATER) => {
+            let later = format!(
+                "later releases of glibc do part of it by themselves: `cachewise run peers --libc DIRECTORY` \
+                 compares with one, and docs/upstream.md says what {}.{} changed",
+                LATER.0, LATER.1
+            );
+            Advice::UseLibrary(format!("{why}; {later}"))
         }
         (advice, _) => advice,
     })
+}
+
+/// The release whose changes `docs/upstream.md` compares with 2.36.
+const LATER: (u32, u32) = (2, 41);
+
+/// Whether the environment has this assignment: all that it sets, in any order.
+fn is_set(assignment: &str) -> bool {
+    let Some((name, wanted)) = assignment.split_once('=') else { return false };
+    let found = std::env::var(name).unwrap_or_default();
+    wanted.split(':').all(|one| found.split(':').any(|set| set == one))
 }
 
 /// Source of the library's decisions, in words.

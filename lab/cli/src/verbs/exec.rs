@@ -4,26 +4,19 @@ use super::program as programs;
 use super::reach::{self, Reach};
 use crate::args::Exec;
 use crate::inherited;
-use crate::progress::is_ignored;
 use crate::{output, status};
 use anyhow::{Context as _, bail};
-use rustix::io::Errno;
-use rustix::process::{
-    DumpableBehavior, Pid, Signal, WaitId, WaitIdOptions, kill_process, set_dumpable_behavior,
-    waitid,
-};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
-use signal_hook::iterator::Signals;
+use rustix::fs::{MemfdFlags, OFlags, SealFlags};
+use rustix::mm::{MapFlags, ProtFlags};
 use std::ffi::{OsStr, OsString};
-use std::fs::{self, File};
-use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
-use std::os::fd::AsRawFd as _;
+use std::fs;
+use std::io::Read as _;
+use std::os::fd::{AsRawFd as _, IntoRawFd as _, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus};
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::process::Command;
 
 pub(super) const LIBRARY: &str = "libcachewise_preload.so";
 /// The same, counting.
@@ -48,7 +41,7 @@ pub fn run(args: &Exec) -> anyhow::Result<u8> {
     let file = if args.stats { STATISTICS_LIBRARY } else { LIBRARY };
     let library = library(file, "--library", args.library.as_deref())?;
     let Some(program) = program(&args.program[0]) else { return Ok(NOT_FOUND) };
-    let reach = reach::of(&program, &library);
+    let reach = reach::of(&program, &args.program[1..], &library);
     let why = match &reach {
         Reach::After(_) => None,
         Reach::Itself(why) => Some((*why, "it runs without the library")),
@@ -69,16 +62,10 @@ pub fn run(args: &Exec) -> anyhow::Result<u8> {
     }
     say_once(profile, &mut command);
     command.envs(hinted(args, &program)?.map(|name| ("CACHEWISE_PROGRAM", name)));
-    if let Some(left) = programs::left_by_learn()
-        && std::env::var_os("CACHEWISE_QUIET").is_none()
+    if args.stats
+        && let Some(place) = statistics(matches!(reach, Reach::After(_)))
     {
-        let left = left.display();
-        output::tell(&format!(
-            "cachewise: {left}: left by `cachewise learn`; nothing reads it any more"
-        ));
-    }
-    if args.stats {
-        return with_statistics(command, &program);
+        command.env(STATISTICS, place);
     }
     // In our place: status, signals and terminal are its own.
     Ok(not_started(&program, &command.exec()))
@@ -122,119 +109,86 @@ fn hinted(args: &Exec, program: &Path) -> anyhow::Result<Option<String>> {
     Ok((!inherited && programs::has_hints(&name, profile)).then_some(name))
 }
 
-/// Signals are for the program: we stay to tell what came of it. Whether one came.
-pub(super) fn leave_signals_to_the_program() -> std::io::Result<Arc<AtomicBool>> {
-    let came = Arc::new(AtomicBool::new(false));
-    // What the caller ignores, the program ignores too.
-    let of_terminal = [SIGINT, SIGQUIT].into_iter().filter(|signal| !is_ignored(*signal));
-    for signal in of_terminal.chain(passed_on()) {
-        signal_hook::flag::register(signal, Arc::clone(&came))?;
+/// The variable that the counting library reads.
+const STATISTICS: &str = "CACHEWISE_STATS";
+/// Descriptors below are left to the program, some of which count on the next one that is free.
+const FIRST_DESCRIPTOR: i32 = 100;
+
+/// The value of [`STATISTICS`]; `None` where the caller has named a file. The program's first process prints for all,
+/// if the library is in it (`docs/decisions/statistics.md`); otherwise each prints for itself.
+fn statistics(is_reached: bool) -> Option<OsString> {
+    let own = std::env::var_os(STATISTICS).unwrap_or_default();
+    if !["", "0", "1"].iter().any(|value| own == *value) {
+        return None;
     }
-    Ok(came)
+    let gathered = is_reached.then(gathered).and_then(Result::ok);
+    Some(gathered.unwrap_or_else(|| "1".to_owned()).into())
 }
 
-/// Signals that nobody sends to a whole group: a supervisor means the program.
-fn passed_on() -> impl Iterator<Item = i32> {
-    [SIGTERM, SIGHUP].into_iter().filter(|signal| !is_ignored(*signal))
-}
-
-/// Runs it as a child, which writes what it counted into a file.
-fn with_statistics(mut command: Command, program: &Path) -> anyhow::Result<u8> {
-    let counts = Counts::new()?;
-    command.env("CACHEWISE_STATS", &counts.path);
-    leave_signals_to_the_program()?;
-    let ended = match ended(&mut command)? {
-        Ok(ended) => ended,
-        Err(error) => return Ok(not_started(program, &error)),
-    };
-    // What cannot be told leaves the program's status as it is.
-    match counts.told() {
-        Err(why) => output::tell(&format!("cachewise: --stats: {why:#}")),
-        Ok(told) if told.is_empty() => {
-            output::tell("cachewise: no statistics: the program ended without saying any");
-        }
-        Ok(told) => {
-            let sums = cachewise_advise::counts::Counts::read(&told);
-            output::tell_all(&(told + &sums.summary().unwrap_or_default()));
-        }
+/// Makes the file in memory that the program's processes inherit, and says how they prove that it is this one.
+fn gathered() -> std::io::Result<String> {
+    // Linux 6.3 and later may refuse files that could be executed; earlier ones do not know the flag.
+    const NOEXEC_SEAL: MemfdFlags = MemfdFlags::from_bits_retain(8);
+    /// Bytes that the library keeps for the sums.
+    const SUMS: u64 = 4096;
+    // A file that grows beyond the limit would end this process.
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Fsize).current;
+    if limit.is_some_and(|limit| limit < SUMS) {
+        return Err(std::io::Error::from_raw_os_error(libc::EFBIG));
     }
-    Ok(pass_on(ended))
-}
-
-/// Where processes append what they counted: a file without a name, which ends with this process whatever
-/// happens; where there is no `/proc` to find it by, a temporary file.
-struct Counts {
-    file: File,
-    path: PathBuf,
-    _named: Option<tempfile::TempPath>,
-}
-
-impl Counts {
-    fn new() -> anyhow::Result<Counts> {
-        let flags = rustix::fs::MemfdFlags::CLOEXEC;
-        if let Ok(file) = rustix::fs::memfd_create("cachewise-statistics", flags) {
-            let path = format!("/proc/{}/fd/{}", std::process::id(), file.as_raw_fd());
-            if Path::new(&path).exists() {
-                return Ok(Counts { file: file.into(), path: path.into(), _named: None });
-            }
-        }
-        let named = output::temporary("--stats", tempfile::NamedTempFile::new)?;
-        let (file, path) = named.into_parts();
-        Ok(Counts { file, path: path.to_path_buf(), _named: Some(path) })
-    }
-
-    fn told(mut self) -> anyhow::Result<String> {
-        let why = || self.path.display().to_string();
-        let mut told = Vec::new();
-        self.file.seek(SeekFrom::Start(0)).with_context(why)?;
-        self.file.read_to_end(&mut told).with_context(why)?;
-        if told.is_empty() {
-            // Whether they could have: a limit on the size of files is an error then, and no signal.
-            // SAFETY: nothing is called when it comes.
-            unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
-            self.file.write_all(b"\n").with_context(why)?;
-        }
-        Ok(String::from_utf8_lossy(&told).into_owned())
-    }
-}
-
-/// How a child ended, to which signals were passed on meanwhile; or why it was not started.
-pub(super) fn ended(command: &mut Command) -> std::io::Result<Result<ExitStatus, std::io::Error>> {
-    let mut signals = Signals::new(passed_on())?;
-    let mut child = match command.spawn() {
-        Ok(child) => child,
-        Err(error) => return Ok(Err(error)),
-    };
-    let (pid, handle) = (Pid::from_child(&child), signals.handle());
-    let pass_on = std::thread::spawn(move || {
-        for signal in signals.forever().filter_map(Signal::from_named_raw) {
-            // It may have ended just now.
-            let _ = kill_process(pid, signal);
-        }
-    });
-    // Not taken away yet: until the thread has ended, the number is the program's.
-    let there = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
-    while matches!(waitid(WaitId::Pid(pid), there), Err(Errno::INTR)) {}
-    handle.close();
-    let _ = pass_on.join();
-    Ok(Ok(child.wait()?))
-}
-
-/// The status to end with; a program that died of a signal is followed.
-pub(super) fn pass_on(ended: ExitStatus) -> u8 {
-    if let Some(signal) = ended.signal() {
-        // A core is the program's, and no second one takes its place.
-        let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
-        // Dies of it unless it is one that stops or is ignored.
-        let _ = signal_hook::low_level::emulate_default_handler(signal);
-        return 128 + (signal & 0x7F) as u8;
-    }
-    ended.code().map_or(status::ERROR, |code| code as u8)
+    let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+    let make = |flags| rustix::fs::memfd_create("cachewise-statistics", flags);
+    let file = make(flags | NOEXEC_SEAL).or_else(|_| make(flags))?;
+    let file = rustix::io::fcntl_dupfd_cloexec(&file, FIRST_DESCRIPTOR).unwrap_or(file);
+    rustix::fs::ftruncate(&file, SUMS)?;
+    rustix::fs::fcntl_add_seals(&file, SealFlags::SHRINK)?;
+    rustix::fs::fcntl_setfl(&file, OFlags::APPEND)?;
+    let namespace = fs::metadata("/proc/self/ns/pid").map_or(0, |of| of.ino());
+    let of = rustix::fs::fstat(&file)?;
+    rustix::io::fcntl_setfd(&file, rustix::io::FdFlags::empty())?;
+    let descriptor = file.as_raw_fd();
+    let process = std::process::id();
+    // The program's from here on.
+    let _ = OwnedFd::into_raw_fd(file);
+    Ok(format!("fd:{descriptor}:{}:{}:{process}:{namespace}", of.st_dev, of.st_ino))
 }
 
 pub(super) fn not_started(program: &Path, error: &std::io::Error) -> u8 {
     output::tell(&format!("cachewise: {}: {error}", program.display()));
     if error.kind() == std::io::ErrorKind::NotFound { NOT_FOUND } else { NOT_EXECUTABLE }
+}
+
+/// Refuses a library that the dynamic linker could not load, with what it is that hinders it: the linker's own line would
+/// come from every process of the program.
+fn check_loadable(path: &Path) -> anyhow::Result<()> {
+    let other = |why: &str| Err(anyhow::anyhow!("{}: {why}", path.display()));
+    let file = programs::regular(path).with_context(|| path.display().to_string())?;
+    let own = programs::regular(Path::new("/proc/self/exe")).ok();
+    let head = beginning(&file).with_context(|| path.display().to_string())?;
+    // Class, byte order and machine of ELF's header, and that it is a shared object.
+    let kind = |head: &[u8]| Some([head.get(4..6)?.to_owned(), head.get(18..20)?.to_owned()]);
+    if !head.starts_with(b"\x7FELF") || head.get(16..18).is_none_or(|of| !of.contains(&3)) {
+        return other("found something else, accepted a shared library");
+    }
+    let own = own.and_then(|file| kind(&beginning(&file).ok()?));
+    if own.is_some_and(|own| kind(&head) != Some(own)) {
+        return other("found a library for another machine, accepted one for this one");
+    }
+    let (access, flags) = (ProtFlags::READ | ProtFlags::EXEC, MapFlags::PRIVATE);
+    // SAFETY: a new mapping, which nothing refers to.
+    let mapped = unsafe { rustix::mm::mmap(std::ptr::null_mut(), 4096, access, flags, &file, 0) };
+    match mapped {
+        // SAFETY: made above.
+        Ok(start) => drop(unsafe { rustix::mm::munmap(start, 4096) }),
+        Err(rustix::io::Errno::PERM | rustix::io::Errno::ACCESS) => {
+            return other(
+                "found on a file system from which nothing may be executed (noexec), accepted elsewhere: \
+                 CACHEWISE_LIBRARY names a directory, --library a file",
+            );
+        }
+        Err(error) => return Err(error).with_context(|| path.display().to_string()),
+    }
+    Ok(())
 }
 
 /// The library that the option names, or the one that is found.
@@ -244,13 +198,10 @@ pub(super) fn library(
     named: Option<&Path>,
 ) -> anyhow::Result<PathBuf> {
     if let Some(file) = named {
-        let path = fs::canonicalize(file).and_then(|path| {
-            // The dynamic linker would wait for a pipe without end.
-            let is_elf = beginning(&path)?.starts_with(b"\x7FELF");
-            let accepted = "found something else, accepted a shared library";
-            is_elf.then_some(path).ok_or_else(|| std::io::Error::other(accepted))
-        });
-        return path.with_context(|| format!("{option} {}", file.display()));
+        let named = || format!("{option} {}", file.display());
+        let path = fs::canonicalize(file).with_context(named)?;
+        check_loadable(&path).with_context(|| option.to_owned())?;
+        return Ok(path);
     }
     // Where there is no /proc, it does not know where it is; others may.
     let own = std::env::current_exe().and_then(fs::canonicalize).unwrap_or_default();
@@ -259,8 +210,16 @@ pub(super) fn library(
         std::env::split_paths(&list).filter(|path| !path.as_os_str().is_empty()).collect::<Vec<_>>()
     });
     let places = places(library, own.parent().unwrap_or(Path::new("/")), &named, &searched);
-    if let Some(found) = places.iter().find(|place| place.is_file()) {
-        return Ok(fs::canonicalize(found)?);
+    let mut hindered = None;
+    for found in places.iter().filter(|place| place.is_file()) {
+        let path = fs::canonicalize(found)?;
+        match check_loadable(&path) {
+            Ok(()) => return Ok(path),
+            Err(why) => hindered = hindered.or(Some(why)),
+        }
+    }
+    if let Some(why) = hindered {
+        return Err(why);
     }
     let own = crate::libraries::written_out(library);
     if let Some(written_out) = own.with_context(|| {
@@ -269,6 +228,7 @@ pub(super) fn library(
              written out ({option} or CACHEWISE_LIBRARY names another)"
         )
     })? {
+        check_loadable(&written_out)?;
         return Ok(written_out);
     }
     let looked: Vec<_> = places.iter().map(|place| place.display().to_string()).collect();
@@ -311,10 +271,10 @@ pub(super) fn preload(library: &Path, first: &[OsString]) -> anyhow::Result<OsSt
     Ok(reach::preload(library, first, std::env::var_os("LD_PRELOAD")))
 }
 
-/// What a regular file begins with.
-fn beginning(file: &Path) -> std::io::Result<Vec<u8>> {
+/// What a file begins with.
+fn beginning(file: &fs::File) -> std::io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    programs::regular(file)?.take(4).read_to_end(&mut bytes)?;
+    file.take(64).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 

@@ -1,8 +1,8 @@
 //! `cachewise export`: the decisions in other forms.
 
-mod allocator;
+mod lists;
 mod mpi;
-mod pmdk;
+mod system;
 mod trial;
 
 use crate::args::{Export, ExportForm};
@@ -10,13 +10,12 @@ use crate::progress::Bar;
 use crate::{output, status};
 use anyhow::Context;
 use cachewise::profile::{Decision, MAX_SIZE, Profile, fnv1a64};
-use cachewise_advise::written;
 use cachewise_experiments::LabError;
 use cachewise_experiments::helper::{Helper, Request};
 use cachewise_experiments::recorder::Progress;
 use cachewise_experiments::tunables;
 use cachewise_kernels::Operation;
-use cachewise_measure::record::names::{LIBC, RECOMMENDED, TUNED_LIBC};
+use cachewise_measure::record::names::{LIBC, TUNED_LIBC};
 use cachewise_measure::stats::geometric_mean;
 use cachewise_measure::{
     CellKey, Clock, Decisions, Header, Libc, Machine, NoiseSnapshot, PairedRatio, Record, Row,
@@ -55,11 +54,9 @@ pub fn run(args: &Export) -> anyhow::Result<u8> {
         )
     };
     match args.form {
-        ExportForm::Profile => output::print(&profile()?.to_text())?,
-        ExportForm::Json => output::print(&as_json(&profile()?))?,
-        ExportForm::C => output::print(&header(&profile()?))?,
-        ExportForm::Allocator => return allocator::run(),
-        ExportForm::Pmdk => return pmdk::run(),
+        ExportForm::Profile => output::print_exactly(&profile()?.to_text())?,
+        ExportForm::Json => output::print_exactly(&as_json(&profile()?))?,
+        ExportForm::C => output::print_exactly(&header(&profile()?))?,
         ExportForm::Mpi => return mpi::run(super::read_or_shipped(path)?.as_ref()),
         ExportForm::Glibc => {
             let loader = args.loader.as_deref();
@@ -70,10 +67,12 @@ pub fn run(args: &Export) -> anyhow::Result<u8> {
             };
             let (found, setting) = glibc(path, &profile()?, args.untried, &For { loader, libc })?;
             return match &args.system {
-                Some(directory) => system(directory, setting.as_deref(), &args.advice, found),
+                Some(directory) => {
+                    system::write(directory, setting.as_deref(), &args.advice, found)
+                }
                 None => {
                     if let Some(setting) = setting {
-                        output::print(&format!("GLIBC_TUNABLES={setting}\n"))?;
+                        output::print_exactly(&format!("{}\n", with_the_callers(&setting)))?;
                     }
                     Ok(found)
                 }
@@ -140,12 +139,24 @@ fn header(profile: &Profile) -> String {
 const TRIED: [usize; 8] =
     [1 << 10, 3 << 10, 8 << 10, 64 << 10, 512 << 10, 4 << 20, 24 << 20, 64 << 20];
 
+const GLIBC_TUNABLES: &str = "GLIBC_TUNABLES";
+
 /// The name in the record of what was tried.
 const EXPERIMENT: &str = "export-glibc";
 
 /// The value of `GLIBC_TUNABLES` for a profile, under this glibc; empty under another C library.
 pub(super) fn tunables_of(profile: &Profile, libc: &Libc) -> String {
     libc.release().map_or_else(String::new, |release| tunables::line(&profile.decisions, release))
+}
+
+/// What the caller has set for glibc, the other tunables of which stay, whatever is exported.
+fn of_the_caller() -> String {
+    std::env::var(GLIBC_TUNABLES).unwrap_or_default()
+}
+
+/// The assignment that a shell can take: the setting, and what the caller has set besides.
+fn with_the_callers(setting: &str) -> String {
+    format!("{GLIBC_TUNABLES}={}", lists::extended(GLIBC_TUNABLES, &of_the_caller(), setting))
 }
 
 /// An error unless a glibc has in force what the setting says.
@@ -290,51 +301,6 @@ fn settle(
     Ok(Some(found))
 }
 
-/// Writes `tunables.conf` and systemd's drop-ins below a directory, `/etc` for this system: what pays for every program,
-/// and what `advise` recommended for single ones.
-fn system(
-    directory: &Path,
-    setting: Option<&str>,
-    advice: &[PathBuf],
-    found: u8,
-) -> anyhow::Result<u8> {
-    let mut sections = Vec::new();
-    let mut files = Vec::new();
-    for path in advice {
-        let record = record::read(path)?;
-        let recommended = record.header.settings.get(RECOMMENDED);
-        let variables = recommended.and_then(|set| set.as_object()).with_context(|| {
-            let found = "found no recommended setting, accepted a record of `advise` that has one";
-            format!("{}: {found}", path.display())
-        })?;
-        let program = record.rows.first().map_or("", |row| row.cell.operation.as_str()).to_owned();
-        let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
-        if let Some(tunables) = variables.get("GLIBC_TUNABLES") {
-            sections.push((program.clone(), text(tunables)));
-        }
-        let variables = variables.iter().map(|(name, value)| (name.clone(), text(value)));
-        let variables: Vec<_> = variables.collect();
-        let place = format!("systemd/system/{program}.service.d/cachewise.conf");
-        files.push((directory.join(place), written::drop_in(&variables)));
-    }
-    if setting.is_none() && files.is_empty() {
-        return Ok(found);
-    }
-    let conf = written::tunables_conf(setting.unwrap_or_default(), &sections);
-    files.push((directory.join("tunables.conf"), conf));
-    for (file, text) in files {
-        if let Some(folder) = file.parent() {
-            std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
-        }
-        output::write_file(&file, text.as_bytes())?;
-        output::tell(&format!("written: {}", file.display()));
-    }
-    output::tell(
-        "tunables.conf is read by glibc 2.44 and later, after `ldconfig`; older ones take the drop-ins alone",
-    );
-    Ok(status::OK)
-}
-
 fn row(operation: Operation, size: usize, who: &str, times: Vec<f64>) -> Row {
     Row::new(EXPERIMENT, CellKey::new(operation.name(), size, State::Warm), who, LIBC, times)
 }
@@ -376,7 +342,7 @@ pub(super) fn tried(path: &Path, profile: &Profile) -> Option<(String, Answer, S
         return None;
     }
     let (answer, because) = advice::of_setting(&record.rows);
-    Some((format!("GLIBC_TUNABLES={}", setting("tunables")?), answer, because))
+    Some((with_the_callers(&setting("tunables")?), answer, because))
 }
 
 /// Times libc in a fresh process, at the sizes of [`TRIED`].
@@ -385,17 +351,14 @@ fn child(
     tunables: Option<&str>,
     loader: Option<&Path>,
 ) -> anyhow::Result<Vec<f64>> {
-    // glibc reads its tunables when a process starts; without any, whatever this one has must go.
-    let tunables = Some(tunables.unwrap_or_default());
+    // glibc reads its tunables when a process starts: the caller's both times, since what is printed has them too.
+    let tunables = lists::extended(GLIBC_TUNABLES, &of_the_caller(), tunables.unwrap_or_default());
+    let tunables = Some(&*tunables);
     let mut helper = fresh(|program| match loader {
         Some(loader) => Helper::start_by(loader, program, tunables),
         None => Helper::start(program, tunables),
     })?;
-    let request = Request::Sizes {
-        operation: operation.name().to_owned(),
-        sizes: TRIED.to_vec(),
-        library: None,
-    };
+    let request = Request::Sizes { operation: operation.name().to_owned(), sizes: TRIED.to_vec() };
     helper.ask(&request).context("timing libc in a fresh process")
 }
 

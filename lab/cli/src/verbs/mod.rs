@@ -8,7 +8,7 @@ pub mod explain;
 pub mod export;
 pub mod lease;
 pub mod list;
-mod program;
+pub mod program;
 mod reach;
 pub mod redraw;
 pub mod report;

@@ -47,10 +47,16 @@ pub fn hints_for(name: &str, profile: Option<&Path>) -> anyhow::Result<Vec<Progr
     Ok(own)
 }
 
-/// What `cachewise learn` has left beside the profile, which nothing reads any more.
-pub fn left_by_learn() -> Option<PathBuf> {
-    let directory = user_path()?.with_extension("programs");
-    directory.is_dir().then_some(directory)
+/// What [`is_name`] accepts.
+pub const NAMES: &str = "1 to 245 bytes that are a file's name, without control characters, spaces, brackets and quotes";
+/// The longest name of a file, less what the folder of a systemd drop-in has behind it.
+const LONGEST: usize = 255 - ".service.d".len();
+
+/// Whether a program's name is one file's name, and one word in the files that are made of it.
+pub fn is_name(name: &str) -> bool {
+    let fits = |c: char| !c.is_control() && !c.is_whitespace() && !"/[]\"'\\".contains(c);
+    let dots = matches!(name, "." | "..");
+    !name.is_empty() && name.len() <= LONGEST && !dots && name.chars().all(fits)
 }
 
 /// As a shell finds it: by `PATH` unless there is a slash in the name.
@@ -85,4 +91,24 @@ pub fn regular(path: &Path) -> std::io::Result<fs::File> {
     let file = fs::OpenOptions::new().read(true).custom_flags(flags).open(path)?;
     check(file.metadata()?)?;
     Ok(file)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_one_file_and_one_word() {
+        for name in ["redis-server", "a.out", "g++", "prog:1", "straße"] {
+            assert!(is_name(name), "{name}");
+        }
+        let long = "x".repeat(LONGEST + 1);
+        let refused = [
+            "", ".", "..", "../x", "a/b", "/x", "a]b", "[x", "a\nb", "a b", "a\0", "a\"b",
+            "a\u{85}", &long,
+        ];
+        for name in refused {
+            assert!(!is_name(name), "{name:?}");
+        }
+    }
 }

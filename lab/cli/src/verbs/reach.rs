@@ -1,7 +1,7 @@
 //! What preloading does to a program: its file is looked at as the kernel and the dynamic linker will.
 
 use super::program as programs;
-use object::elf::{DT_NEEDED, FileHeader64};
+use object::elf::{DT_NEEDED, DT_SONAME, FileHeader64};
 use object::read::elf::{Dyn as _, ElfFile64, ElfSymbol64, FileHeader as _, ProgramHeader as _};
 use object::read::{ReadCache, ReadRef as _};
 use object::{Endianness, Object as _, ObjectSymbol as _};
@@ -27,12 +27,77 @@ pub enum Reach {
 /// Interpreters of interpreters that Linux goes through (`exec_binprm`).
 const DEEPEST: usize = 5;
 
-/// How preloading the library reaches the program. Where the file says nothing, the kernel will.
-pub fn of(program: &Path, library: &Path) -> Reach {
-    run(program, library).unwrap_or(Reach::After(Vec::new()))
+/// How preloading the library reaches the program, which is started with these arguments. Where the file says nothing,
+/// the kernel will.
+pub fn of(program: &Path, arguments: &[OsString], library: &Path) -> Reach {
+    run(program, arguments, library).unwrap_or(Reach::After(Vec::new()))
 }
 
-fn run(program: &Path, library: &Path) -> Option<Reach> {
+/// A program that a dynamic linker is started with.
+pub struct Linked {
+    /// The program's file.
+    pub program: PathBuf,
+    /// Folders in which that linker looks for libraries first.
+    folders: Vec<PathBuf>,
+}
+
+/// The program that a command runs if its file is a dynamic linker, as in `ld.so --library-path lib PROGRAM`.
+pub fn linked(linker: &Path, arguments: &[OsString]) -> Option<Linked> {
+    /// glibc's and musl's options with a value.
+    const WITH_VALUE: [&str; 7] = [
+        "--library-path",
+        "--inhibit-rpath",
+        "--audit",
+        "--preload",
+        "--argv0",
+        "--glibc-hwcaps-prepend",
+        "--glibc-hwcaps-mask",
+    ];
+    if !is_linker(linker) {
+        return None;
+    }
+    let mut folders = Vec::new();
+    let mut words = arguments.iter();
+    let program = loop {
+        let word = words.next()?;
+        if !word.as_bytes().starts_with(b"--") {
+            break word;
+        }
+        let text = word.to_string_lossy();
+        let (option, value) = match text.split_once('=') {
+            Some((option, value)) => (option, Some(OsString::from(value))),
+            None if WITH_VALUE.contains(&&*text) => (&*text, words.next().cloned()),
+            None => (&*text, None),
+        };
+        match (option, value) {
+            ("--", _) => break words.next()?,
+            ("--library-path", Some(value)) => folders.extend(std::env::split_paths(&value)),
+            _ => {}
+        }
+    };
+    Some(Linked { program: PathBuf::from(program), folders })
+}
+
+/// Whether an ELF file is run by itself and has a name as a library: of what is run so, dynamic linkers alone have.
+fn is_linker(file: &Path) -> bool {
+    let has_name = || {
+        let file = ReadCache::new(programs::regular(file).ok()?);
+        let header = FileHeader64::<Endianness>::parse(&file).ok()?;
+        let endian = header.endian().ok()?;
+        let segments = header.program_headers(endian, &file).ok()?;
+        if segments.iter().any(|of| matches!(of.interpreter(endian, &file), Ok(Some(_)))) {
+            return None;
+        }
+        let (entries, _) = header.sections(endian, &file).ok()?.dynamic(endian, &file).ok()??;
+        entries.iter().find(|entry| entry.tag(endian) == DT_SONAME).map(drop)
+    };
+    has_name().is_some()
+}
+
+fn run(program: &Path, arguments: &[OsString], library: &Path) -> Option<Reach> {
+    if let Some(linked) = linked(program, arguments) {
+        return elf(&linked.program, library, Some((program, &linked.folders)));
+    }
     let mut program = program.to_owned();
     for _ in 0..=DEEPEST {
         let mut line = Vec::new();
@@ -43,7 +108,7 @@ fn run(program: &Path, library: &Path) -> Option<Reach> {
                 let why = "it runs with more privilege than its caller, so nothing is preloaded";
                 return Some(Reach::Itself(why));
             }
-            return elf(&program, library);
+            return elf(&program, library, None);
         };
         // A script's interpreter may be a script.
         let line = line.split(|byte| *byte == b'\n').next()?.trim_ascii();
@@ -73,8 +138,9 @@ pub fn is_secure(program: &Path) -> bool {
         || (!user.is_root() && gains())
 }
 
-/// What an ELF file says; `None` for other files.
-fn elf(program: &Path, library: &Path) -> Option<Reach> {
+/// What an ELF file says, with the dynamic linker and the folders that it is started with, if it is; `None` for other
+/// files.
+fn elf(program: &Path, library: &Path, by: Option<(&Path, &[PathBuf])>) -> Option<Reach> {
     let file = ReadCache::new(programs::regular(program).ok()?);
     let magic = (&file).read_bytes_at(0, 5).ok()?;
     if magic == b"\x7FELF\x01" {
@@ -86,10 +152,11 @@ fn elf(program: &Path, library: &Path) -> Option<Reach> {
     let endian = header.endian().ok()?;
     let segments = header.program_headers(endian, &file).ok()?;
     let interpreter = segments.iter().find_map(|of| of.interpreter(endian, &file).ok().flatten());
-    let Some(interpreter) = interpreter else {
+    let own = interpreter.map(|name| Path::new(OsStr::from_bytes(name)));
+    let Some((linker, folders)) = by.or(own.map(|linker| (linker, &[][..]))) else {
         return Some(Reach::Itself("a statically linked program, into which nothing is preloaded"));
     };
-    if let Some(name) = missing(Path::new(OsStr::from_bytes(interpreter)), library) {
+    if let Some(name) = missing(linker, folders, library) {
         return Some(Reach::Nothing(format!(
             "its C library lacks {name}, which the library calls"
         )));
@@ -114,8 +181,8 @@ fn needed(file: &ReadCache<fs::File>) -> Option<Vec<OsString>> {
 }
 
 /// What the library asks of the C library and does not find in the one that comes with that interpreter: in
-/// `libc.so.6` beside glibc's, in musl's itself.
-fn missing(interpreter: &Path, library: &Path) -> Option<String> {
+/// `libc.so.6` in one of these folders or beside glibc's, in musl's itself.
+fn missing(interpreter: &Path, folders: &[PathBuf], library: &Path) -> Option<String> {
     let interpreter = fs::canonicalize(interpreter).ok()?;
     let symbols = |file: &Path| {
         let file = ReadCache::new(programs::regular(file).ok()?);
@@ -129,7 +196,8 @@ fn missing(interpreter: &Path, library: &Path) -> Option<String> {
             names(|symbol| symbol.is_undefined() && symbol.is_global() && !symbol.is_weak());
         Some((names(|symbol| !symbol.is_undefined()), if alone { asked } else { Vec::new() }))
     };
-    let places = [interpreter.with_file_name("libc.so.6"), interpreter];
+    let mut places: Vec<PathBuf> = folders.iter().map(|folder| folder.join("libc.so.6")).collect();
+    places.extend([interpreter.with_file_name("libc.so.6"), interpreter]);
     let mut found = places.iter().filter_map(|place| Some(symbols(place)?.0));
     let defined = found.find(|names| names.iter().any(|name| name == "getenv"))?;
     symbols(library)?.1.into_iter().find(|name| !defined.contains(name))
@@ -178,21 +246,21 @@ mod tests {
         fs::write(&one, format!("#!{}\n", other.display())).expect("written");
         fs::write(&other, format!("#!{}\n", one.display())).expect("written");
         let (left, none) = (Reach::After(Vec::new()), Path::new(""));
-        assert_eq!(of(&one, none), left);
+        assert_eq!(of(&one, &[], none), left);
         let name = std::ffi::CString::new(pipe.as_os_str().as_bytes()).expect("no NUL");
         // SAFETY: the path ends in NUL.
         assert_eq!(unsafe { libc::mkfifo(name.as_ptr(), 0o600) }, 0);
         for endless in [pipe.as_path(), Path::new("/dev/zero")] {
-            assert_eq!(of(endless, none), left);
+            assert_eq!(of(endless, &[], none), left);
             fs::write(&one, format!("#!{}\n", endless.display())).expect("written");
-            assert_eq!(of(&one, none), left);
+            assert_eq!(of(&one, &[], none), left);
         }
         for text in ["\x7FELF\x02\x01 and no more", "text", ""] {
             fs::write(&one, text).expect("written");
-            assert_eq!(of(&one, none), left);
+            assert_eq!(of(&one, &[], none), left);
         }
         fs::write(&one, "\x7FELF\x01\x01 of 32 bits").expect("written");
-        assert!(matches!(of(&one, none), Reach::Nothing(_)));
+        assert!(matches!(of(&one, &[], none), Reach::Nothing(_)));
     }
 
     /// The kernel's rule, and not the bits of the file that is named.
@@ -206,7 +274,7 @@ mod tests {
         for file in [&program, &script] {
             // Its owner is who runs it: nothing changes.
             fs::set_permissions(file, fs::Permissions::from_mode(0o6755)).expect("its owner may");
-            assert_eq!(of(file, none), Reach::After(Vec::new()), "{}", file.display());
+            assert_eq!(of(file, &[], none), Reach::After(Vec::new()), "{}", file.display());
         }
         // Somebody else's.
         let (mine, other) = (rustix::process::getuid(), rustix::process::Uid::from_raw(65534));
@@ -214,10 +282,10 @@ mod tests {
             fs::set_permissions(&program, fs::Permissions::from_mode(0o4755)).expect("root may");
             let nosuid = rustix::fs::statvfs(&program).expect("a file system").f_flag;
             let changes = !nosuid.contains(StatVfsMountFlags::NOSUID);
-            assert_eq!(matches!(of(&program, none), Reach::Itself(_)), changes);
+            assert_eq!(matches!(of(&program, &[], none), Reach::Itself(_)), changes);
             fs::write(&script, format!("#!{}\n", program.display())).expect("written");
             assert_eq!(
-                matches!(of(&script, none), Reach::Itself(_)),
+                matches!(of(&script, &[], none), Reach::Itself(_)),
                 changes,
                 "its interpreter's bits count"
             );

@@ -23,8 +23,9 @@ use cachewise_measure::{NoiseSnapshot, Note, Warning, Writer, warnings};
 use cachewise_report::Said;
 use cachewise_report::closing::{self, Closing, Trust};
 use rustix::process::{Pid, Signal, kill_process};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
+use std::io::{Read as _, Seek as _};
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
@@ -225,7 +226,7 @@ fn again(which: u32, llc: Option<usize>, path: &Path, bar: &Bar) -> anyhow::Resu
     words.extend(["--launch".into(), which.to_string().into()]);
     words.extend(["--launch-record".into(), path.into()]);
     words.extend(llc.map(asked_for));
-    launch(&program, &words, bar)
+    launch(&program, &words, bar, None)
 }
 
 /// Operands for so much of the LLC.
@@ -233,10 +234,37 @@ pub fn asked_for(llc: usize) -> OsString {
     format!("--{LLC}={llc}").into()
 }
 
-/// Starts a program without output, and waits. It is told when the user wants to stop.
-pub fn launch(program: &Path, words: &[OsString], bar: &Bar) -> anyhow::Result<ExitStatus> {
+/// Messages of programs that are launched in turns: warnings that all of them have are printed once.
+#[derive(Default)]
+pub struct Messages(BTreeSet<String>);
+
+impl Messages {
+    /// Prints the lines that no launch before had, whatever their figures; all lines of one that failed.
+    fn print(&mut self, text: &str, bar: &Bar, failed: bool) {
+        for line in text.lines() {
+            let known = line.chars().filter(|c| !c.is_ascii_digit()).collect();
+            if self.0.insert(known) || failed {
+                bar.say(line);
+            }
+        }
+    }
+}
+
+/// Starts a program without output, and waits. It is sent a signal when the user wants to stop. Its messages are kept
+/// back until it has ended, where `messages` are given.
+pub fn launch(
+    program: &Path,
+    words: &[OsString],
+    bar: &Bar,
+    messages: Option<&mut Messages>,
+) -> anyhow::Result<ExitStatus> {
     let mut command = Command::new(program);
     command.args(words);
+    let said = messages.is_some().then(|| output::temporary("compare", tempfile::tempfile));
+    let said = said.transpose()?;
+    if let Some(said) = &said {
+        command.stderr(said.try_clone()?);
+    }
     // A Ctrl-C reaches this process alone, so that the other is told once.
     command.stdin(Stdio::null()).stdout(Stdio::null()).process_group(0);
     let started = command.spawn();
@@ -244,6 +272,12 @@ pub fn launch(program: &Path, words: &[OsString], bar: &Bar) -> anyhow::Result<E
     let mut told = false;
     loop {
         if let Some(ended) = child.try_wait()? {
+            if let Some((mut said, messages)) = said.zip(messages) {
+                let mut text = Vec::new();
+                said.rewind()?;
+                said.read_to_end(&mut text)?;
+                messages.print(&String::from_utf8_lossy(&text), bar, !ended.success());
+            }
             return Ok(ended);
         }
         if bar.cancelled() && !told {

@@ -301,6 +301,17 @@ fn disturbed(record: &Record) -> bool {
     record.header.warnings.iter().any(|warning| warning.id == "others")
 }
 
+/// The share of the CPUs that others may use while a profile is measured that every program is to follow.
+const CROWDED: f64 = 0.25;
+
+/// How much others used, if that was more than [`CROWDED`] and more than half of one CPU.
+fn crowded(record: &Record) -> Option<&str> {
+    let others = record.header.warnings.iter().find(|warning| warning.id == "others")?;
+    let used: f64 = others.figure.split(' ').next()?.parse().ok()?;
+    let cpus = record.header.machine.logical_cpus as f64;
+    (used > (CROWDED * cpus).max(0.5)).then_some(&*others.figure)
+}
+
 /// A profile that took longer is better: nothing is measured that could not replace it.
 fn refuse_shorter(path: &Path, before: &Profile, budget: f64) -> anyhow::Result<()> {
     let spent = before.notes.iter().find_map(|note| {
@@ -318,8 +329,8 @@ fn refuse_shorter(path: &Path, before: &Profile, budget: f64) -> anyhow::Result<
     }
 }
 
-/// Why this tuning is no better than what decides today, where it is not. With `unasked`, what
-/// decides may be the profile that came with the library.
+/// Why this tuning does not replace what decides today, where it does not. With `unasked`, what
+/// decides may be the profile that came with the library or the computed defaults.
 fn weaker(
     record: &Record,
     has_kernels: bool,
@@ -327,6 +338,9 @@ fn weaker(
     unasked: bool,
 ) -> Option<String> {
     let libc = |profile: &Profile| profile.decisions.iter().all(|one| one.kernel == profile::LIBC);
+    if let Some(figure) = crowded(record).filter(|_| unasked) {
+        return Some(format!("others ran while this was measured ({figure})"));
+    }
     match before {
         Some(Before { profile, .. }) if !has_kernels && !libc(profile) => {
             Some("the profile before has kernels, and none was shown to be faster now".to_owned())
@@ -444,6 +458,29 @@ fn profile_of(tuning: &Tuning, machine: &Machine, started: &str, budget: f64) ->
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A boot that starts everything at once; `--output` and `--force` are the caller's own decision.
+    #[test]
+    fn a_tuning_that_others_disturbed_is_not_installed() {
+        let kept = "../../record/2026-11-27-tune-quick-zen4-guest.jsonl.gz";
+        let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join(kept);
+        let mut record = record::read(&kept).expect("a kept record");
+        record.header.machine.logical_cpus = 8;
+        let mut refused = |used: &str, unasked: bool| {
+            let other = |id: &str, figure: &str| cachewise_measure::Warning {
+                id: id.to_owned(),
+                figure: figure.to_owned(),
+                cause: String::new(),
+                remedy: String::new(),
+            };
+            let others = other("others", &format!("{used} CPUs used by others"));
+            record.header.warnings = vec![other("load", "load 11.00"), others];
+            weaker(&record, true, None, unasked)
+        };
+        let why = refused("2.10", true).expect("more than a quarter of the CPUs");
+        assert_eq!(why, "others ran while this was measured (2.10 CPUs used by others)");
+        assert_eq!([refused("1.90", true), refused("7.90", false)], [None, None]);
+    }
 
     #[test]
     fn the_first_profile_that_is_there_is_followed() {

@@ -1,12 +1,13 @@
 //! Every bad input once: one clear line, the right exit status, nothing lost, nothing partial.
 
 use crate::support::{DECIDED, Folder, Said, asked, ok, piped, profile, refused};
-use crate::support::{has, resealed, said, signal, text};
+use crate::support::{has, resealed, root, said, signal, text};
 use cachewise::Reuse;
 use cachewise::profile::{Decision, Profile};
 use cachewise_tune::again;
 use rustix::process::Signal;
 use std::io::{BufRead, BufReader};
+use std::process::Command;
 
 /// The table of refusals by the parser of arguments and by the experiments, before anything is measured.
 #[test]
@@ -40,6 +41,7 @@ fn each_wrong_argument_is_a_line_that_says_what_is_accepted() {
         ("run peers --peer x=libc.so.6:frob", &["\"frob\", which does not say what it does"]),
         ("run peers --peer x=libc.so.6:memcpy@fly", &["memcpy@fly"]),
         ("compare a b --margin -3", &["found \"-3\", accepted per cent"]),
+        ("advise --name ../x -- true", &["found \"../x\", accepted 1 to 245 bytes"]),
         // A number with a sign is a wrong value, and no option.
         ("explain --op copy --size -1", &["found \"-1\", accepted a number of bytes"]),
         ("run copy-matrix --size -1", &["found \"-1\", accepted a number of bytes"]),
@@ -247,4 +249,66 @@ fn a_bad_profile_is_one_warning_and_the_next_source_decides() {
     }
     // Unreadable: a directory in its place.
     assert_eq!(explain_with(&folder.path(""), "unknown").err.lines().count(), 1);
+}
+
+/// Nobody writes to it: a line within seconds, in every place that a file is named; from one that is written to, what
+/// comes is read.
+#[test]
+fn a_pipe_is_waited_for_no_longer_than_somebody_writes_to_it() {
+    let folder = Folder::new();
+    let pipe = folder.path("pipe");
+    said(Command::new("mkfifo").arg(&pipe)).with(0);
+    for (arguments, told) in [
+        (format!("report {pipe}"), "found a pipe that nobody writes to"),
+        (format!("compare {pipe} {pipe}"), "found a pipe that nobody writes to"),
+        (format!("tune --from {pipe}"), "found a pipe that nobody writes to"),
+        (
+            format!("run peers --op compare --distribution {pipe}"),
+            "found a pipe that nobody writes to",
+        ),
+        (format!("explain --op copy --size 1M --profile {pipe}"), "found a pipe, accepted a file"),
+        (format!("export json --profile {pipe}"), "found a pipe, accepted a file"),
+        (format!("exec --profile {pipe} -- true"), "found a pipe, accepted a file"),
+    ] {
+        refused(&arguments, 1, &[told]);
+    }
+    let record = root().join("record/2026-11-27-tune-quick-zen4-guest.jsonl.gz");
+    let script = format!("cat {} > {pipe} & exec \"$0\" report {pipe}", record.display());
+    let mut command = Command::new("sh");
+    command.args(["-c", &script, env!("CARGO_BIN_EXE_cachewise")]);
+    assert!(said(&mut command).with(0).out.contains("copy"));
+}
+
+/// A record is anybody's: a figure in it is no reason to fail, or to take all memory.
+#[test]
+fn a_record_with_figures_beyond_all_bounds_is_decided_or_refused() {
+    let folder = Folder::new();
+    let kept = root().join("record/2026-11-27-tune-quick-zen4-guest.jsonl.gz");
+    let kept = cachewise_measure::record::unpacked(&kept).expect("a record");
+    let lines: Vec<&str> = kept.lines().collect();
+    let with = |at: usize, pointer: &str| {
+        let mut line: serde_json::Value = serde_json::from_str(lines[at]).expect("JSON");
+        *line.pointer_mut(pointer).expect(pointer) = u64::MAX.into();
+        let line = line.to_string();
+        let all: Vec<&str> =
+            lines.iter().enumerate().map(|(i, old)| if i == at { &*line } else { old }).collect();
+        folder.write("r.jsonl", all.join("\n") + "\n")
+    };
+    let row = lines.iter().position(|line| line.contains("\"type\":\"row\"")).expect("a row");
+    for (at, pointer) in [
+        (0, "/machine/caches/l1d/bytes"),
+        (0, "/machine/caches/l2/bytes"),
+        (0, "/machine/caches/llc/bytes"),
+        (0, "/machine/caches/llc_usable"),
+        (0, "/machine/logical_cpus"),
+        (0, "/machine/memory_bytes"),
+        (0, "/machine/page_size"),
+        (row, "/cell/size"),
+    ] {
+        let record = with(at, pointer);
+        let mut command = Command::new("sh");
+        let script = format!("ulimit -v 2000000; exec \"$0\" tune --from {record}");
+        let told = said(command.args(["-c", &script, env!("CARGO_BIN_EXE_cachewise")]));
+        assert!(matches!(told.status, Some(0 | 1)), "{pointer}: {:?} {}", told.status, told.err);
+    }
 }

@@ -1,8 +1,8 @@
 //! `exec`: what programs get, and each refusal.
 
-use crate::support::{Folder, asked, cachewise, has, refused, said, text};
+use crate::support::{Folder, asked, cachewise, has, piped, refused, said, text};
 use std::os::unix::fs::PermissionsExt as _;
-use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
@@ -117,23 +117,6 @@ fn a_program_begins_as_it_would_without_the_command() {
     }
 }
 
-/// What counts for a program that died is the program's core, where the system writes one.
-#[test]
-fn a_program_that_dies_of_a_signal_leaves_one_core_at_most() {
-    let folder = Folder::new();
-    let mut dies = asked_beside("exec --stats -- sh -c");
-    let unlimited = || {
-        let all = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: libc::RLIM_INFINITY };
-        // SAFETY: `all` is readable. Where it is refused, there is no core.
-        unsafe { libc::setrlimit(libc::RLIMIT_CORE, &raw const all) };
-        Ok(())
-    };
-    // SAFETY: a system call alone, which a forked child may make.
-    unsafe { dies.arg("kill -ABRT $$").current_dir(folder.path("")).pre_exec(unlimited) };
-    let status = dies.output().expect("it starts").status;
-    assert_eq!((status.signal(), status.core_dumped()), (Some(libc::SIGABRT), false));
-}
-
 #[test]
 fn a_program_is_found_and_run_as_the_c_library_does() {
     let folder = Folder::new();
@@ -146,13 +129,49 @@ fn a_program_is_found_and_run_as_the_c_library_does() {
     }
 }
 
-/// Whatever kills or outlives the command, and whatever limits it.
+/// The program is the process that the caller started, with statistics too: nothing passes signals on, waits for it
+/// or is left when it ends.
+#[test]
+fn a_program_takes_the_commands_place() {
+    for words in ["exec -- sh -c", "exec --stats -- sh -c"] {
+        let mut command = asked_beside(words);
+        let script = "echo $$ $PPID; cat /proc/$$/task/$$/children; exit 7";
+        let child = piped({
+            command.arg(script);
+            command
+        });
+        let (own, started) = (std::process::id(), child.id());
+        let ended = child.wait_with_output().expect("it ends");
+        let told = text(&ended.stdout);
+        let (first, children) = told.split_once('\n').expect("a line");
+        assert_eq!(first, format!("{started} {own}"), "{words}");
+        // The one that prints this.
+        assert_eq!(children.split_whitespace().count(), 1, "{words}: {children}");
+        assert_eq!(ended.status.code(), Some(7), "{words}");
+    }
+}
+
+/// Every signal, as a supervisor sends it to the process that it started.
+#[test]
+fn every_signal_does_to_a_program_what_it_does_without_the_command() {
+    let stops = [libc::SIGSTOP, libc::SIGTSTP, libc::SIGTTIN, libc::SIGTTOU];
+    for number in (1..=64).filter(|number| !stops.contains(number) && !(32..34).contains(number)) {
+        let script = format!("ulimit -c 0; kill -{number} $$; exit 9");
+        let plain = Command::new("sh").args(["-c", &script]).status().expect("a shell");
+        for words in ["exec -- sh -c", "exec --stats -- sh -c"] {
+            let found = asked_beside(words).arg(&script).output().expect("it starts").status;
+            assert_eq!(found, plain, "{words}: signal {number}");
+        }
+    }
+}
+
+/// Whatever kills or outlives the program, and whatever limits it.
 #[test]
 fn statistics_leave_no_file_and_change_no_status() {
     let folder = Folder::new();
     let temporary = folder.path("");
     let mut killed = asked_beside("exec --stats -- sh -c");
-    killed.arg("kill -9 $PPID").env("TMPDIR", &temporary);
+    killed.arg("kill -9 $$").env("TMPDIR", &temporary);
     assert_eq!(said(&mut killed).status, None, "it was killed");
     let mut limited = asked_beside("exec --stats -- sh -c");
     limited.arg("ls / >/dev/null && exit 3").env("TMPDIR", &temporary);
@@ -163,12 +182,89 @@ fn statistics_leave_no_file_and_change_no_status() {
         Ok(())
     };
     // SAFETY: a system call alone, which a forked child may make.
-    said(unsafe { limited.pre_exec(limit) }).with(3);
+    let told = said(unsafe { limited.pre_exec(limit) }).with(3);
+    assert_eq!(told.err.matches("calls of process").count(), 2, "each prints its own: {told:?}");
     let mut left = asked_beside("exec --stats -- sh -c");
-    left.arg("(while [ -e /proc/$PPID/fd/0 ]; do sleep 0.01; done; ls / >/dev/null) & exit 3");
+    left.arg("(while [ -e /proc/$$/fd/2 ]; do sleep 0.01; done; ls / >/dev/null) & exit 3");
     let told = said(left.env("TMPDIR", &temporary)).with(3);
-    assert!(!told.err.contains("CACHEWISE_STATS"), "by a process that is left: {told:?}");
+    let of_ls = |line: &&str| line.starts_with("cachewise: ") && line.contains("/ls");
+    assert_eq!(told.err.lines().find(of_ls), None, "by a process that is left: {told:?}");
     assert_eq!(folder.names(), [""; 0]);
+}
+
+/// Processes that ended before it, also one that closed all that it inherited; then the sum.
+#[test]
+fn a_programs_first_process_prints_for_all() {
+    let folder = Folder::new();
+    let closes = "#include <unistd.h>\nint main(int c, char **v) { (void)c; \
+        for (int n = 3; n < 300; n++) close(n); execvp(v[1], v + 1); return 1; }\n";
+    let closes = compiled(closes, &folder, "closes");
+    let mut command = asked_beside("exec --stats -- sh -c");
+    let told =
+        said(command.arg(format!("ls / >/dev/null; {closes} cat /dev/null; exit 5"))).with(5);
+    let of = |name: &str| {
+        let is =
+            |line: &str| line.starts_with("cachewise: calls of process ") && line.contains(name);
+        told.err.lines().position(is).unwrap_or_else(|| panic!("{name}: {told:?}"))
+    };
+    assert!(
+        of("/ls") < of("/cat") && of("/cat") < of("sh)"),
+        "in the order of their ends: {told:?}"
+    );
+    let sum = told.err.lines().last().expect("a line");
+    has(sum, &["cachewise: all 3 processes: ", " calls, ", " % of the bytes are at sizes"]);
+    let calls: u64 = sum.split(' ').nth(4).expect("a number").parse().expect(sum);
+    let counted = |line: &str| -> Option<u64> {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        (words.get(1) == Some(&"all") && !["block", "cachewise:"].contains(&words[0]))
+            .then(|| words[2].parse().expect(line))
+    };
+    assert_eq!(calls, told.err.lines().filter_map(counted).sum::<u64>(), "{told:?}");
+    // A file that the caller named is where each goes.
+    let (file, mut command) = (folder.path("counts"), asked_beside("exec --stats -- sh -c"));
+    let told = said(command.arg("ls / >/dev/null; exit 5").env("CACHEWISE_STATS", &file)).with(5);
+    assert_eq!(told.err, "");
+    let counts = std::fs::read_to_string(&file).expect("the counts");
+    assert_eq!(counts.matches("calls of process").count(), 2, "{counts}");
+}
+
+/// A number of a descriptor or a process is no name: by the time something is written it may be another one's.
+#[test]
+fn statistics_are_written_into_no_file_but_their_own() {
+    let folder = Folder::new();
+    let data = folder.write("data", "RECORD 1\n");
+    // Every number that the file could have is this one's, in this process and in a child with other numbers.
+    let takes = format!(
+        "#include <fcntl.h>\n#include <string.h>\n#include <sys/wait.h>\n#include <unistd.h>\n\
+         static char from[100], to[100];\nstatic volatile size_t n = 100;\n\
+         int main(void) {{\n memcpy(to, from, n);\n int data = open(\"{data}\", O_RDWR | O_APPEND);\n\
+         for (int n = 3; n < 300; n++) if (n != data) dup2(data, n);\n\
+         if (fork() == 0) {{ execlp(\"ls\", \"ls\", \"/\", (char *)0); _exit(1); }}\n\
+         int status; wait(&status); return status; }}\n"
+    );
+    let takes = compiled(&takes, &folder, "takes");
+    let unshared = "unshare --pid --fork --mount-proc";
+    let allowed = Command::new("sh").args(["-c", &format!("{unshared} true")]).output();
+    let allowed = allowed.is_ok_and(|ended| ended.status.success());
+    if !allowed {
+        eprintln!("PID namespaces: SKIPPED, refused here");
+    }
+    let sandboxes = if allowed { &["", unshared][..] } else { &[""] };
+    for within in sandboxes {
+        for nested in sandboxes {
+            // As process 1 of a container, whose program starts another sandbox.
+            let script =
+                format!("exec {within} \"$0\" exec --stats -- {nested} {takes} >/dev/null");
+            let mut command = Command::new("sh");
+            command.args(["-c", &script, env!("CARGO_BIN_EXE_cachewise")]);
+            command.env("CACHEWISE_LIBRARY", libraries()).env("HOME", folder.path(""));
+            let told = said(&mut command).with(0);
+            assert_eq!(std::fs::read(&data).expect("there"), b"RECORD 1\n", "{script}");
+            // The first one alone: the others find their file nowhere.
+            let tables = told.err.matches("cachewise: calls of process ").count();
+            assert_eq!(tables, 1, "{script}: {told:?}");
+        }
+    }
 }
 
 /// A script that configures takes any word on stderr of a compiler for an error.

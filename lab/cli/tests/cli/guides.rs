@@ -125,8 +125,45 @@ const HERE: &[(&str, &str, &[&str])] = &[
     ("run peers --op compare", "--quick --rounds 15", &["my-sizes, over 16 KiB", "gain here:"]),
 ];
 
-/// Commands that need root or minutes, change the machine, or run a server.
-const ELSEWHERE: [&str; 6] = ["tune", "doctor", "export", "scrubd", "lease", "exec"];
+/// Commands that need root or minutes, change the machine, run a server, or have a test of their own.
+const ELSEWHERE: [&str; 7] = ["tune", "doctor", "export", "scrubd", "lease", "exec", "compare"];
+
+/// The Makefile of the guide, on a routine that was made to copy twice. The verdict is a measurement's, and not asserted.
+#[test]
+#[ignore = "long: CI runs it, by --include-ignored"]
+fn the_guides_makefile_compares_two_builds_of_a_library() {
+    let folder = crate::support::Folder::new();
+    let guide = read("docs/guide/two-builds.md");
+    let (_, makefile) = guide.split_once("```make\n").expect("a Makefile");
+    let (makefile, _) = makefile.split_once("```").expect("its end");
+    let shorter = makefile.replace("--launches 12", "--launches 8 --all").replace("4K,64K", "4K");
+    assert!(shorter.contains("--launches 8 --all") && shorter.contains("--size 4K "), "{shorter}");
+    folder.write("Makefile", shorter);
+    for (build, copies) in [("old", 1), ("new", 2)] {
+        fs::create_dir(folder.path(build)).expect("made");
+        let copy = "memcpy(to, from, n); __asm__ volatile(\"\" ::: \"memory\"); ".repeat(copies);
+        let text = format!(
+            "#include <string.h>\nvoid *my_copy(void *to, const void *from, size_t n) {{ {copy} return to; }}\n"
+        );
+        folder.write(&format!("{build}/mine.c"), text);
+    }
+    let command = std::path::Path::new(env!("CARGO_BIN_EXE_cachewise"));
+    let beside = command.parent().expect("a folder").display();
+    let path = format!("{beside}:{}", std::env::var("PATH").unwrap_or_default());
+    let mut make = Command::new("make");
+    make.args(["-C", &folder.path(""), "compare"]).env("PATH", path).env("HOME", folder.path(""));
+    let told = said(&mut make);
+    // Of make: well, or a status that `compare` says something by.
+    let verdict = ["Error 3", "Error 4"].iter().any(|error| told.err.contains(error));
+    assert!(told.status == Some(0) || verdict, "{told:?}");
+    has(&told.out, &["copy, 4 KiB, warm", "mine", "gain here:"]);
+    // What all launches say is printed once.
+    let plain = |line: &str| line.replace(|c: char| c.is_ascii_digit(), "");
+    let warnings: Vec<String> =
+        told.err.lines().filter(|line| line.starts_with("warning: ")).map(plain).collect();
+    let once: std::collections::BTreeSet<&String> = warnings.iter().collect();
+    assert_eq!(once.len(), warnings.len(), "{told:?}");
+}
 
 #[test]
 fn each_command_of_a_guide_shows_what_its_text_says() {

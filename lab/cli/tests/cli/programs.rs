@@ -41,24 +41,3 @@ fn explain_shows_the_decision_under_a_programs_hint() {
     let unknown = format!("explain --op copy --size 2M --profile {hinted} --program third");
     refused(&unknown, 1, &["no hints for \"third\""]);
 }
-
-#[test]
-fn what_replaced_the_learner_is_said_and_its_files_are_ignored() {
-    for words in ["learn", "learn --runs 3 -- true", "forget --all"] {
-        refused(
-            words,
-            2,
-            &["learn and forget are no longer there", "`cachewise advise -- PROGRAM`"],
-        );
-    }
-    let folder = Folder::new();
-    let user = cachewise::profile::user_path().expect("a path");
-    let name = user.file_stem().expect("a name").to_string_lossy().into_owned();
-    let left = folder.path(&format!("cachewise/{name}.programs"));
-    std::fs::create_dir_all(&left).expect("made");
-    let mut command = asked_beside("exec -- true");
-    let ended = said(command.env("XDG_CONFIG_HOME", folder.path(""))).with(0);
-    assert_eq!(ended.err.lines().count(), 1, "{ended:?}");
-    has(&ended.err, &[&left, "left by `cachewise learn`; nothing reads it any more"]);
-    assert_eq!(said(command.env("CACHEWISE_QUIET", "1")).with(0).err, "");
-}

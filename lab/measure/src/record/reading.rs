@@ -2,10 +2,13 @@
 
 use super::{Decisions, Header, Record, SCHEMA_VERSION};
 use flate2::read::MultiGzDecoder;
+use rustix::fs::OFlags;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::io::Read as _;
+use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 use std::{fs, io};
 
 /// Why a record was refused. Lines count from 1.
@@ -39,11 +42,42 @@ pub const MOST_BYTES: u64 = 1 << 30;
 /// The system's, or that there is more than [`MOST_BYTES`].
 pub fn bytes(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    let file = fs::File::open(path)?;
+    let file = open(path, &mut bytes)?;
     if file.take(MOST_BYTES + 1).read_to_end(&mut bytes)? as u64 > MOST_BYTES {
         return Err(io::Error::other(format!("more than {MOST_BYTES} bytes")));
     }
     Ok(bytes)
+}
+
+/// How long a pipe may have no writer.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Opens a file, and reads the first of what a pipe has: an error where nobody writes to it, for which a program would
+/// wait without looking whether it is to stop.
+fn open(path: &Path, first: &mut Vec<u8>) -> io::Result<fs::File> {
+    let flags = (OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed();
+    let mut file = fs::OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+    let is_pipe = file.metadata()?.file_type().is_fifo();
+    let begun = Instant::now();
+    let mut part = [0; 4096];
+    while is_pipe {
+        match file.read(&mut part) {
+            // No writer yet, or none any more.
+            Ok(0) if begun.elapsed() > PATIENCE => {
+                return Err(io::Error::other("found a pipe that nobody writes to"));
+            }
+            Ok(0) => std::thread::sleep(Duration::from_millis(10)),
+            Ok(length) => {
+                first.extend_from_slice(&part[..length]);
+                break;
+            }
+            // A writer that has written nothing yet.
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+            Err(error) => return Err(error),
+        }
+    }
+    rustix::fs::fcntl_setfl(&file, OFlags::empty())?;
+    Ok(file)
 }
 
 /// How a gzip file begins (RFC 1952, 2.3.1).

@@ -52,16 +52,36 @@ fn picture(plot: &Plot, panel: &Panel, height: f64, is_file: bool, content: &[St
     }
 }
 
+/// The style sheet with the light colour before each that is a property of the palette: a renderer that knows no such
+/// properties leaves the second declaration out, and the picture is not black.
+fn with_fallbacks(style: &str) -> String {
+    let light = |name: &str| {
+        let rest = palette::LIGHT.split_once(&format!("--{name}: "))?.1;
+        rest.split(';').next()
+    };
+    let declared = |part: &str| -> Option<String> {
+        let (property, value) = part.strip_suffix(';')?.split_once(": ")?;
+        let name = value.strip_prefix("var(--")?.strip_suffix(')')?;
+        // A series' own colour is that of its group.
+        let value = if name == "c" { "currentColor" } else { light(name)? };
+        let property = if property.trim() == "--c" { " color" } else { property };
+        Some(format!("{property}: {value};"))
+    };
+    let parts = style.split_inclusive([';', '{', '}']);
+    parts.map(|part| declared(part).unwrap_or_default() + part).collect()
+}
+
 /// A panel as a file of its own, light and dark inside.
 pub fn document(plot: &Plot, only: &Panel) -> String {
     let (mut height, drawn) = draw(plot, only);
     let keys = || plot.keys.iter().enumerate();
     let hidden = keys().filter(|(_, key)| !key.shown);
     let hidden: String = hidden.map(|(key, _)| format!(".s{key}{{display:none}}\n")).collect();
+    let sheet = with_fallbacks(STYLE);
     // The style sheet is ours: it holds nothing that markup could mistake.
     let style = format!(
         "<style>\n:root {{ {} }}\n@media (prefers-color-scheme: dark) {{ :root {{ {} }} }}\n\
-         {STYLE}{hidden}</style>",
+         {sheet}{hidden}</style>",
         palette::LIGHT,
         palette::DARK
     );

@@ -78,3 +78,25 @@ fn numbers_are_short_and_finite() {
     let all = [1.0, -0.04, 12.349, f64::NAN, f64::INFINITY].map(number);
     assert_eq!(all, ["1", "0", "12.3", "0", "0"]);
 }
+
+/// Librsvg, mail programs and wikis draw files without knowing custom properties.
+#[test]
+fn a_file_has_colours_without_custom_properties() {
+    let style = super::with_fallbacks(super::STYLE);
+    let (mut before, mut found) = ("", 0);
+    for part in style.split_inclusive([';', '{', '}']) {
+        if let Some((property, value)) = part.split_once(": ")
+            && value.starts_with("var(--")
+            && !value.starts_with("var(--dash")
+        {
+            let property = if property.trim() == "--c" { "color" } else { property.trim() };
+            let literal =
+                before.trim().strip_prefix(property).map(|rest| rest.trim_start_matches(": "));
+            let literal = literal.unwrap_or_else(|| panic!("{part}: behind {before}"));
+            assert!(literal.starts_with('#') || literal == "currentColor;", "{before}");
+            found += 1;
+        }
+        before = part;
+    }
+    assert!(found > 30, "{found}");
+}

@@ -18,6 +18,15 @@ use std::path::{Path, PathBuf};
 use std::string::{String, ToString as _};
 use std::vec::Vec;
 
+/// Refuses a pipe, which a program would wait for: who follows a profile reads it again and again.
+fn no_pipe(path: &Path) -> io::Result<()> {
+    #[cfg(unix)]
+    if std::os::unix::fs::FileTypeExt::is_fifo(&fs::metadata(path)?.file_type()) {
+        return Err(io::Error::other("found a pipe, accepted a file"));
+    }
+    Ok(())
+}
+
 /// One decision: which kernel an operation with a hint uses for a range of sizes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Decision {
@@ -158,7 +167,8 @@ impl Profile {
         let of = |cause| ReadError { path: path.to_owned(), cause };
         let mut bytes = Vec::new();
         // One byte more than is accepted, so that too much is seen, of a device without end too.
-        let read = fs::File::open(path)
+        let read = no_pipe(path)
+            .and_then(|()| fs::File::open(path))
             .and_then(|file| file.take(MAX_BYTES as u64 + 1).read_to_end(&mut bytes));
         read.map_err(|error| of(ReadCause::Io(error)))?;
         Profile::parse(&bytes).map_err(|error| of(ReadCause::Profile(Box::new(error))))

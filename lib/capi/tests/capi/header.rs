@@ -1,10 +1,14 @@
 //! The header and the code agree: every function that is exported is declared and the other way
 //! round, with the same arguments; versions and constants are the same.
 
-use crate::support::{Linked, compile, libraries, output, package, run, the_header_compiles_alone};
+use crate::support::{
+    Linked, compile, libraries, output, package, run, the_header_compiles_alone, the_interface_is_kept,
+};
 use object::{Object as _, ObjectSymbol as _};
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
+
+const SONAME: &str = "libcachewise.so.0.2";
 
 fn header() -> String {
     std::fs::read_to_string(package().join("include/cachewise.h")).expect("the header")
@@ -90,7 +94,7 @@ fn every_function_is_declared_exported_and_defined_alike() {
         .map(|symbol| String::from_utf8_lossy(symbol.name_bytes().expect("a name")).into_owned())
         .collect();
     assert_eq!(exported, declared.keys().cloned().collect());
-    assert_eq!(exported, listed("libcachewise.so.0"));
+    assert_eq!(exported, listed(SONAME));
     for name in &exported {
         let mentioned = header().matches(name.as_str()).count();
         assert!(mentioned > 0, "{name}");
@@ -138,7 +142,7 @@ fn it_needs_libc_alone() {
     let needed: Vec<_> = text.lines().filter(|line| line.contains("(NEEDED)")).collect();
     assert_eq!(needed.len(), 1, "{needed:?}");
     assert!(needed[0].contains("[libc.so.6]"), "{needed:?}");
-    assert!(text.contains("soname: [libcachewise.so.0]"), "{text}");
+    assert!(text.contains(&format!("soname: [{SONAME}]")), "{text}");
 }
 
 #[test]
@@ -186,6 +190,32 @@ fn constant_sizes_are_done_in_place() {
         let program = compile(directory.path(), "tests/c/constant.c", &flags, Linked::Shared);
         assert_eq!(output(&program), "right\n", "{flags:?}");
     }
+}
+
+/// Every function: one that could throw keeps what calls it from being `noexcept` itself.
+#[test]
+fn in_cpp_every_function_is_noexcept() {
+    let asserted = |name: &String| format!("static_assert(is_noexcept({name}), \"{name}\");\n");
+    let directory = tempfile::tempdir().expect("a directory");
+    let source = directory.path().join("all.cpp");
+    // Since C++17 it is part of a function's type.
+    let which = "template <class R, class... A> constexpr bool is_noexcept(R (*)(A...) noexcept) { return true; }\n\
+        template <class R, class... A> constexpr bool is_noexcept(R (*)(A...)) { return false; }\n";
+    let all: String = declarations().keys().map(asserted).collect();
+    std::fs::write(&source, format!("#include <cachewise.h>\n{which}{all}")).expect("written");
+    let mut command = Command::new("c++");
+    command.args(["-std=c++17", "-Wall", "-Werror", "-fsyntax-only", "-I"]);
+    run(command.arg(package().join("include")).arg(&source));
+}
+
+/// Declarations stay as long as the soname does: `packaging/interface` has them as the first release of this soname had
+/// them. Before that release, `CACHEWISE_BLESS=1` writes the file anew.
+#[test]
+fn programs_of_the_last_release_of_this_soname_still_fit() {
+    let mut command = Command::new("cc");
+    command.args(["-E", "-P"]).arg(package().join("include/cachewise.h"));
+    let text = String::from_utf8(run(&mut command).stdout).expect("UTF-8");
+    the_interface_is_kept(SONAME, &text);
 }
 
 #[test]

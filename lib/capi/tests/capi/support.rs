@@ -21,7 +21,7 @@ pub fn libraries() -> &'static Path {
         run(build.arg(target).current_dir(package()));
         let directory = scratch.join(env!("CARGO_PKG_NAME"));
         std::fs::create_dir_all(&directory).expect("a directory");
-        for (built, installed) in [("so", "so"), ("so", "so.0"), ("a", "a")] {
+        for (built, installed) in [("so", "so"), ("so", "so.0.2"), ("a", "a")] {
             let built = target.join("release").join(format!("lib{}_c.{built}", name()));
             let installed = directory.join(format!("lib{}.{installed}", name()));
             std::fs::copy(&built, installed).unwrap_or_else(|error| panic!("{built:?}: {error}"));
@@ -92,10 +92,50 @@ pub fn the_header_compiles_alone(then: &str) {
         let source = directory.path().join(file);
         let include = format!("#include <{}.h>\n", name());
         std::fs::write(&source, include.repeat(2) + then).expect("written");
+        // As users compile their own code, whose warnings are errors in what they include, too.
+        let strict = ["-Wconversion", "-Wsign-conversion", "-Wshadow", "-Wundef", "-Wcast-qual"];
+        let of_cpp = ["-Wold-style-cast", "-Wzero-as-null-pointer-constant", "-Wnon-virtual-dtor"];
         for dialect in dialects {
             let mut command = Command::new(compiler);
             command.args(["-Wall", "-Wextra", "-Werror", "-pedantic", "-fsyntax-only", dialect]);
+            command.args(strict).args(if compiler == "c++" { &of_cpp[..] } else { &[] });
             run(command.arg("-I").arg(package().join("include")).arg(&source));
         }
+    }
+}
+
+/// Every declaration of the kept interface is in the preprocessed header, word by word; of an enumeration or a
+/// structure, its beginning. What is new may come behind.
+pub fn the_interface_is_kept(soname: &str, header: &str) {
+    let parts = |text: &str| -> Vec<String> {
+        let ours = |part: &&str| part.contains("cw_");
+        // At the end of each declaration: a structure has others inside.
+        let (mut all, mut part, mut depth) = (Vec::new(), String::new(), 0);
+        for word in text.split_inclusive([';', '{', '}']) {
+            part.push_str(word);
+            depth += i32::from(word.ends_with('{')) - i32::from(word.ends_with('}'));
+            if depth == 0 && word.ends_with(';') {
+                all.push(std::mem::take(&mut part));
+            }
+        }
+        let plain = |part: &str| part.split_whitespace().collect::<Vec<_>>().join(" ");
+        all.iter().map(String::as_str).filter(ours).map(plain).collect()
+    };
+    // `extern "C" {` opens a block in C++ alone; this is C.
+    let now = parts(header);
+    let kept = package().join("../../packaging/interface").join(soname);
+    if std::env::var_os("CACHEWISE_BLESS").is_some() {
+        std::fs::write(&kept, now.join("\n") + "\n").expect("written");
+    }
+    let before = std::fs::read_to_string(&kept).unwrap_or_else(|error| panic!("{kept:?}: {error}"));
+    assert!(before.lines().count() > 10, "{before}");
+    for declared in before.lines() {
+        let beginning = declared.trim_end_matches([';', ' ', '}']);
+        let is_kept =
+            |one: &String| one == declared || declared.contains('{') && one.starts_with(beginning);
+        assert!(
+            now.iter().any(is_kept),
+            "{soname}: found no {declared}, which programs were compiled with"
+        );
     }
 }

@@ -318,7 +318,7 @@ fn set_user_id(directory: &Path, counts: &Path) {
         eprintln!("set-user-id: SKIPPED, only root can make such a program");
         return;
     }
-    let library_copy = directory.join("libcachewise_preload_stats.so.0");
+    let library_copy = directory.join("libcachewise_preload_stats.so.0.2");
     std::fs::copy(statistics_library(), &library_copy).expect("copied");
     let search = format!("-Wl,-rpath,{},--no-as-needed", directory.display());
     let library_copy = library_copy.to_str().expect("UTF-8");

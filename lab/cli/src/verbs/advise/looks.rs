@@ -1,11 +1,13 @@
 //! What a program is: how it is linked, whose `malloc` it has, what is mapped into it while it runs.
 
 use crate::verbs::program as programs;
+use crate::verbs::reach;
 use cachewise_advise::candidates::{Installed, Linking, Malloc};
 use object::elf::{FileHeader64, PT_INTERP, SHN_UNDEF};
 use object::read::elf::{FileHeader as _, ProgramHeader as _, Sym as _};
 use rustix::process::Pid;
 use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::fs;
 use std::io::Read as _;
 use std::os::unix::ffi::OsStrExt as _;
@@ -22,8 +24,11 @@ const ALLOCATORS: [(&str, &[&str]); 3] = [
     ("tcmalloc", &["libtcmalloc_minimal.so.4", "libtcmalloc.so.4"]),
 ];
 
-/// The program that runs in the end: a script's interpreter.
-pub fn interpreter(program: &Path) -> PathBuf {
+/// The program that runs in the end: a script's interpreter, or what a dynamic linker is started with.
+pub fn interpreter(program: &Path, arguments: &[OsString]) -> PathBuf {
+    if let Some(linked) = reach::linked(program, arguments) {
+        return linked.program;
+    }
     let mut found = program.to_owned();
     for _ in 0..=DEEPEST {
         let mut begin = Vec::new();
@@ -179,9 +184,9 @@ mod tests {
         let directory = tempfile::tempdir().expect("a directory");
         let script = directory.path().join("script");
         fs::write(&script, "#!/usr/bin/env -S sh -e\n").expect("written");
-        assert!(interpreter(&script).ends_with("sh"));
+        assert!(interpreter(&script, &[]).ends_with("sh"));
         fs::write(&script, "#!/bin/sh -e\n").expect("written");
-        assert_eq!(interpreter(&script), Path::new("/bin/sh"));
+        assert_eq!(interpreter(&script, &[]), Path::new("/bin/sh"));
         assert_eq!(linking(Path::new("/bin/sh"), false), Linking::Glibc);
         assert_eq!(linking(Path::new("/bin/sh"), true), Linking::Privileged);
         assert_eq!(linking(&script, false), Linking::Foreign);

@@ -119,13 +119,14 @@ pub fn settle(
             table.push(named.into_iter().chain(shown).collect());
         }
         if verdicts.contains(&Verdict::Faster) && !verdicts.contains(&Verdict::Slower) {
-            paying.extend(assigned.into_iter().map(|line| format!("{line} # {who}\n")));
+            // Nothing else on the line: `env $(cachewise export ...)` takes every word of it.
+            paying.extend(assigned.into_iter().map(|line| line + "\n"));
         }
     }
     bar.clear();
     table.remark("a setting pays where it is faster in one row and slower in none");
     output::tell_table(&table);
-    output::print(&paying.concat())?;
+    output::print_exactly(&paying.concat())?;
     Ok(if paying.is_empty() { status::INCONCLUSIVE } else { status::OK })
 }
 
