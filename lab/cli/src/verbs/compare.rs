@@ -112,7 +112,7 @@ struct Turns<'a> {
 
 impl Turns<'_> {
     /// One launch of a build, and its record.
-    fn launched(&self, side: usize, llc: Option<usize>) -> anyhow::Result<Record> {
+    fn launched(&mut self, side: usize, llc: Option<usize>) -> anyhow::Result<Record> {
         let program = [&self.args.old, &self.args.new][side];
         let path = self.directory.path().join("launch.jsonl");
         let mut words = self.args.command.clone();
