@@ -1,6 +1,6 @@
 //! `_exit` and `_Exit`, by which shells and forked workers end: no destructor runs then, so statistics are printed here.
 
-use crate::blocks::Next;
+use crate::next::Next;
 use crate::os;
 use crate::statistics::{self, End};
 use core::ffi::c_int;

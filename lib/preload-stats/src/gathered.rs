@@ -5,7 +5,7 @@
 //! The file begins with the [`Totals`]; the tables follow in the order in which processes ended.
 
 use crate::os;
-use crate::statistics::Text;
+use crate::text::Text;
 use core::ffi::{CStr, c_int};
 use core::fmt::{self, Write as _};
 use core::str::FromStr;

@@ -8,7 +8,7 @@
 //! - [`entries`] has the exported functions: each counts its call, then does it.
 //! - [`blocks`] counts calls of the allocator, and hands them on; [`ends`] has `_exit`, which runs no destructor.
 //! - [`statistics`] has the counters, and prints at exit; [`gathered`] adds up what several processes counted;
-//!   [`os`] is what both ask of Linux.
+//!   [`text`] is what both write into, [`os`] what they ask of Linux, [`next`] the function that was replaced.
 //!
 //! A library of its own, so that a program which nobody watches executes nothing for the
 //! possibility, and no code is changed at run time, which SELinux's `execmod` forbids.
@@ -24,8 +24,10 @@ mod blocks;
 mod ends;
 mod entries;
 mod gathered;
+mod next;
 mod os;
 mod statistics;
+mod text;
 
 cachewise::panic_handler_without_std!(os::abort);
 
@@ -33,7 +35,10 @@ cachewise::panic_handler_without_std!(os::abort);
 extern "C" fn constructor() {
     cachewise::init();
     // It is 0 where `main` begins, and some programs rely on that.
-    os::preserving_errno(statistics::start);
+    os::preserving_errno(|| {
+        ends::start();
+        statistics::start();
+    });
 }
 
 /// Prints the statistics, where there are any.
