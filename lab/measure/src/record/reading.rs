@@ -60,17 +60,14 @@ fn open(path: &Path, first: &mut Vec<u8>) -> io::Result<fs::File> {
     let is_pipe = file.metadata()?.file_type().is_fifo();
     let begun = Instant::now();
     let mut part = [0; 4096];
-    while is_pipe {
+    while is_pipe && first.is_empty() {
         match file.read(&mut part) {
             // No writer yet, or none any more.
             Ok(0) if begun.elapsed() > PATIENCE => {
                 return Err(io::Error::other("found a pipe that nobody writes to"));
             }
             Ok(0) => std::thread::sleep(Duration::from_millis(10)),
-            Ok(length) => {
-                first.extend_from_slice(&part[..length]);
-                break;
-            }
+            Ok(length) => first.extend_from_slice(&part[..length]),
             // A writer that has written nothing yet.
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
             Err(error) => return Err(error),
