@@ -184,25 +184,25 @@ void *cw_fill_called_(void *dst, int byte, size_t n) __asm__("cw_fill");
 void *cw_zero_called_(void *dst, size_t n) __asm__("cw_zero");
 int cw_equal_called_(const void *a, const void *b, size_t n) __asm__("cw_equal");
 
-CW_INLINE_ void *cw_copy(void *dst, const void *src, size_t n) {
+CW_INLINE_ void *cw_copy(void *dst, const void *src, size_t n) CW_NOEXCEPT {
     if (__builtin_constant_p(n) && n <= 64)
         return n ? __builtin_memcpy(dst, src, n) : dst;
     return cw_copy_called_(dst, src, n);
 }
 
-CW_INLINE_ void *cw_fill(void *dst, int byte, size_t n) {
+CW_INLINE_ void *cw_fill(void *dst, int byte, size_t n) CW_NOEXCEPT {
     if (__builtin_constant_p(n) && n <= 64)
         return n ? __builtin_memset(dst, byte, n) : dst;
     return cw_fill_called_(dst, byte, n);
 }
 
-CW_INLINE_ void *cw_zero(void *dst, size_t n) {
+CW_INLINE_ void *cw_zero(void *dst, size_t n) CW_NOEXCEPT {
     if (__builtin_constant_p(n) && n <= 64)
         return n ? __builtin_memset(dst, 0, n) : dst;
     return cw_zero_called_(dst, n);
 }
 
-CW_INLINE_ int cw_equal(const void *a, const void *b, size_t n) {
+CW_INLINE_ int cw_equal(const void *a, const void *b, size_t n) CW_NOEXCEPT {
     if (__builtin_constant_p(n) &&
         (n == 1 || n == sizeof(short) || n == sizeof(int) || n == sizeof(long))) {
         unsigned long of_a = 0, of_b = 0;

@@ -2,7 +2,8 @@
 //! round, with the same arguments; versions and constants are the same.
 
 use crate::support::{
-    Linked, compile, libraries, output, package, run, the_header_compiles_alone, the_interface_is_kept,
+    Linked, compile, libraries, output, package, run, the_header_compiles_alone,
+    the_interface_is_kept,
 };
 use object::{Object as _, ObjectSymbol as _};
 use std::collections::{BTreeMap, BTreeSet};
