@@ -26,6 +26,7 @@ pub mod experiment;
 mod extent;
 mod forking;
 pub mod helper;
+mod jumps;
 pub mod launches;
 pub mod libraries;
 #[cfg(test)]

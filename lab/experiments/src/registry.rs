@@ -3,9 +3,9 @@
 use crate::LabError;
 use crate::experiment::Experiment;
 use crate::{
-    aliasing, cached_target, compare_latency, extent, matrix, page_clear, page_colour, page_copy,
-    page_fault, peers, prefault, read_batch, receive, reuse_map, roofline, sticky, twins, values,
-    vector_state, zeroing_engines,
+    aliasing, cached_target, compare_latency, extent, jumps, matrix, page_clear, page_colour,
+    page_copy, page_fault, peers, prefault, read_batch, receive, reuse_map, roofline, sticky,
+    twins, values, vector_state, zeroing_engines,
 };
 
 /// All of them, in the order `list experiments` prints them.
@@ -29,6 +29,7 @@ pub const ALL: &[Experiment] = &[
     sticky::EXPERIMENT,
     vector_state::EXPERIMENT,
     compare_latency::EXPERIMENT,
+    jumps::EXPERIMENT,
     extent::EXPERIMENT,
     page_fault::EXPERIMENT,
     prefault::EXPERIMENT,

@@ -5,7 +5,7 @@
 
 use crate::LabError;
 use crate::bench::{Bench, Call, Cell, Task, each};
-use crate::callee::Callee;
+use crate::callee::{Callee, loads};
 use crate::routines::Routine;
 use cachewise_kernels::Operation;
 use cachewise_measure::distributions::Distribution;
@@ -15,6 +15,9 @@ use std::cell::RefCell;
 
 /// Calls in a script, at most: some microseconds.
 pub(crate) const CALLS: usize = 512;
+
+/// What the state of a script is called besides, where a part of each result is loaded at once.
+const READ_AT_ONCE: &str = ", read at once";
 
 /// From this mean size on a script has fewer calls: one takes longer than any misprediction.
 const LARGE: usize = 4096;
@@ -110,8 +113,8 @@ pub fn draw(
 impl Bench {
     /// Measures calls as a distribution has them, in a span of memory that is at least twice the
     /// largest; the cell's size is their mean. Every sample has other calls, the same for all candidates
-    /// but at other places, so that none finds the lines of the one before it in cache. Bytes are not
-    /// checked here: measure fixed sizes first.
+    /// but at other places, so that none finds the lines of the one before it in cache. Where it is `read_at_once`, a
+    /// part of each result is loaded before the next call begins. Bytes are not checked here: measure fixed sizes first.
     ///
     /// # Errors
     /// The span does not fit the budget; being stopped.
@@ -120,17 +123,19 @@ impl Bench {
         operation: Operation,
         distribution: &Distribution,
         span: usize,
+        read_at_once: bool,
         routines: &[Routine],
         plan: Plan,
         stop: &dyn Fn() -> bool,
     ) -> Result<Vec<Row>, LabError> {
         // Sizes are 1 GiB at most (`Distribution::read`), places below 4 GiB.
         let span = span.max((2 * distribution.largest() + 4096).next_multiple_of(4096));
-        let mut cell = Cell::reused(format!("calls as {}", distribution.name));
+        let read = if read_at_once { READ_AT_ONCE } else { "" };
+        let mut cell = Cell::reused(format!("calls as {}{read}", distribution.name));
         cell.source.offset = 0;
         let task = Task { operation, size: span, cell, plan };
         let (each_has, seed) = (calls(distribution), self.seed);
-        let scripts = vec![RefCell::<Vec<Place>>::default(); routines.len()];
+        let scripts = vec![RefCell::<(Vec<Place>, Vec<*const u8>)>::default(); routines.len()];
         let mut candidates: Vec<Call<'_>> = routines
             .iter()
             .zip(&scripts)
@@ -140,7 +145,12 @@ impl Bench {
                 let mut random = Rng::with_seed(seed);
                 let mut places = Rng::with_seed(seed ^ (index as u64 + 1));
                 let call = Call::new(routine.name.clone(), move |places: &[Place]| {
-                    callee.run(&script.borrow()[..places.len() * each_has]);
+                    let (script, count) = (script.borrow(), places.len() * each_has);
+                    if read_at_once {
+                        callee.run_at_once(&script.0[..count], &script.1[..count], None);
+                    } else {
+                        callee.run(&script.0[..count]);
+                    }
                 });
                 let call = call.set_up(move |slots| {
                     let (calls, random) = (slots.len() * each_has, &mut random);
@@ -150,7 +160,9 @@ impl Bench {
                     let calls = of_slot.flat_map(|(slot, steps)| {
                         steps.iter().map(|step| step.at(slot.dst, slot.src))
                     });
-                    script.replace(calls.collect());
+                    let calls: Vec<Place> = calls.collect();
+                    let loads = if read_at_once { loads(&calls, &mut places) } else { Vec::new() };
+                    script.replace((calls, loads));
                 });
                 call.staying(index == 0)
             })

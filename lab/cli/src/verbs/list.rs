@@ -99,30 +99,103 @@ fn entries(args: &List) -> Listed {
     // Asked first: an entry is chosen when the decisions are made.
     let title =
         format!("Entry stubs; profile in force: {}", doctor::profile(&cachewise::profile_source()));
-    let mut table = Table::new(title, &["operation", "entry", "needs", "here", "in use"]);
+    let mut table = Table::new(
+        title,
+        &[
+            "operation",
+            "entry",
+            "needs",
+            "here",
+            "in use",
+            ">bytes",
+            ">loads",
+            ">stores",
+            ">jumps",
+            ">lines",
+        ],
+    );
+    table.remark("jumps: the taken ones of a call; lines: of its code; sizes below are the same in each entry");
     let mut objects = Vec::new();
     for operation in args.op.map_or(OPERATIONS.to_vec(), |operation| vec![operation]) {
         let chosen = entry::chosen(operation).map(|entry| entry.name);
-        for entry in entry::variants(operation) {
+        for (at, entry) in entry::variants(operation).iter().enumerate() {
             let missing = entry.requires.missing_from(Features::detect());
             let in_use = chosen == Some(entry.name);
+            let classes = costs(operation, entry.name);
+            let mut about = vec![
+                operation.name().to_owned(),
+                entry.name.to_owned(),
+                entry.requires.to_string(),
+                if missing.is_empty() { "yes".to_owned() } else { format!("lacks {missing}") },
+                if in_use { "yes" } else { "" }.to_owned(),
+            ];
+            for class in classes.iter().filter(|class| at == 0 || !class.is_common) {
+                let numbers = [class.loads, class.stores, class.jumps, class.lines];
+                let row = about.iter().cloned().chain([class.sizes()]);
+                table.push(row.chain(numbers.iter().map(usize::to_string)).collect());
+                about[2..].fill(String::new());
+            }
+            let classes = classes.iter().map(|class| {
+                json!({
+                    "first": class.first,
+                    "last": class.last,
+                    "loads": class.loads,
+                    "stores": class.stores,
+                    "jumps": class.jumps,
+                    "lines": class.lines,
+                })
+            });
             objects.push(json!({
                 "operation": operation.name(),
                 "name": entry.name,
                 "requires": entry.requires.to_string(),
                 "runs_here": missing.is_empty(),
                 "in_use": in_use,
+                "classes": classes.collect::<Vec<_>>(),
             }));
-            table.push(vec![
-                operation.name().to_owned(),
-                entry.name.to_owned(),
-                entry.requires.to_string(),
-                if missing.is_empty() { "yes".to_owned() } else { format!("lacks {missing}") },
-                if in_use { "yes" } else { "" }.to_owned(),
-            ]);
         }
     }
     (table, objects)
+}
+
+/// One class of sizes of an entry.
+struct Costs {
+    first: usize,
+    last: usize,
+    loads: usize,
+    stores: usize,
+    jumps: usize,
+    lines: usize,
+    is_common: bool,
+}
+
+impl Costs {
+    fn sizes(&self) -> String {
+        let Costs { first, last, .. } = self;
+        if first == last { first.to_string() } else { format!("{first}-{last}") }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+fn costs(operation: Operation, entry: &str) -> Vec<Costs> {
+    let classes = cachewise::entry::cost::classes(operation, entry);
+    classes
+        .map(|class| Costs {
+            first: class.first,
+            last: class.last,
+            loads: class.loads,
+            stores: class.stores,
+            jumps: class.jumps,
+            lines: class.lines,
+            is_common: class.entry.is_none(),
+        })
+        .collect()
+}
+
+/// No entries are written out.
+#[cfg(not(target_arch = "x86_64"))]
+fn costs(_: Operation, _: &str) -> Vec<Costs> {
+    Vec::new()
 }
 
 fn experiments() -> Listed {

@@ -1,10 +1,13 @@
 //! A candidate made of closures: a routine on the operands as they are, or whatever an experiment
 //! calls in its place.
 
-use crate::callee::{Callee, once};
+use crate::callee::{Callee, STORED, once};
 use crate::routines::Routine;
 use cachewise_kernels::{Function, Kernel};
 use cachewise_measure::{Candidate, CellKey, Place, Row};
+use fastrand::Rng;
+use std::cell::RefCell;
+use std::rc::Rc;
 
 type Calls<'c> = Box<dyn FnMut(&[Place]) + 'c>;
 type Before<'c> = Box<dyn FnMut(&[Place], usize) + 'c>;
@@ -74,6 +77,30 @@ impl<'c> Call<'c> {
             group: u8::from(kernel.is_some_and(Kernel::is_non_temporal)),
             ..Call::new(routine.name.clone(), move |places: &[Place]| callee.run(places))
         }
+    }
+
+    /// A routine whose operands are met by what programs have around a call: the source is stored by stores of that width just
+    /// before, where one is given, and a part of the result is loaded at once, before the next call begins. The operands hold
+    /// one byte everywhere.
+    pub fn at_once(routine: &Routine, stored: Option<usize>, seed: u64) -> Call<'c> {
+        let callee = Callee::new(routine.function);
+        let from = Rc::new(RefCell::new(Vec::new()));
+        let loads = Rc::clone(&from);
+        let call = Call::new(routine.name.clone(), move |places: &[Place]| {
+            if from.borrow().len() < places.len() {
+                from.replace(crate::callee::loads(places, &mut Rng::with_seed(seed)));
+            }
+            callee.run_at_once(places, &from.borrow()[..places.len()], stored);
+        });
+        call.set_up(move |places| {
+            for Place { dst, src, n } in places {
+                for operand in [*dst, src.cast_mut()] {
+                    // SAFETY: n bytes of the operands, which nobody else uses.
+                    unsafe { operand.write_bytes(STORED, *n) };
+                }
+            }
+            loads.replace(crate::callee::loads(places, &mut Rng::with_seed(seed)));
+        })
     }
 
     /// One for each routine; the first, which is the reference, stays to the end. Bytes are checked where

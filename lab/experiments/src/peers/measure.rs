@@ -8,6 +8,7 @@
 //! everywhere; the envelope is what the best choice per size would give. Even rounds are compared with
 //! the peer that was best in the odd ones, and the other way round.
 
+use crate::callee::WIDTHS_STORED;
 use crate::helper::Helper;
 use crate::prelude::*;
 use crate::tuned_libc::TunedLibc;
@@ -38,6 +39,12 @@ const QUICK_SIZES: [usize; 11] = [1, 8, 16, 64, 128, 256, 1024, 4096, 16384, 262
 const MISALIGNED: [usize; 7] = [100, 300, 1500, 4096, 16 << 10, 256 << 10, 4 << 20];
 
 const QUICK_MISALIGNED: [usize; 2] = [300, 16 << 10];
+
+/// Small sizes whose neighbours are states as well: a part of the result is loaded at once, also with a source that has just been
+/// stored, by stores of which width.
+const AT_ONCE: [usize; 9] = [4, 8, 15, 16, 24, 32, 48, 64, 128];
+
+const QUICK_AT_ONCE: [usize; 4] = [8, 15, 32, 64];
 
 /// Offset of the first difference of comparisons that find one.
 const EARLY: usize = 20;
@@ -83,6 +90,22 @@ fn cells(operation: Operation, sizes: &[usize], misaligned: &[usize]) -> Vec<(us
     cells
 }
 
+/// Cells of small sizes with their neighbours, and the width of the stores before the call.
+fn at_once(operation: Operation, sizes: &[usize]) -> Vec<(usize, Cell, Option<usize>)> {
+    let is_stored = !matches!(operation, Operation::Fill | Operation::Zero);
+    let wide = Features::detect().contains(Features::AVX);
+    let mut cells = Vec::new();
+    for &size in sizes {
+        cells.push((size, Cell { label: "read at once".into(), ..Cell::warm() }, None));
+        let widths = WIDTHS_STORED.iter().copied().filter(|width| is_stored && *width <= size);
+        for width in widths.filter(|width| wide || *width < 32) {
+            let label = format!("just stored by {width}, read at once");
+            cells.push((size, Cell { label: label.as_str().into(), ..Cell::warm() }, Some(width)));
+        }
+    }
+    cells
+}
+
 pub(super) fn run(setting: &mut Setting) -> Result {
     let quick = setting.options.quick;
     let own: &[usize] = if quick { &QUICK_SIZES } else { &SIZES };
@@ -99,6 +122,11 @@ pub(super) fn run(setting: &mut Setting) -> Result {
         (true, true) => &QUICK_MISALIGNED,
         (true, false) => &MISALIGNED,
     };
+    let small: &[usize] = match (given, quick) {
+        (false, _) => &[],
+        (true, true) => &QUICK_AT_ONCE,
+        (true, false) => &AT_ONCE,
+    };
     let asked = setting.options.operations.clone();
     let operations = if asked.is_empty() { OPERATIONS.to_vec() } else { asked };
     let file = setting.options.distribution.as_deref();
@@ -114,7 +142,10 @@ pub(super) fn run(setting: &mut Setting) -> Result {
         if fixed { cells(operation, &sizes, misaligned) } else { Vec::new() }
     };
     let spans: &[usize] = if given || from_file.is_some() { &SPANS } else { &[] };
-    let work = operations.iter().map(|operation| fixed_cells(*operation).len() + spans.len());
+    let neighbours = |operation| if fixed { at_once(operation, small) } else { Vec::new() };
+    let work = operations.iter().map(|operation| {
+        fixed_cells(*operation).len() + neighbours(*operation).len() + 2 * spans.len()
+    });
     setting.begin(work.sum::<usize>() as f64);
 
     for operation in operations {
@@ -149,14 +180,33 @@ pub(super) fn run(setting: &mut Setting) -> Result {
             setting.out.rows(rows)?;
             setting.out.advance(&text, 1.0);
         }
+        for (size, cell, stored) in neighbours(operation) {
+            let text = format!("{operation} {} {}", bytes(size), cell.label);
+            let task = Task { operation, size, cell, plan: setting.plan(true) };
+            let seed = setting.bench.seed;
+            let calls = routines.iter().map(|routine| Call::at_once(routine, stored, seed));
+            let mut calls: Vec<Call<'_>> = calls.collect();
+            let Some(found) = setting.measure(&task, &mut each(&mut calls))? else { continue };
+            let mut rows = found.rows();
+            relate(&mut rows);
+            setting.out.rows(rows)?;
+            setting.out.advance(&text, 1.0);
+        }
         let distribution =
             from_file.clone().or_else(|| Distribution::built_in(c_function(operation)));
         let Some(distribution) = distribution else { continue };
-        for &span in spans {
+        for (&span, read_at_once) in spans.iter().flat_map(|span| [(span, false), (span, true)]) {
             let plan = setting.plan(true);
             let stop = || setting.out.stopped();
-            let found =
-                setting.bench.script(operation, &distribution, span, &routines, plan, &stop);
+            let found = setting.bench.script(
+                operation,
+                &distribution,
+                span,
+                read_at_once,
+                &routines,
+                plan,
+                &stop,
+            );
             let mut rows = found?;
             relate(&mut rows);
             setting.out.rows(rows)?;
@@ -289,6 +339,17 @@ mod tests {
         assert_eq!(times, [10.0, 12.0, 10.0, 12.0, 10.0, 12.0, 10.0, 12.0]);
         assert_eq!(envelope(&[steady, vec![5.0; 8]]), Some(vec![5.0; 8]));
         assert_eq!(envelope(&[]), None);
+    }
+
+    #[test]
+    fn no_store_before_a_call_is_wider_than_its_source() {
+        for operation in OPERATIONS {
+            let cells = at_once(*operation, &AT_ONCE);
+            assert!(cells.iter().all(|(size, _, width)| width.is_none_or(|width| width <= *size)));
+            let stored = cells.iter().filter(|(_, _, width)| width.is_some()).count();
+            let writes = matches!(operation, Operation::Fill | Operation::Zero);
+            assert_eq!(stored == 0, writes, "{operation}: {stored}");
+        }
     }
 
     #[test]

@@ -1,0 +1,34 @@
+//! Sentences about the rows of `jumps`. Pure.
+
+use super::measure::BEHIND;
+use crate::words::*;
+
+pub fn verdicts(rows: &[Row]) -> Vec<String> {
+    let [none, .., most] = BEHIND;
+    let cells = by_cell(rows);
+    let jumps = (BEHIND.len() - 1) as f64;
+    let one = |of_cell: &Vec<&Row>| {
+        let (row, other) = (named(of_cell, most)?, named(of_cell, none)?);
+        let shown = says(between(of_cell, most, none)?) == Verdict::Slower;
+        Some((shown, (row.median_ns() - other.median_ns()) / jumps))
+    };
+    let found: Vec<(bool, f64)> = cells.iter().filter_map(|(_, of_cell)| one(of_cell)).collect();
+    if found.is_empty() {
+        return Vec::new();
+    }
+    let (shown, all) = (found.iter().filter(|(shown, _)| *shown).count(), found.len());
+    let mut costs: Vec<f64> = found.iter().map(|(_, cost)| *cost).collect();
+    costs.sort_by(f64::total_cmp);
+    let places = counted(all, "place");
+    if shown == 0 {
+        return vec![format!(
+            "a taken jump costs a call of 32 bytes nothing that can be told, at {places} in a line"
+        )];
+    }
+    vec![format!(
+        "a taken jump costs a call of 32 bytes {:.2} ns, the median of {places} in a line ({:.2} to {:.2}); it is shown at {shown}",
+        stats::median(&costs),
+        costs[0],
+        costs[all - 1],
+    )]
+}
