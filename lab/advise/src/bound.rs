@@ -60,7 +60,7 @@ pub struct Bound {
 }
 
 impl Bound {
-    /// Of a run, and of what the library counted in one like it.
+    /// Computes the bound of a run, with the library's counts of a run like it.
     pub fn of(seen: &Seen, counts: Option<&Counts>, costs: &Costs<'_>) -> Bound {
         let share = |seconds: f64| (seconds / seen.seconds.max(1e-6)).clamp(0.0, 1.0);
         // Blocks from `M_MMAP_THRESHOLD` on are mapped each by itself; so many there are at most.
@@ -91,7 +91,7 @@ impl Bound {
         all.min(1.0)
     }
 
-    /// Whether it is shown that nothing is worth a setting.
+    /// Returns whether it is shown that nothing is worth a setting.
     pub fn is_nothing(&self) -> bool {
         self.copies.is_some() && self.blocks.is_some() && self.total() < WORTH
     }

@@ -25,7 +25,7 @@ pub enum Kind {
     Preload,
 }
 
-/// What a setting makes cheaper.
+/// Cost that a setting lowers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Acts {
     /// Page faults and system calls for memory.
@@ -43,7 +43,7 @@ pub struct Candidate {
     pub name: String,
     /// How much it interferes.
     pub kind: Kind,
-    /// What it makes cheaper.
+    /// Cost that it lowers.
     pub acts: Acts,
     /// Variables of the environment.
     pub variables: Vec<(String, String)>,
@@ -97,13 +97,13 @@ pub fn command(words: &[String]) -> String {
 /// A setting that is not tried, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LeftOut {
-    /// What.
+    /// Name of the setting.
     pub name: String,
     /// Why.
     pub why: String,
 }
 
-/// Where a program's `malloc` comes from.
+/// Source of a program's `malloc`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Malloc {
     /// glibc's.
@@ -147,7 +147,7 @@ pub const KEPT_BY: [(&str, &str, &str); 3] = [
     ("tcmalloc", "TCMALLOC_RELEASE_RATE", "0"),
 ];
 
-/// What is known of the program and the machine.
+/// Facts about the program and the machine.
 #[derive(Clone, Debug, Default)]
 pub struct Facts {
     /// How it is linked.
@@ -166,9 +166,9 @@ pub struct Facts {
     pub thresholds: Option<String>,
     /// Profiles to preload the library with: name, and its variables. None where there is no profile.
     pub profiles: Vec<(String, Vec<(String, String)>)>,
-    /// Whether `python -m cachewise.run` works in the program's Python.
+    /// True if `python -m cachewise.run` works in the program's Python.
     pub numpy_pool: bool,
-    /// Whether transparent huge pages are asked for by `madvise` alone.
+    /// True if transparent huge pages are asked for by `madvise` alone.
     pub huge_on_request: bool,
 }
 

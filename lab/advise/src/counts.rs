@@ -1,4 +1,4 @@
-//! What the library prints with `CACHEWISE_STATS`, added up over a program's processes.
+//! Output of the library with `CACHEWISE_STATS`, added up over a program's processes.
 
 use cachewise_measure::units::parse_bytes;
 use std::collections::BTreeMap;
@@ -9,7 +9,7 @@ const BLOCKS: &str = "block";
 /// Calls and bytes.
 type Sum = (u64, u64);
 
-/// What a program's processes called.
+/// Calls of a program's processes.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Processes that printed.

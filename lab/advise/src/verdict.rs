@@ -62,7 +62,7 @@ impl Answer {
     /// The answer of fresh runs of a candidate: a ratio of times.
     fn of_fresh(candidate: usize, ratio: &Ratio) -> Answer {
         let speed = ratio.inverse();
-        // Of fewer pairs than an interval by ranks takes, the interval is the wider one of a race.
+        // Fewer pairs than an interval by ranks needs have the wider interval of a race.
         let is_shown = ratio.high < 1.0 / (1.0 + SETTING);
         let nothing = || {
             let most = ((speed.high - 1.0) * 100.0).round().max(0.0);

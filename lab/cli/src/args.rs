@@ -553,7 +553,7 @@ fn mode(text: &str) -> Result<u32, String> {
     if mode <= 0o777 { Ok(mode) } else { Err(accepted()) }
 }
 
-/// Where the source's lines are, and where the destination's.
+/// Residency of the source and of the destination.
 fn placement(text: &str) -> Result<(Level, Level), String> {
     let (source, destination) = text.split_once(':').unwrap_or((text, text));
     let level = |part: &str| {
@@ -597,7 +597,7 @@ fn operation_or_function(text: &str) -> Result<Operation, String> {
 
 /// Seconds of a duration.
 fn duration(text: &str) -> Result<f64, String> {
-    // What parses it wants a digit before the point.
+    // The parser wants a digit before the point.
     let zero = if text.starts_with('.') { "0" } else { "" };
     let found = format!("{zero}{text}").parse::<jiff::SignedDuration>();
     match found.map(|duration| duration.as_secs_f64()) {

@@ -1,4 +1,4 @@
-//! Where text goes: stdout, or a file that appears whole or not at all.
+//! Destination of text: stdout, or a file that appears whole or not at all.
 
 use anyhow::Context;
 use cachewise_experiments::LabError;
@@ -32,7 +32,7 @@ fn controlled(text: &str) -> Cow<'_, str> {
     })
 }
 
-/// Whether the locale of these variables has UTF-8.
+/// Returns whether the locale of these variables has UTF-8.
 fn is_utf8(variable: impl Fn(&str) -> Option<String>) -> bool {
     let set = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().filter_map(variable);
     let locale = set.into_iter().find(|value| !value.is_empty()).unwrap_or_default();
@@ -146,7 +146,7 @@ pub fn check_all(paths: &[Option<&Path>]) -> anyhow::Result<()> {
     given().filter(|path| !is_stdout(path)).try_for_each(|path| check_writable(path))
 }
 
-/// Whether stdout is meant.
+/// Returns whether stdout is meant.
 pub fn is_stdout(path: &Path) -> bool {
     path == Path::new("-")
 }
@@ -219,13 +219,13 @@ pub fn check_keepable(path: &Path) -> anyhow::Result<()> {
     check_writable(path)
 }
 
-/// What the system says, without the name that `tempfile` tried.
+/// The system's message, without the name that `tempfile` tried.
 fn system_of(error: &std::io::Error) -> String {
     let said = error.to_string();
     said.split(" at path ").next().unwrap_or(&said).to_owned()
 }
 
-/// What `make` makes in the directory for temporary files, that an option needs.
+/// Makes a temporary file or folder that an option needs.
 pub fn temporary<T>(option: &str, make: fn() -> std::io::Result<T>) -> anyhow::Result<T> {
     make().map_err(|error| {
         anyhow::anyhow!(
@@ -236,7 +236,7 @@ pub fn temporary<T>(option: &str, make: fn() -> std::io::Result<T>) -> anyhow::R
     })
 }
 
-/// Whether an error is stdout having been closed by its reader.
+/// Returns whether an error is stdout having been closed by its reader.
 pub fn is_closed_pipe(error: &anyhow::Error) -> bool {
     let mut causes = error.chain().filter_map(|cause| cause.downcast_ref::<std::io::Error>());
     causes.any(|error| error.kind() == ErrorKind::BrokenPipe)

@@ -8,7 +8,7 @@ pub const ERROR: u8 = 1;
 pub const USAGE: u8 = 2;
 /// `compare` found something slower; `doctor`: a setting that pays is not set.
 pub const REGRESSION: u8 = 3;
-/// What was asked cannot be told from noise, or was not measured; `export glibc`: the setting does
+/// The answer cannot be told from noise, or was not measured; `export glibc`: the setting does
 /// not pay.
 pub const INCONCLUSIVE: u8 = 4;
 /// A routine produced wrong bytes.

@@ -1,4 +1,4 @@
-//! Where the true ratio lies, at 95 %: three rules, one result.
+//! Intervals of the true ratio, at 95 %: three rules, one result.
 //!
 //! | rule | for |
 //! |---|---|
@@ -112,7 +112,7 @@ pub fn anytime(ratios: &[f64]) -> Ratio {
     Ratio { median: mean.exp(), low, high, rounds }
 }
 
-/// Where the scatter of rounds, from which an error is estimated, is known from.
+/// Source of the scatter of rounds, from which an error is estimated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scatter {
     /// These rounds alone: the error of few is an estimate itself, which Student's t allows for.

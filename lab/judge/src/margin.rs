@@ -23,5 +23,5 @@ pub const GUARD: f64 = 0.02;
 /// A kernel that replaces the one in force has to be better by this much: two tunings should agree.
 pub const IN_FORCE: f64 = 0.05;
 
-/// What no number of rounds removes: launches of one program lie apart by this much (logarithm).
+/// Error that no number of rounds removes: launches of one program lie apart by this much (logarithm).
 pub const LAUNCHES: f64 = 0.006;

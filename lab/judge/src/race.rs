@@ -310,7 +310,7 @@ impl<R: Runner> Racing<'_, R> {
         Ok(())
     }
 
-    /// Where none is left that raced, the simplest of the others has its turn.
+    /// Gives the simplest of the others its turn if none is left that raced.
     fn reach_another(&mut self) {
         let is_waiting = |fate: &&mut Fate| **fate == Fate::NotReached;
         let late = self.runner.now() - self.begun > self.question.budget;
@@ -409,7 +409,7 @@ impl<R: Runner> Racing<'_, R> {
             let mut order: Vec<usize> = turn.iter().copied().chain([0]).collect();
             self.random.shuffle(&mut order);
             if self.outcome.runs[0].rounds() == 0 {
-                // Whether it can be run again is known before a contestant is blamed.
+                // The reference runs again before a contestant is blamed.
                 order.retain(|who| *who != 0);
                 order.insert(0, 0);
             }
@@ -442,7 +442,7 @@ impl<R: Runner> Racing<'_, R> {
         (found.rounds >= LEAST_ROUNDS).then_some(found)
     }
 
-    /// Whether a contestant is shown to gain.
+    /// Returns whether a contestant is shown to gain.
     fn gains(&self, who: usize) -> bool {
         self.over(who, 0).is_some_and(|over| over.high < 1.0 / (1.0 + self.question.margin))
     }
@@ -473,7 +473,7 @@ impl<R: Runner> Racing<'_, R> {
         }
     }
 
-    /// Whether further rounds would not change who is refereed: one is left, and shown to gain.
+    /// Returns whether further rounds would not change who is refereed: one is left, and shown to gain.
     fn is_decided(&self, heat: &[usize]) -> bool {
         match heat {
             [] => true,

@@ -194,7 +194,7 @@ fn a_program_that_fails_when_run_again_ends_everything() {
     let outcome = program.race(60.0, None);
     assert_eq!(outcome.unrepeatable.as_deref(), Some("another output"));
     assert!(outcome.refereed.is_none() && program.clock < 3.0, "{}", program.clock);
-    // Where everybody fails, the reference is asked first.
+    // If all fail, the reference runs first.
     let mut program = simulated(0.1, 0.02, &[0.5], 3);
     program.wrong = Some((0, 1));
     let outcome = program.race(60.0, None);
@@ -213,7 +213,7 @@ fn what_fails_is_disqualified_and_the_next_best_wins() {
         assert_eq!(outcome.fates[0], Fate::Disqualified("another output".to_owned()));
         assert_eq!(outcome.winner.filter(|_| outcome.refereed.is_some()).unwrap_or(2), 2);
     }
-    // Of a long program the next simplest has its turn.
+    // A long program's next simplest setting has its turn.
     let mut long = simulated(1.0, 0.01, &[0.5, 0.6], 3);
     long.wrong = Some((1, 1));
     assert_eq!(long.race(10.0, None).winner, Some(2));

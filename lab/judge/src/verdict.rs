@@ -54,7 +54,7 @@ impl Verdict {
         }
     }
 
-    /// Whether a difference was shown.
+    /// Returns whether a difference was shown.
     pub const fn is_different(self) -> bool {
         matches!(self, Verdict::Faster | Verdict::Slower)
     }
@@ -78,7 +78,7 @@ fn percent(speed: f64) -> f64 {
     ((speed - 1.0) * 100.0).round()
 }
 
-/// What a comparison that showed nothing leaves open, of a speed (above 1 is faster): `probably 1 to 12 % faster`, or
+/// Range that an undecided comparison leaves open, of a speed (above 1 is faster): `probably 1 to 12 % faster`, or
 /// `between 4 % slower and 5 % faster`.
 #[must_use]
 pub fn open(speed: &Ratio) -> String {

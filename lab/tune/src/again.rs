@@ -30,7 +30,7 @@ const ENTRIES: &str = "entries";
 const NEVER: &str = "never";
 const PREVIOUS: &str = "previous";
 
-/// What a record has to say besides its rows, for a decision from it to be the one that was made: settings of its
+/// Settings of a record besides its rows, needed for a decision from it to be the one that was made: settings of its
 /// header. Of the decisions in force those without a hint, which are all that a tuning prefers.
 pub fn settings(
     facts: &Facts,
@@ -167,7 +167,7 @@ impl Evidence {
         rows
     }
 
-    /// What rows show.
+    /// Evidence in rows.
     #[must_use]
     pub fn of_rows(rows: &[Row]) -> Evidence {
         let mut evidence = Evidence::default();
@@ -200,7 +200,7 @@ fn add(log: &mut Log, row: &Row) {
     }
 }
 
-/// What a record's machine was.
+/// Facts about a record's machine.
 #[must_use]
 pub fn facts(header: &Header) -> Facts {
     let caches = &header.machine.caches;

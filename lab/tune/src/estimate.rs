@@ -1,4 +1,4 @@
-//! What few rounds say: a mean, its error, and how far both can be trusted.
+//! Estimates from few rounds: a mean, its error, and the trust in both.
 
 use super::plan::View;
 use cachewise_judge::interval::{self, Scatter};
@@ -9,7 +9,7 @@ use cachewise_measure::stats::median;
 /// for what a minute cannot see until the promise of 3 % is broken.
 pub(super) const GUARD: f64 = margin::GUARD;
 
-/// What no number of rounds removes: layouts and launches differ by this much (simulation page).
+/// Error that no number of rounds removes: layouts and launches differ by this much (simulation page).
 pub(super) const FLOOR: f64 = 0.004;
 
 /// Standard errors by which an arm keeps the guard, or is shown to break it; with one it would be in one tuning
@@ -27,7 +27,7 @@ pub(super) struct Estimate {
 impl Estimate {
     pub(super) const LIBC: Estimate = Estimate { mean: 0.0, error: 0.0, rounds: usize::MAX };
 
-    /// Of values that have nothing but their own scatter.
+    /// Estimates values that have nothing but their own scatter.
     pub(super) fn of(values: &[f64], floor: f64) -> Estimate {
         let mean = robust_mean(values);
         let variance = scatter(values, mean).powi(2);
@@ -35,7 +35,7 @@ impl Estimate {
         Estimate { mean, error, rounds: values.len() }
     }
 
-    /// What is held against the guard in a view: where nothing need be proven, the other end of the interval.
+    /// Estimate that is held against the guard in a view: where nothing need be proven, the other end of the interval.
     pub(super) fn judged(self, view: &View) -> Estimate {
         let less = if view.proven { 0.0 } else { 2.0 * NEW * self.error };
         Estimate { mean: self.mean - less, ..self }
@@ -47,7 +47,7 @@ impl Estimate {
     }
 }
 
-/// What an arm's rounds come to by themselves.
+/// Mean and scatter of an arm's own rounds.
 #[derive(Clone, Copy)]
 pub(super) struct Middle {
     pub rounds: usize,
@@ -82,7 +82,7 @@ pub(super) fn always(rounds: usize) -> f64 {
     interval::always(rounds, Scatter::Pooled)
 }
 
-/// Whether rounds have shown what they can: any number of further ones would take off a fifth of the
+/// Returns whether rounds have shown what they can: any number of further ones would take off a fifth of the
 /// error at most, the rest being the floor. How many that needs is for the scatter to say, which is the
 /// machine's.
 pub(super) fn is_plenty(rounds: usize, error: f64, floor: f64) -> bool {

@@ -89,7 +89,7 @@ pub(super) struct Field {
     pub views: Vec<View>,
     /// Rounds by arm, view and size.
     rounds: Vec<Vec<Vec<CellRounds>>>,
-    /// What they show, by view and size, until other rounds come: of each arm.
+    /// Results of each arm by view and size, kept until other rounds come.
     seen: Vec<Vec<OnceCell<Vec<Seen>>>>,
     /// By size: the rounds of libc as the library calls it again and again on the same operands.
     handed_over: Vec<Vec<f64>>,
@@ -99,9 +99,9 @@ pub(super) struct Field {
     handed_over_to: usize,
     /// The arm that a decision for libc comes to at small sizes ([`Facts::below_libc`]).
     pub(super) below_libc: Option<usize>,
-    /// Whether an arm is still measured at a size.
+    /// True for an arm that is still measured at a size.
     live: Vec<Vec<bool>>,
-    /// Whether the referee took it out.
+    /// True for an arm that the referee took out.
     pub refused: Vec<Vec<bool>>,
     /// The previous profile's arm per size.
     previous: Vec<Option<usize>>,
@@ -109,11 +109,11 @@ pub(super) struct Field {
     own: Option<usize>,
 }
 
-/// What an arm's rounds show in a view at a size.
+/// Result of an arm's rounds in a view at a size.
 #[derive(Clone, Copy)]
 struct Seen {
     whole: Estimate,
-    /// What is held against the guard: all of them, or those of one layout.
+    /// Estimate that is held against the guard: all of them, or those of one layout.
     worst: Estimate,
 }
 
@@ -222,7 +222,7 @@ impl Field {
         }
     }
 
-    /// Whether a round of a view at a size has libc in it as the library calls it: of calls on the same
+    /// Returns whether a round of a view at a size has libc in it as the library calls it: of calls on the same
     /// operands in L1, beside which everything else is slower, until it is known or known to keep the guard.
     pub(super) fn wants_handed_over(&self, view: usize, size: usize) -> bool {
         let rounds = &self.handed_over[size];
@@ -240,7 +240,7 @@ impl Field {
         Middle::of(&self.handed_over[size]).pooled(pooled, FLOOR)
     }
 
-    /// What a decision for libc is shown to cost at a size, as a logarithm over a direct call: the library's
+    /// Proven cost of a decision for libc at a size, as a logarithm over a direct call: the library's
     /// way to it. 0 where that is within the guard.
     pub(super) fn handed_over(&self, size: usize) -> f64 {
         if self.handed_over[size].len() < LEAST_ROUNDS {
@@ -250,13 +250,13 @@ impl Field {
         if mean - always(rounds) * error > GUARD { mean - error } else { 0.0 }
     }
 
-    /// Whether an arm at that many bytes is what a decision for libc comes to there anyway.
+    /// Returns whether an arm at that many bytes is what a decision for libc comes to there anyway.
     pub(super) fn is_libc(&self, arm: usize, bytes: usize) -> bool {
         let from = cachewise::profile::libc_from(self.operation);
         arm == LIBC || self.below_libc == Some(arm) && (bytes as u64) < from
     }
 
-    /// Whether an arm at that many bytes is what the library does without a profile although libc is there:
+    /// Returns whether an arm at that many bytes is what the library does without a profile although libc is there:
     /// loops of vectors in L1 both, of which the library's is reached sooner. It is in use as libc is, so that
     /// it is out where it is shown to lose and needs no proof that it does not. What is found in the first
     /// vectors the stub finds before either.
@@ -266,18 +266,18 @@ impl Field {
             && bytes <= self.handed_over_to
     }
 
-    /// What an arm is shown to lose at the least in one of the views where it counts.
+    /// Least loss of an arm that is shown in one of the views where it counts.
     fn proven_loss(&self, arm: usize, size: usize) -> f64 {
         self.proven(arm, size).map(|e| e.mean - NEW * e.error).fold(0.0, f64::max)
     }
 
-    /// What an arm may lose in a state at a size: the guard, or what libc itself loses there when the library
+    /// Loss that an arm may have in a state at a size: the guard, or what libc itself loses there when the library
     /// calls it, since then no decision keeps the guard.
     pub(super) fn guard(&self, size: usize) -> f64 {
         GUARD.max(self.handed_over(size))
     }
 
-    /// Whether a view's next turn at a size is of operands at odd offsets: every other one.
+    /// Returns whether a view's next turn at a size is of operands at odd offsets: every other one.
     pub(super) fn is_odd_turn(&self, view: usize, size: usize) -> bool {
         let turns = |is_odd: bool| {
             self.rounds.iter().map(|of_arm| of_arm[view][size].of(is_odd).len()).max()
@@ -285,7 +285,7 @@ impl Field {
         turns(false) > turns(true)
     }
 
-    /// Whether the previous profile names an arm at a size.
+    /// Returns whether the previous profile names an arm at a size.
     pub(super) fn is_previous(&self, arm: usize, size: usize) -> bool {
         self.previous[size] == Some(arm)
     }
@@ -313,11 +313,11 @@ impl Field {
         Some((arms, most))
     }
 
-    /// What the rounds of each arm show in a view at a size.
+    /// Results of each arm's rounds in a view at a size.
     fn seen(&self, view: usize, size: usize) -> &[Seen] {
         self.seen[view][size].get_or_init(|| {
             let of = &self.views[view];
-            // Where the size has no part in it, what is seen at all smaller ones counts, too.
+            // If the size does not matter, rounds at all smaller ones count, too.
             let visited = |at: &usize| of.is_visited(self.sizes[*at]);
             let from: Vec<usize> = match of.proven {
                 true => vec![size],
@@ -374,7 +374,7 @@ impl Field {
         views.map(move |(nth, view)| (view, self.seen(nth, size)[arm]))
     }
 
-    /// Of whole states in which it must be shown to keep the guard.
+    /// Estimates of whole states in which it must be shown to keep the guard.
     fn proven(&self, arm: usize, size: usize) -> impl Iterator<Item = Estimate> {
         self.covering(arm, size).filter(|(view, _)| view.proven).map(|(_, seen)| seen.whole)
     }
@@ -395,7 +395,7 @@ impl Field {
         self.covering(arm, size).map(|(_, seen)| seen.worst).fold(NO_LOSS, Estimate::worse)
     }
 
-    /// What an arm shows where a view is visited: view, size and estimate.
+    /// An arm's results where a view is visited: view, size and estimate.
     pub(super) fn visited(&self, arm: usize) -> impl Iterator<Item = (&View, usize, Estimate)> {
         let views = self.views.iter().enumerate();
         views.flat_map(move |(nth, view)| {
@@ -410,16 +410,16 @@ impl Field {
         (0..self.sizes.len()).filter(move |other| self.is_near(*other, size))
     }
 
-    /// Whether two sizes are at most an octave apart.
+    /// Returns whether two sizes are at most an octave apart.
     fn is_near(&self, one: usize, other: usize) -> bool {
         let (one, other) = (self.sizes[one], self.sizes[other]);
         one <= 2 * other && other <= 2 * one
     }
 
-    /// Whether no further round can change anything at a size.
+    /// Returns whether no further round can change anything at a size.
     fn settled(&self, size: usize) -> bool {
         self.live(size).iter().all(|arm| {
-            // Of whole states: a layout alone, with half of the rounds, would ask for twice as many.
+            // Whole states only: a layout alone, with half of the rounds, would ask for twice as many.
             let worst = self.proven(*arm, size).reduce(Estimate::worse);
             worst.is_none_or(|worst| is_plenty(self.value(*arm, size).rounds, worst.error, FLOOR))
         })
@@ -464,7 +464,7 @@ impl Field {
         sizes.into_iter().filter(open).collect()
     }
 
-    /// What an arm costs at a size, where it is admissible: shown, and within the guard in every
+    /// Cost of an arm at a size, where it is admissible: shown, and within the guard in every
     /// state by so many standard errors; or, where libc is shown to break it when the library calls it,
     /// not shown to be worse than that. In the order of preference among what is level.
     pub(super) fn cost(&self, arm: usize, size: usize) -> Option<f64> {
@@ -472,7 +472,7 @@ impl Field {
         let bytes = self.sizes[size];
         let libc = self.handed_over(size);
         if self.is_libc(arm, bytes) {
-            // Of two that are in use neither need be shown to be worse.
+            // If both are in use, neither need be shown to be worse.
             let default = self.below_libc.is_some_and(|arm| self.is_default(arm, bytes));
             return Some(match default {
                 true if self.handed_over[size].len() < LEAST_ROUNDS => 0.0,

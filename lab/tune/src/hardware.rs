@@ -58,7 +58,7 @@ pub struct Setup<'h> {
 
 /// The machine that this process runs on.
 pub struct Hardware<'h> {
-    /// What it says of itself.
+    /// The machine's description of itself.
     pub machine: Machine,
     setup: Setup<'h>,
     clock: Clock,
@@ -76,11 +76,11 @@ pub struct Hardware<'h> {
     /// The profile that [`Arm::Library`] follows.
     followed: Profile,
     table: Table,
-    /// Who was seen to do right, by operation and every second octave of sizes.
+    /// Arms whose bytes were checked, by operation and every second octave of sizes.
     checked: BTreeSet<(Arm, Operation, u32, bool)>,
 }
 
-/// What the library's decision table holds.
+/// Contents of the library's decision table.
 #[derive(Clone, Copy, PartialEq)]
 enum Table {
     Unknown,
@@ -149,7 +149,7 @@ impl<'h> Hardware<'h> {
         })
     }
 
-    /// What has disturbed the tuning so far.
+    /// Disturbances of the tuning so far.
     #[must_use]
     pub fn warnings(&self) -> Vec<Warning> {
         warnings(&self.noise, &NoiseSnapshot::take(), &self.machine)
@@ -177,7 +177,7 @@ impl<'h> Hardware<'h> {
         header
     }
 
-    /// What a caller of an arm calls, once the library's table says so.
+    /// Function of an arm, once the library's table has it.
     fn function(&mut self, cell: &Cell, arm: Arm) -> Result<cachewise_kernels::Function, LabError> {
         let wanted = match arm {
             Arm::LIBC => return Ok(libc_reference(cell.operation).function),
@@ -214,7 +214,7 @@ impl<'h> Hardware<'h> {
     /// Has the library follow the decisions, with the entry of that number in every operation; `None`
     /// leaves it to the library.
     fn install(&self, entry: Option<usize>) -> Result<(), cachewise::InstallError> {
-        // Where vectors of 64 bytes take no part, the library has none either.
+        // Without vectors of 64 bytes the library has none either.
         let without = || self.without_wide_vectors().map(|_| BY_32);
         let named = |operation: Operation| {
             let of_number = entry.and_then(|entry| Some(self.stubs(operation).nth(entry)?.name));

@@ -17,7 +17,7 @@ use cachewise_measure::stats::median;
 #[cfg(test)]
 mod tests;
 
-/// What is done under `never` without a profile, less the sizes at which it is shown to lose to libc.
+/// Default under `never` without a profile, less the sizes at which it is shown to lose to libc.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Untuned {
     pub from: From,
@@ -162,7 +162,7 @@ fn rounds(field: &Field, evidence: &Evidence, size: usize, arm: usize) -> (Vec<f
     (to_temporal, to_libc)
 }
 
-/// What they say; `None` for too few.
+/// Estimates of the rounds; `None` for too few.
 fn beside(field: &Field, evidence: &Evidence, size: usize, arm: usize) -> Option<[Estimate; 2]> {
     let rounds: [Vec<f64>; 2] = rounds(field, evidence, size, arm).into();
     (rounds[0].len() >= LEAST_ROUNDS).then(|| rounds.map(|values| Estimate::of(&values, FLOOR)))
@@ -208,7 +208,7 @@ pub(super) fn never(field: &Field, evidence: &Evidence) -> Option<From> {
     })
 }
 
-/// What is done under `never` without a profile, less what it is shown to lose: what is not shown leaves it as it is.
+/// Default under `never` without a profile, less its proven losses: what is not shown leaves it as it is.
 pub(super) fn default(field: &Field, evidence: &Evidence) -> Option<Untuned> {
     let from = field.never?;
     let seen =
@@ -229,7 +229,7 @@ pub(super) fn default(field: &Field, evidence: &Evidence) -> Option<Untuned> {
     Some(Untuned { from, lost: lost.collect() })
 }
 
-/// Whether an arm is shown to lose to libc beside a bystander, in the race and under the referee, however often that was
+/// Returns whether an arm is shown to lose to libc beside a bystander, in the race and under the referee, however often that was
 /// asked.
 fn loses(field: &Field, evidence: &Evidence, size: usize, arm: usize) -> bool {
     let name = &field.arms[arm].name;
@@ -263,7 +263,7 @@ const HEATS: usize = 2;
 /// Rounds after which a default that seems to lose stays all the same.
 const MOST_OF_DEFAULT: usize = 16;
 
-/// What to measure next beside a bystander: a size, and the non-temporal arms. What may gain first, then what may be lost
+/// Next measurement beside a bystander: a size, and the non-temporal arms. What may gain first, then what may be lost
 /// by what is done without a profile.
 pub(super) fn next(field: &Field, evidence: &Evidence) -> Option<(usize, Vec<usize>)> {
     gaining(field, evidence).or_else(|| losing(field, evidence))
@@ -284,7 +284,7 @@ fn losing(field: &Field, evidence: &Evidence) -> Option<(usize, Vec<usize>)> {
     Some((size, vec![default.arm]))
 }
 
-/// Where a gain is open: first all non-temporal arms at one
+/// Next measurement where a gain is open: first all non-temporal arms at one
 /// size; then the best from the largest size downwards, as far as it does not lose. A number holds for
 /// every size above it, so that a size says nothing while one above it is open.
 fn gaining(field: &Field, evidence: &Evidence) -> Option<(usize, Vec<usize>)> {

@@ -1,4 +1,4 @@
-//! Where a decision is `libc`: the kernel of ours that comes nearest, for programs in which no C
+//! The kernel of ours nearest to a decision for `libc`, for programs in which no C
 //! library can be called.
 
 use super::tuning::{Shown, Tuning};

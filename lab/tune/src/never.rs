@@ -31,7 +31,7 @@ fn points(field: &Field, from: From, random: &mut fastrand::Rng) -> Vec<usize> {
     points
 }
 
-/// What the referee's rounds at a size come to: the library's total less libc's over libc's operation.
+/// Estimate of the referee's rounds at a size: the library's total less libc's over libc's operation.
 fn seen(field: &Field, evidence: &Evidence, size: usize, arm: usize) -> Option<Estimate> {
     let here = |cell: &Cell| cell.operation == field.operation && cell.size == size;
     let logs = evidence.of(Purpose::Never).filter(|(cell, _)| here(cell));
@@ -41,7 +41,7 @@ fn seen(field: &Field, evidence: &Evidence, size: usize, arm: usize) -> Option<E
     (values.len() >= LEAST_ROUNDS).then(|| Estimate::of(&values, FLOOR))
 }
 
-/// What that means; `None` for too few rounds, or where more may tell, unless this is the `last` look.
+/// Ruling on an estimate; `None` for too few rounds, or where more may tell, unless this is the `last` look.
 fn ruling(
     field: &Field,
     evidence: &Evidence,
@@ -67,7 +67,7 @@ fn looked_at(field: &Field, evidence: &Evidence) -> Vec<Cell> {
     cells
 }
 
-/// What the referee saw of a number, for the record and the report: one entry a size, since both states
+/// Findings of the referee about a number, for the record and the report: one entry a size, since both states
 /// of the destination are ruled on together.
 fn refereed(field: &Field, evidence: &Evidence, proposed: &Never, left: &Never) -> Vec<Refereed> {
     let one = |cell: Cell| {
@@ -87,7 +87,7 @@ fn refereed(field: &Field, evidence: &Evidence, proposed: &Never, left: &Never) 
     looked_at(field, evidence).into_iter().filter_map(one).collect()
 }
 
-/// What a record's referee left of a number that is found again: a size that it did not look at is not
+/// A number that is found again, as a record's referee left it: a size that it did not look at is not
 /// refused.
 pub(super) fn again(field: &Field, evidence: &Evidence, from: From) -> Option<From> {
     let seen: Vec<usize> = looked_at(field, evidence).iter().map(|cell| cell.size).collect();

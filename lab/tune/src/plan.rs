@@ -1,4 +1,4 @@
-//! What is measured: sizes, states and how many samples. Pure functions of what the machine is.
+//! Plan of the measurement: sizes, states and numbers of samples. Pure functions of the machine's facts.
 
 use super::seam::{After, Cell, Contents, Destination, Facts, Layout};
 use cachewise::profile::FIRST_SIZE;
@@ -19,7 +19,7 @@ pub(super) fn half_octaves_to(top: usize) -> usize {
     top.max(TOP) / 8
 }
 
-/// Where sizes are small, where they are large, for a grid up to `top`: three bands of three octaves and more, so
+/// Borders of small and of large sizes for a grid up to `top`: three bands of three octaves and more, so
 /// that a visit in one takes at least eight times as long as in the one below.
 pub(super) fn bands(top: usize) -> [usize; 2] {
     [half_octaves_to(top) / 8, half_octaves_to(top)]
@@ -56,7 +56,7 @@ impl View {
         self.covers(size) && size <= self.visited_to
     }
 
-    /// Where nothing need be proven, the referee looks at the sizes that no visit of the race is spent on, too:
+    /// Returns whether the referee looks at a size. In a view that needs no proof these include the sizes that no visit of the race is spent on, too:
     /// a difference at an early place costs what a small size does.
     pub(super) fn is_refereed(&self, size: usize) -> bool {
         self.is_visited(size) || !self.proven && self.covers(size)
@@ -92,7 +92,7 @@ impl View {
     }
 }
 
-/// What stores has a reader.
+/// Operations that store have a reader.
 pub(super) fn after(operation: Operation) -> After {
     if stores(operation) { After::Reader } else { After::Nothing }
 }

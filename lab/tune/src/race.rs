@@ -240,7 +240,7 @@ impl<'r, 'm> Race<'r, 'm> {
         lane.items = items;
     }
 
-    /// Whether something is left to learn of a cell whose candidates are compared with the reference.
+    /// Returns whether something is left to learn of a cell whose candidates are compared with the reference.
     fn is_open(&self, purpose: Purpose, cell: Cell) -> bool {
         let log = self.evidence.of(purpose).find(|(other, _)| **other == cell);
         log.is_none_or(|(_, log)| !log.others.keys().all(|name| has_plenty(&log.log_ratios(name))))

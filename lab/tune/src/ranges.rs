@@ -13,7 +13,7 @@ pub(super) fn most_ranges(extends: bool) -> usize {
     MOST_RANGES - usize::from(!extends)
 }
 
-/// What a change of arm has to gain: a logarithm of cost times octaves, so 6 % over one octave.
+/// Gain that a change of arm needs: a logarithm of cost times octaves, so 6 % over one octave.
 pub(super) const SWITCH: f64 = 0.06;
 
 /// A non-temporal arm, and the first size that it does.
@@ -99,7 +99,7 @@ pub(super) struct Range {
     pub arm: usize,
 }
 
-/// Where one kernel ends and the next begins, between two sizes of the grid.
+/// Border between two kernels, between two sizes of the grid.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Border {
     /// In their middle.

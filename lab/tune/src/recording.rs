@@ -1,4 +1,4 @@
-//! What a tuning adds to its record besides rows: the decisions with their reasons, and how it is drawn.
+//! Parts of a tuning's record besides rows: the decisions with their reasons, and how it is drawn.
 
 use super::ranges::MOST_RANGES;
 use super::seam::{After, Layout};
@@ -11,7 +11,7 @@ use cachewise_measure::stats::median;
 use cachewise_measure::{Figure, PairedRatio};
 use std::collections::BTreeSet;
 
-/// What was decided, for the record's line of decisions.
+/// Decisions for the record's line of decisions.
 #[must_use]
 pub fn decisions(tuning: &Tuning) -> Decisions {
     let kernels = tuning.decisions.iter().map(|decision| {

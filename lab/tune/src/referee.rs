@@ -76,11 +76,11 @@ pub(super) struct Trial {
     pub field: Field,
     /// The arm per size of the grid.
     pub chosen: Vec<usize>,
-    /// Where two kernels at neighbouring sizes meet.
+    /// Borders of kernels at neighbouring sizes.
     borders: Vec<Border>,
-    /// Where between two sizes of the grid the size that is looked at lies.
+    /// Position of the examined size between two sizes of the grid.
     gaps: Vec<f64>,
-    /// What the operands' layout at a size is drawn from.
+    /// Seed of the operands' layout at a size.
     lying: u64,
     /// True if the last arm goes on above the grid.
     extends: bool,
@@ -118,7 +118,7 @@ impl Trial {
         ranges(&self.field.sizes, &self.chosen, &self.borders, self.extends)
     }
 
-    /// Where visits are dear, and where they are dearest.
+    /// Sizes from which visits are expensive, and most expensive.
     pub(super) fn bands(&self) -> [usize; 2] {
         plan::bands(self.field.sizes.last().copied().unwrap_or(0))
     }
@@ -157,7 +157,7 @@ impl Trial {
         moves
     }
 
-    /// What there is to look at: a size in every gap between two sizes of the grid that a kernel is
+    /// Points to examine: a size in every gap between two sizes of the grid that a kernel is
     /// decided for, both sides of every change between kernels, both ends of every range.
     fn points(&self) -> Vec<Point> {
         let (sizes, chosen) = (&self.field.sizes, &self.chosen);
@@ -171,7 +171,7 @@ impl Trial {
         for grid in 0..sizes.len() {
             let differs = |other: Option<usize>| other.is_none_or(|o| chosen[o] != chosen[grid]);
             let above = (grid + 1 < sizes.len()).then_some(grid + 1);
-            // Where libc follows, the range ends behind the size that was raced: a cache's size is a power of
+            // Before libc, the range ends behind the size that was raced: a cache's size is a power of
             // two, as those are, and one byte more may be another matter.
             let ends = above.map_or(!self.extends, |above| chosen[above] == LIBC);
             if differs(grid.checked_sub(1)) || differs(above) && !ends {
@@ -200,7 +200,7 @@ impl Trial {
     fn cells(&self, point: &Point) -> impl Iterator<Item = Cell> {
         let (operation, size) = (self.field.operation, point.size);
         let odd = fastrand::Rng::with_seed(self.lying ^ size as u64).bool();
-        // What the stub does before either need not be looked at.
+        // Sizes that the stub serves before either need no look.
         let default = self.field.is_default(point.arm, size);
         let wanted = move |view: &&View| view.is_refereed(size) && (view.proven || !default);
         let views = self.field.views.iter().filter(wanted);
@@ -213,7 +213,7 @@ impl Trial {
         Some(view.cell(cell.operation, cell.size, cell.layout == Layout::Misaligned))
     }
 
-    /// What a cell's rounds say, and its calls alone.
+    /// Ruling from a cell's rounds, and from its calls alone.
     fn ruling(&self, point: &Point, cell: &Cell, last: bool) -> Option<Ruling> {
         let whole = self.ruling_of(point, cell, last);
         match self.call_of(cell) {
@@ -423,7 +423,7 @@ impl Referee<'_, '_> {
                     open.extend(cells.map(|cell| (nth, point, cell)));
                 }
             }
-            // What need not be shown takes no time from what must be.
+            // Optional proofs take no time from necessary ones.
             let must = |(nth, _, cell): &(usize, Point, Cell)| {
                 trials[*nth].field.views.iter().any(|view| view.holds(cell) && view.proven)
             };
@@ -431,7 +431,7 @@ impl Referee<'_, '_> {
                 open.retain(must);
             }
             self.visits.random.shuffle(&mut open);
-            // Where time runs out, it does so on the dear cells, not on all.
+            // If time runs out, it does so on the expensive cells, not on all.
             open.sort_by_key(|(nth, _, cell)| trials[*nth].bands().map(|from| cell.size >= from));
             let mut bought = false;
             for (nth, point, cell) in open {

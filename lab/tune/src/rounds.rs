@@ -1,11 +1,11 @@
-//! What was seen, round by round: kept from the first visit on, so that a tuning that is stopped keeps
+//! Results, round by round: kept from the first visit on, so that a tuning that is stopped keeps
 //! what it has, and a tuning that ends can be decided again.
 
 use super::seam::{Cell, Sample};
 use cachewise_measure::stats::median;
 use std::collections::BTreeMap;
 
-/// What a cell was visited for.
+/// Purpose of a visit to a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Purpose {
     /// Kernels against libc.

@@ -1,4 +1,4 @@
-//! What `tune` and `explain` say: the decisions with what was seen of each, the last three lines, and the
+//! Text of `tune` and `explain`: the decisions with their evidence, the last three lines, and the
 //! figures behind one decision. Everything comes from a record's rows and its decisions.
 
 use super::again::UNEQUAL;
@@ -22,15 +22,15 @@ const LEAST_ROUNDS: usize = 3;
 /// A tuning's outcome.
 #[derive(Clone, Copy, Debug)]
 pub struct Tuned<'t> {
-    /// What was decided.
+    /// Decisions.
     pub decisions: &'t Decisions,
     /// Everything seen.
     pub rows: &'t [Row],
     /// libc's name and version.
     pub libc: &'t str,
-    /// What disturbed the run.
+    /// Disturbances of the run.
     pub warnings: &'t [Warning],
-    /// What was found of the LLC, where it is not what the CPU says.
+    /// Finding about the LLC, if it differs from the CPU's own value.
     pub llc: Option<&'t str>,
 }
 
@@ -51,7 +51,7 @@ fn worst<'c, 't>(cells: &'c [Cell<'t>]) -> Option<&'c Cell<'t>> {
     cells.iter().max_by(|a, b| a.ratio.median.total_cmp(&b.ratio.median))
 }
 
-/// Whether a decision is about calls of that size.
+/// Returns whether a decision is about calls of that size.
 fn covers(decision: &Decision, operation: &str, size: u64) -> bool {
     decision.operation == operation
         && decision.from <= size
@@ -59,13 +59,13 @@ fn covers(decision: &Decision, operation: &str, size: u64) -> bool {
 }
 
 impl<'t> Tuned<'t> {
-    /// What a record has of it.
+    /// Reads a tuning from a record.
     pub fn of(record: &'t Record, libc: &'t str) -> Tuned<'t> {
         let (decisions, rows) = (&record.decisions, &record.rows);
         Tuned { decisions, rows, libc, warnings: &record.header.warnings, llc: None }
     }
 
-    /// Whether anything was decided.
+    /// Returns whether anything was decided.
     pub fn is_decided(&self) -> bool {
         !self.decisions.kernels.is_empty()
     }
@@ -120,7 +120,7 @@ impl<'t> Tuned<'t> {
         cells.map(cell).collect()
     }
 
-    /// What the referee saw of the decisions that stand, as rows of the library.
+    /// The referee's evidence for the decisions that stand, as rows of the library.
     pub fn library(&self) -> Vec<Row> {
         let cells = self.seen(|_| true).into_iter();
         let row = |Cell { row, ratio }: Cell<'_>| Row {
@@ -132,7 +132,7 @@ impl<'t> Tuned<'t> {
         cells.map(row).collect()
     }
 
-    /// Whether a decision tells more than the operation's others: with a hint it differs from the one without; libc is
+    /// Returns whether a decision tells more than the operation's others: with a hint it differs from the one without; libc is
     /// told of an operation that has nothing else.
     fn is_news(&self, decision: &Decision) -> bool {
         let of_it =
@@ -219,7 +219,7 @@ impl<'t> Tuned<'t> {
         (most < INTERVAL_ROUNDS).then(|| counted(most, "round"))
     }
 
-    /// Whether a kernel is to be called anywhere.
+    /// Returns whether a kernel is to be called anywhere.
     pub fn has_kernels(&self) -> bool {
         self.decisions.kernels.iter().any(|decision| decision.kernel != "libc")
     }
@@ -236,7 +236,7 @@ impl<'t> Tuned<'t> {
             }
         }
         gains.sort_by(|a, b| a.1.total_cmp(&b.1));
-        // What no table calls a gain is none here.
+        // A gain that no table names is none here.
         let level = |ratio: f64| ratio > 1.0 - WORTHWHILE && ratio < LOSS;
         let told = gains.iter().filter(|(_, ratio)| !level(*ratio));
         let told = told.map(|(operation, ratio)| format!("{operation} {}", gain(*ratio)));
@@ -325,8 +325,7 @@ impl<'t> Tuned<'t> {
         self.rows.iter().filter(of_it).filter(|row| row.candidate != row.reference).collect()
     }
 
-    /// Who was shown to be what for one operation at the measured sizes around one, and what the referee
-    /// saw there.
+    /// Results for one operation at the measured sizes around one, and the referee's evidence there.
     pub fn evidence(&self, operation: &str, size: u64, chosen: &str) -> Vec<Table> {
         let race = self.race(Purpose::Race, operation);
         let sizes = sorted(race.iter().map(|row| row.cell.size));
@@ -341,7 +340,7 @@ impl<'t> Tuned<'t> {
         tables
     }
 
-    /// What the hint `never` rests on: kernels beside a bystander, at the measured size nearest below.
+    /// Evidence for the hint `never`: kernels beside a bystander, at the measured size nearest below.
     pub fn beside(&self, operation: &str, size: u64) -> Option<Table> {
         let race = self.race(Purpose::Hints, operation);
         let sizes = sorted(race.iter().map(|row| row.cell.size));
@@ -377,7 +376,7 @@ impl<'t> Tuned<'t> {
         (!table.rows.is_empty()).then_some(table)
     }
 
-    /// Who won an operation's race of entries: small calls as programs make them, in a hot and in a cold
+    /// Results of an operation's race of entries: small calls as programs make them, in a hot and in a cold
     /// span. `None` where the record has none.
     pub fn entries(&self, operation: &str) -> Option<Table> {
         let race = self.race(Purpose::Entries, operation);
@@ -395,7 +394,7 @@ impl<'t> Tuned<'t> {
         (!table.rows.is_empty()).then_some(table)
     }
 
-    /// What the referee saw of the range that a size is in.
+    /// The referee's evidence for the range that a size is in.
     fn refereed(&self, operation: &str, size: u64, chosen: &str) -> Option<Table> {
         let seen =
             self.seen(|decision| decision.kernel == chosen && covers(decision, operation, size));
@@ -411,7 +410,7 @@ impl<'t> Tuned<'t> {
     }
 }
 
-/// Where the destination is and how the operands lie, in the words of the legend.
+/// State of the destination and layout of the operands, in the words of the legend.
 fn state(row: &Row) -> String {
     described(row, &[Layout::Aligned])
 }

@@ -26,12 +26,12 @@ use cachewise_experiments::LabError;
 use cachewise_kernels::{Kernel, Operation};
 pub use cachewise_measure::Destination;
 
-/// Where the tuner learns everything from.
+/// Interface to a machine, real or simulated.
 pub trait Machine {
-    /// What the machine is; does not change during a tuning.
+    /// Facts about the machine; constant during a tuning.
     fn facts(&self) -> Facts;
 
-    /// Who competes for an operation: libc first ([`Arm::LIBC`]), then the deployable kernels that
+    /// Candidates for an operation: libc first ([`Arm::LIBC`]), then the deployable kernels that
     /// this CPU can run, in order of preference among equals. The position is the arm's number.
     fn arms(&self, operation: Operation) -> Vec<Competitor>;
 
@@ -59,7 +59,7 @@ pub trait Machine {
     fn progress(&mut self, stage: Stage, left: f64);
 }
 
-/// What a tuning does one after the other.
+/// Stages of a tuning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
     /// Every kernel against libc, in epochs.
@@ -79,7 +79,7 @@ impl Stage {
     }
 }
 
-/// What a machine is, as measured.
+/// Facts about a machine, as measured.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Facts {
     /// Bytes of L1d.
@@ -111,7 +111,7 @@ pub struct Facts {
 }
 
 impl Facts {
-    /// Whether the LLC answers faster than memory; if not, it is somebody else's.
+    /// Returns whether the LLC answers faster than memory; if not, it is somebody else's.
     #[must_use]
     pub fn llc_is_ours(&self) -> bool {
         self.near_ns <= 0.6 * self.dram_ns
@@ -167,7 +167,7 @@ pub enum Class {
     NonTemporal,
 }
 
-/// Who is called.
+/// The routine under test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Arm {
     /// A position in [`Machine::arms`], called as the only kernel of a table; libc is called directly.
@@ -185,35 +185,35 @@ impl Arm {
     pub const LIBC: Arm = Arm::Kernel(0);
 }
 
-/// What is to be timed.
+/// Request for a measurement.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Ask {
     /// The circumstances.
     pub cell: Cell,
-    /// Who.
+    /// The routine.
     pub arm: Arm,
     /// How many samples, 1 or more.
     pub samples: usize,
-    /// What everything random about this visit is drawn from.
+    /// Seed of all random choices of this visit.
     pub draw: u64,
 }
 
 /// The circumstances of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Cell {
-    /// What is done.
+    /// Operation.
     pub operation: Operation,
     /// Bytes per call; of a [script](Cell::script), the bytes its calls are spread over.
     pub size: usize,
-    /// Where the destination is (of `compare` and `equal`: both operands).
+    /// State of the destination (`compare` and `equal`: of both operands).
     pub destination: Destination,
     /// How the operands lie to each other and to lines and pages.
     pub layout: Layout,
-    /// What is timed behind the call, in the same sample.
+    /// Work timed behind the call, in the same sample.
     pub after: After,
     /// How many threads do it.
     pub threads: Threads,
-    /// What `compare` and `equal` find.
+    /// Contents that `compare` and `equal` find.
     pub contents: Contents,
     /// Calls as programs make them, instead of one size.
     pub script: Option<Script>,
@@ -274,7 +274,7 @@ impl Layout {
     }
 }
 
-/// What is timed behind the call.
+/// Work timed behind the call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum After {
     /// Nothing.
@@ -292,7 +292,7 @@ pub enum After {
 pub struct Threads {
     /// The calling one among them.
     pub count: usize,
-    /// Where the others come from; of no meaning for one.
+    /// Source of the other threads; without meaning for one.
     pub supply: Supply,
 }
 
@@ -301,7 +301,7 @@ impl Threads {
     pub const ONE: Threads = Threads { count: 1, supply: Supply::Pooled };
 }
 
-/// What `compare` and `equal` find.
+/// Contents that `compare` and `equal` find.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Contents {
     /// Operands are equal. Other operations have no other contents.
@@ -315,7 +315,7 @@ pub enum Contents {
 /// for the operation's libc function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Script {
-    /// Whether everything the calls touch fits L1 ([`Cell::size`] says how much that is).
+    /// True if everything the calls touch fits L1 ([`Cell::size`] says how much that is).
     pub hot: bool,
 }
 
@@ -330,7 +330,7 @@ impl Script {
     }
 }
 
-/// What a visit brought. Times are ns per call.
+/// Result of a visit. Times are ns per call.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Visit {
     /// The undisturbed samples, in the order they were taken.
@@ -346,7 +346,7 @@ pub struct Sample {
     pub operation: f64,
     /// The reader behind it; 0 without one.
     pub reader: f64,
-    /// What the bystander lost: may be below 0, as a difference of two walks; 0 without one.
+    /// Loss of the bystander: may be below 0, as a difference of two walks; 0 without one.
     pub bystander: f64,
 }
 

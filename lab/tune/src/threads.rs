@@ -16,7 +16,7 @@ mod tests;
 /// Below this a thread costs more than the call.
 const FROM: usize = 256 << 10;
 
-/// Who takes part in a cell, by name: more threads than its one.
+/// Candidates of a cell, by name: more threads than its one.
 pub(super) fn candidates(cell: Cell, cpus: usize) -> Vec<(String, Candidate)> {
     let by = |count: usize| {
         let threads = Threads { count, ..cell.threads };

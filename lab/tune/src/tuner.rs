@@ -24,7 +24,7 @@ const RACE_UNTIL: f64 = 0.70;
 const REFEREE_UNTIL: f64 = 0.94;
 const NEVER_UNTIL: f64 = 0.97;
 const SCRIPTS_UNTIL: f64 = 0.985;
-/// What of a minute the referee takes where little fails, as mostly: for the time left, until prices tell. A larger
+/// Part of a minute that the referee takes where little fails, as mostly: for the time left, until prices tell. A larger
 /// budget does not make it longer, as its rounds of a cell are limited.
 const REFEREE_TAKES: f64 = 0.13;
 const NEVER_TAKES: f64 = 0.03;
@@ -117,7 +117,7 @@ impl Decided {
     }
 }
 
-/// What that comes to; without a referee.
+/// Decisions from the race; without a referee.
 pub(super) fn decided(
     fields: &[Decided],
     entries: Vec<(Operation, String)>,
@@ -196,8 +196,7 @@ pub(super) fn entries(evidence: &Evidence, facts: &Facts) -> Vec<(Operation, Str
                     return None;
                 }
                 let Estimate { mean, error, .. } = Estimate::of(&ratios, FLOOR);
-                // What it is shown to lose in one script is a loss that nothing makes up for; and what only
-                // seems to be lost counts for more than what seems to be gained.
+                // A loss that is shown in one script is made up for by nothing; an apparent loss counts for more than an apparent gain.
                 let shown = mean - error > GUARD;
                 sum += mean + if shown { 10.0 } else { LOSSES * (mean - GUARD).max(0.0) };
             }
@@ -213,7 +212,7 @@ pub(super) fn entries(evidence: &Evidence, facts: &Facts) -> Vec<(Operation, Str
     found
 }
 
-/// Whether a stub is shown to be better than another in the mean over the scripts, by more than the guard.
+/// Returns whether a stub is shown to be better than another in the mean over the scripts, by more than the guard.
 fn is_better(logs: &[&Log], stub: &str, other: &str) -> bool {
     let (mut mean, mut variance) = (0.0, 0.0);
     for log in logs {
@@ -228,7 +227,7 @@ fn is_better(logs: &[&Log], stub: &str, other: &str) -> bool {
     mean + 2.0 * variance.sqrt() < -GUARD
 }
 
-/// Who was shown to be what.
+/// Results that were shown.
 fn shown(field: &Field) -> Vec<Shown> {
     let mut found = Vec::new();
     for (arm, competitor) in field.arms.iter().enumerate().skip(1) {

@@ -1,24 +1,23 @@
-//! What a tuning is set to, and what it amounts to: decisions, what was shown about whom, what the
-//! referee saw. Plain values; a report or a profile is made from them without asking anybody else.
+//! Settings and result of a tuning: decisions, results of candidates, rulings of the referee. Plain values; a report or a profile is made from them without asking anybody else.
 
 use super::seam::{Cell, Facts};
 use cachewise::Reuse;
 use cachewise::profile::{Decision, Parallel};
 use cachewise_kernels::Operation;
 
-/// What a tuning is set to.
+/// Settings of a tuning.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// Seconds from the machine's beginning to the last visit's end.
     pub budget: f64,
-    /// What all randomness starts from.
+    /// Seed of all random choices.
     pub seed: u64,
     /// The decisions of the profile that is in use, preferred where nothing is shown better by 5 %;
     /// empty where there is none.
     pub previous: Vec<Decision>,
 }
 
-/// What a tuning amounts to.
+/// Result of a tuning.
 #[derive(Clone, Debug)]
 pub struct Tuning {
     /// For every operation and hint, contiguous from the first size to the last. A kernel is a name
@@ -28,16 +27,16 @@ pub struct Tuning {
     pub parallel: Vec<Parallel>,
     /// The entry stub per operation, where there was a choice.
     pub entries: Vec<(Operation, String)>,
-    /// Who was shown to be what, at every size and in every state of the race.
+    /// Results of candidates at every size and in every state of the race.
     pub shown: Vec<Shown>,
-    /// What the referee saw of the decisions, under `unknown`.
+    /// The referee's rulings on the decisions, under `unknown`.
     pub refereed: Vec<Refereed>,
     /// Kernels that the referee took out of a place, and how often there was anything to take out.
     pub repairs: Vec<Repair>,
     /// Kernels that were shown to be faster at a size where libc was decided for: the range would have been
     /// one too many, or gained too little.
     pub passed_over: Vec<(Operation, usize, String)>,
-    /// What the machine is.
+    /// Facts about the machine.
     pub facts: Facts,
     /// Seconds used, calibration included.
     pub seconds: f64,
@@ -46,7 +45,7 @@ pub struct Tuning {
 /// One arm in one cell, as far as it was shown.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Shown {
-    /// Where.
+    /// Cell.
     pub cell: Cell,
     /// A kernel, an entry stub, or a number of threads.
     pub name: String,
@@ -63,7 +62,7 @@ pub struct Shown {
 /// One cell of the referee.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Refereed {
-    /// Where.
+    /// Cell.
     pub cell: Cell,
     /// The kernel that the library used there; `library` for a script.
     pub name: String,
@@ -73,13 +72,13 @@ pub struct Refereed {
     pub error: f64,
     /// Rounds.
     pub rounds: usize,
-    /// What that means.
+    /// Ruling.
     pub verdict: Ruling,
     /// True if that kernel is what was decided for there in the end.
     pub in_use: bool,
 }
 
-/// What the referee says of a cell.
+/// The referee's ruling on a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ruling {
     /// At least 0.97 of libc's speed.
@@ -93,7 +92,7 @@ pub enum Ruling {
 /// A decision that the referee took back.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Repair {
-    /// Whose.
+    /// Operation.
     pub operation: Operation,
     /// Under which hint it was looked at: `Unknown`, whose ranges the others share, or `Never`.
     pub reuse: Reuse,

@@ -28,7 +28,7 @@ pub(super) struct Visits<'m> {
     per_byte: f64,
 }
 
-/// What has a price of its own.
+/// Kind of visit with a cost of its own.
 type Kind = (Operation, Destination, bool, bool);
 
 fn kind(cell: &Cell) -> Kind {
@@ -36,7 +36,7 @@ fn kind(cell: &Cell) -> Kind {
     (cell.operation, cell.destination, beside, cell.script.is_some())
 }
 
-/// What a sample is taken to cost beyond its bytes until one was seen, in seconds.
+/// Assumed cost of a sample beyond its bytes until one was seen, in seconds.
 const SAMPLE: f64 = 50e-6;
 
 /// The time that has to be left for a round, over what it is expected to take.

@@ -83,12 +83,12 @@ pub(crate) fn temporal(operation: Operation, identity: &Identity) -> Slot {
     Ways::in_use(operation, identity).temporal
 }
 
-/// What is done below [`libc_from`] where there is a C library.
+/// Routine below [`libc_from`] where there is a C library.
 pub(crate) fn below_libc(operation: Operation, identity: &Identity) -> Slot {
     Ways::in_use(operation, identity).below_libc(operation)
 }
 
-/// What is done under `never`, and from which size on.
+/// Routine under `never`, and the size from which it serves.
 pub(crate) fn around(operation: Operation, identity: &Identity) -> Option<(u64, Slot)> {
     let around = Ways::in_use(operation, identity).around?;
     Some((last_temporal(Reuse::Never, &Caches::of(identity)).saturating_add(1), around))
@@ -115,7 +115,7 @@ fn last_temporal(reuse: Reuse, caches: &Caches) -> u64 {
 /// The kernels an operation has on this CPU.
 struct Ways {
     temporal: Slot,
-    /// Whether that is a loop of AVX2 or AVX-512.
+    /// True if that is a loop of AVX2 or AVX-512.
     wide: bool,
     /// A string instruction, or one that zeroes whole blocks.
     string: Option<Slot>,
@@ -162,12 +162,12 @@ impl Ways {
         if self.leaves_all(operation) { libc_slot(operation) } else { self.temporal }
     }
 
-    /// Whether the C library does all that a decision is about: comparisons without AVX2.
+    /// Returns whether the C library does all that a decision is about: comparisons without AVX2.
     fn leaves_all(&self, operation: Operation) -> bool {
         matches!(operation, Operation::Compare | Operation::Equal) && !self.wide
     }
 
-    /// What is done from each of these sizes on, of which a later line overrules those before it.
+    /// Routines from each of these sizes on; a later line overrules those before it.
     fn plan(
         &self,
         operation: Operation,
@@ -190,7 +190,7 @@ impl Ways {
             Operation::Compare | Operation::Equal => (caches.llc / 8 + 1, theirs),
             _ => (libc_from(operation), theirs),
         };
-        // Where nobody reads, the caller knows more than any library.
+        // Under `Never` the caller knows more than any library.
         let around = if reuse == Reuse::Never { around } else { (MAX_SIZE, None) };
         [(FIRST_SIZE, Some(self.temporal)), theirs, around, (MAX_SIZE, None)]
     }

@@ -69,7 +69,7 @@ pub(crate) fn note_row(operation: Operation, row: usize) {
     ranges::note(operation, row);
 }
 
-/// Whether Valgrind runs this program: its client request `RUNNING_ON_VALGRIND`, 0x1001, made by
+/// Returns whether Valgrind runs this program: its client request `RUNNING_ON_VALGRIND`, 0x1001, made by
 /// instructions that change nothing on a CPU (Valgrind manual, 3.1 "The Client Request mechanism").
 #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
 fn under_valgrind() -> bool {
@@ -92,7 +92,7 @@ fn under_valgrind() -> bool {
     answer != 0
 }
 
-/// What the entry does whatever the table says: no decision changes what is done up to here.
+/// Sizes that the entry serves whatever the table says: no decision changes what is done up to here.
 fn direct_least(operation: Operation) -> usize {
     if choice::way(operation) == choice::SSE2 { 0 } else { small::DIRECT_LIMIT }
 }
@@ -113,7 +113,7 @@ fn direct_limit(operation: Operation, _: usize) -> usize {
     direct_least(operation)
 }
 
-/// What a line of a profile decides, its names looked up.
+/// Decision of a profile's line, its names looked up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Resolved {
     pub(crate) operation: Operation,
@@ -123,7 +123,7 @@ pub(crate) struct Resolved {
     pub(crate) routine: Routine,
 }
 
-/// What it says to do it with.
+/// Routine of a decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Routine {
     Kernel(Slot),

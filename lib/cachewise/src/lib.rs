@@ -47,7 +47,7 @@ extern crate std;
 #[macro_use]
 mod freestanding;
 
-// Who names whom, from below: what is decided (`rows`, `class`, `slots`), the bytes and numbers that every
+// Order of the modules, from below: what is decided (`rows`, `class`, `slots`), the bytes and numbers that every
 // call reads (`table`, `entry::choice`, `parallel::least`), who decides (`defaults`, `profile`,
 // `shipped`) and writes it down (`follow`, `ranges`, `source`), what slots stand for and what fills the table on the
 // first call (`dispatch`), the entries (`entry`), and what programs call (`raw`, `ops`, `parallel`).

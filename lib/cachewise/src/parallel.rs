@@ -59,7 +59,7 @@ pub trait Workers {
     /// when all calls have returned. Fewer threads are allowed: the work is still complete.
     fn run(&self, threads: usize, job: &(dyn Fn() + Sync));
 
-    /// Whether they exist before the call. It chooses among the profile's figures.
+    /// Returns whether they exist before the call. It chooses among the profile's figures.
     fn supply(&self) -> Supply {
         Supply::Pooled
     }
@@ -269,7 +269,7 @@ fn in_chunks(
     crate::os::uncancelled(|| workers.run(threads, &job));
     #[cfg(not(all(feature = "os", target_os = "linux")))]
     workers.run(threads, &job);
-    // What nobody took, should the pool have done nothing at all.
+    // Work that no thread took.
     job();
 }
 

@@ -170,7 +170,7 @@ pub unsafe extern "C" fn compare(a: *const u8, b: *const u8, n: usize) -> i32 {
     }
 }
 
-/// Whether `n` bytes are equal.
+/// Returns whether `n` bytes are equal.
 ///
 /// # Safety
 /// `a` and `b` are readable for `n` bytes.

@@ -70,12 +70,12 @@ pub static DIRECT: [AtomicUsize; ROW_COUNT] = [const { AtomicUsize::new(0) }; RO
 #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
 pub static PAGE: AtomicI32 = AtomicI32::new(-1);
 
-/// Whether comparisons of more than 256 bytes go by 32 although there are vectors of 64: 1 where the CPU
+/// Width of comparisons above 256 bytes: 1 where the CPU
 /// halves those.
 #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
 pub static NARROW: AtomicU8 = AtomicU8::new(0);
 
-/// Whether `n` bytes, [`small::LIMIT`] at least, are done without the table.
+/// Returns whether `n` bytes, [`small::LIMIT`] at least, are done without the table.
 #[inline(always)]
 pub(crate) fn is_direct(operation: Operation, reuse: Reuse, n: usize) -> bool {
     // SAFETY: `rows::row` is below ROW_COUNT.
@@ -107,7 +107,7 @@ pub(crate) fn leave(row: usize, from: u64, to: u64, is_left: bool) {
     }
 }
 
-/// Whether a profile leaves that size of a row to the C library though the table has the library's own loop.
+/// Returns whether a profile leaves that size of a row to the C library though the table has the library's own loop.
 fn is_left(row: usize, class: usize) -> bool {
     LEFT.get(row).is_some_and(|left| left.load(Ordering::Relaxed) & left_bit(class) != 0)
 }
@@ -176,7 +176,7 @@ pub(crate) fn look_up(operation: Operation, reuse: Reuse, n: u64) -> Option<Foun
     let at = |class: usize| entries.get(class).map(|entry| entry.load(Ordering::Relaxed));
     let row = row(operation, reuse);
     let theirs = libc_slot(operation).0;
-    // What a profile leaves to the C library is one range with what the C library does.
+    // Sizes that a profile leaves to the C library are one range with those that the C library does.
     let at = |class: usize| if is_left(row, class) { Some(theirs) } else { at(class) };
     let here = class(n);
     let slot = at(here)?;
@@ -193,7 +193,7 @@ pub(crate) fn look_up(operation: Operation, reuse: Reuse, n: u64) -> Option<Foun
     })
 }
 
-/// What [`look_up`] finds.
+/// Result of [`look_up`].
 pub(crate) struct Found {
     /// `None`: left to the C library.
     pub(crate) kernel: Option<&'static Kernel>,

@@ -152,7 +152,7 @@ fn run_by(from: u64, n: u64, stub: u8) -> Vec<Instruction> {
     }
 }
 
-/// What the table of costs says of every class, counted in the code that runs.
+/// Compares the table of costs with the code that runs, class by class.
 #[test]
 fn every_class_costs_what_the_table_says() {
     let mut looks = InstructionInfoFactory::new();
@@ -471,7 +471,7 @@ fn every_entry_calls_nothing_and_keeps_off_the_stack() {
             );
             assert_eq!(has(Register::is_ymm), way.name != "sse2", "{name}: vectors of 32 bytes");
         }
-        // What small sizes run up to the first return is a line of code, or two where bytes are compared.
+        // The code of small sizes up to the first return is one line, or two where bytes are compared.
         let code = reachable(function, &others);
         let small = code.iter().find(|one| one.flow_control() == FlowControl::Return);
         let bytes = small.expect("small sizes return").next_ip() - function;

@@ -64,7 +64,7 @@ fn noise(into: &mut [u8], seed: u64) {
     fastrand::Rng::with_seed(seed).fill(into);
 }
 
-/// What is tested: an operation each.
+/// Functions under test: an operation each.
 #[derive(Clone, Copy)]
 struct Calls {
     copy: CopyFn,
@@ -129,7 +129,7 @@ impl Buffers {
         buffers
     }
 
-    /// What is done to `dst[to..to + n]` must leave `expected` there and touch nothing around.
+    /// Checks that work on `dst[to..to + n]` leaves `expected` there and touches nothing around.
     fn check(&mut self, to: usize, expected: &[u8], what: &str, work: impl Fn(*mut u8) -> *mut u8) {
         self.checked += 1;
         let n = expected.len();
@@ -445,7 +445,7 @@ mod written_out {
         );
     }
 
-    /// What an entry leaves to others, with each kernel of the library and libc's routine there, at the edges of pages
+    /// Sizes that an entry leaves to others, with each kernel of the library and libc's routine there, at the edges of pages
     /// that must not be touched.
     fn behind_each_entry(buffers: &mut Buffers) {
         let here = Features::detect();
@@ -643,7 +643,7 @@ fn uppers(function: *const (), first: *mut u8, second: usize, third: usize) -> [
     found
 }
 
-/// Whether the plain loop of the entry that is in use here is a vector's.
+/// Returns whether the plain loop of the entry that is in use here is a vector's.
 fn plain() -> &'static str {
     match entry::chosen(Operation::Copy).map(|entry| entry.name) {
         Some("avx512vl") => "avx512",

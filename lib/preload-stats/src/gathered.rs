@@ -14,7 +14,7 @@ use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 /// Bytes before the first table.
 const FIRST: usize = 4096;
 
-/// What one process did in all.
+/// Sums of one process.
 #[derive(Default)]
 pub(crate) struct Sums {
     pub(crate) calls: u64,
@@ -39,12 +39,12 @@ pub(crate) struct Gathered {
     descriptor: c_int,
     object: os::Object,
     first: u32,
-    /// Whether this process is the one that the command became.
+    /// True if this process is the one that the command became.
     pub(crate) is_first: bool,
 }
 
 impl Gathered {
-    /// What the variable says; `None` where it is a file's name.
+    /// Parses the variable; `None` where it is a file's name.
     pub(crate) fn read(variable: &CStr) -> Option<Gathered> {
         let text = variable.to_str().ok()?.strip_prefix("fd:")?;
         let mut fields = text.split(':');
@@ -134,7 +134,7 @@ fn totals(file: c_int) -> Option<&'static Totals> {
     Some(unsafe { &*start.cast::<Totals>() })
 }
 
-/// What all processes called together, and what of it the library can change; nothing where there was no call.
+/// Prints the calls of all processes together, and the part that the library can change; nothing without a call.
 fn summary(text: &mut Text<'_>, processes: u64, all: &Sums) -> fmt::Result {
     let Some(per_cent) =
         (100 * u128::from(all.bytes - all.left.min(all.bytes))).checked_div(all.bytes.into())

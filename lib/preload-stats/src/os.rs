@@ -1,4 +1,4 @@
-//! What statistics ask of Linux, by system call: nothing here allocates or takes a
+//! System calls of the statistics: nothing here allocates or takes a
 //! lock.
 
 use core::ffi::{CStr, c_int, c_long};
@@ -19,7 +19,7 @@ pub(crate) fn end(status: c_int) -> ! {
     }
 }
 
-/// Whether the process runs with more privilege than its caller, who must not choose its files.
+/// Returns whether the process runs with more privilege than its caller, who must not choose its files.
 pub(crate) fn is_secure() -> bool {
     // SAFETY: always callable; reads the auxiliary vector.
     unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
@@ -138,7 +138,7 @@ pub(crate) fn started_as() -> &'static [u8] {
     file_name(unsafe { CStr::from_ptr(name) }.to_bytes())
 }
 
-/// What follows the last slash of a path.
+/// File name behind the last slash of a path.
 pub(crate) fn file_name(path: &[u8]) -> &[u8] {
     path.rsplit(|byte| *byte == b'/').next().unwrap_or(path)
 }

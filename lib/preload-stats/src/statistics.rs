@@ -25,10 +25,10 @@ use core::sync::atomic::{
 /// a call is too short for its place to matter.
 pub(crate) const LARGE: usize = 64 << 10;
 
-/// Where a call comes from: its return address; null where that is not known.
+/// Return address of a call; null where it is not known.
 pub(crate) type Site = *const u8;
 
-/// What is counted apart. `memset` of zeros is zero, `bcmp` is compare, `mempcpy` is copy.
+/// Operations that are counted apart. `memset` of zeros is zero, `bcmp` is compare, `mempcpy` is copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Operation {
     Copy,
@@ -93,7 +93,7 @@ struct Counters {
 
 /// Set once by the constructor; null where nobody asked for statistics.
 static COUNTERS: AtomicPtr<Counters> = AtomicPtr::new(ptr::null_mut());
-/// Where to print: an absolute path that ends in NUL; stderr where there is none.
+/// Output file: an absolute path that ends in NUL; stderr where there is none.
 static FILE: AtomicPtr<u8> = AtomicPtr::new(ptr::null_mut());
 /// Which file stderr was at the start: a program that closes it may open another in its place.
 static STDERR: AtomicU64 = AtomicU64::new(0);
@@ -102,7 +102,7 @@ static STDERR: AtomicU64 = AtomicU64::new(0);
 static KEPT: AtomicI32 = AtomicI32::new(-1);
 /// Numbers below are left to the program, some of which count on the next one that is free.
 const FIRST_KEPT: i32 = 100;
-/// Where all processes of a program gather their statistics; set once by the constructor, null where they do not.
+/// Table in which all processes of a program gather their statistics; set once by the constructor, null where they do not.
 static GATHERED: AtomicPtr<Gathered> = AtomicPtr::new(ptr::null_mut());
 /// Printing copies too, which is nobody's business.
 static PRINTING: AtomicBool = AtomicBool::new(false);

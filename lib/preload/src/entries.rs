@@ -13,12 +13,12 @@
 /// Up to here the library loads everything before it stores anything, whatever the operation.
 const SMALL: usize = 128;
 
-/// What the functions do, for entries that are not a jump into `cachewise::raw`.
+/// Bodies of the functions, for entries that are not a jump into `cachewise::raw`.
 pub(crate) mod plain {
     use super::SMALL;
     use cachewise::raw;
 
-    /// Whether two buffers of `n` bytes share any.
+    /// Returns whether two buffers of `n` bytes share any.
     pub(crate) fn overlap(dst: *const u8, src: *const u8, n: usize) -> bool {
         let distance = dst.addr().wrapping_sub(src.addr());
         distance < n || distance.wrapping_neg() < n

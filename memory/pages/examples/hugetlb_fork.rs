@@ -1,4 +1,4 @@
-//! What becomes of a private pool in explicit huge pages when its process forks: `Hugetlb` memory
+//! Fork of a process with a private pool in explicit huge pages: `Hugetlb` memory
 //! is copied on write out of the system's reserve of huge pages, and where that is empty the kernel
 //! has nothing to copy to.
 //!

@@ -8,7 +8,7 @@ use cachewise_pages::buddy::{Buddy, Core, Frame, State, Wanted};
 const PAGE: usize = 4096;
 const FRAMES: usize = 1000; // memory is rarely a power of two
 
-/// What a kernel would have in its image: 16 bytes per frame, and the lists.
+/// State that a kernel would have in its image: 16 bytes per frame, and the lists.
 struct Zone {
     core: Core,
     frames: [Frame; FRAMES],
@@ -30,7 +30,7 @@ fn zeroed(core: &mut Core, frames: &[Frame], memory: &mut [u8], order: u32) -> O
     Some(index)
 }
 
-/// What a kernel's idle thread would do: one chunk, then look whether there is better to do.
+/// Work of a kernel's idle thread: one chunk, then look whether there is better to do.
 fn scrub(core: &mut Core, frames: &[Frame], memory: &mut [u8], now: u32) -> bool {
     let taken = Buddy::new(core, frames).take_to_zero(0, 6, 100, now);
     let Some((index, order)) = taken else { return false };

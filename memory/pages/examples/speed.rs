@@ -1,4 +1,4 @@
-//! What a hand-out and a free cost, beside touching memory that is there: prezeroed, dirty and
+//! Cost of a hand-out and a free, beside touching memory that is there: prezeroed, dirty and
 //! draining, one thread and two, with the scrubber resting and at work.
 //!
 //! `cargo run --release -p cachewise-pages --example speed [MiB]`; on an idle machine.

@@ -167,7 +167,7 @@ impl Busy<'_> {
         inner.wanted(if kind == ZERO { u64::from(batch) << order } else { 0 });
         inner.release_after_hand_out(guard);
         reserve.length = found;
-        // Who comes again takes more.
+        // A thread that comes again takes more.
         reserve.batch = (batch * 2).saturating_sub(FIRST_BATCH).min(CACHE_BLOCKS as u32);
         let pieces = reserve.pieces;
         self.reserved(inner, &pieces[..found], false);
@@ -399,7 +399,7 @@ pub(crate) fn flush(inner: &Inner) {
 
 /// Sees to it that this thread has a cache of the pool, where it can have one.
 fn ensure(inner: &Inner) {
-    // What a fork left undone is done before the cache is at work.
+    // Work that a fork left undone is done before the cache is used.
     inner.settle();
     let thread = thread::current();
     let entry = thread.entry(inner.gate.id);

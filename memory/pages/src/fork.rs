@@ -1,4 +1,4 @@
-//! What a fork does to pools.
+//! Handling of forks.
 //!
 //! Before a fork the locks of all pools are taken, so that no thread is in the middle of
 //! anything; after it the parent lets go, and the child makes its locks anew and drops free memory: a

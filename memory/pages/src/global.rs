@@ -96,7 +96,7 @@ impl<A> PoolAlloc<A> {
         if let Ok(pool) = (self.settings)().for_allocator().build() {
             self.pool.store(Box::into_raw(Box::new(pool)), Ordering::Release);
         }
-        // Whether it could be made or not: it is not tried again.
+        // Made or not, it is not tried again.
         self.state.store(BUILT, Ordering::Release);
     }
 

@@ -269,7 +269,7 @@ mod tests {
     fn an_aligned_block_is_one_or_none() {
         let heap = Heap::new(8 << 20, GiveBack::default()).expect("memory");
         let page = heap.pool().page_size();
-        // What is taken in between leaves the next one at any page.
+        // Blocks taken in between leave the next one at any page.
         for align in [1, 64, page, 4 * page, 64 * page] {
             let between = patient(|| heap.take(3 * page, false)).expect("room");
             let small = "a small power of two";

@@ -135,7 +135,7 @@ impl Lease {
     /// The whole file as memory; the descriptor is closed.
     pub(crate) fn map(self) -> Result<Mapping, Errno> {
         let mapping = Mapping::shared(&self.file, self.bytes, os::huge_page_size())?;
-        // Where the system gives huge pages only to those that ask.
+        // Some systems give huge pages only on request.
         let _ = mapping.advise_huge(true);
         Ok(mapping)
     }

@@ -1,5 +1,4 @@
-//! What a thread keeps of a pool, as memory: its cache, and what all caches of a pool may hold. What is done
-//! with it is in `cache.rs`.
+//! Memory that a thread keeps of a pool: its cache, and the limits of all caches of a pool. Its use is in `cache.rs`.
 
 use crate::os::{self, Mapping};
 use crate::stats::Stats;

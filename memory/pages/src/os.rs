@@ -145,8 +145,7 @@ impl Pressure {
     pub(crate) fn new() -> Pressure {
         let groups = groups();
         let first = |name: &str| groups.iter().map(|group| group.join(name)).find(|f| f.exists());
-        // Of the groups around it their own limits count, and not what happens in others inside
-        // them.
+        // Outer groups count by their own limits, not by the groups inside them.
         let around = groups.iter().flat_map(|group| {
             ["memory.events.local", "memory.failcnt"].map(|name| group.join(name))
         });

@@ -1,4 +1,4 @@
-//! What a custom engine is believed: a proof that costs less than the work.
+//! Proof of a custom engine's work that costs less than the work.
 //!
 //! The first bytes that an engine zeroes are read whole. From then on the last line of each range gets a
 //! canary before it is submitted and is read afterwards, and one batch in 64, by chance, is read whole.

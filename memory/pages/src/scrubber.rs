@@ -200,7 +200,7 @@ struct Worker {
 impl Worker {
     fn run(&mut self) {
         loop {
-            // What it rests for may be over before it does: a newer order is then seen as such.
+            // The reason to rest may end before the rest does: a newer order is then seen as such.
             let order = self.order();
             if order == STOP || os::is_alone() {
                 break;
@@ -375,7 +375,7 @@ impl Worker {
             let Some((index, order)) = taken else { break };
             bytes += inner.bytes(order);
             batch.push(Taken { index, order });
-            // Of blocks as large as this one lets the next look come first.
+            // The next look comes before another block as large as this one.
             if bytes + inner.bytes(order) > self.scrub.chunk {
                 break;
             }
@@ -433,7 +433,7 @@ impl Worker {
         if !inner.settings().fault_on_touch {
             return batch.to_vec();
         }
-        // What is not there may be swapped out: that it is dropped makes it zero.
+        // Absent memory may be swapped out: dropping it makes it zero.
         let dropped = |taken: &Taken| {
             let (start, length) = (inner.address(taken.index), inner.bytes(taken.order));
             // SAFETY: in flight, so nobody else uses it, and whole pages of this mapping.

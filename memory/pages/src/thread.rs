@@ -1,4 +1,4 @@
-//! What a pool keeps of each thread: which of its locks the thread holds, where its caches are.
+//! State of each thread in a pool: the locks that it holds, and its caches.
 //!
 //! An allocator calls this. So finding it must need no lock of the loader's and no memory: it is
 //! initial-exec thread-local storage, which is there from the thread's first instruction on, and

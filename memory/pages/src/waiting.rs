@@ -1,4 +1,4 @@
-//! Where the pool's threads wait for each other: a lock of one word, and what wakes scrubbers. All that
+//! Waiting of the pool's threads: a lock of one word, and the bell that wakes scrubbers. All that
 //! depends on the order in which other CPUs see what is written is here and in `buddy`: `tests/loom.rs`
 //! takes both through all interleavings, with a futex made of loom's own lock.
 //!

@@ -119,7 +119,7 @@ fn absent_memory_is_taken_ahead_in_the_portion_asked_for_or_the_largest_below() 
     }
 }
 
-/// Of an absent block some frames were made resident: a run is kept, what follows it is zero.
+/// Some frames of an absent block were made resident: a run is kept, what follows it is zero.
 #[test]
 fn an_absent_block_cut_down_to_a_run_has_the_rest_in_its_states() {
     for kept in 1..=16u32 {
@@ -214,7 +214,7 @@ fn a_block_of_buddies_in_different_states_is_as_good_as_the_worst() {
         buddy.extend(1, upper, 0);
         let run = buddy.take_any_run(&Wanted::frames(2)).map(|run| (run.first, run.state));
         assert_eq!(run, Some((0, worst)), "{lower:?}, {upper:?}");
-        // Who takes it will overwrite what was zeroed.
+        // The taker will overwrite zeroed memory.
         let wasted = [lower, upper].contains(&there);
         assert_eq!(buddy.core().wasted(), u64::from(wasted));
         buddy.check().expect("sound");
@@ -239,7 +239,7 @@ fn a_zero_and_a_dirty_buddy_merge_when_a_larger_block_is_needed_and_not_before()
     buddy.check().expect("sound");
 }
 
-/// What of a run was zeroed for nothing does not depend on the blocks that the run is made of.
+/// The part of a run that was zeroed in vain does not depend on the blocks that the run is made of.
 #[test]
 fn wasted_is_what_the_taker_overwrites_or_what_is_zeroed_once_more() {
     let (dirty, there) = (State::Dirty, State::ZeroResident);
@@ -339,7 +339,7 @@ fn what_is_returned_is_the_largest_and_of_those_the_dirty_one_and_the_oldest() {
     assert_eq!(buddy.take_to_trim(3, 3), None, "none is as large");
 }
 
-/// What is used lately is left, and when the next one is due is told: the first of all.
+/// Memory used lately is left, and the time of the next one is returned: the first of all.
 #[test]
 fn what_was_used_lately_is_not_returned() {
     let (dirty, zero) = (State::Dirty, State::ZeroResident);

@@ -66,7 +66,7 @@ fn a_child_forked_in_the_middle_of_scrubbing_has_a_sound_copy() {
             for order in 0..10 {
                 well &= pool.zalloc(order).expect("a block").is_zero();
             }
-            // What the parent handed out is handed out here too, and can be given back here.
+            // The parent's blocks are handed out here too, and can be given back here.
             kept.fill(0);
             well &= pool.trim().expect("trimmed") > 0;
             well
@@ -267,7 +267,7 @@ fn threads_named(name: &str) -> usize {
         .count()
 }
 
-/// What is free is the parent's and the child's until one of them writes to it, and then it is two: the
+/// Free memory is shared by parent and child until one of them writes to it, and then it is two: the
 /// child has none of it, whether it uses the pool or not, and what is in use it has.
 #[test]
 fn a_child_drops_the_free_memory_that_it_inherits() {
@@ -309,7 +309,7 @@ fn a_pools_thread_has_the_processs_cpus_and_ordinary_priority() {
     one.set((0..rustix::thread::CpuSet::MAX_CPU).find(|cpu| all.is_set(*cpu)).expect("a CPU"));
     let pool = std::thread::spawn(move || {
         rustix::thread::sched_setaffinity(None, &one).expect("bound");
-        // Where that is allowed, as an audio program has it.
+        // Real-time priority, where it is allowed, as an audio program has it.
         let parameters = libc::sched_param { sched_priority: 10 };
         // SAFETY: this thread, and valid parameters.
         let _ = unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const parameters) };

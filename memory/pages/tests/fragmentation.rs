@@ -1,4 +1,4 @@
-//! What is lost between blocks in the long run: a program that takes and gives back blocks of mixed sizes
+//! Loss between blocks in the long run: a program that takes and gives back blocks of mixed sizes
 //! for tens of thousands of steps, in a simulation over the allocator itself. Seeded; it touches no memory and
 //! looks at no clock.
 
@@ -22,11 +22,11 @@ struct World {
     now: u32,
 }
 
-/// What a run told.
+/// Result of a run.
 #[derive(Debug, Default)]
 struct Told {
     asked: u32,
-    /// Of these, though as many frames were free.
+    /// Refused requests though as many frames were free.
     refused: u32,
     most_live: u32,
 }
@@ -93,7 +93,7 @@ impl World {
         }
     }
 
-    /// What is idle goes back to the system, huge pages whole.
+    /// Idle memory goes back to the system, huge pages whole.
     fn return_idle(&mut self) {
         let (now, order) = (self.now, HUGE.ilog2());
         while let Ok((index, order)) = self.buddy().take_idle((order, order), 0, now) {
@@ -161,7 +161,7 @@ fn by_the_fifty_percent_rule(live: f64) -> f64 {
     0.75 * refused.sum::<f64>() / f64::from(PARTS)
 }
 
-/// Of requests for which there is memory enough, fewer are refused than the rule has it for the fullest
+/// Fewer requests with enough memory are refused than the rule has it for the fullest
 /// moment.
 #[test]
 #[ignore = "long: CI runs it, by --include-ignored"]

@@ -74,7 +74,7 @@ fn vectors_grow_through_all_sizes_and_keep_their_bytes() {
     }
 }
 
-/// What is behind a block is free, or it moves to where more is.
+/// The memory behind a block is free, or the block moves.
 #[test]
 fn a_vector_that_grows_by_small_steps_moves_seldom() {
     let _whole = WHOLE.lock().unwrap_or_else(PoisonError::into_inner);

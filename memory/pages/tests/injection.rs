@@ -55,7 +55,7 @@ fn no_memory_at_hand_out_is_an_error_value_and_the_block_stays_zero() {
     let stats = pool.figures();
     assert_eq!((stats.allocated, stats.zero_absent), (0, stats.managed));
     assert!(pool.zalloc(0).expect("the next time").is_zero());
-    // Where many pages are refused, one may still be had.
+    // If many pages are refused, one may still be had.
     fail(Call::Populate, 1, libc::ENOMEM);
     let trimmed = pool.trim().expect("trimmed");
     assert!(trimmed > 0);
@@ -144,7 +144,7 @@ fn every_outcome_of_an_engine_ends_in_zero_or_in_quarantine() {
         assert!(stats.quarantined_ever > 0, "{context}: withdrawn");
         pool.check().expect("sound");
     }
-    // Of the first memory every byte is read; an engine that lies goes at once, and the CPU does the work.
+    // Every byte of the first memory is read; an engine that reports false work goes at once, and the CPU does the work.
     let pool = pool_with(&[Outcome::Lie], 3);
     dirty_and_wait(&pool, "Lie", |pool| pool.figures().verify_failed == 1 && is_clean(pool));
     pool.check_zeros().expect("zero");
@@ -176,7 +176,7 @@ fn after_its_strikes_the_engine_goes_and_the_cpu_does_all_its_work() {
             drop(pool.alloc(3).map(|mut block| block.fill(0x78)));
         }
         let stats = pool.figures();
-        // What is in flight when it is paused comes back dirty.
+        // Memory in flight when it is paused comes back dirty.
         stats.engine_faults >= 2 && stats.quarantined + stats.dirty + stats.in_flight == 0
     });
     until("quiet", || pool.pause_scrubber());
@@ -336,7 +336,7 @@ fn memory_that_the_system_refuses_to_open_is_an_error_value_and_passes() {
     fail(Call::Open, 0, 0);
     assert!(pool.zalloc(0).expect("the next time").is_zero());
     pool.check().expect("sound");
-    // What was returned, to a new run and to one that becomes longer; what cannot be closed stays open.
+    // Returned memory serves a new run and one that becomes longer; memory that cannot be closed stays open.
     for refused in [Call::Open, Call::Close] {
         pool.alloc_bytes(32 << 20).expect("room").fill(0xA5);
         fail(refused, 1, libc::ENOMEM);

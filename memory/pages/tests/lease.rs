@@ -137,7 +137,7 @@ fn a_child_has_a_copy_of_a_leased_pool() {
     }
 }
 
-/// Where a writer has no page to copy to, the system takes pages from the child: it was ended when it read.
+/// Without a page to copy to, the system takes pages from the child: it was ended when it read.
 #[test]
 fn a_child_has_a_copy_of_a_pool_of_explicit_huge_pages() {
     let _alone = alone();
@@ -184,7 +184,7 @@ fn without_memory_for_a_copy_the_childs_pool_is_closed_and_a_line_says_so() {
     assert_eq!(wait(child), 0, "the next time there is memory");
 }
 
-/// What the standard library starts without `fork` gets nothing, so nothing is copied for it.
+/// Programs that the standard library starts without `fork` cause no copy.
 #[test]
 fn programs_started_without_a_fork_copy_nothing() {
     let _alone = alone();
@@ -330,11 +330,11 @@ fn where_all_is_locked_a_pool_may_be_larger_than_the_limit_and_what_is_used_is_l
         pool.zalloc_bytes(2 * MIB).expect("it came back")
     };
     assert!(block.is_zero());
-    // What no longer has to be locked no longer is.
+    // Unlocks all memory.
     // SAFETY: no memory is involved.
     unsafe { libc::munlockall() };
     assert!(pool.zalloc_bytes(64 * MIB).expect("no limit any more").is_zero());
-    // Of what is there already, address space counts too.
+    // Address space counts too.
     // SAFETY: no memory is involved.
     assert_eq!(unsafe { libc::mlockall(libc::MCL_CURRENT) }, -1);
     drop((block, held));

@@ -64,7 +64,7 @@ impl World {
         })
     }
 
-    /// What `zalloc` does: zero and resident, else dirty and zeroed, else absent.
+    /// Does as `zalloc`: zero and resident, else dirty and zeroed, else absent.
     fn zalloc(&self, order: u32) -> Option<u32> {
         let take = |state| self.with(|buddy| buddy.take(order, state));
         if let Some(index) = take(State::ZeroResident).or_else(|| take(State::ZeroAbsent)) {
@@ -282,7 +282,7 @@ fn halves_of_a_block_are_their_caches() {
     });
 }
 
-/// What the pool's lock protects, its scrubbers' bell, and what both are about.
+/// The pool's lock with its state, its scrubbers' bell, and the data of both.
 struct Waiting {
     lock: Word,
     inside: UnsafeCell<u32>,
@@ -306,7 +306,7 @@ impl Waiting {
         })
     }
 
-    /// Whether the lock was to be had.
+    /// Returns whether the lock was to be had.
     fn count(&self, mark: u32, wait: bool) -> bool {
         if !self.lock.acquire(mark, wait) {
             return false;

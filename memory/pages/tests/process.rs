@@ -1,4 +1,4 @@
-//! What is the process's: forks, and system calls that fail. One test at a time.
+//! Tests of process-wide state: forks, and system calls that fail. One test at a time.
 
 mod common;
 #[path = "cuda/device.rs"]

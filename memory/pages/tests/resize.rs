@@ -118,7 +118,7 @@ fn what_is_no_such_run_is_refused_and_left_alone() {
 fn a_block_that_grows_by_small_steps_moves_seldom() {
     let heap = Heap::new(128 << 20, GiveBack::default()).expect("a heap");
     let take = |size| loop {
-        // Where its own thread is in it, a heap says that it is busy.
+        // A heap that its own thread is in answers Busy.
         if let Ok(block) = heap.take(size, false) {
             return block;
         }
@@ -155,7 +155,7 @@ fn a_block_that_grows_by_small_steps_moves_seldom() {
     unsafe { heap.give_back(block) }.expect("ours");
 }
 
-/// What was never touched does not become resident when it is cut down.
+/// Untouched memory does not become resident when it is cut down.
 #[test]
 fn to_become_shorter_copies_nothing_and_brings_nothing() {
     let heap = Heap::new(256 << 20, GiveBack::default()).expect("a heap");

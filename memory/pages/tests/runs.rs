@@ -4,7 +4,7 @@ use crate::frames;
 use cachewise_pages::buddy::{Buddy, Core, Frame, Run, State, Use, Wanted, order_for};
 use std::ops::Range;
 
-/// What is known of each frame; nothing where somebody has it.
+/// State of each frame; none where it is in use.
 fn states(buddy: &Buddy<'_>) -> Vec<Option<State>> {
     let mut states = Vec::new();
     for (_, tag) in buddy.walk() {
@@ -38,7 +38,7 @@ fn span(states: &[Option<State>], run: Range<u32>, state: State) -> ((u32, u32),
     (span, found.count() as u32)
 }
 
-/// What a run of so many frames from there on is.
+/// The run of so many frames from there on.
 fn run_at(states: &[Option<State>], first: u32, frames: u32) -> Run {
     let run = first..first + frames;
     let (dirty, dirties) = span(states, run.clone(), State::Dirty);
@@ -71,7 +71,7 @@ fn cost(states: &[Option<State>], first: u32, wanted: &Wanted, scarce: bool) -> 
     (span(states, run, State::ZeroAbsent).1, second, third)
 }
 
-/// Where runs are looked for: from each free block on, and up to the end of each stretch.
+/// Places where runs are sought: from each free block on, and up to the end of each stretch.
 fn places(buddy: &Buddy<'_>, wanted: &Wanted, step: u32) -> Vec<u32> {
     let states = states(buddy);
     let mut places = Vec::new();
@@ -87,7 +87,7 @@ fn places(buddy: &Buddy<'_>, wanted: &Wanted, step: u32) -> Vec<u32> {
     places
 }
 
-/// What the system brings together with a frame, if none of it is there.
+/// Frames that the system brings together with a frame, if none of it is there.
 fn comes_with(states: &[Option<State>], at: u32, wanted: &Wanted) -> Range<u32> {
     let around = if at < wanted.single { 1 } else { wanted.around };
     let from = at / around * around;
@@ -279,7 +279,7 @@ fn a_run_is_found_however_many_blocks_have_to_be_looked_at() {
     assert_eq!(buddy.check().expect("sound").out, 512);
 }
 
-/// What comes with a huge page of which a run needs a part is there, on both sides; of one that is
+/// The rest of a huge page of which a run needs a part is there, on both sides; of one that is
 /// there in part already nothing comes.
 #[test]
 fn what_the_system_brings_beside_a_run_is_there_from_then_on() {
@@ -310,7 +310,7 @@ fn what_the_system_brings_beside_a_run_is_there_from_then_on() {
     }
 }
 
-/// What a freed run leaves resident serves a larger one, of which the rest alone has to be faulted
+/// The resident part of a freed run serves a larger one, of which the rest alone has to be faulted
 /// in: for every length of both, with and without a zeroed block between.
 #[test]
 fn a_run_is_made_of_blocks_in_different_states_where_that_spares_faults() {
@@ -343,7 +343,7 @@ fn a_run_is_made_of_blocks_in_different_states_where_that_spares_faults() {
             }
         }
     }
-    // Of absent memory alone there is nothing to spare, nor where every place is beside what is there.
+    // Absent memory alone has nothing to spare, nor where every place is beside what is there.
     for there in [None, Some(7)] {
         let mut given = [Some(State::ZeroAbsent); 32];
         there.into_iter().for_each(|at: usize| given[at] = Some(State::Dirty));
@@ -396,7 +396,7 @@ fn fours(core: &mut Core, frames: &[Frame], order: &[u32]) {
     }
 }
 
-/// Of a stretch so many blocks are looked at. One that may go on is longer than any that ends, and is cut
+/// So many blocks of a stretch are examined. One that may go on is longer than any that ends, and is cut
 /// from the end that was seen.
 #[test]
 fn a_stretch_that_is_not_seen_to_its_end_is_long() {
@@ -494,7 +494,7 @@ fn no_run_goes_on_where_somebody_died_growing() {
     let (mut core, frames) = (Core::new(4), frames(32));
     Buddy::new(&mut core, &frames).extend(12, State::Dirty, 0);
     let mut left = core.clone();
-    // Of another state: nothing merges across the border.
+    // A block of another state: nothing merges across the border.
     Buddy::new(&mut core, &frames).extend(20, State::ZeroAbsent, 0);
     let mut buddy = Buddy::new(&mut left, &frames);
     buddy.rebuild(0);

@@ -102,7 +102,7 @@ impl User<'_> {
         assert!(child >= 0, "no child");
         if child == 0 {
             schedule::leave();
-            // Where it hangs it is ended.
+            // A hang is ended.
             // SAFETY: asks for a signal.
             unsafe { libc::alarm(60) };
             let sound = catch_unwind(AssertUnwindSafe(|| {
@@ -162,7 +162,7 @@ fn background(pool: &Pool, seed: u64) {
     pool.flush_thread_cache();
 }
 
-/// What one seed did.
+/// Result of one seed.
 struct Told {
     trace: Vec<u8>,
     grown: u64,

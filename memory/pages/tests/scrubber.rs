@@ -103,7 +103,7 @@ fn pause_stops_it_and_resume_lets_it_go_on() {
     until("zeroed", || is_clean(&pool));
 }
 
-/// What the system says of one of this process's threads.
+/// A field of one of this process's threads in /proc.
 fn field<'a>(status: &'a str, name: &str) -> Option<&'a str> {
     status.lines().find_map(|line| line.strip_prefix(name)?.split_whitespace().next())
 }
@@ -259,7 +259,7 @@ fn a_pool_grows_ahead_of_need_by_a_sixteenth_of_what_is_in_use_and_no_more() {
     pool.check().expect("sound");
 }
 
-/// What comes and goes is not a rise: what is resident stays near the peak.
+/// Use that goes up and down is not a rise: what is resident stays near the peak.
 #[test]
 fn a_program_whose_use_goes_up_and_down_does_not_make_the_pool_grow_each_time() {
     let pool = growing(8 << 20);

@@ -78,7 +78,7 @@ impl Code {
                 FreeError::DoubleFree => Code::Free,
                 FreeError::WrongOrder { .. } => Code::WrongOrder,
             },
-            // What else there is, and will be, is the system's answer to something.
+            // All other errors, and later ones, are the system's.
             _ => Code::System,
         }
     }

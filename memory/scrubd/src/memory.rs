@@ -180,7 +180,7 @@ fn memfd(bytes: u64, kind: MemfdFlags) -> Result<OwnedFd, Errno> {
     rustix::fs::fchmod(&file, Mode::RUSR | Mode::WUSR)?;
     rustix::fs::ftruncate(&file, bytes)?;
     rustix::fs::fcntl_add_seals(&file, SealFlags::SHRINK | SealFlags::GROW)?;
-    // What `memfd_create` opened is not counted among those that have the file open.
+    // The descriptor of `memfd_create` is not counted among those that have the file open.
     open_again(&file)
 }
 
@@ -275,7 +275,7 @@ impl Mapping {
     pub fn new(file: &OwnedFd, bytes: u64) -> Result<Mapping, Errno> {
         let bytes = usize::try_from(bytes).map_err(|_| Errno::NOMEM)?;
         let mapping = MmapOptions::new().len(bytes).map_raw(file).map_err(|error| errno(&error))?;
-        // Where the system gives huge pages only to those that ask.
+        // Some systems give huge pages only on request.
         let _ = mapping.advise(Advice::HugePage);
         Ok(Mapping(mapping))
     }

@@ -36,7 +36,7 @@ impl Namespace {
             ));
         }
         if child == 0 {
-            // Of the parent's descriptors it keeps its socket alone.
+            // It keeps the socket and no other descriptor of the parent.
             let only = theirs.as_raw_fd();
             for (first, last) in [(3, only - 1), (only + 1, libc::c_int::MAX)] {
                 if first <= last {

@@ -70,7 +70,7 @@ impl Pins {
     #[must_use]
     pub fn new(source: &Source) -> Pins {
         let proof = if source.has_seals() {
-            // Where a fresh file cannot be sealed, seals tell nothing.
+            // If a fresh file cannot be sealed, seals prove nothing.
             if sealed(source) == Ok(true) { Some(Proof::Seals) } else { None }
         } else {
             frames(source)

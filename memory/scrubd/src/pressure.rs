@@ -114,7 +114,7 @@ impl Host {
         let meminfo = text(&self.meminfo);
         let of = |name| value(&meminfo, name).and_then(|kib| kib.checked_mul(1024));
         let whole = of("MemTotal:").unwrap_or(u64::MAX);
-        // Where the system does not say, it is not held against anybody.
+        // Without the system's figure, all memory counts as available.
         let available = of("MemAvailable:").unwrap_or(whole);
         let mut room = Room { available, whole, at_limit: false };
         let mut events = 0;

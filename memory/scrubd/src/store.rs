@@ -413,7 +413,7 @@ mod tests {
                     }
                     Step::Fill => drop(store.fill()),
                     Step::Held(bytes, user) => {
-                        // What is held was a file's before.
+                        // Held bytes were a file's before.
                         if bytes <= store.free() {
                             store.set_held([(user, bytes)].into());
                         }

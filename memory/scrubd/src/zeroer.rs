@@ -509,7 +509,7 @@ impl Worker {
             let range = begun.mapping.part(begun.done, self.chunk);
             match self.chunk(range, in_place) {
                 Ok(()) => begun.done += range.length,
-                // What it zeroed of this one before is not believed either.
+                // Earlier work of this engine on the file is not trusted either.
                 Err(EngineError::Lied) => begun.done = 0,
                 Err(error) => return Err(error),
             }

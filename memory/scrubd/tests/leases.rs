@@ -316,7 +316,7 @@ fn as_a_client() {
             let _ = std::io::stdin().read(&mut [0]);
             drop(again);
             let mut byte = [0];
-            // What the name leads to is not leased again: nothing of it is there any more.
+            // The file of the name is not leased again: its memory is gone.
             wait_for("the end", || match reopened(&name) {
                 Ok(file) => {
                     rustix::io::pread(&file, &mut byte, 0).expect("readable");
@@ -712,7 +712,7 @@ fn a_file_says_itself_that_a_client_has_had_it() {
     let status = server.status();
     assert_eq!((status.ready, status.leased), (2 * PAGE as u64, PAGE as u64), "{status:?}");
     assert_eq!(status.leases[0].user, None);
-    // What is somebody's is left as it is; so is what is none of a server's.
+    // Files in use stay as they are; so do files that are no server's.
     let mut byte = [0];
     rustix::io::pread(&client, &mut byte, 0).expect("read");
     assert_eq!(byte[0], 0x5A);
@@ -867,7 +867,7 @@ fn a_server_without_memory_refuses_and_goes_on() {
         panic!("there was no memory for it")
     };
     assert!(why.contains("no memory was to be had") && !why.contains('\n'), "{why}");
-    // What is there already is leased all the same.
+    // Memory that is there already is leased all the same.
     drop(Memory::of(Lease::take(&socket, PAGE).expect("it is there")));
     server.stdin.as_mut().expect("a pipe").write_all(b"x").expect("it reads");
     ready(&mut server);
@@ -1054,7 +1054,7 @@ fn a_pool_takes_its_memory_from_a_lease_or_has_its_own() {
     use cachewise_pages::{Note, Pool, PoolError};
     let server = server(8 * PAGE, |_| {});
     let pool = |socket: &Path| {
-        // What is dirty stays so until the test has it zeroed.
+        // Dirty memory stays so until the test has it zeroed.
         let scrub = cachewise_pages::Scrub { enabled: false, ..Default::default() };
         let builder = Pool::builder().capacity(4 * PAGE).max_order(9).scrub(scrub);
         builder.leased(socket).build().expect("a pool")

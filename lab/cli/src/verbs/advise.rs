@@ -416,7 +416,7 @@ impl<'a> Asked<'a> {
             let variables: Vec<_> = std::iter::once(preload).chain(named).collect();
             profiles.push(("this machine's profile by preload".to_owned(), variables.clone()));
             let program = program_name(&runner.program);
-            // Of a profile that came with the library there is no file to keep them in.
+            // A profile that came with the library has no file to keep them in.
             let hints = profile.as_ref().map_or_else(Vec::new, |_| hints::all(parsed, &program));
             for (name, hints) in hints {
                 let file = runner.directory.path().join(format!("{}.profile", profiles.len()));
@@ -449,7 +449,7 @@ impl<'a> Asked<'a> {
 /// Page faults of a program that does nothing: `/bin/true` has some hundred.
 const IDLE_FAULTS: f64 = 100.0;
 
-/// Whether a setting may gain what is worth it.
+/// Returns whether a setting may gain what is worth it.
 fn may_gain(acts: Acts, bound: &Bound) -> bool {
     match acts {
         Acts::Faults => bound.faults >= WORTH,
@@ -458,7 +458,7 @@ fn may_gain(acts: Acts, bound: &Bound) -> bool {
     }
 }
 
-/// Whether the program is a Python with a file or module to run, in which `cachewise.numpy` can be had.
+/// Returns whether the program is a Python with a file or module to run, in which `cachewise.numpy` can be had.
 fn has_numpy_pool(program: &Path, words: &[String]) -> bool {
     let name = program.file_name().unwrap_or_default().to_string_lossy();
     let is_one = name.starts_with("python")

@@ -113,7 +113,7 @@ fn from_profile(path: &Path, machine: &Machine) -> anyhow::Result<Advice> {
 /// The release whose changes `docs/upstream.md` compares with 2.36.
 const LATER: (u32, u32) = (2, 41);
 
-/// Whether the environment has this assignment: all that it sets, in any order.
+/// Returns whether the environment has this assignment: all that it sets, in any order.
 fn is_set(assignment: &str) -> bool {
     let Some((name, wanted)) = assignment.split_once('=') else { return false };
     let found = std::env::var(name).unwrap_or_default();

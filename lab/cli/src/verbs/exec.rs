@@ -22,12 +22,12 @@ pub(super) const LIBRARY: &str = "libcachewise_preload.so";
 /// The same, counting.
 pub(super) const STATISTICS_LIBRARY: &str = "libcachewise_preload_stats.so";
 
-/// What takes the place of `--pool`.
+/// Message in place of `--pool`.
 const NO_POOL: &str = "--pool: there is no pool under unmodified programs; glibc is as fast with \
     GLIBC_TUNABLES=glibc.malloc.mmap_max=0:glibc.malloc.trim_threshold=1073741824, and `cachewise advise -- \
     PROGRAM` says what a program gains";
 
-/// What a shell says of a program that cannot be run, and of one that is not there.
+/// Exit status of a shell for a program that cannot be run, and for one that is missing.
 const NOT_EXECUTABLE: u8 = 126;
 pub(super) const NOT_FOUND: u8 = 127;
 
@@ -71,7 +71,7 @@ pub fn run(args: &Exec) -> anyhow::Result<u8> {
     Ok(not_started(&program, &command.exec()))
 }
 
-/// What is wrong with the profile is said here, once, and what is wrong with the counts at the end: scripts
+/// Errors of the profile are printed here, once, and those of the counts at the end: scripts
 /// that configure take any word on stderr of any process for an error.
 fn say_once(profile: Option<PathBuf>, command: &mut Command) {
     if let Some(profile) = profile {
@@ -203,7 +203,7 @@ pub(super) fn library(
         check_loadable(&path).with_context(|| option.to_owned())?;
         return Ok(path);
     }
-    // Where there is no /proc, it does not know where it is; others may.
+    // Without /proc it does not know where it is; others may.
     let own = std::env::current_exe().and_then(fs::canonicalize).unwrap_or_default();
     let [named, searched] = ["CACHEWISE_LIBRARY", "LD_LIBRARY_PATH"].map(|name| {
         let list = std::env::var_os(name).unwrap_or_default();
@@ -260,7 +260,7 @@ fn places(
     all.map(|place| place.join(library)).collect()
 }
 
-/// What is to be preloaded: the library, after what has to come first.
+/// Value of `LD_PRELOAD`: the library, after what has to come first.
 pub(super) fn preload(library: &Path, first: &[OsString]) -> anyhow::Result<OsString> {
     if library.as_os_str().as_bytes().iter().any(|byte| matches!(byte, b' ' | b':')) {
         bail!(
@@ -271,7 +271,7 @@ pub(super) fn preload(library: &Path, first: &[OsString]) -> anyhow::Result<OsSt
     Ok(reach::preload(library, first, std::env::var_os("LD_PRELOAD")))
 }
 
-/// What a file begins with.
+/// First bytes of a file.
 fn beginning(file: &fs::File) -> std::io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     file.take(64).read_to_end(&mut bytes)?;

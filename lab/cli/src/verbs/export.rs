@@ -149,7 +149,7 @@ pub(super) fn tunables_of(profile: &Profile, libc: &Libc) -> String {
     libc.release().map_or_else(String::new, |release| tunables::line(&profile.decisions, release))
 }
 
-/// What the caller has set for glibc, the other tunables of which stay, whatever is exported.
+/// The caller's tunables of glibc, which stay, whatever is exported.
 fn of_the_caller() -> String {
     std::env::var(GLIBC_TUNABLES).unwrap_or_default()
 }
@@ -178,8 +178,7 @@ fn check_in_force(setting: &str, of: &For<'_>) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What was shown to pay of the setting, alone on stdout so that a shell can take it; what was seen on
-/// stderr, and in a record beside the profile, from which `doctor` answers.
+/// Prints the part of the setting that was shown to gain, alone on stdout so that a shell can take it; the evidence on stderr, and in a record beside the profile, from which `doctor` answers.
 fn glibc(
     path: Option<&Path>,
     profile: &Profile,
@@ -234,7 +233,7 @@ fn glibc(
     let warnings = cachewise_measure::warnings(&before, &NoiseSnapshot::take(), &machine);
     output::tell_table(&advice::tried(&rows));
     let trust = Trust::of(&rows, &warnings, false);
-    // What pays is judged, and kept, without what does not.
+    // The variables that gain are judged, and kept, without the others.
     let (kept, setting) = match paying.is_empty() {
         true => (rows, setting),
         false => (paid, paying.join(":")),
@@ -261,7 +260,7 @@ fn glibc(
 /// The rows of one trial; `None` where the user stopped it.
 type Tried = anyhow::Result<Option<Vec<Row>>>;
 
-/// What trying one operation's variables has shown.
+/// Result of trying one operation's variables.
 struct Settled {
     /// The setting that pays and its rows, if one does.
     pays: Option<(String, Vec<Row>)>,
@@ -305,7 +304,7 @@ fn row(operation: Operation, size: usize, who: &str, times: Vec<f64>) -> Row {
     Row::new(EXPERIMENT, CellKey::new(operation.name(), size, State::Warm), who, LIBC, times)
 }
 
-/// Where the trial of a profile's setting is kept.
+/// Path of the trial of a profile's setting.
 fn beside(profile: &Path) -> PathBuf {
     profile.with_extension("glibc.jsonl")
 }
@@ -401,7 +400,7 @@ mod tests {
         assert_eq!(paying([bad, good, bad]), (Some(variables[0].clone()), 3));
         assert_eq!(paying([bad, good, better]), (Some(variables[1].clone()), 3));
         assert_eq!(paying([level, level, bad]), (None, 3));
-        // Of one variable there is nothing else to try.
+        // One variable alone has no other combination to try.
         let none = settle(&variables[..1], &mut |who, _| Ok(Some(rows(who, bad))));
         let none = none.expect("no process was started").expect("nobody stopped it");
         assert!(none.pays.is_none() && none.seen.len() == 2);

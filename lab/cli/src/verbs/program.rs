@@ -14,7 +14,7 @@ pub fn canonical(profile: &Path) -> anyhow::Result<PathBuf> {
     Ok(path)
 }
 
-/// What the profile that is named, or that a program finds, says of single programs. The library's own
+/// Hints for single programs in the profile that is named, or that a program finds. The library's own
 /// search would say what is wrong with a profile once more.
 fn hints(profile: Option<&Path>) -> anyhow::Result<Vec<ProgramHint>> {
     let environment = || std::env::var_os("CACHEWISE_PROFILE").map(PathBuf::from);
@@ -26,7 +26,7 @@ fn hints(profile: Option<&Path>) -> anyhow::Result<Vec<ProgramHint>> {
     Ok(profile.map_or(Ok(Vec::new()), |file| Profile::read(&file).map(|read| read.programs))?)
 }
 
-/// Whether the profile has hints for a program of that name.
+/// Returns whether the profile has hints for a program of that name.
 pub fn has_hints(name: &str, profile: Option<&Path>) -> bool {
     hints(profile).is_ok_and(|hints| hints.iter().any(|hint| hint.program == name))
 }
@@ -47,12 +47,12 @@ pub fn hints_for(name: &str, profile: Option<&Path>) -> anyhow::Result<Vec<Progr
     Ok(own)
 }
 
-/// What [`is_name`] accepts.
+/// Names that [`is_name`] accepts.
 pub const NAMES: &str = "1 to 245 bytes that are a file's name, without control characters, spaces, brackets and quotes";
 /// The longest name of a file, less what the folder of a systemd drop-in has behind it.
 const LONGEST: usize = 255 - ".service.d".len();
 
-/// Whether a program's name is one file's name, and one word in the files that are made of it.
+/// Returns whether a program's name is one file's name, and one word in the files that are made of it.
 pub fn is_name(name: &str) -> bool {
     let fits = |c: char| !c.is_control() && !c.is_whitespace() && !"/[]\"'\\".contains(c);
     let dots = matches!(name, "." | "..");

@@ -1,4 +1,4 @@
-//! What preloading does to a program: its file is looked at as the kernel and the dynamic linker will.
+//! Effect of preloading on a program: its file is looked at as the kernel and the dynamic linker will.
 
 use super::program as programs;
 use object::elf::{DT_NEEDED, DT_SONAME, FileHeader64};
@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 /// How a program is reached.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Reach {
-    /// What it starts is, and not the program itself: why.
+    /// Programs that it starts are reached, but not the program itself: the reason.
     Itself(&'static str),
     /// Not at all, since its dynamic linker would complain or end it: why.
     Nothing(String),
@@ -78,7 +78,7 @@ pub fn linked(linker: &Path, arguments: &[OsString]) -> Option<Linked> {
     Some(Linked { program: PathBuf::from(program), folders })
 }
 
-/// Whether an ELF file is run by itself and has a name as a library: of what is run so, dynamic linkers alone have.
+/// Returns whether an ELF file is run by itself and has a name as a library: of what is run so, dynamic linkers alone have.
 fn is_linker(file: &Path) -> bool {
     let has_name = || {
         let file = ReadCache::new(programs::regular(file).ok()?);
@@ -118,7 +118,7 @@ fn run(program: &Path, arguments: &[OsString], library: &Path) -> Option<Reach> 
     None
 }
 
-/// Whether the kernel sets `AT_SECURE` for it (`bprm_fill_uid` and `cap_bprm_creds_from_file`): its user or
+/// Returns whether the kernel sets `AT_SECURE` for it (`bprm_fill_uid` and `cap_bprm_creds_from_file`): its user or
 /// group would change, or a user who is not root gains capabilities.
 pub fn is_secure(program: &Path) -> bool {
     let Ok(file) = fs::metadata(program) else { return false };
@@ -138,7 +138,7 @@ pub fn is_secure(program: &Path) -> bool {
         || (!user.is_root() && gains())
 }
 
-/// What an ELF file says, with the dynamic linker and the folders that it is started with, if it is; `None` for other
+/// Reach of an ELF file, with the dynamic linker and the folders that it is started with, if it is; `None` for other
 /// files.
 fn elf(program: &Path, library: &Path, by: Option<(&Path, &[PathBuf])>) -> Option<Reach> {
     let file = ReadCache::new(programs::regular(program).ok()?);
@@ -180,7 +180,7 @@ fn needed(file: &ReadCache<fs::File>) -> Option<Vec<OsString>> {
     Some(names.map(|name| OsStr::from_bytes(name).to_owned()).collect())
 }
 
-/// What the library asks of the C library and does not find in the one that comes with that interpreter: in
+/// Symbol that the library needs and that interpreter's C library lacks: in
 /// `libc.so.6` in one of these folders or beside glibc's, in musl's itself.
 fn missing(interpreter: &Path, folders: &[PathBuf], library: &Path) -> Option<String> {
     let interpreter = fs::canonicalize(interpreter).ok()?;
@@ -203,7 +203,7 @@ fn missing(interpreter: &Path, folders: &[PathBuf], library: &Path) -> Option<St
     symbols(library)?.1.into_iter().find(|name| !defined.contains(name))
 }
 
-/// Whether a library insists on being the first: those of gcc and of clang.
+/// Returns whether a library insists on being the first: those of gcc and of clang.
 fn is_sanitizer(name: &[u8]) -> bool {
     let name = name.strip_prefix(b"libclang_rt.").or_else(|| name.strip_prefix(b"lib"));
     let names = [b"asan".as_slice(), b"tsan", b"msan", b"hwasan"];

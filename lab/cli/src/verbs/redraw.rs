@@ -55,7 +55,7 @@ pub fn page(all: &[Loaded]) -> anyhow::Result<String> {
     html::page(&sheets.collect::<Vec<_>>()).context("the page was not drawn")
 }
 
-/// What a record amounts to: an experiment's or a tuning's.
+/// Sentences and tables of a record: an experiment's or a tuning's.
 pub fn said(record: &Record) -> Said {
     let libc = super::libc(&record.header.machine);
     let tuned = Tuned::of(record, &libc);
@@ -71,7 +71,7 @@ pub fn said(record: &Record) -> Said {
     said
 }
 
-/// What a record says, its machine and its tables, the decisions instead where there are some.
+/// Sentences of a record, its machine and its tables, or its decisions where there are some.
 pub fn summary(record: &Record, said: &Said) -> String {
     let mut text: String = said.verdicts.iter().map(|verdict| format!("{verdict}\n")).collect();
     text.push_str(&format!("{}\n", record.header.machine.summary_line()));

@@ -66,7 +66,7 @@ pub fn run(args: &Run) -> anyhow::Result<u8> {
     let nothing_to_set = tunables.as_ref().is_some_and(String::is_empty);
     let tunables = tunables.filter(|_| !nothing_to_set);
     let is_peers = experiment.takes_peers();
-    // Of several launches the first one tells.
+    // The first of several launches prints it.
     let left_out = |who: &str, why: &str| {
         if matches!(args.launch, None | Some(1)) {
             output::tell(&format!("note: {who} left out: {why}"));
@@ -124,7 +124,7 @@ pub fn run(args: &Run) -> anyhow::Result<u8> {
     let mut setting = Setting { bench: &mut bench, options: &options, out: &mut out };
     let outcome = experiment.run(&mut setting);
     let interrupted = matches!(outcome, Err(LabError::Interrupted | LabError::Record(_)));
-    // What is finished was honestly measured, and is shown although its record cannot be written.
+    // Finished rows are shown although their record cannot be written.
     let lost = match outcome {
         Ok(()) | Err(LabError::Interrupted) => Ok(()),
         Err(error @ LabError::Record(_)) => Err(error),
@@ -142,7 +142,7 @@ pub fn run(args: &Run) -> anyhow::Result<u8> {
     bar.clear();
     let exit = if interrupted { status::INTERRUPTED } else { status::OK };
     if args.launch.is_some() {
-        // Who started it shows all launches together.
+        // The parent shows all launches together.
         return Ok(lost.map(|()| exit)?);
     }
     let notes = notes.into_iter().map(|text| Note { text }).collect();
@@ -203,7 +203,7 @@ fn launches(args: &Run, experiment: &Experiment, many: u32, bar: &Bar) -> anyhow
     Ok(if interrupted { status::INTERRUPTED } else { status::OK })
 }
 
-/// What became of the rows of a run that did not come to its end.
+/// Says what happened to the rows of a run that did not come to its end.
 fn tell_of_end(rows: usize, is_lost: bool) {
     let (ended, kept) = match is_lost {
         true => ("its record cannot be written", "shown, not kept"),
@@ -214,7 +214,7 @@ fn tell_of_end(rows: usize, is_lost: bool) {
 
 /// In one of them: when the process ends that started it, this one stops, too, as by SIGTERM: `nohup` ignores a Ctrl-C.
 fn end_with_parent() {
-    // Where the system refuses, it goes on to its end for nobody.
+    // If the system refuses, the launch runs to its end.
     #[cfg(target_os = "linux")]
     let _ = rustix::process::set_parent_process_death_signal(Some(Signal::TERM));
 }
@@ -338,7 +338,7 @@ fn show(
     written
 }
 
-/// What to do after a run.
+/// Next step after a run.
 fn next(experiment: &Experiment, is_kept: bool, interrupted: bool) -> String {
     let has_profile = super::profile_in_force().is_some_and(|path| Profile::read(path).is_ok());
     match experiment.serves {

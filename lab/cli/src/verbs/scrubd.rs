@@ -25,7 +25,7 @@ pub fn run(args: &Scrubd) -> anyhow::Result<u8> {
     if args.at.socket.is_none()
         && let Some(directory) = path.parent()
     {
-        // Of the default path the last directory is ours; what is wrong with it is said when it is used.
+        // The last directory of the default path is ours; its errors are reported when it is used.
         let _ = std::fs::create_dir(directory);
     }
     let mut scrub = Scrub { cpu_share: args.cpu_share, ..Scrub::default() };

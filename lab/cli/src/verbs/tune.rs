@@ -49,7 +49,7 @@ pub fn run(args: &Tune) -> anyhow::Result<u8> {
     }
 }
 
-/// What a tuning is about to do, and where its files go.
+/// Plan of a tuning, and the paths of its files.
 struct Plan<'a> {
     args: &'a Tune,
     begun: Instant,
@@ -188,7 +188,7 @@ impl<'a> Plan<'a> {
         let end = match plan.save(&record, tuning, machine, &closing) {
             Ok(end) => end,
             Err(error) => {
-                // What was measured is shown all the same.
+                // Measured figures are shown all the same.
                 "make room, and the same command again: nothing was written"
                     .clone_into(&mut closing.next);
                 output::print(&format!("{text}\n{closing}"))?;
@@ -281,7 +281,7 @@ fn keep(
 /// The profile that a tuning would replace.
 struct Before {
     profile: Profile,
-    /// Whether others ran while it was measured.
+    /// True if others ran while it was measured.
     disturbed: bool,
 }
 
@@ -296,7 +296,7 @@ impl Before {
     }
 }
 
-/// Whether others ran meanwhile.
+/// Returns whether others ran meanwhile.
 fn disturbed(record: &Record) -> bool {
     record.header.warnings.iter().any(|warning| warning.id == "others")
 }
@@ -394,7 +394,7 @@ fn previous(path: &Path) -> Vec<profile::Decision> {
     found.map_or_else(Vec::new, |profile| profile.decisions)
 }
 
-/// What the LLC was found to be, where that is not what the CPU says.
+/// Size of the LLC as measured, if it differs from the CPU's own value.
 fn llc(tuning: &Tuning) -> Option<String> {
     let facts = &tuning.facts;
     if !facts.llc_is_ours() {
@@ -415,13 +415,13 @@ fn default_path(system: bool) -> anyhow::Result<PathBuf> {
     Ok(path)
 }
 
-/// Where programs look for a profile, in their order.
+/// Paths where programs look for a profile, in order.
 fn searched() -> impl Iterator<Item = PathBuf> {
     let named = std::env::var_os("CACHEWISE_PROFILE").map(PathBuf::from);
     [named, profile::user_path(), profile::machine_path()].into_iter().flatten()
 }
 
-/// Whether a program follows this profile: the first that is there.
+/// Returns whether a program follows this profile: the first that is there.
 fn is_followed(path: &Path, mut searched: impl Iterator<Item = PathBuf>) -> bool {
     let real = |path: &Path| std::fs::canonicalize(path).ok();
     searched.find_map(|place| real(&place)).is_some_and(|first| Some(first) == real(path))

@@ -43,7 +43,7 @@ pub fn compiled(text: &str, folder: &Folder, name: &str) -> String {
     program
 }
 
-/// What the dynamic linker would wait for, or pass over: a line instead, and nothing is run.
+/// Files that the dynamic linker would wait for, or pass over: a line instead, and nothing is run.
 #[test]
 fn a_library_that_is_none_is_refused_before_the_program_runs() {
     let folder = Folder::new();
@@ -78,7 +78,7 @@ fn a_pool_under_a_program_is_answered_by_what_takes_its_place() {
     }
 }
 
-/// What a program is told of the caller's signals, streams and variables is what it is told without the command.
+/// Signals, streams and variables of a program are those that it has without the command.
 #[test]
 fn a_program_begins_as_it_would_without_the_command() {
     let begun = |words: &str, script: &str| {

@@ -153,11 +153,11 @@ fn the_guides_makefile_compares_two_builds_of_a_library() {
     let mut make = Command::new("make");
     make.args(["-C", &folder.path(""), "compare"]).env("PATH", path).env("HOME", folder.path(""));
     let told = said(&mut make);
-    // Of make: well, or a status that `compare` says something by.
+    // Status of make: 0, or one by which `compare` reports.
     let verdict = ["Error 3", "Error 4"].iter().any(|error| told.err.contains(error));
     assert!(told.status == Some(0) || verdict, "{told:?}");
     has(&told.out, &["copy, 4 KiB, warm", "mine", "gain here:"]);
-    // What all launches say is printed once.
+    // Warnings that all launches share are printed once.
     let plain = |line: &str| line.replace(|c: char| c.is_ascii_digit(), "");
     let warnings: Vec<String> =
         told.err.lines().filter(|line| line.starts_with("warning: ")).map(plain).collect();

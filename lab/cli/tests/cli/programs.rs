@@ -1,4 +1,4 @@
-//! What the profile says of single programs: `exec` follows it, `explain --program` shows it.
+//! Hints of the profile for single programs: `exec` follows it, `explain --program` shows it.
 
 use crate::exec::asked_beside;
 use crate::support::{Folder, has, ok, profile, refused, said};

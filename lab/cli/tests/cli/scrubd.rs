@@ -80,7 +80,7 @@ fn a_server_serves_programs_until_it_is_told_to_stop() {
     assert_eq!(again.wait().expect("it ended").code(), Some(130));
 }
 
-/// What a service manager keeps.
+/// Descriptors that a service manager keeps.
 struct Manager {
     socket: UnixDatagram,
     files: BTreeMap<String, OwnedFd>,

@@ -14,12 +14,12 @@ use std::path::{Path, PathBuf};
 /// A module by its names from the root of the crate on, or a path to something in one.
 type Names = Vec<String>;
 
-/// What a file names, by paths from the root of the crate on.
+/// Paths that a file names, from the root of the crate on.
 #[derive(Default)]
 struct File {
-    /// What it uses; the last name may be `*`, or end in `!`.
+    /// Paths used; the last name may be `*`, or end in `!`.
     used: BTreeSet<Names>,
-    /// What it passes on: by the name there, which may be `*`.
+    /// Paths passed on (`pub use`): by the name there, which may be `*`.
     passed_on: Vec<(String, Names)>,
     macros: BTreeSet<String>,
     /// Every word in it that is no import and no definition.
@@ -41,7 +41,7 @@ fn is(token: Option<&TokenTree>, sign: char) -> bool {
 }
 
 impl Reading<'_> {
-    /// What tokens in a module name. What an attribute keeps for tests is passed over.
+    /// Reads the paths in a module's tokens. Items that an attribute keeps for tests are passed over.
     fn tokens(&mut self, here: &Names, tokens: TokenStream) {
         let all: Vec<TokenTree> = tokens.into_iter().collect();
         // Behind the item that goes on there.
@@ -63,7 +63,7 @@ impl Reading<'_> {
                         at = end(at);
                     }
                 }
-                // Whom something is visible to.
+                // A visibility.
                 (TokenTree::Group(group), _)
                     if before == "pub" && group.delimiter() == Delimiter::Parenthesis =>
                 {
@@ -247,7 +247,7 @@ fn circle(mut left: BTreeMap<Names, BTreeSet<Names>>) -> Vec<String> {
         let is_left = |one: &&Names| left.contains_key(*one);
         let used: BTreeSet<Names> = left.values().flatten().filter(is_left).cloned().collect();
         let all = left.len();
-        // Who uses nobody who is left is in no circle, and neither is whom nobody uses.
+        // A file that uses none of the rest is in no circle, and neither is one that none of them uses.
         left.retain(|module, uses| used.contains(module) && !uses.is_disjoint(&used));
         if left.len() == all {
             return left.keys().map(|module| module.join("/")).collect();
@@ -293,7 +293,7 @@ fn crates() -> Vec<(String, BTreeMap<Names, String>)> {
 
 #[test]
 fn no_crate_has_a_circle_of_files() {
-    // What is certainly used, so that nothing is found because nothing is looked at.
+    // Uses that certainly exist, so that an empty search fails.
     let certain = [
         ("lib/cachewise", "entry/grammar", "dispatch"),
         ("lib/cachewise", "raw", "entry/ways"),
@@ -357,7 +357,7 @@ fn a_circle_is_found_however_it_is_closed() {
     }
 }
 
-/// What Git tracks, as paths and texts; what is no text is left out.
+/// Files that Git tracks, as paths and texts; binary files are left out.
 fn tracked() -> Vec<(PathBuf, String)> {
     let listed =
         std::process::Command::new("git").args(["ls-files", "-z"]).current_dir(root()).output();
@@ -394,6 +394,37 @@ fn every_record_is_named_and_they_are_few() {
         let patterned = || sources.iter().any(|(_, text)| text.contains(&kind));
         assert!(is_newest || found || named() || patterned(), "record/{name}: nobody names it");
     }
+}
+
+/// Beginnings of a comment that is a fragment: neither the noun that an item is nor the verb that it does.
+const FRAGMENTS: [&str; 7] = ["What ", "Who ", "Whom ", "Whose ", "Of ", "Whether ", "Where "];
+
+/// Sources whose comments are not rewritten yet, and the texts of options, which are no comments.
+const NOT_YET: [&str; 2] = ["lab/experiments", "lab/cli/src/args.rs"];
+
+#[test]
+fn comments_begin_with_a_noun_or_a_verb() {
+    let mut found = Vec::new();
+    for (path, text) in tracked() {
+        let is_source = path.extension().is_some_and(|extension| extension == "rs");
+        if !is_source || NOT_YET.iter().any(|folder| path.starts_with(folder)) {
+            continue;
+        }
+        let comment = |line: &str| {
+            let line = line.trim_start().strip_prefix("//")?;
+            line.trim_start_matches(['/', '!']).strip_prefix(' ').map(str::to_owned)
+        };
+        let mut inside = false;
+        for (number, line) in text.lines().enumerate() {
+            let words = comment(line);
+            let first = words.as_deref().filter(|_| !inside).unwrap_or_default();
+            if FRAGMENTS.iter().any(|fragment| first.starts_with(fragment)) {
+                found.push(format!("{}:{}: {first}", path.display(), number + 1));
+            }
+            inside = line.trim_start().starts_with("//");
+        }
+    }
+    assert!(found.is_empty(), "{}", found.join("\n"));
 }
 
 /// Words of the longest sentence.

@@ -280,7 +280,7 @@ fn what_a_record_says_is_written_below_the_directory_and_keeps_what_a_unit_sets(
     assert_eq!(folder.read("root/etc/tunables.conf"), "# mine\n");
 }
 
-/// Where the profile in force came with the library, that one is exported.
+/// A shipped profile is exported where it is in force.
 #[test]
 fn a_shipped_profile_is_exported_where_it_is_in_force() {
     let export = |form: &str| said(asked(&format!("export {form}")).env("HOME", "/nonexistent"));
@@ -318,7 +318,7 @@ fn what_ucx_is_told_is_printed_where_its_own_benchmark_is_faster_with_it() {
         let path = made_up_ucx(&folder, with);
         let tried = said(asked("export mpi").env("PATH", path)).with(status);
         has(&tried.err, &["messages between two processes", "32 MiB"]);
-        // What this UCX does not know is not set.
+        // Variables that this UCX does not know are not set.
         let lines: Vec<&str> = tried.out.lines().collect();
         let is_printed =
             lines.len() == 1 && lines[0].starts_with("UCX_BCOPY_BW=") && lines[0].ends_with("MBps");

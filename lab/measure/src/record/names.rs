@@ -60,7 +60,7 @@ pub const CALL: &str = "call";
 pub const AFTER: [&str; 3] =
     ["after temporal stores", "after non-temporal stores", "after non-temporal stores and a read"];
 
-/// What a candidate's name ends in: the loop as it is, and each change of it.
+/// Suffixes of candidates' names: the loop as it is, and each change of it.
 pub const TWINS: [&str; 5] = ["", ", misaligned", ", prefetchnta", ", stray word", ", stray lines"];
 
 /// States: which pages a buffer is made of, by the cache's sets that they compete for.
@@ -116,7 +116,7 @@ pub const FAULTS: &str = "faults_per_page";
 pub const TOTAL_CPU: &str = "total_cpu_ns";
 /// State of the rows that hand out pages.
 pub const FAULT: &str = "fault";
-/// What every way to get a page is compared with.
+/// Reference of every way to get a page.
 pub const KERNEL_FAULT: &str = "kernel 4k";
 /// A fault that finds its page there and zero, and maps it: what is left of a fault without zeroing.
 pub const READY_FAULT: &str = "ready 4k";
@@ -173,7 +173,7 @@ pub const WORK_US: &str = "work_us";
 pub const REQUESTS_PER_S: &str = "requests_per_s";
 /// State: the bystander's walk while the scrubber works by those settings.
 pub const BYSTANDER_WALK: &str = "bystander beside the scrubber";
-/// What the other settings are compared with: from order 4 on, down to single pages, by non-temporal
+/// Reference of the other settings: from order 4 on, down to single pages, by non-temporal
 /// stores.
 pub const SCRUB_BASE: &str = "start 4, stop 0, non-temporal";
 /// The same by temporal stores.
@@ -274,7 +274,7 @@ pub const CEILING_GBPS: &str = "ceiling_gbps";
 pub const VALUE: &str = "value";
 /// Axis: 1 where the destination held other bytes before.
 pub const OVER_OTHERS: &str = "over_others";
-/// What is stored.
+/// Values that are stored.
 pub const VALUES: [&str; 4] = ["zeros", "ones", "random", "denormals"];
 
 /// Axis: components saved, as bits of XCR0.

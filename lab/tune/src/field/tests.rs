@@ -1,4 +1,4 @@
-//! What rounds show, and who is out: each rule by itself, just inside its border and just outside.
+//! Results of rounds, and arms that leave: each rule by itself, just inside its border and just outside.
 
 use super::*;
 use crate::seam::{Destination, Sample};
@@ -172,7 +172,7 @@ fn an_arm_costs_something_where_it_is_shown_and_keeps_the_guard_in_every_view() 
         None,
         "shown to lose"
     );
-    // What is in use is kept where nothing is shown better by 5 %; and what libc is in use for.
+    // The arm in use is kept where nothing is shown better by 5 %; so is libc where it is in use.
     let plain = costs(20, [-0.2, -0.2], &[], false).expect("shown");
     let libc = decision("libc", 0, u64::MAX);
     let off =
@@ -195,7 +195,7 @@ fn an_arm_costs_something_where_it_is_shown_and_keeps_the_guard_in_every_view() 
     assert_eq!(shown, [true, false]);
 }
 
-/// What libc costs through the library is weighed once it is shown to be beyond the guard; a kernel may then
+/// libc's cost through the library is weighed once it is shown to be beyond the guard; a kernel may then
 /// lose as much in a state.
 #[test]
 fn libc_is_weighed_as_the_library_calls_it() {
@@ -222,7 +222,7 @@ fn libc_is_weighed_as_the_library_calls_it() {
     assert!(!kernel, "loses more than libc does");
 }
 
-/// What the library calls in libc's place at small sizes costs what a decision for libc does, whatever its
+/// The library's loop in libc's place at small sizes has the cost of a decision for libc, whatever its
 /// rounds show, and there alone.
 #[test]
 fn what_stands_for_libc_at_small_sizes_costs_what_libc_does() {
@@ -258,8 +258,7 @@ fn of_many_hosts_an_arm_with_rounds_enough_has_its_own_scatter() {
     assert!(found[0] < 0.005 && found[1] > 0.01 && found[2] > 0.01, "{found:?}");
 }
 
-/// Where absent operands differ, what up to 4 KiB is shown to lose is out at every larger size, and
-/// what is not known well is in.
+/// With absent operands that differ, an arm that is shown to lose up to 4 KiB is out at every larger size, and one not known well is in.
 #[test]
 fn a_comparison_that_reads_on_in_memory_is_out_at_every_size() {
     let costs = |loss: [f64; 2]| {

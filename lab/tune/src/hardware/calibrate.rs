@@ -1,4 +1,4 @@
-//! What the machine is, as measured and not as it says: above all how much of the LLC is ours.
+//! Facts about the machine as measured: above all the part of the LLC that is ours.
 
 use super::operands::read;
 use crate::seam::Facts;
@@ -90,7 +90,7 @@ fn bandwidth_knee(curve: &[(usize, f64)]) -> Option<usize> {
     fast.last().map(|(bytes, _)| *bytes)
 }
 
-/// Whether a string instruction copies by single bytes where the destination is a little above the source modulo
+/// Returns whether a string instruction copies by single bytes where the destination is a little above the source modulo
 /// 4096. It then takes four times as long in a cache, and longer than libc in memory, which leaves such sizes to
 /// vectors and whose operands are measured in no such places. Of the CPUs with a record, those that do take 13
 /// times as long and more, the others 1.7 times at most (`aliasing`).

@@ -12,7 +12,7 @@ use cachewise_kernels::{Function, Operation};
 use cachewise_measure::Place;
 use std::iter::repeat_n;
 
-/// Who does a call.
+/// Routine that does a call.
 #[derive(Clone, Copy)]
 pub(super) enum Caller<'p> {
     /// A function, on this thread.
@@ -93,7 +93,7 @@ pub(super) fn check(
         }
         return Ok(());
     }
-    // What an overlapping source held is gone afterwards.
+    // The contents of an overlapping source are gone afterwards.
     let kept: Vec<Vec<u8>> = if operands.overlaps() {
         (0..operands.calls).map(|call| bytes(operands.at(call).1).to_vec()).collect()
     } else {

@@ -1,5 +1,4 @@
-//! Where the operands of a visit lie, what they hold, and how their state is restored before every
-//! sample.
+//! Operands of a visit: their place, their contents, and their state, restored before every sample.
 
 use super::super::seam::{Cell, Contents, Destination, Layout};
 use cachewise_kernels::Operation;
@@ -31,7 +30,7 @@ pub(super) struct Operands {
     src: *const u8,
     /// From one call's operands to the next one's; 0 where all calls have the same.
     stride: usize,
-    /// Whether both lie in one buffer.
+    /// True if both lie in one buffer.
     overlap: bool,
 }
 

@@ -34,7 +34,7 @@ fn a_cut_gains_in_all_above_it_and_loses_nowhere() {
     };
     assert_eq!(one([Some(0.1), Some(-0.1), Some(-0.1), Some(-0.1)]), Some((2048, 7)));
     assert_eq!(one([Some(-0.1), None, Some(-0.1), Some(-0.1)]), Some((4096, 7)));
-    // What it loses in between is made up for.
+    // The loss in between is made up for.
     assert_eq!(one([Some(-0.2), Some(0.1), Some(-0.1), Some(-0.1)]), Some((1024, 7)));
     assert_eq!(one([Some(-0.05), Some(0.1), Some(-0.1), Some(-0.1)]), Some((4096, 7)));
     assert_eq!(one([Some(-0.1), Some(-0.1), Some(-0.1), None]), None);

@@ -1,4 +1,4 @@
-//! What the referee says of a number under `never`, from rounds alone.
+//! Rulings of the referee on a number under `never`, from rounds alone.
 
 use super::*;
 use crate::field::tests::{AROUND, facts, field};
@@ -35,7 +35,7 @@ fn both_ends_and_every_octave_between_are_looked_at() {
     }
 }
 
-/// Of a size's own rounds, by the rule of every referee.
+/// Rules on a size's own rounds, by the rule of every referee.
 #[test]
 fn rounds_are_ruled_on_when_they_are_enough() {
     let field = field(64 << 20, &[]);

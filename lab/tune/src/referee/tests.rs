@@ -247,7 +247,7 @@ fn given_up_is_libc_and_no_more_ranges_than_there_may_be() {
     assert!(trial.chosen.iter().filter(|arm| **arm != LIBC).count() > 3, "no more than needed");
     trial.field.refused[SECOND][7] = true;
     trial.give_up();
-    // What is left of it is one size beside libc on both sides, or a run of two.
+    // The rest of it is one size beside libc on both sides, or a run of two.
     assert_eq!(trial.chosen[7], LIBC);
 }
 

@@ -134,7 +134,7 @@ impl At {
         table::FIRST + self.step as f64 * table::STEP
     }
 
-    /// What an arm takes there.
+    /// Time of an arm there.
     fn of(&self, table: &Table, arm: usize) -> f64 {
         table[&self.operation][arm].total[self.state][self.step]
     }
@@ -267,7 +267,7 @@ fn seeds(otherwise: u64) -> u64 {
     std::env::var("SEEDS").map_or(otherwise, |seeds| seeds.parse().expect("a number"))
 }
 
-/// What is promised, in percent; one table for all machines.
+/// Promises, in percent; one table for all machines.
 struct Promise {
     /// Seconds.
     deadline: f64,
@@ -297,7 +297,7 @@ const PROMISE: Promise = Promise {
     ranges: 6,
 };
 
-/// Where noise hides what could be gained, gain is what is given up, and a little of what a profile
+/// With noise that hides gains, gain is given up, and a little of what a profile
 /// keeps: nothing that is lost to libc.
 const NOISY: Promise = Promise { regret: 6.5, from_previous: 88.0, ..PROMISE };
 
@@ -313,7 +313,7 @@ fn holds(name: &str, promise: &Promise) {
     assert!(found.time_left <= 20.0, "{name}: {}", found.time_left);
 }
 
-/// What of a promise does not hold.
+/// Parts of a promise that do not hold.
 fn broken(found: &Outcome, promise: &Promise) -> Vec<&'static str> {
     let refereed = found.refereed.max(1) as f64;
     let refereed_lossy = 100.0 * found.refereed_lossy as f64 / refereed;
@@ -481,12 +481,12 @@ fn never_has_one_number() {
     }
 }
 
-/// What the race saw of `never` and the referee does not see again is taken back, and a record says so.
+/// A gain under `never` that the referee does not see again is taken back, and a record says so.
 #[test]
 fn never_is_refereed() {
     let around = |tuning: &Tuning| {
         let mine = |d: &&Decision| {
-            // What it does not have of `unknown`; moves have the copies' number.
+            // Decisions that it does not share with `unknown`; moves have the copies' number.
             let of_unknown = check::decided(&tuning.decisions, d.operation, Reuse::Unknown)
                 .any(|o| o.kernel == d.kernel && (o.from..=o.to).contains(&d.from));
             let decides = d.reuse == Reuse::Never && d.operation != Operation::Move;
@@ -538,7 +538,7 @@ fn entry_stubs_are_raced() {
     }
 }
 
-/// What was seen before the user stopped it is kept; there is no profile.
+/// Rounds before the user's stop are kept; there is no profile.
 #[test]
 fn an_interrupted_tuning_keeps_its_rounds() {
     for visits in [1, 5_000, 30_000, 50_000] {
@@ -558,7 +558,7 @@ fn a_record_can_be_decided_again() {
     let same = check::agreement(&kind, &tuning.decisions, &again.decisions);
     assert!(same >= 90.0, "{same}");
     assert!(decide_again(&[], kind.facts, &[]).is_err());
-    // What is not shown is libc.
+    // Rows without a proof are libc's.
     let copies: Vec<Row> = rows.into_iter().filter(|row| row.cell.operation == "copy").collect();
     let copies = decide_again(&copies, kind.facts, &[]).expect("rows of a tuning");
     check::assert_whole(&copies.decisions);
@@ -567,7 +567,7 @@ fn a_record_can_be_decided_again() {
     assert!(others.into_iter().all(|decision| decision.kernel == "libc"));
 }
 
-/// Where libc was decided for, the record names what the referee took back there, under that hint and no other.
+/// At a decision for libc, the record names the kernels that the referee took back there, under that hint and no other.
 #[test]
 fn what_was_not_confirmed_is_named() {
     let mut tuning = ZEN5.0.clone();
@@ -593,7 +593,7 @@ fn what_was_not_confirmed_is_named() {
     assert!(seen > 0);
 }
 
-/// What was faster than libc and is not decided for is said to have been so, under libc's ranges alone.
+/// A kernel that was faster than libc and was not chosen is named, under libc's ranges alone.
 #[test]
 fn kernels_that_gained_too_little_for_a_range_are_named() {
     let why = |tuning: &Tuning| -> Vec<String> {
@@ -637,7 +637,7 @@ fn a_record_has_the_decisions_that_were_in_force() {
     assert_eq!(again::previous(&header), plain);
 }
 
-/// What the referee ruled on is what the record's rows say: a reader of the rows comes to its figures.
+/// The referee's rulings are in the record's rows: a reader of the rows comes to its figures.
 #[test]
 fn the_rows_of_the_referee_are_what_it_ruled_on() {
     let (tuning, evidence) = &*ZEN5;
@@ -713,7 +713,7 @@ fn no_tuning_leaves_a_hint_worse_than_it_was_without() {
                     };
                     let tuned = simulated::arm_under(&kind, &tuning.decisions, Reuse::Never, &cell);
                     let of = |arm| kind.beside_a_bystander(operation, arm, size);
-                    // What the promise leaves for a tuning's luck.
+                    // Allowance for a tuning's luck.
                     if of(tuned) > 1.03 * of(untuned) {
                         worse.push((operation, size, of(tuned) / of(untuned)));
                     }
@@ -731,7 +731,7 @@ fn no_tuning_leaves_a_hint_worse_than_it_was_without() {
     }
 }
 
-/// Where a default is shown to lose, it goes.
+/// A default that is shown to lose goes.
 #[test]
 fn a_default_under_never_that_loses_is_taken_back() {
     let mut kind = plain(zen4());

@@ -13,7 +13,7 @@ use fastrand::Rng;
 /// From here on, in the noise or in what is stolen, a machine is held to [`NOISY`].
 const LOUD: f64 = 1.5;
 
-/// Where the tables' own machines have their L1, L2 and usable LLC: logarithms.
+/// Logarithms of L1, L2 and usable LLC of the tables' own machines.
 const TABLES: [f64; 3] = [15.0, 20.0, 22.0];
 
 fn between(random: &mut Rng, low: f64, high: f64) -> f64 {
@@ -76,7 +76,7 @@ fn facts(random: &mut Rng) -> Facts {
     }
 }
 
-/// Where the table has what this machine has at a size: caches of other sizes, as a logarithm.
+/// Place in the table that corresponds to this machine's size: caches of other sizes, as a logarithm.
 fn place(log2: f64, caches: &[f64; 3]) -> f64 {
     let (mut below, mut at) = (FIRST, FIRST);
     for (here, there) in caches.iter().zip(TABLES) {
@@ -124,7 +124,7 @@ fn own(state: usize, log2: f64, caches: &[f64; 3]) -> f64 {
     1.0 - rise(log2, end - 0.5, 1.0)
 }
 
-/// What befalls one kernel: a start-up, a cliff, a state or a band in which it loses.
+/// Disturbs one kernel: a start-up, a cliff, a state or a band in which it loses.
 fn bend_arm(random: &mut Rng, costs: &mut Costs, rough: f64, caches: &[f64; 3]) {
     let shift = around(random, 0.2);
     warp(costs, |log2| log2 + shift);

@@ -11,7 +11,7 @@ use cachewise_tune::seam::{
 use fastrand::Rng;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What a machine is. [`Simulated::new`] makes one from a seed.
+/// Properties of a machine. [`Simulated::new`] makes one from a seed.
 #[derive(Clone)]
 pub struct Kind {
     pub table: Table,
@@ -22,32 +22,32 @@ pub struct Kind {
     pub noise: f64,
     /// Part of the wall time that the process may run.
     pub quota: f64,
-    /// Whether a neighbour takes the LLC when half of the time is over.
+    /// True if a neighbour takes the LLC when half of the time is over.
     pub neighbour: bool,
-    /// Whether everything becomes slower by so much from the beginning to the end.
+    /// Slowdown from the beginning to the end.
     pub drift: f64,
     /// How often and how long somebody else runs on this CPU, as a factor.
     pub steal: f64,
-    /// Whether the destination's state is restored before every sample.
+    /// True if the destination's state is restored before every sample.
     pub restores: bool,
-    /// What a kernel of ours that uses no string instructions takes at odd offsets, over its time on lines.
+    /// Time ratio of a kernel without string instructions at odd offsets to its time on lines.
     pub misaligned: f64,
-    /// What a kernel takes more in one layout alone, as a logarithm.
+    /// Extra time of a kernel in one layout alone, as a logarithm.
     pub lying: BTreeMap<(Operation, usize, Layout), f64>,
-    /// What a kernel takes of its time where operands differ that are in no cache.
+    /// Part of its time that a kernel takes where operands differ that are in no cache.
     pub reads_on: f64,
-    /// What a call of libc costs more where the library makes it, in ns.
+    /// Extra cost of a call of libc through the library, in ns.
     pub handing_over: f64,
     /// Entry stubs, with their time over libc's, hot and cold.
     pub entries: Vec<(&'static str, f64, f64)>,
-    /// Whether the second CPU is somebody else's for the first quarter of the time.
+    /// True if the second CPU is somebody else's for the first quarter of the time.
     pub second_cpu_late: bool,
     /// From which second on non-temporal stores of 1 MiB and more take twice as long: somebody else writes
     /// to memory.
     pub memory_taken: f64,
     /// Seconds that the tuner has.
     pub budget: f64,
-    /// What the clock shows of the true seconds.
+    /// The clock's time for true seconds.
     pub clock: fn(f64) -> f64,
 }
 
@@ -81,11 +81,11 @@ pub struct Simulated {
     llc: Vec<f64>,
     rate: Vec<f64>,
     stolen: Vec<f64>,
-    /// What this tuning's layout costs: by operation, arm, state and size.
+    /// Costs of this tuning's layout: by operation, arm, state and size.
     run: BTreeMap<(Operation, usize, usize), Vec<f64>>,
     /// How much an arm feels the LLC's load, and a neighbour.
     feels: BTreeMap<(Operation, usize), (f64, f64)>,
-    /// Whether the last who wrote there left it in memory.
+    /// True where the last writer left the destination in memory.
     evicted: BTreeMap<(Operation, usize), bool>,
     follows: Vec<Decision>,
     /// Scripts that were played: operation, hot, who and draw.
@@ -214,7 +214,7 @@ impl Kind {
     }
 }
 
-/// Whether libc leaves such calls to the library's own loops.
+/// Returns whether libc leaves such calls to the library's own loops.
 fn is_small(cell: &Cell) -> bool {
     (cell.size as u64) < cachewise::profile::libc_from(cell.operation)
 }
@@ -282,7 +282,7 @@ impl Simulated {
         }
     }
 
-    /// What a sticky destination adds: string instructions leave it where they find it.
+    /// Extra cost of a sticky destination: string instructions leave it where they find it.
     fn sticks(&mut self, arm: usize, cell: &Cell) -> f64 {
         if self.kind.restores {
             return 0.0;
@@ -440,7 +440,7 @@ impl Machine for Simulated {
             truth = self.kind.handed_over(truth, &cell);
         }
         truth += self.run[&(cell.operation, arm, place)][step(cell.size)];
-        // What it takes: groups of calls below 16 KiB, restoring, and the visit itself.
+        // Time of a sample: groups of calls below 16 KiB, restoring, and the visit itself.
         let bytes = cell.size as f64
             * if matches!(cell.operation, Operation::Fill | Operation::Zero) { 1.0 } else { 2.0 };
         let calls = if cell.size < 16 << 10 { 8.0 } else { 1.0 };

@@ -26,7 +26,7 @@ pub struct Chosen([AtomicU8; OPERATIONS.len()]);
 /// Which entries are in use.
 pub static CHOSEN: Chosen = Chosen([const { AtomicU8::new(SSE2) }; OPERATIONS.len()]);
 
-/// What the entries of a number are called, and what the CPU must offer; the same for each operation.
+/// Name of the entries of a number, and the features that they need; the same for each operation.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Kind {
     /// `sse2`, `avx2` or `avx512vl`, as in a profile.
@@ -56,7 +56,7 @@ pub(crate) static KINDS: [Kind; 0] = [];
 pub struct Entry {
     /// `sse2`, `avx2` or `avx512vl`, as in a profile.
     pub name: &'static str,
-    /// What the CPU must offer.
+    /// Features that the CPU must offer.
     pub requires: Features,
     /// The operation from this entry on, with the contract of its kernels: the table is behind it,
     /// as the decisions have it.
@@ -69,7 +69,7 @@ impl Entry {
         Entry { name: kind.name, requires: kind.requires, function }
     }
 
-    /// Whether a CPU with these features can run it.
+    /// Returns whether a CPU with these features can run it.
     #[must_use]
     pub const fn runs_on(&self, available: Features) -> bool {
         available.contains(self.requires)
@@ -101,7 +101,7 @@ pub(crate) fn named(name: &str) -> Option<(u8, &'static Kind)> {
     (0u8..).zip(&KINDS).find(|(_, kind)| kind.name == now_called(name))
 }
 
-/// What an entry of that name in a profile or a record of an earlier version is called: two more used AVX-512, with
+/// Today's name of an entry in a profile or a record of an earlier version: two more used AVX-512, with
 /// masks of up to 64 bytes, and with no vector over 32.
 #[must_use]
 pub fn now_called(name: &str) -> &str {

@@ -293,7 +293,7 @@ macro_rules! entry_compare_evex {
             "add rdi, 256\n",
             "cmp rdi, rcx\n",
             "jb 34b\n",
-            // What is left is no more than 64 or 128 bytes, or two vectors from here on and the last two:
+            // The rest is no more than 64 or 128 bytes, or two vectors from here on and the last two:
             // loads straddle lines where the buffers lie differently or the size is odd, so none is made
             // for nothing.
             "35:\n",
@@ -332,7 +332,7 @@ macro_rules! entry_compare_evex {
             "ret\n",
         )
     };
-    // What bytes 32 to 63 differ in, and 64 to 127.
+    // Difference of bytes 32 to 63, and 64 to 127.
     (second) => {
         "vmovdqu64 ymm20, [rdi + 32]
         vpxorq ymm20, ymm20, [rsi + 32]
@@ -496,7 +496,7 @@ macro_rules! entry_compare_way {
             "sub rdi, -128\n",
             "cmp rdi, r9\n",
             "jb 34b\n",
-            // What is left is all of the last 128 bytes or no more than 64 or 32 of them: half of
+            // The rest is all of the last 128 bytes or no more than 64 or 32 of them: half of
             // all loads straddle lines where the buffers lie differently, so none is made for
             // nothing.
             "sub rdi, r9\n",

@@ -1,9 +1,9 @@
-//! What a comparison returns: where buffers were found to differ, and the sizes that end at once.
+//! Results of comparisons: where buffers were found to differ, and the sizes that end at once.
 //! `comparing.rs` has what finds it, and says which registers the difference is in by the label.
 //! Which of several it is in follows no pattern in most programs, so that is found without branches:
 //! a mispredicted one costs more than the rest of the call.
 
-/// Where the buffers of [`entry_compare_evex`] differ.
+/// Place of the difference in [`entry_compare_evex`].
 #[doc(hidden)]
 #[macro_export]
 macro_rules! entry_compare_evex_apart {
@@ -95,7 +95,7 @@ macro_rules! entry_compare_evex_apart {
     };
 }
 
-/// What `memcmp` returns for the byte that is rcx behind r8.
+/// `memcmp`'s result for the byte that is rcx behind r8.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! entry_compare_byte {
@@ -109,7 +109,7 @@ macro_rules! entry_compare_byte {
     };
 }
 
-/// Where the buffers of `entry_compare_classes` differ; the last of it goes on to label 50.
+/// Place of the difference in `entry_compare_classes`; the last of it goes on to label 50.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! entry_compare_classes_apart {
@@ -150,7 +150,7 @@ macro_rules! entry_compare_classes_apart {
     };
 }
 
-/// Where the buffers differ, for `memcmp`: in the classes, and in one entry.
+/// Place of the difference, for `memcmp`: in the classes, and in one entry.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! entry_compare_apart {
@@ -259,7 +259,7 @@ macro_rules! entry_compare_apart {
     };
 }
 
-/// What `memcmp` returns for the bytes at rcx, or so far from there.
+/// `memcmp`'s result for the bytes at rcx, or so far from there.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! entry_compare_bytes {

@@ -1,4 +1,4 @@
-//! What the entries are written in: vectors of five kinds, groups of them, and the jump into the
+//! Macros that the entries are written in: vectors of five kinds, groups of them, and the jump into the
 //! table.
 //!
 //! | kind | registers | bytes | leaves |
@@ -146,7 +146,7 @@ macro_rules! entry_through_the_table {
             "2:\n",
             "lea r8, [rip + {rows} + {row} * {row_bytes}]\n",
             "movzx ecx, byte ptr [r8 + rcx]\n",
-            // What fills the table is jumped to by its distance: where a resolver of another
+            // The function that fills the table is jumped to by its distance: where a resolver of another
             // library calls before this one is relocated, there are no addresses in any table yet.
             ".hidden {boot}\n",
             "test ecx, ecx\n",

@@ -289,7 +289,7 @@ macro_rules! entry_copy_way {
     };
 }
 
-/// What a copy or a move ends with: the table.
+/// End of a copy or a move: the table.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! entry_copy_or_move {

@@ -161,7 +161,7 @@ macro_rules! operation {
                 $crate::$in!(whole, "", avx2, $($operand = sym super::$other::avx2)?)
             }
 
-            /// What `avx512vl` does behind its small sizes, or `sse2` where its number is below that of `avx2`: behind the
+            /// Part of `avx512vl` behind its small sizes, or `sse2` where its number is below that of `avx2`: behind the
             /// comparison of an exported function, whose flags it asks for.
             ///
             /// # Safety

@@ -36,7 +36,7 @@ fn declarations() -> BTreeMap<String, Vec<String>> {
         .collect()
 }
 
-/// What a C type is at the border: pointer, size, int, enum or nothing.
+/// Kind of a C type at the border: pointer, size, int, enum or nothing.
 fn c_kind(declared: &str) -> String {
     let declared = declared.trim();
     let kind = if declared.contains('*') {
@@ -102,7 +102,7 @@ fn every_function_is_declared_exported_and_defined_alike() {
     }
 }
 
-/// What `packaging/symbols` says of a library; the list itself is checked by the way.
+/// Symbols of a library in `packaging/symbols`; the list itself is checked by the way.
 fn listed(library: &str) -> BTreeSet<String> {
     let version = |text: &str| -> [u32; 3] {
         let parts: Vec<_> = text.split('.').map(|part| part.parse().expect(text)).collect();

@@ -1,4 +1,4 @@
-//! What programs see of the library: the right bytes, at every moment, and the C library's manners.
+//! Behaviour of the library as programs see it: the right bytes, at every moment, and the C library's manners.
 
 use crate::decided::decided;
 use crate::support::{compile, library, plain, preloaded, run, statistics_library, text, watched};
@@ -62,7 +62,7 @@ fn every_length_by_each_entry_that_a_profile_may_name() {
     }
 }
 
-/// What this CPU lacks is passed over, and the rest of the profile followed.
+/// Lines that need a missing feature are passed over, and the rest of the profile followed.
 #[test]
 fn a_profile_that_names_what_this_cpu_lacks_is_followed_where_it_can_be() {
     use cachewise_kernels::{Features, TABLE};
@@ -279,7 +279,7 @@ fn what_cannot_be_written_ends_no_program() {
     }
 }
 
-/// What `AT_SECURE` says is believed: first of a program that pretends, then of one that really is
+/// `AT_SECURE` is respected: first of a program that pretends, then of one that really is
 /// set-user-id, where this test may make one.
 #[test]
 fn a_program_with_more_privilege_than_its_caller_ignores_the_environment() {

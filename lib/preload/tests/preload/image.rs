@@ -23,7 +23,7 @@ const EXPORTED: [&str; 15] = [
     "memset_explicit",
 ];
 
-/// What it may call of libc: nothing that allocates, takes a lock on the way of a call, or copies.
+/// Functions of libc that it may call: nothing that allocates, takes a lock on the way of a call, or copies.
 const IMPORTED: [&str; 10] = [
     "__errno_location",
     "abort",
@@ -37,10 +37,10 @@ const IMPORTED: [&str; 10] = [
     "syscall",
 ];
 
-/// What the one that counts may call beside that, at the start and at the end.
+/// Functions that the counting library may call beside those, at the start and at the end.
 const STATISTICS: [&str; 1] = ["madvise"];
 
-/// What the one that counts offers beside the operations: it counts blocks, too, and passes them on; and it tells.
+/// Symbols that the counting library exports beside the operations: it counts blocks, passes them on, and reports.
 const COUNTED: [&str; 6] = ["_Exit", "_exit", "calloc", "cw_copied_bytes", "malloc", "realloc"];
 
 fn bytes() -> Vec<u8> {
@@ -159,7 +159,7 @@ impl<'a> Code<'a> {
         Decoder::with_ip(64, code, function, DecoderOptions::NONE).into_iter().collect()
     }
 
-    /// Where a function can go on: calls, jumps out of it, and addresses it takes of functions.
+    /// Addresses where a function can go on: calls, jumps out of it, and addresses it takes of functions.
     fn leads_to(&self, function: u64) -> BTreeSet<u64> {
         let mut targets = BTreeSet::new();
         for instruction in self.instructions(function) {

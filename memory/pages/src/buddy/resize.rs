@@ -24,7 +24,7 @@ impl Buddy<'_> {
         }
         self.tag_parts(index, keep);
         for (part, order) in run_parts(index + keep, frames - keep) {
-            // Of a block that was cut, or as it was.
+            // The tag of a block that was cut, or as it was.
             self.frames[part as usize].set_tag(Tag::new(Use::Allocated, order));
             self.release(part, order, Use::Allocated, state, now);
         }

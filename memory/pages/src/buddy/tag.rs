@@ -1,5 +1,4 @@
-//! What is known of one frame: its tag, which is the truth, and its links; and what a per-thread
-//! cache may do to the tags of its own blocks without the lock.
+//! State of one frame: its tag, which is the truth, and its links; and the changes that a per-thread cache may make to the tags of its own blocks without the lock.
 
 #[cfg(not(loom))]
 use core::sync::atomic::{AtomicU32, Ordering};

@@ -229,7 +229,7 @@ unsafe impl Engine for CudaEngine {
                 Ok(())
             })
         });
-        // What was begun before a refusal is over before the ranges are anybody's again.
+        // Work begun before a refusal ends before the ranges are released.
         let refused = submitted.err();
         if let (0, Some(error)) = (begun, refused) {
             return Err(error);

@@ -1,4 +1,4 @@
-//! What zeroes blocks in the background, behind one trait: a batch is submitted, asked about, and
+//! Engines that zero blocks in the background, behind one trait: a batch is submitted, asked about, and
 //! called back when it takes too long.
 //!
 //! The built-in engines work in the thread that submits (`cpu.rs`), or have a GPU do it (`cuda.rs`).

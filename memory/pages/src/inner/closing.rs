@@ -1,4 +1,4 @@
-//! What of a pool is address space alone: what nobody used yet, and what was given back. That is in no core
+//! The part of a pool that is address space alone: not used yet, or given back. That is in no core
 //! dump, and counts for nothing under `vm.overcommit_memory=2`.
 
 use super::Inner;

@@ -107,7 +107,7 @@ impl Inner {
             buddy.take_absent(order)
         });
         let Some((index, order)) = taken else { return Err(Some(guard)) };
-        // What is in flight is open: a forked child finds it so.
+        // Memory in flight is open: a forked child finds it so.
         if self.open(index, index + (1 << order)).is_err() {
             let landed = guard.buddy().land(index, order, State::ZeroAbsent, now());
             debug_assert!(landed.is_ok(), "block in flight {index}: {landed:?}");

@@ -32,7 +32,7 @@ impl Inner {
         let wanted = self.run_of(frames, alignment, true);
         let block = wanted.is_block();
         if block && let Some((index, dirty)) = cache::take_zeroed(self, order) {
-            // What caches had when an engine was caught is believed no more.
+            // Blocks that caches had when an engine failed are not trusted.
             if dirty || self.distrusts() {
                 self.hot_zero(index, frames);
             }
@@ -80,7 +80,7 @@ impl Inner {
         }
         let found = self.take_any(&wanted, order)?;
         let (index, _) = self.make_resident(found, frames)?;
-        // Of a run the lists count it.
+        // The lists count runs.
         if matches!(found, Found::Whole(_, State::ZeroResident)) {
             add(&events.wasted, u64::from(frames) << self.chunks.frame_shift);
         }

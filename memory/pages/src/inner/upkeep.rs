@@ -1,4 +1,4 @@
-//! What is done to free memory: zeroed, returned to the system, counted.
+//! Work on free memory: it is zeroed, returned to the system, counted.
 
 use super::{Guard, Inner, Working, now};
 use crate::buddy::{ORDERS, State};

@@ -198,7 +198,7 @@ impl Pool {
             max_order: builder.max_order,
             fault_around: match (stands_in, huge) {
                 (true, true) if os::gives_huge_pages() => os::huge_page_size(),
-                // What is touched comes, and nothing with it.
+                // Touched pages become resident, and nothing with them.
                 (true, _) => page,
                 (false, true) => os::huge_page_size(),
                 (false, false) => FAULT_AROUND,
@@ -273,7 +273,7 @@ impl Pool {
                     .collect();
                 let mut results = std::vec![populate(0)];
                 for (thread, helper) in helpers {
-                    // Where no thread is to be had, or it failed, this one does the work.
+                    // Without a thread, or if it failed, this one does the work.
                     let done = helper.ok().and_then(|helper| helper.join().ok());
                     results.push(done.unwrap_or_else(|| populate(thread)));
                 }

@@ -1,4 +1,4 @@
-//! What tests of pools share: scrubbers with settings for tests, what is asked of a pool, waiting, and processes of
+//! Helpers for tests of pools: scrubbers with settings for tests, what is asked of a pool, waiting, and processes of
 //! their own. Each test program uses its part of it.
 #![allow(dead_code, reason = "shared by two test programs")]
 
@@ -33,7 +33,7 @@ impl Made for Builder {
     }
 }
 
-/// What tests ask of a pool that works.
+/// Requests that tests make of a working pool.
 pub trait Asked {
     fn figures(&self) -> Stats;
     /// Bookkeeping is sound, and what is said to be zero is.
@@ -65,7 +65,7 @@ impl Asked for Pool {
     }
 }
 
-/// Whether all bytes are zero.
+/// Test that all bytes are zero.
 pub trait Zero {
     fn is_zero(&self) -> bool;
 }
@@ -85,13 +85,13 @@ pub fn until(what: &str, done: impl Fn() -> bool) {
     }
 }
 
-/// Whether nothing is left to zero, nor being zeroed: a block in flight is no longer dirty.
+/// Returns whether nothing is left to zero, nor being zeroed: a block in flight is no longer dirty.
 pub fn is_clean(pool: &Pool) -> bool {
     let stats = pool.figures();
     stats.dirty + stats.in_flight == 0
 }
 
-/// Whether this is the process that one test has to itself: this very binary, told to run it. If not, it is run in one.
+/// Returns whether this is the process that one test has to itself: this very binary, told to run it. If not, it is run in one.
 pub fn has_its_own_process(test: &str) -> bool {
     const OWN: &str = "CACHEWISE_TEST_ALONE";
     if std::env::var_os(OWN).is_some() {

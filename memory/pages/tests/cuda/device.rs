@@ -71,7 +71,7 @@ fn a_device_that_works_late_wrongly_or_not_leaves_no_stale_byte() {
     let mut compiler = Command::new("cc");
     compiler.args(["-shared", "-fPIC", "-O1", "-o"]).arg(folder.join("libcuda.so.1")).arg(source);
     assert!(compiler.status().expect("a C compiler").success());
-    // What it does, what the pool is seen to find, and how many pieces are registered and unregistered: of an
+    // The device's fault, the pool's finding, and the pieces registered and unregistered: of an
     // engine that cannot be stopped, and of a device that is lost, memory stays registered.
     let cases = [
         ("good", "faults 0 lies 0;", 1, 1),

@@ -439,8 +439,7 @@ fn a_zero_that_is_none_is_withdrawn_and_reported() {
     let pool = uncached().capacity(1 << 20).verify(Verify::Report(1)).made();
     let start = pool.alloc_raw(1).expect("a block");
     bytes(start, 8192)[5000] = 9;
-    // What a program does that breaks the promise.
-    // SAFETY: of use it is none; that it is not zero is the point.
+    // A program breaks the promise. SAFETY: the run is not in use; it is not zero on purpose.
     unsafe { pool.free_zeroed_run_raw(start, 2) }.expect("believed");
     assert!(matches!(pool.check_zeros(), Err(PoolError::NotZero { byte: 9, .. })));
     match pool.zalloc(1) {
@@ -455,7 +454,7 @@ fn a_zero_that_is_none_is_withdrawn_and_reported() {
     pool.check().expect("sound");
 }
 
-/// What comes out of a cache is looked at like anything else.
+/// Blocks out of a cache are verified like all others.
 #[test]
 fn a_zero_that_is_none_is_reported_from_a_cache_too() {
     let pool = quiet().capacity(1 << 20).verify(Verify::Report(1)).made();

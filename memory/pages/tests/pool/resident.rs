@@ -1,4 +1,4 @@
-//! What of a pool is resident, what is address space alone, and where runs find their place.
+//! Resident parts of a pool, address space alone, and the places of runs.
 
 use super::*;
 
@@ -89,7 +89,7 @@ fn what_is_resident_is_counted_however_runs_are_put_together() {
             let stats = pool.figures();
             let there = pool.resident().expect("the system says so") as u64;
             assert!(there <= stats.resident, "{pages:?}, step {step}: {there} of {stats:?}");
-            // What comes with a huge page beyond the run was not asked for.
+            // The rest of a huge page beyond the run was not requested.
             let counted = pages == PageSize::Transparent || stats.populated >= stats.resident;
             assert!(counted, "{pages:?}, step {step}: {stats:?}");
         }
@@ -143,7 +143,7 @@ fn an_allocators_pool_leaves_absent_memory_to_the_touch() {
             bytes(run, 16 << 20).fill(7);
             pool.put_run(run, frames);
         }
-        // What was given back dirty is zeroed, wherever it is.
+        // Memory given back dirty is zeroed, wherever it is.
         let again = pool.zalloc_bytes(16 << 20).expect("all of it is free");
         assert!(again.is_zero());
     }
@@ -160,7 +160,7 @@ fn sparse_blocks_stay_sparse() {
     assert_eq!(pool.resident().expect("figures"), 200 * pool.page_size());
 }
 
-/// What a pool may grow to is address space: it counts for nothing, and no core dump has it.
+/// The capacity of a pool is address space: it counts for nothing, and no core dump has it.
 #[test]
 fn memory_that_is_not_managed_yet_is_address_space_alone() {
     let pool = quiet().capacity(256 << 20).made();
@@ -182,7 +182,7 @@ fn charged(pool: &Pool) -> usize {
         .sum()
 }
 
-/// What was used and was returned counts for nothing, is in no core dump, and can be used again; also where a
+/// Memory that was used and returned counts for nothing, is in no core dump, and can be used again; also where a
 /// child was forked meanwhile, and by blocks that are less than a unit.
 #[test]
 fn memory_that_was_returned_is_address_space_alone_until_it_is_used_again() {

@@ -1,4 +1,4 @@
-//! What a pool serves from when its caches have none: orders, growth, zeroing at hand-out.
+//! Service of a pool whose caches have none: orders, growth, zeroing at hand-out.
 
 use super::*;
 

@@ -22,7 +22,7 @@ pub struct Model {
     flying: Vec<(u32, u32)>,
     cached: Vec<(u32, u32, bool)>,
     quarantined: Vec<(u32, u32)>,
-    /// Whose each frame is: 0 nobody's, else one more than a place in time.
+    /// Taker of each frame: 0 for none, else one more than a place in time.
     taken: Vec<bool>,
     now: u32,
 }
@@ -174,7 +174,7 @@ impl Model {
         self.took_run(run, frames);
     }
 
-    /// What is outside the dirty part is zero.
+    /// Memory outside the dirty part is zero.
     fn took_run(&mut self, run: Run, frames: u32) {
         let (from, end) = run.dirty;
         self.assert_zero(run.first, from - run.first);

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use support::{Linked, libraries, output, package, run};
 
-/// What the static library needs besides libc.
+/// Libraries that the static library needs besides libc.
 const NEEDED: &[&str] = &["-lpthread", "-ldl", "-lm", "-lgcc_s"];
 
 fn compile(into: &Path, source: &str, flags: &[&str], linked: Linked) -> PathBuf {
@@ -28,7 +28,7 @@ fn the_contract_is_kept_and_the_example_runs() {
     }
 }
 
-/// What a C++ program writes: names, exceptions, the memory resource, the example of the guide.
+/// C++ as programs write it: names, exceptions, the memory resource, the example of the guide.
 #[test]
 fn the_memory_resource_serves_containers_and_the_example_runs() {
     let directory = tempfile::tempdir().expect("a directory");

@@ -119,7 +119,7 @@ impl Server {
         let bytes = *bytes;
         *promise = None;
         if !self.store.has(bytes, client.holder) {
-            // What ended without being seen to.
+            // Leases that ended unnoticed.
             let leased: Vec<_> =
                 self.files.keys().copied().filter(|id| self.is_leased(*id)).collect();
             for id in leased {
@@ -148,7 +148,7 @@ impl Server {
             Answer::Make { id, dropped } => {
                 let mut old = Vec::new();
                 for (id, user) in &dropped {
-                    // What stayed with a user had been given to it.
+                    // Memory that stayed with a user had been given to it.
                     let withdrawn = queue.withdraw(*id).into_iter();
                     old.extend(
                         withdrawn.map(|old| Old { user: old.user.or(user.map(Some)), ..old }),

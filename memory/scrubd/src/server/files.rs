@@ -59,7 +59,7 @@ impl Server {
             let id = self.store.adopt(bytes, state);
             self.enter(id, Arc::new(file));
             if let Some(entered) = self.files.get_mut(&id) {
-                // Of which pages it is nothing is known.
+                // The kind of its pages is unknown.
                 (entered.kept, entered.by_path) = (name, true);
             }
             // Its end may have come before it was watched for.
@@ -127,7 +127,7 @@ impl Server {
         let (Some(file), Some(entry)) = (self.files.get_mut(&id), self.store.get(id)) else {
             return;
         };
-        // What is ready and was somebody's would not be taken back.
+        // A ready file that was leased would not be taken back.
         let leased = matches!(entry.state, State::Leased(_));
         let name = Name { id, bytes: entry.bytes, state: entry.state };
         let name = (leased || !was_given(&file.file)).then_some(name);

@@ -37,7 +37,7 @@ impl Server {
         let need = room.missing().max(u64::from(stalled));
         if need != 0 {
             let given = self.give_back(need);
-            // What was given is there at once: it was emptied by this thread.
+            // Given memory is there at once: this thread emptied the files.
             if given != 0 {
                 self.look_at_room();
             }

@@ -34,7 +34,7 @@ pub fn apart() -> anyhow::Result<Option<u8>> {
     Ok(Some(status.code().or(status.signal().map(|signal| 128 + signal)).unwrap_or(1) as u8))
 }
 
-/// Whether a terminal's Ctrl-C reaches this process's group.
+/// Returns whether a terminal's Ctrl-C reaches this process's group.
 fn is_in_foreground() -> bool {
     // SAFETY: takes a number; where there is no terminal it says so.
     let group = unsafe { libc::tcgetpgrp(libc::STDERR_FILENO) };

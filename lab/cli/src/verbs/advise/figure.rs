@@ -32,7 +32,7 @@ impl Figure {
     }
 }
 
-/// Whether the locale may write numbers with a decimal comma: any but C's and those of English.
+/// Returns whether the locale may write numbers with a decimal comma: any but C's and those of English.
 fn has_decimal_comma() -> bool {
     let set =
         ["LC_ALL", "LC_NUMERIC", "LANG"].into_iter().filter_map(|name| std::env::var(name).ok());

@@ -16,7 +16,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// How often it is asked.
 const OFTEN: Duration = Duration::from_millis(5);
 
-/// What is run against a server.
+/// Load on a server.
 pub struct Load {
     /// A line for the shell.
     pub line: String,
@@ -80,7 +80,7 @@ impl Load {
     }
 }
 
-/// Whether a line of the shell succeeds in time; where it does not, it is killed with all that it started.
+/// Returns whether a line of the shell succeeds in time; where it does not, it is killed with all that it started.
 fn succeeds(line: &str, limit: Duration, stop: &AtomicBool) -> std::io::Result<bool> {
     let mut shell = Command::new("sh");
     shell.args(["-c", line]).stdin(std::process::Stdio::null()).process_group(0);
@@ -138,7 +138,7 @@ fn end(server: &mut Child) -> std::io::Result<children::Used> {
     Ok(used)
 }
 
-/// Whether a process of this tree listens on a socket, by proc(5).
+/// Returns whether a process of this tree listens on a socket, by proc(5).
 fn listens(server: Pid) -> bool {
     let listening = listening();
     let mut left = vec![server.as_raw_nonzero().get()];

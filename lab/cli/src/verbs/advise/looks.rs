@@ -1,4 +1,4 @@
-//! What a program is: how it is linked, whose `malloc` it has, what is mapped into it while it runs.
+//! Facts about a program: its linking, its `malloc`, the files mapped into it while it runs.
 
 use crate::verbs::program as programs;
 use crate::verbs::reach;
@@ -82,7 +82,7 @@ fn whole(file: &Path) -> Vec<u8> {
     let mut bytes = Vec::new();
     let read =
         programs::regular(file).and_then(|file| file.take(MOST_BYTES).read_to_end(&mut bytes));
-    // What cannot be read is no program that could be run.
+    // An unreadable file is no program that could be run.
     if read.is_err() { Vec::new() } else { bytes }
 }
 
@@ -90,7 +90,7 @@ fn contains(bytes: &[u8], part: &[u8]) -> bool {
     bytes.windows(part.len()).any(|window| window == part)
 }
 
-/// Whether an ELF file defines `malloc` for others.
+/// Returns whether an ELF file defines `malloc` for others.
 fn has_malloc(file: &Path) -> bool {
     let bytes = whole(file);
     let found = elf(&bytes).and_then(|header| {
@@ -106,7 +106,7 @@ fn has_malloc(file: &Path) -> bool {
     found.unwrap_or(false)
 }
 
-/// What was seen of a program's processes while they ran.
+/// Observations of a program's processes while they ran.
 #[derive(Default)]
 pub struct Watched {
     files: BTreeSet<PathBuf>,
@@ -142,7 +142,7 @@ impl Watched {
         self.files.iter().filter_map(name).collect()
     }
 
-    /// Whose `malloc` the program has.
+    /// Source of the program's `malloc`.
     pub fn malloc(&self, program: &Path) -> Malloc {
         if self.programs.iter().map(PathBuf::as_path).chain([program]).any(has_malloc) {
             return Malloc::Own;

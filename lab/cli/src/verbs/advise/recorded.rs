@@ -1,4 +1,4 @@
-//! What `advise` found, as a record: `report`, `compare` and pages are drawn from it.
+//! Results of `advise` as a record: `report`, `compare` and pages are drawn from it.
 
 use crate::args::Advise;
 use cachewise::profile::ProgramHint;

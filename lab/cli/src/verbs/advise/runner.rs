@@ -33,7 +33,7 @@ pub struct Runner<'a> {
     pub begun: Instant,
     /// Longer runs are ended.
     pub limit: Duration,
-    /// What it printed or wrote first; `None` where that differs from run to run.
+    /// Its first output; `None` where that differs from run to run.
     pub expected: Option<Vec<Vec<u8>>>,
     /// The settings that race, the simplest first.
     pub candidates: Vec<Candidate>,
@@ -43,7 +43,7 @@ pub struct Runner<'a> {
     pub by_cpu: bool,
     /// Processes that runs left behind and that were ended, at most.
     pub left: usize,
-    /// What was found out while it ran: notes for the reader.
+    /// Notes for the reader, found while it ran.
     pub notes: Vec<String>,
 }
 
@@ -144,7 +144,7 @@ impl Runner<'_> {
         })
     }
 
-    /// What has to be the same: files, or what it printed; nothing under load unless files are named.
+    /// Output that has to be the same: files, or standard output; nothing under load unless files are named.
     fn printed(&self, run: Run) -> Result<Vec<Vec<u8>>, String> {
         if self.compared.is_empty() {
             let is_compared = self.load.is_none() && self.figure.is_none();
@@ -156,7 +156,7 @@ impl Runner<'_> {
         self.compared.iter().map(read).collect()
     }
 
-    /// Whether a run printed what the plain program did first.
+    /// Returns whether a run printed what the plain program did first.
     fn is_expected(&self, measured: &Measured) -> bool {
         self.expected.as_ref().is_none_or(|expected| *expected == measured.printed)
     }

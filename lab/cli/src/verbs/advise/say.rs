@@ -1,4 +1,4 @@
-//! What is said and written in the end: the answer first, then the evidence.
+//! Output of `advise`: the answer first, then the evidence.
 
 use super::recorded::{self, Found};
 use super::{hints, table};

@@ -1,6 +1,6 @@
 //! Variables of the environment that are lists: a setting extends what is there.
 
-/// What parts a variable's entries, and an entry's name from its value; `None` for a variable that is one value. The
+/// Separators of a variable's entries, and of an entry's name and value; `None` for a variable that is one value. The
 /// dynamic linker takes spaces too.
 fn parts(variable: &str) -> Option<(&'static [char], Option<char>)> {
     Some(match variable {

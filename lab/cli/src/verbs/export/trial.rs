@@ -24,11 +24,11 @@ pub type Variables = Vec<(String, String)>;
 
 /// A setting, and what else is set with it and without.
 pub struct Trial {
-    /// Whose setting it is.
+    /// Name of the setting.
     pub who: String,
     /// Set both times.
     pub base: Variables,
-    /// What is tried.
+    /// Setting that is tried.
     pub setting: Variables,
 }
 
