@@ -1,6 +1,6 @@
 //! `exec`: what programs get, and each refusal.
 
-use crate::support::{Folder, asked, cachewise, has, piped, refused, said, text};
+use crate::support::{Folder, asked, cachewise, has, hear_signals, piped, refused, said, text};
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
@@ -157,7 +157,9 @@ fn every_signal_does_to_a_program_what_it_does_without_the_command() {
     let stops = [libc::SIGSTOP, libc::SIGTSTP, libc::SIGTTIN, libc::SIGTTOU];
     for number in (1..=64).filter(|number| !stops.contains(number) && !(32..34).contains(number)) {
         let script = format!("ulimit -c 0; kill -{number} $$; exit 9");
-        let plain = Command::new("sh").args(["-c", &script]).status().expect("a shell");
+        let mut plain = Command::new("sh");
+        hear_signals(plain.args(["-c", &script]));
+        let plain = plain.status().expect("a shell");
         for words in ["exec -- sh -c", "exec --stats -- sh -c"] {
             let found = asked_beside(words).arg(&script).output().expect("it starts").status;
             assert_eq!(found, plain, "{words}: signal {number}");

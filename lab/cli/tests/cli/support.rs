@@ -15,6 +15,19 @@ pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
+/// Gives a command the signals' default actions, which a shell's background job and `nohup` take away.
+pub fn hear_signals(command: &mut Command) {
+    let heard = || {
+        for signal in [libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGHUP] {
+            // SAFETY: nothing is called when it comes.
+            unsafe { libc::signal(signal, libc::SIG_DFL) };
+        }
+        Ok(())
+    };
+    // SAFETY: system calls alone, which a forked child may make.
+    unsafe { command.pre_exec(heard) };
+}
+
 /// The command, without what this process was told by its environment.
 pub fn program() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_cachewise"));
@@ -27,16 +40,7 @@ pub fn program() -> Command {
     command.env("LC_ALL", "C.UTF-8");
     // Whoever runs the tests: a home that may be written to, and in which there is no profile.
     command.env("HOME", concat!(env!("CARGO_TARGET_TMPDIR"), "/home"));
-    // A shell's background job ignores Ctrl-C, one under `nohup` hang-ups, and the command keeps that.
-    let heard = || {
-        for signal in [libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGHUP] {
-            // SAFETY: nothing is called when it comes.
-            unsafe { libc::signal(signal, libc::SIG_DFL) };
-        }
-        Ok(())
-    };
-    // SAFETY: system calls alone, which a forked child may make.
-    unsafe { command.pre_exec(heard) };
+    hear_signals(&mut command);
     command
 }
 

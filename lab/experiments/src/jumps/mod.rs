@@ -10,6 +10,7 @@ use cachewise_kernels::Operation;
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     name: "jumps",
     about: "what a taken jump costs a call, by the place of the code in its line",
+    seeds: &["002.16"],
     operations: &[Operation::Copy],
     refuses: &[
         (Flag::Kernels, "it makes the code that it calls"),
