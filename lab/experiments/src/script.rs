@@ -110,24 +110,33 @@ pub fn draw(
         .collect()
 }
 
+/// Calls to measure.
+#[derive(Debug, Clone, Copy)]
+pub struct Script<'a> {
+    pub operation: Operation,
+    pub distribution: &'a Distribution,
+    /// Bytes that each operand is drawn from; twice the largest call at least.
+    pub span: usize,
+    /// Load a part of each result before the next call begins.
+    pub read_at_once: bool,
+}
+
 impl Bench {
     /// Measures calls as a distribution has them, in a span of memory that is at least twice the
     /// largest; the cell's size is their mean. Every sample has other calls, the same for all candidates
-    /// but at other places, so that none finds the lines of the one before it in cache. Where it is `read_at_once`, a
-    /// part of each result is loaded before the next call begins. Bytes are not checked here: measure fixed sizes first.
+    /// but at other places, so that none finds the lines of the one before it in cache. Bytes are not checked here: measure
+    /// fixed sizes first.
     ///
     /// # Errors
     /// The span does not fit the budget; being stopped.
     pub fn script(
         &mut self,
-        operation: Operation,
-        distribution: &Distribution,
-        span: usize,
-        read_at_once: bool,
+        script: &Script<'_>,
         routines: &[Routine],
         plan: Plan,
         stop: &dyn Fn() -> bool,
     ) -> Result<Vec<Row>, LabError> {
+        let &Script { operation, distribution, span, read_at_once } = script;
         // Sizes are 1 GiB at most (`Distribution::read`), places below 4 GiB.
         let span = span.max((2 * distribution.largest() + 4096).next_multiple_of(4096));
         let read = if read_at_once { READ_AT_ONCE } else { "" };

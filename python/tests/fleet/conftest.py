@@ -59,7 +59,8 @@ class Cluster:
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
         self._file = directory / "scheduler.json"
         self._start("scheduler", ["scheduler", "--port", "0", "--scheduler-file", str(self._file)])
-        self._wait(self._file.exists)
+        # The scheduler makes the file before it fills it.
+        self._wait(lambda: self._file.exists() and self._file.stat().st_size > 0)
         self.address: str = json.loads(self._file.read_text())["address"]
 
     def worker(self, name: str, host: str) -> None:

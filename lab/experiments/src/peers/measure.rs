@@ -11,6 +11,7 @@
 use crate::callee::WIDTHS_STORED;
 use crate::helper::Helper;
 use crate::prelude::*;
+use crate::script::Script;
 use crate::tuned_libc::TunedLibc;
 use cachewise_measure::distributions::Distribution;
 
@@ -198,15 +199,8 @@ pub(super) fn run(setting: &mut Setting) -> Result {
         for (&span, read_at_once) in spans.iter().flat_map(|span| [(span, false), (span, true)]) {
             let plan = setting.plan(true);
             let stop = || setting.out.stopped();
-            let found = setting.bench.script(
-                operation,
-                &distribution,
-                span,
-                read_at_once,
-                &routines,
-                plan,
-                &stop,
-            );
+            let script = Script { operation, distribution: &distribution, span, read_at_once };
+            let found = setting.bench.script(&script, &routines, plan, &stop);
             let mut rows = found?;
             relate(&mut rows);
             setting.out.rows(rows)?;
