@@ -23,7 +23,6 @@ fn text(output: Output) -> String {
 fn an_installed_library_is_found_and_works() {
     let directory = tempfile::tempdir().expect("a directory");
     let root = directory.path().join("root");
-    let staged = root.clone();
     let mut install = Command::new(env!("CARGO_BIN_EXE_xtask"));
     install.args(["install", "--prefix", "/opt/cw", "--libdir", "lib64", "--destdir"]).arg(&root);
     // The build of the tests: what it has built is not built again elsewhere.
@@ -55,8 +54,8 @@ fn an_installed_library_is_found_and_works() {
     let mut flags = Command::new("pkg-config");
     flags.args(["--cflags", "--libs", "cachewise"]);
     let flags = text(run(flags.env("PKG_CONFIG_PATH", libraries.join("pkgconfig"))));
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let example = root.join("lib/capi/examples/log_ring.c");
+    let clone = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let example = clone.join("lib/capi/examples/log_ring.c");
     let program = directory.path().join("log_ring");
     let mut compile = Command::new("cc");
     compile.args(["-Wall", "-Wextra", "-Werror", "-o"]).arg(&program).arg(&example);
@@ -65,7 +64,7 @@ fn an_installed_library_is_found_and_works() {
     assert!(ran.ends_with("bytes sent\n"), "{ran}");
 
     // As the page says to CMake.
-    let page = std::fs::read_to_string(root.join("docs/c-library.md")).expect("the page");
+    let page = std::fs::read_to_string(clone.join("docs/c-library.md")).expect("the page");
     let (_, lines) = page.split_once("```cmake\n").expect("CMake's lines");
     let lines = lines.split_once("```").expect("their end").0;
     let project = directory.path().join("project");
@@ -73,14 +72,15 @@ fn an_installed_library_is_found_and_works() {
     std::fs::copy(&example, project.join("log_ring.c")).expect("copied");
     let begun = "cmake_minimum_required(VERSION 3.13)\nproject(ring C)\nadd_executable(log_ring log_ring.c)\n";
     std::fs::write(project.join("CMakeLists.txt"), format!("{begun}{lines}")).expect("written");
-    let prefix = format!("-DCMAKE_PREFIX_PATH={}", staged.join("opt/cw").display());
-    run(Command::new("cmake").arg("-S").arg(&project).arg("-B").arg(&project).arg(prefix));
+    // Debian's CMake looks in no folder lib64.
+    let place = format!("-Dcachewise_DIR={}", libraries.join("cmake/cachewise").display());
+    run(Command::new("cmake").arg("-S").arg(&project).arg("-B").arg(&project).arg(place));
     run(Command::new("cmake").arg("--build").arg(&project));
     let ran = text(run(&mut Command::new(project.join("log_ring"))));
     assert!(ran.ends_with("bytes sent\n"), "{ran}");
 
     // The static libraries stand alone, each and both together, and offer the interface alone.
-    let rows = root.join("memory/pool-capi/examples/row_cache.c");
+    let rows = clone.join("memory/pool-capi/examples/row_cache.c");
     for (source, archives, last) in [
         (&example, &["libcachewise.a"] as &[&str], "bytes sent\n"),
         (&rows, &["libcachewise_pool.a"], "rows were zero\n"),
@@ -189,7 +189,7 @@ fn a_rust_program_names_the_library_as_the_readme_says() {
     let directory = tempfile::tempdir().expect("a directory");
     let project = directory.path().join("project");
     std::fs::create_dir_all(project.join("src")).expect("a directory");
-    std::os::unix::fs::symlink(&clone, project.join("cachewise")).expect("a link");
+    std::os::unix::fs::symlink(&clone, directory.path().join("cachewise")).expect("a link");
     let package = "[package]\nname = \"uses\"\nversion = \"0.0.0\"\nedition = \"2024\"\n\n";
     std::fs::write(
         project.join("Cargo.toml"),
