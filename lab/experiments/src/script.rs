@@ -113,7 +113,9 @@ pub fn draw(
 /// Calls to measure.
 #[derive(Debug, Clone, Copy)]
 pub struct Script<'a> {
+    /// Operation of every call.
     pub operation: Operation,
+    /// Sizes and places of the calls.
     pub distribution: &'a Distribution,
     /// Bytes that each operand is drawn from; twice the largest call at least.
     pub span: usize,

@@ -122,7 +122,7 @@ fn entries(args: &List) -> Listed {
             let missing = entry.requires.missing_from(Features::detect());
             let in_use = chosen == Some(entry.name);
             let classes = costs(operation, entry.name);
-            let mut about = vec![
+            let mut about = [
                 operation.name().to_owned(),
                 entry.name.to_owned(),
                 entry.requires.to_string(),

@@ -113,3 +113,12 @@ fn what_is_declared_is_exported_and_nothing_else() {
 fn the_header_compiles_alone_in_every_dialect() {
     support::the_header_compiles_alone("");
 }
+
+/// Declarations stay as long as the soname does; before the first release of it, `CACHEWISE_BLESS=1` writes the file anew.
+#[test]
+fn programs_of_the_last_release_of_this_soname_still_fit() {
+    let mut command = Command::new("cc");
+    command.args(["-E", "-P"]).arg(package().join("include/cachewise_pool.h"));
+    let text = String::from_utf8(run(&mut command).stdout).expect("UTF-8");
+    support::the_interface_is_kept("libcachewise_pool.so.0.2", &text);
+}
