@@ -63,6 +63,17 @@ impl Middle {
         Middle { rounds: rounds.len(), mean, scatter: deviation_of(away) }
     }
 
+    /// The same where a tail is part of what is measured: the plain mean and its own scatter.
+    pub(super) fn with_tail(rounds: &[f64]) -> Middle {
+        if rounds.len() < 4 {
+            return Middle::of(rounds);
+        }
+        let n = rounds.len() as f64;
+        let mean = rounds.iter().sum::<f64>() / n;
+        let squares: f64 = rounds.iter().map(|value| (value - mean).powi(2)).sum();
+        Middle { rounds: rounds.len(), mean, scatter: (squares / (n - 1.0)).sqrt() }
+    }
+
     /// With the scatter of others.
     pub(super) fn pooled(self, pooled: f64, floor: f64) -> Estimate {
         let Middle { rounds, mean, scatter } = self;
@@ -170,6 +181,8 @@ mod tests {
         assert!(nothing.rounds == 0 && nothing.mean > 1.0);
         near(&[0.2; 3], 0.03, 0.01 / 3.0 + 0.0009);
         near(&[0.2; 4], 0.03, 0.6 * 0.01 / 4.0 + 0.0009);
+        let rare = Middle::with_tail(&[0.0, 0.0, 0.0, -2.0]).pooled(0.0, 0.0);
+        assert!((rare.mean + 0.5).abs() < 1e-9 && rare.error > 0.3, "{rare:?}");
         let own = 1.702 * 0.02;
         near(&[0.18, 0.18, 0.22, 0.22], 0.0, (0.006 + 0.4 * own * own) / 4.0);
     }
