@@ -74,6 +74,13 @@ impl Middle {
         Middle { rounds: rounds.len(), mean, scatter: (squares / (n - 1.0)).sqrt() }
     }
 
+    /// With its own scatter alone.
+    pub(super) fn own(self, floor: f64) -> Estimate {
+        let Middle { rounds, mean, scatter } = self;
+        let error = (scatter.powi(2) / rounds.max(1) as f64 + floor.powi(2)).sqrt();
+        Estimate { mean, error, rounds }
+    }
+
     /// With the scatter of others.
     pub(super) fn pooled(self, pooled: f64, floor: f64) -> Estimate {
         let Middle { rounds, mean, scatter } = self;

@@ -4,7 +4,7 @@
 //! over the time of libc's operation: a ratio would have a denominator that a bystander's noise can
 //! bring near 0.
 
-use super::estimate::{Estimate, FLOOR, GUARD};
+use super::estimate::{Estimate, FLOOR, GUARD, Middle};
 use super::field::Field;
 use super::plan::{self, weights};
 use super::ranges::{From, MOST_RANGES, Range, SWITCH, most_ranges, ranges};
@@ -239,6 +239,8 @@ fn loses(field: &Field, evidence: &Evidence, size: usize, arm: usize) -> bool {
     let over = |(ours, libc): (Sample, Sample)| (ours.total() - libc.total()) / libc.operation;
     let values: Vec<f64> = here.flat_map(|(_, log)| log.pairs(name).map(over)).collect();
     let Estimate { mean, error, rounds } = Estimate::of(&values, FLOOR);
+    // The larger of two errors: few values can lie near each other by chance, but for one of them.
+    let error = error.max(Middle::with_tail(&values).own(FLOOR).error);
     rounds >= LEAST_ROUNDS && mean - always(rounds, Scatter::Own) * error > GUARD
 }
 

@@ -84,6 +84,28 @@ pub(crate) fn rounds(
     }
 }
 
+/// Copies whose distance is a multiple of 4 KiB but for some bytes: libc is slow at a quarter of these distances, of which a
+/// round draws one; the median over them says nothing of it.
+#[test]
+fn a_tail_of_aliased_copies_counts() {
+    let mut field = field_of(Operation::Copy, &facts(), 1 << 20, &[]);
+    let aliased = field.views.iter().position(|view| view.layout == Layout::Aliased);
+    let aliased = aliased.expect("a view of copies");
+    let size = field.sizes.iter().position(|size| *size == 16 << 10).expect("a size");
+    for view in 0..field.views.len() {
+        for (arm, slow) in [(FIRST, true), (SECOND, false)] {
+            let cell = field.views[view].cell(Operation::Copy, field.sizes[size], false);
+            for round in 0..12 {
+                let libc = if slow && view == aliased && round % 4 == 0 { 16.0 } else { 1.0 };
+                field.add(arm, &cell, &sample(1.0, 0.0), &sample(libc, 0.0));
+            }
+        }
+    }
+    let [tail, none] = [FIRST, SECOND].map(|arm| field.value(arm, size));
+    assert!(none.mean.abs() < 1e-6, "{none:?}");
+    assert!(tail.mean + tail.error < -0.02, "{tail:?}");
+}
+
 #[test]
 fn non_temporal_arms_take_part_beyond_the_llc_alone() {
     let field = field(64 << 20, &[]);

@@ -102,7 +102,6 @@ fn plain(table: Table) -> Kind {
         misaligned: 1.05,
         lying: BTreeMap::new(),
         reads_on: 1.0,
-        aliased_tail: 1.0,
         handing_over: 0.0,
         entries: Vec::new(),
         second_cpu_late: false,
@@ -408,26 +407,6 @@ fn libc_costs_what_it_costs_through_the_library() {
     let found = [0.0, 12.0].map(kernels_at);
     println!("{found:?}");
     assert!(found[0] <= 1 && found[1] >= 4, "{found:?}");
-}
-
-/// Copies whose distance is a multiple of 4 KiB but for some bytes are slow at a quarter of these distances; the median
-/// over them says nothing of it.
-#[test]
-fn a_tail_of_aliased_copies_counts() {
-    let kernels_with = |aliased_tail: f64| {
-        let kind = Kind { aliased_tail, ..one_like(|_, libc| libc) };
-        let (tuning, _) = check::tune(&kind, 5, Vec::new());
-        let is_kernel = |size: &usize| {
-            let cell = Cell::new(Operation::Copy, *size, Destination::Cached);
-            simulated::arm_of(&kind, &tuning.decisions, &cell) > 0
-        };
-        let sizes = check::sizes().filter(|size| (8 << 10..=48 << 10).contains(size));
-        sizes.map(|size| (size, is_kernel(&size))).collect::<Vec<_>>()
-    };
-    let [without, with] = [1.0, 20.0].map(kernels_with);
-    let count = |all: &[(usize, bool)]| all.iter().filter(|(_, kernel)| *kernel).count();
-    println!("{} and {} of {}", count(&without), count(&with), with.len());
-    assert!(count(&with) > count(&without) + with.len() / 4, "{without:?} {with:?}");
 }
 
 /// A budget that buys next to nothing still gives a whole profile.

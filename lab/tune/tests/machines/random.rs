@@ -231,7 +231,6 @@ pub fn machine(seed: u64) -> Kind {
         drift: if chance(r, 0.3) { between(r, -0.3, 0.3) } else { 0.0 },
         steal: log_between(r, 0.5, 2.0),
         misaligned: between(r, 0.9, 1.15),
-        aliased_tail: 1.0,
         reads_on: if chance(r, 0.3) { between(r, 1.0, 2.0) } else { 1.0 },
         entries: match chance(r, 0.3) {
             true => ["sse2", "avx2", "avx512vl"]

@@ -36,9 +36,6 @@ pub struct Kind {
     pub lying: BTreeMap<(Operation, usize, Layout), f64>,
     /// Part of its time that a kernel takes where operands differ that are in no cache.
     pub reads_on: f64,
-    /// Factor by which libc's copies are slower at a quarter of the distances that are a multiple of 4 KiB but for
-    /// some bytes.
-    pub aliased_tail: f64,
     /// Extra cost of a call of libc through the library, in ns.
     pub handing_over: f64,
     /// Entry stubs, with their time over libc's, hot and cold.
@@ -71,8 +68,6 @@ const CACHED: [f64; 18] = [
 /// Between visits, t-distributed with three degrees of freedom: so that 13 % of pairs that were measured
 /// twice have disjoint intervals, as in the record (17 of 130).
 const EPOCH: f64 = 0.0065;
-/// Part of the distances at which aliased copies are slow.
-const TAIL: f64 = 0.25;
 /// Between tunings.
 const RUN: f64 = 0.006;
 /// Seconds of one step of the weather.
@@ -215,13 +210,7 @@ impl Kind {
         let absent = cell.destination == Destination::Evicted;
         let reads_on = absent && cell.contents == Contents::Unequal && arm > 0;
         let early = if reads_on { self.reads_on.ln() } else { 0.0 };
-        let tail = if self.has_tail(arm, cell) { TAIL * self.aliased_tail.ln() } else { 0.0 };
-        cost + early + tail + self.lying(cell.operation, arm, cell.layout)
-    }
-
-    /// Returns whether the distance decides.
-    fn has_tail(&self, arm: usize, cell: &Cell) -> bool {
-        self.aliased_tail > 1.0 && arm == 0 && cell.layout == Layout::Aliased
+        cost + early + self.lying(cell.operation, arm, cell.layout)
     }
 }
 
@@ -484,10 +473,6 @@ impl Machine for Simulated {
         let small = if log2 < 13.0 { 1.5 } else { 1.0 };
         level += EPOCH * noise * small * student3(&mut self.random);
         level += self.sticks(arm, &cell);
-        if self.kind.has_tail(arm, &cell) {
-            let is_slow = f64::from(u8::from(self.random.f64() < TAIL));
-            level += (is_slow - TAIL) * self.kind.aliased_tail.ln();
-        }
         if class == Class::NonTemporal
             && cell.size >= 1 << 20
             && self.clock > self.kind.memory_taken
