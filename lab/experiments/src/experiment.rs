@@ -1,7 +1,6 @@
 //! What an experiment is, and what of the user's options it takes.
 
 use crate::prelude::*;
-use cachewise_measure::Decision;
 use cachewise_report::Table;
 
 /// An option that not every experiment takes.
@@ -38,9 +37,6 @@ const FEW: [(Flag, &str); 4] = [
     (Flag::Distribution, "it has sizes of its own; use it with peers"),
 ];
 
-/// What is said of rows, and of what was decided when they were measured.
-pub(crate) type Say = fn(&[Row], &[Decision]) -> Vec<String>;
-
 /// How rows become tables.
 pub(crate) type Tables = fn(&[Row]) -> Vec<Table>;
 
@@ -60,8 +56,8 @@ pub struct Experiment {
     pub(crate) refuses: &'static [(Flag, &'static str)],
     /// What `--classic` sets: the source document's own parameters; empty where it has none.
     pub classic: &'static str,
-    /// Its sentences, of rows that can be relied on; the first is the headline.
-    pub(crate) say: Option<Say>,
+    /// Sentences about what was measured, where no claim has them.
+    pub(crate) say: Option<fn(&[Row]) -> Vec<String>>,
     /// Its tables, where they are not those of a matrix: one for each cell.
     pub(crate) tables: Option<Tables>,
     /// How its rows are drawn, beside its tables.
@@ -141,11 +137,6 @@ impl Experiment {
             all.push((self, Vec::new()));
         }
         all
-    }
-
-    /// Whether it has sentences of its own.
-    pub fn has_sentences(&self) -> bool {
-        self.parts().any(|part| part.say.is_some())
     }
 
     /// Whether it compares the library with others.

@@ -3,8 +3,8 @@
 //! | module | what it is |
 //! |---|---|
 //! | [`experiment`], [`registry`] | what an experiment is, and every one by name |
-//! | one folder each | what an experiment measures, what is said of it, its tables |
-//! | [`said`] | what a record amounts to |
+//! | one folder each | what an experiment measures, and its tables |
+//! | [`said`] | what a record amounts to: its claims and its tables |
 //! | [`claims`] | what the source documents claim, as data, and what answers it |
 //! | [`mod@bench`] | candidates side by side in a cell |
 //! | [`recorder`], [`launches`] | rows on their way into a record; records of several launches as one |
@@ -17,6 +17,7 @@
 
 pub mod after;
 mod aliasing;
+mod backing;
 pub mod bench;
 mod cached_target;
 pub mod callee;
@@ -29,8 +30,7 @@ pub mod helper;
 mod jumps;
 pub mod launches;
 pub mod libraries;
-#[cfg(test)]
-mod made_up;
+mod mapped;
 mod matrix;
 pub mod other_libc;
 mod page_clear;
@@ -63,7 +63,6 @@ mod twins;
 mod values;
 mod vector_state;
 pub mod verify;
-mod words;
 #[cfg(target_arch = "x86_64")]
 mod xstate;
 pub mod zeroing_engines;

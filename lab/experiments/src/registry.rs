@@ -3,7 +3,7 @@
 use crate::LabError;
 use crate::experiment::Experiment;
 use crate::{
-    aliasing, cached_target, compare_latency, extent, jumps, matrix, page_clear, page_colour,
+    aliasing, cached_target, compare_latency, extent, jumps, mapped, matrix, page_clear, page_colour,
     page_copy, page_fault, peers, prefault, read_batch, receive, reuse_map, roofline, sticky,
     twins, values, vector_state, zeroing_engines,
 };
@@ -31,6 +31,7 @@ pub const ALL: &[Experiment] = &[
     compare_latency::EXPERIMENT,
     jumps::EXPERIMENT,
     extent::EXPERIMENT,
+    mapped::EXPERIMENT,
     page_fault::EXPERIMENT,
     prefault::EXPERIMENT,
     zeroing_engines::EXPERIMENT,

@@ -7,6 +7,7 @@
 //! faults. Sizes that the system does not give are left out, and a note says how it would.
 
 use super::ready::out_of_memory;
+use crate::backing::Backing;
 use crate::prelude::*;
 use rustix::fs::{MemfdFlags, Mode, OFlags};
 use rustix::mm::{Advice, MapFlags, MprotectFlags, ProtFlags};
@@ -207,7 +208,10 @@ pub(super) fn rows(setting: &mut Setting) -> Result<Vec<Row>> {
             left_out.join(", ")
         ))?;
     }
-    setting.in_turns(all.len(), 0, |turn| all[turn].sample(&setting.bench.clock))?;
+    let mut backing = Backing::new(BYTES);
+    setting
+        .in_turns(all.len(), 0, |turn| backing.sample(|| all[turn].sample(&setting.bench.clock)))?;
+    backing.note("faults by size").into_iter().try_for_each(|note| setting.out.note(note))?;
     let row = |one: &One| {
         let is_reference = |other: &&One| other.size == one.size && other.name == ANONYMOUS;
         let reference = all.iter().find(is_reference).map(|other| &other.ns[..]);

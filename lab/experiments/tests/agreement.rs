@@ -1,0 +1,81 @@
+//! One judge: a command prints of a record what findings print of it, word for word and figure for figure.
+
+use cachewise_experiments::claims::{Answers, CPUS, OWN, all, of_record};
+use cachewise_experiments::said;
+use cachewise_measure::Record;
+use std::path::Path;
+
+/// A row of findings: the claim as it stands there, and the text of each CPU.
+fn findings() -> Vec<Vec<String>> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../record");
+    let table = Answers::of(&folder).expect("records").table("");
+    let rows = table.lines().skip(2).map(|line| line.split('|').map(str::to_owned).collect());
+    rows.collect()
+}
+
+/// Whether a text cites an item of a document, `000.12`.
+fn cites_an_item(text: &str) -> bool {
+    let mut words = text.split([' ', '(', ')', ',', ';', ':']);
+    words.any(|word| {
+        let bytes = word.as_bytes();
+        bytes.len() >= 5
+            && bytes.starts_with(b"00")
+            && bytes[3] == b'.'
+            && bytes[4].is_ascii_digit()
+    })
+}
+
+/// The lines that a command prints of a record before its tables.
+fn printed(record: &Record) -> Vec<String> {
+    said::said(record).verdicts
+}
+
+#[test]
+fn commands_print_what_findings_print() {
+    let records = crate::stored::records().into_iter();
+    let records: Vec<_> = records.map(|(name, record)| (name, printed(&record))).collect();
+    let (mut shown, mut wrong) = (0, Vec::new());
+    for row in findings() {
+        let [_, item, words, theirs, cpus @ .., _, _, _] = &row[..] else { panic!("{row:?}") };
+        for (text, (_, cpu)) in cpus.iter().zip(CPUS).filter(|(text, _)| *text != "-") {
+            shown += 1;
+            let line = format!("{item} {words}: theirs {theirs}; here {text}");
+            let of_cpu =
+                records.iter().filter(|(name, _)| name.ends_with(&format!("-{cpu}-guest")));
+            if !of_cpu.clone().any(|(_, printed)| printed.contains(&line)) {
+                wrong.push(line);
+            }
+        }
+    }
+    assert!(shown > 300, "{shown}");
+    assert!(wrong.is_empty(), "{} of {shown}: {wrong:#?}", wrong.len());
+}
+
+/// No line about a document is anything but a claim's row.
+#[test]
+fn nothing_else_is_said_of_a_document() {
+    for (name, record) in crate::stored::records() {
+        let answers = of_record(&record);
+        let rows: Vec<String> =
+            answers.iter().map(|(claim, answer)| answer.sentence(claim)).collect();
+        let printed = printed(&record);
+        for row in &rows {
+            assert!(printed.contains(row), "{name}: {row}");
+        }
+        if name.contains("tune") || name.contains("program") {
+            continue;
+        }
+        for line in printed.iter().filter(|line| !rows.contains(line)) {
+            assert!(!cites_an_item(line), "{name}: {line}");
+        }
+    }
+}
+
+#[test]
+fn rows_of_no_document_have_a_section_of_their_own() {
+    let own: Vec<_> = all().filter(|claim| claim.item == OWN).collect();
+    assert!(own.len() > 5);
+    for claim in own {
+        assert!(claim.quote.is_empty() && claim.says.is_none() && claim.theirs.is_empty());
+    }
+}
