@@ -6,8 +6,8 @@
 //! intervals hold what changes from launch to launch.
 
 use crate::peers::of_envelope;
-use cachewise_measure::record::groups;
 use cachewise_judge::interval;
+use cachewise_measure::record::groups;
 use cachewise_measure::stats::{DriftVerdict, median};
 use cachewise_measure::{Histogram, PairedRatio, Record, Row};
 use std::collections::{BTreeMap, BTreeSet};
