@@ -160,7 +160,7 @@ mod tests {
         assert!((ratio.median - 1.1).abs() < 1e-9 && ratio.rounds == 7, "{ratio:?}");
         // Of seven, all of them hold the median at 95 %.
         assert!((ratio.low - 0.8).abs() < 1e-9 && (ratio.high - 1.4).abs() < 1e-9, "{ratio:?}");
-        assert_eq!(library.verdict, Some(Verdict::CannotTell));
+        assert_eq!(library.verdict, Some(Verdict::Unknown));
         // The other library is the best one in each launch.
         let of_envelope = library.extra["of_envelope"];
         assert!((of_envelope - 2.0).abs() < 1e-9, "{of_envelope}");
