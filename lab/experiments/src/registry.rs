@@ -3,9 +3,9 @@
 use crate::LabError;
 use crate::experiment::Experiment;
 use crate::{
-    aliasing, cached_target, compare_latency, extent, jumps, mapped, matrix, page_clear, page_colour,
-    page_copy, page_fault, peers, prefault, read_batch, receive, reuse_map, roofline, sticky,
-    twins, values, vector_state, zeroing_engines,
+    aliasing, cached_target, compare_latency, extent, jumps, mapped, matrix, page_clear,
+    page_colour, page_copy, page_fault, peers, prefault, read_batch, receive, reuse_map, roofline,
+    sticky, twins, values, vector_state, zeroing_engines,
 };
 
 /// All of them, in the order `list experiments` prints them.
