@@ -1,6 +1,6 @@
 //! Memory that the host backs, for experiments that time faults.
 //!
-//! Where the host takes free memory back ([`Reporting`]), a fault's time is the host's unless the pages were in use a
+//! If the host takes free memory back ([`Reporting`]), a fault's time is the host's unless the pages were in use a
 //! moment ago. So before each sample as much memory is touched and given back. The proof is the kernel's count of
 //! reported memory, where it has one, and a second touch: of the same size, right behind the first, and not slower
 //! than it.
@@ -56,7 +56,7 @@ impl Backing {
         Ok(begun.elapsed().as_secs_f64() * 1e9)
     }
 
-    /// What a record says of it; nothing where the host takes nothing back.
+    /// The record's note; none if the host takes nothing back.
     pub(crate) fn note(&self, what: &str) -> Option<String> {
         let [first, second] = self.touches?;
         let counted = match self.began.kib {

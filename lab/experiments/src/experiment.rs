@@ -1,4 +1,4 @@
-//! What an experiment is, and what of the user's options it takes.
+//! An experiment, and the options that it takes.
 
 use crate::prelude::*;
 use cachewise_report::Table;
@@ -42,7 +42,7 @@ pub(crate) type Tables = fn(&[Row]) -> Vec<Table>;
 
 /// An experiment anyone can run by name.
 pub struct Experiment {
-    /// What to type.
+    /// The name to type.
     pub name: &'static str,
     /// The question in a line.
     pub about: &'static str,
@@ -54,7 +54,7 @@ pub struct Experiment {
     pub(crate) takes: &'static [Flag],
     /// Options that it does not take, and why.
     pub(crate) refuses: &'static [(Flag, &'static str)],
-    /// What `--classic` sets: the source document's own parameters; empty where it has none.
+    /// The effect of `--classic`: the source document's own parameters; empty where it has none.
     pub classic: &'static str,
     /// Sentences about what was measured, where no claim has them.
     pub(crate) say: Option<fn(&[Row]) -> Vec<String>>,
@@ -62,17 +62,17 @@ pub struct Experiment {
     pub(crate) tables: Option<Tables>,
     /// How its rows are drawn, beside its tables.
     pub(crate) figures: fn() -> Vec<Figure>,
-    /// What its candidates are compared with that is done where nobody changes anything: to be faster is
+    /// References that stand for what is done if nobody changes anything: to be faster is
     /// a gain.
     pub today: &'static [&'static str],
-    /// Who gains by it.
+    /// The readers who gain by it.
     pub serves: Serves,
     /// A further part of the question.
     pub(crate) second: Option<Part>,
     pub(crate) run: fn(&mut Setting) -> Result,
 }
 
-/// What most experiments have in common: each says how it differs.
+/// Defaults of most experiments: each says how it differs.
 pub(crate) const PLAIN: Experiment = Experiment {
     name: "",
     about: "",
@@ -99,14 +99,14 @@ pub(crate) struct Part {
     pub(crate) states: &'static [&'static str],
 }
 
-/// Who gains by what an experiment finds.
+/// The readers who gain by what an experiment finds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Serves {
-    /// Who tunes: it measures kernels.
+    /// People who tune: it measures kernels.
     Tuner,
-    /// Who runs programs on the library: it measures the library itself.
+    /// Users of the library: it measures the library itself.
     Library,
-    /// Who has a pool of pages.
+    /// Users of a pool of pages.
     Pool,
 }
 
@@ -121,7 +121,7 @@ impl Experiment {
         [self].into_iter().chain(self.second.map(|part| part.experiment))
     }
 
-    /// Whether it has that name, or a part of it had.
+    /// Tells whether it has that name, or a part of it had.
     pub fn answers_to(&self, name: &str) -> bool {
         self.parts().any(|part| part.name == name)
     }
@@ -139,7 +139,7 @@ impl Experiment {
         all
     }
 
-    /// Whether it compares the library with others.
+    /// Tells whether it compares the library with others.
     pub fn takes_peers(&self) -> bool {
         self.takes.contains(&Flag::Peer)
     }

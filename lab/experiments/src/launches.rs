@@ -1,6 +1,6 @@
 //! One record of several launches.
 //!
-//! Where a program's memory, stack and libraries lie is drawn anew at each start, and calls of a few
+//! The places of a program's memory, stack and libraries are drawn anew at each start, and calls of a few
 //! nanoseconds come out a cycle or two apart for that alone (Mytkowicz et al., ASPLOS 2009). Rounds of one
 //! process do not show it. Here each launch is a round: a row's times are the launches' medians, and its
 //! intervals hold what changes from launch to launch.

@@ -2,7 +2,7 @@
 //!
 //! | module | what it is |
 //! |---|---|
-//! | [`experiment`], [`registry`] | what an experiment is, and every one by name |
+//! | [`experiment`], [`registry`], [`EXPERIMENTS`] | what an experiment is, and every one by name |
 //! | one folder each | what an experiment measures, and its tables |
 //! | [`said`] | what a record amounts to: its claims and its tables |
 //! | [`claims`] | what the source documents claim, as data, and what answers it |
@@ -16,64 +16,96 @@
 #![warn(missing_docs)]
 
 pub mod after;
-mod aliasing;
 mod backing;
 pub mod bench;
-mod cached_target;
 pub mod callee;
 pub mod claims;
-mod compare_latency;
 pub mod experiment;
-mod extent;
 mod forking;
 pub mod helper;
-mod jumps;
 pub mod launches;
 pub mod libraries;
-mod mapped;
-mod matrix;
 pub mod other_libc;
-mod page_clear;
-mod page_colour;
-mod page_copy;
-pub mod page_fault;
 mod page_loops;
 mod pages;
-mod peers;
-pub mod prefault;
 mod prelude;
-mod read_batch;
-mod receive;
 pub mod recorder;
 pub mod registry;
-mod reuse_map;
-mod roofline;
 pub mod routines;
 pub mod said;
 pub mod script;
 pub mod select;
 mod setting;
-mod sticky;
 mod support;
 mod tables;
 mod tcp;
 pub mod tunables;
 mod tuned_libc;
-mod twins;
-mod values;
-mod vector_state;
 pub mod verify;
 #[cfg(target_arch = "x86_64")]
 mod xstate;
+
+// The experiments: one folder each. A new one is a line here and one in the list below.
+mod aliasing;
+mod cached_target;
+mod compare_latency;
+mod extent;
+mod jumps;
+mod mapped;
+mod matrix;
+mod page_clear;
+mod page_colour;
+mod page_copy;
+pub mod page_fault;
+mod peers;
+pub mod prefault;
+mod read_batch;
+mod receive;
+mod reuse_map;
+mod roofline;
+mod sticky;
+mod twins;
+mod values;
+mod vector_state;
 pub mod zeroing_engines;
+
+/// All experiments, in the order `list experiments` prints them.
+pub const EXPERIMENTS: &[Experiment] = &[
+    matrix::COPY_MATRIX,
+    matrix::ZERO_MATRIX,
+    matrix::COMPARE_MATRIX,
+    matrix::WHOLE_COST,
+    roofline::EXPERIMENT,
+    peers::EXPERIMENT,
+    page_clear::EXPERIMENT,
+    page_copy::EXPERIMENT,
+    reuse_map::EXPERIMENT,
+    cached_target::EXPERIMENT,
+    receive::EXPERIMENT,
+    read_batch::EXPERIMENT,
+    aliasing::EXPERIMENT,
+    page_colour::EXPERIMENT,
+    values::EXPERIMENT,
+    twins::EXPERIMENT,
+    sticky::EXPERIMENT,
+    vector_state::EXPERIMENT,
+    compare_latency::EXPERIMENT,
+    jumps::EXPERIMENT,
+    extent::EXPERIMENT,
+    mapped::EXPERIMENT,
+    page_fault::EXPERIMENT,
+    prefault::EXPERIMENT,
+    zeroing_engines::EXPERIMENT,
+];
 
 pub use setting::{Options, Setting};
 
+use crate::experiment::Experiment;
 use cachewise_measure::units::bytes;
 use cachewise_measure::{MeasureError, RecordError};
 use cachewise_pages::PoolError;
 
-/// What the laboratory can refuse.
+/// Errors of the laboratory.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LabError {
@@ -85,7 +117,7 @@ pub enum LabError {
         /// Names most like it.
         nearest: String,
     },
-    /// What was asked for is not possible: the option, what was found, what is accepted.
+    /// An impossible request: the option, what was found, what is accepted.
     #[error("{0}")]
     Usage(String),
     /// A library given with `--peer` cannot be used: its name, the loader's words.
@@ -159,7 +191,7 @@ impl LabError {
         LabError::Usage(format!("{option}: found {found}, accepted {accepted}"))
     }
 
-    /// Whether it means that some routine produced wrong bytes (exit status 5).
+    /// Tells whether some routine produced wrong bytes (exit status 5).
     pub fn is_wrong_bytes(&self) -> bool {
         matches!(self, LabError::WrongBytes(_) | LabError::Measure(MeasureError::WrongBytes { .. }))
     }

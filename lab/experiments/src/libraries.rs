@@ -13,7 +13,7 @@ use std::mem::ManuallyDrop;
 use std::path::{Path, PathBuf};
 use std::slice::{from_raw_parts, from_raw_parts_mut};
 
-/// What a build without StringZilla says, so that nobody takes the rest for all there is.
+/// The note of a build without StringZilla, so that nobody takes the rest for all there is.
 pub fn left_out() -> Option<&'static str> {
     (!cfg!(feature = "stringzilla")).then_some(
         "StringZilla is not in this build; with it: \
@@ -175,7 +175,7 @@ impl std::str::FromStr for Peer {
     }
 }
 
-/// What a function of that name does.
+/// The operation of a function of that name.
 fn implied(symbol: &str) -> Option<Operation> {
     [
         ("memcpy", Operation::Copy),

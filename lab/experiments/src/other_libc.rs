@@ -4,7 +4,7 @@ use crate::LabError;
 use cachewise_measure::Libc;
 use std::path::{Path, PathBuf};
 
-/// Where a distribution's package has the loader below the folder that it was unpacked to.
+/// Places of the loader in a distribution's package, below the folder that it was unpacked to.
 const BELOW: [&str; 4] = ["", "lib64", "lib", "usr/lib64"];
 
 /// A C library's folder.

@@ -1,4 +1,4 @@
-//! What nearly every experiment names, in one place.
+//! Names that nearly every experiment uses, in one place.
 
 pub(super) use super::setting::*;
 pub(super) use super::support::*;

@@ -1,4 +1,4 @@
-//! What a record amounts to: the rows of the claims that it answers, what is withheld, and its tables. Made here and
+//! A record in words: the rows of the claims that it answers, what is withheld, and its tables. Made here and
 //! nowhere else: an old record is read by today's rules.
 //!
 //! Two kinds of rows are withheld, whatever the experiment: those of cells whose operands were not where they are
@@ -15,7 +15,7 @@ use cachewise_report::{Said, matrix};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// What a record says. Of rows without an experiment here: the sentences that stand in the record.
+/// Returns what a record says. For rows without an experiment here: the sentences that stand in the record.
 pub fn said(record: &Record) -> Said {
     let mut said = of(experiment_of(record), &record.header.settings, &record.rows);
     if registry::of(experiment_of(record)).is_none() && said.verdicts.is_empty() {
@@ -24,7 +24,7 @@ pub fn said(record: &Record) -> Said {
     said
 }
 
-/// What rows of the experiment of that name say that were measured with these settings.
+/// Returns what these rows of the experiment of that name say, measured with these settings.
 pub fn of(experiment: &str, settings: &BTreeMap<String, Value>, rows: &[Row]) -> Said {
     let is_classic = settings.get("classic").is_some_and(|value| value == true);
     let answers = claims::of_rows(experiment, rows, is_classic, settings.contains_key("launches"));

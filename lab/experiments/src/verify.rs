@@ -29,7 +29,7 @@ fn sizes_for(machine: &Machine) -> &'static [usize] {
 /// Offsets of destination and source in a page, as the bench has them aligned and misaligned.
 const OFFSETS: &[(usize, usize)] = &[(0, 512), (24, 512 + 9), (1, 2)];
 
-/// What was checked.
+/// The checks that were made.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Verified {
     /// Kernels of the table.

@@ -80,7 +80,7 @@ fn times_that_are_no_times_say_nothing() {
     }
 }
 
-/// Where all times are equal, no claim of a difference is confirmed, and none of a tie is refuted.
+/// If all times are equal, no claim of a difference is confirmed, and none of a tie is refuted.
 #[test]
 fn equal_times_are_ties() {
     for (experiment, record) in records() {

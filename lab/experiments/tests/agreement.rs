@@ -5,15 +5,30 @@ use cachewise_experiments::said;
 use cachewise_measure::Record;
 use std::path::Path;
 
-/// A row of findings: the claim as it stands there, and the text of each CPU.
-fn findings() -> Vec<Vec<String>> {
+/// The lines of findings' tables as a command prints them, each with its CPU.
+fn findings() -> Vec<(String, &'static str)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../record");
-    let table = Answers::of(&folder).expect("records").table("");
-    let rows = table.lines().skip(2).map(|line| line.split('|').map(str::to_owned).collect());
-    rows.collect()
+    let answers = Answers::of(&folder).expect("records");
+    let documents = ["000", "001", "002", "003", "004"].map(|document| answers.table(document));
+    let own = answers.table(OWN);
+    let rows = |table: &str, has_items: bool| -> Vec<(String, &'static str)> {
+        let line = |line: &str| {
+            let cells: Vec<&str> = line.split('|').collect();
+            let (start, cpus) = match has_items {
+                true => {
+                    (format!("{}: {} Theirs {}. Here ", cells[1], cells[2], cells[3]), &cells[4..])
+                }
+                false => (format!("{OWN}: {} Theirs -. Here ", cells[1]), &cells[2..]),
+            };
+            let of_cpu = cpus.iter().zip(CPUS).filter(|(text, _)| **text != "-");
+            of_cpu.map(|(text, (_, cpu))| (format!("{start}{text}"), cpu)).collect::<Vec<_>>()
+        };
+        table.lines().skip(2).flat_map(line).collect()
+    };
+    documents.iter().flat_map(|table| rows(table, true)).chain(rows(&own, false)).collect()
 }
 
-/// Whether a text cites an item of a document, `000.12`.
+/// Tells whether a text cites an item of a document, `000.12`.
 fn cites_an_item(text: &str) -> bool {
     let mut words = text.split([' ', '(', ')', ',', ';', ':']);
     words.any(|word| {
@@ -34,19 +49,13 @@ fn printed(record: &Record) -> Vec<String> {
 fn commands_print_what_findings_print() {
     let records = crate::stored::records().into_iter();
     let records: Vec<_> = records.map(|(name, record)| (name, printed(&record))).collect();
-    let (mut shown, mut wrong) = (0, Vec::new());
-    for row in findings() {
-        let [_, item, words, theirs, cpus @ .., _, _, _] = &row[..] else { panic!("{row:?}") };
-        for (text, (_, cpu)) in cpus.iter().zip(CPUS).filter(|(text, _)| *text != "-") {
-            shown += 1;
-            let line = format!("{item} {words}: theirs {theirs}; here {text}");
-            let of_cpu =
-                records.iter().filter(|(name, _)| name.ends_with(&format!("-{cpu}-guest")));
-            if !of_cpu.clone().any(|(_, printed)| printed.contains(&line)) {
-                wrong.push(line);
-            }
-        }
-    }
+    let lines = findings();
+    let is_printed = |(line, cpu): &(String, &str)| {
+        let of_cpu = records.iter().filter(|(name, _)| name.ends_with(&format!("-{cpu}-guest")));
+        of_cpu.into_iter().any(|(_, printed)| printed.contains(line))
+    };
+    let wrong: Vec<_> = lines.iter().filter(|line| !is_printed(line)).collect();
+    let shown = lines.len();
     assert!(shown > 300, "{shown}");
     assert!(wrong.is_empty(), "{} of {shown}: {wrong:#?}", wrong.len());
 }

@@ -21,7 +21,7 @@ fn every_record_is_read_and_drawn() {
         assert!(!judged || said.contains("Withheld: ") == (failed > 0), "{name}: {failed}: {said}");
         withheld += usize::from(judged && failed > 0);
         if experiment_of(&record) == "advise" && record.rows.is_empty() {
-            // What its bound answers has no race.
+            // A question that its bound answers has no race.
             assert!(record.end.is_some_and(|end| !end.verdicts.is_empty()), "{name}");
             continue;
         }

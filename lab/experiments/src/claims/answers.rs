@@ -33,12 +33,12 @@ pub fn all() -> impl Iterator<Item = &'static Claim> {
     ALL.iter()
 }
 
-/// What one record says about one claim.
+/// The answer of one record to one claim.
 #[derive(Clone, Debug)]
 pub struct Answer {
     cells: Vec<Ratios>,
     judged: Judged,
-    /// Whether its rounds are launches.
+    /// True where its rounds are launches.
     launched: bool,
 }
 
@@ -112,7 +112,7 @@ impl Shelf {
     }
 }
 
-/// Whether it is a record of the allocator of `linux/`'s kernel, which is no experiment.
+/// Tells whether it is a record of the allocator of `linux/`'s kernel, which is no experiment.
 fn is_kernels(record: &Record) -> bool {
     experiment_of(record) == "zeroed-bench"
 }
@@ -173,7 +173,7 @@ impl Answers {
 
     /// One line a question, as Markdown.
     pub fn short(&self) -> String {
-        let mut text = String::from("|how many times as fast the first is|");
+        let mut text = String::from("|the first so many times as fast as the second|");
         CPUS.iter().for_each(|(name, _)| _ = write!(text, "{name}|"));
         _ = writeln!(text, "item|\n|---|{}---|", NUMBERS.repeat(CPUS.len()));
         // Document 003 first: what it asks has the largest answer.
@@ -192,20 +192,33 @@ impl Answers {
         text
     }
 
-    /// The rows of one document, of all, or those that no document asked (`own`), as Markdown.
+    /// The rows of one document, or those that no document asked (`own`), as Markdown.
     pub fn table(&self, document: &str) -> String {
-        let mut text = String::from("|item|claim|theirs; yes|");
+        let is_own = document == OWN;
+        let head = if is_own { "|sentence|" } else { "|item|sentence|theirs; yes|" };
+        let mut text = head.to_owned();
         CPUS.iter().for_each(|(name, _)| _ = write!(text, "{name}|"));
-        _ = writeln!(text, "answer|record|\n|---|---|{}---|---|", NUMBERS.repeat(CPUS.len() + 1));
+        text.push_str(if is_own { "record|\n|---|" } else { "answer|record|\n|---|---|---:|" });
+        _ = writeln!(
+            text,
+            "{}{}",
+            NUMBERS.repeat(CPUS.len()),
+            if is_own { "---|" } else { "---|---|" }
+        );
         for row in self.rows.iter().filter(|(claim, _)| claim.item.starts_with(document)) {
             let (claim, answers) = row;
-            _ = write!(text, "|{}|{}|{}|", claim.item, claim.words(), claim.theirs());
+            match is_own {
+                true => _ = write!(text, "|{}|", claim.words()),
+                false => _ = write!(text, "|{}|{}|{}|", claim.item, claim.words(), claim.theirs()),
+            }
             for answer in answers {
                 let shown = answer.as_ref().map_or("-".to_owned(), |answer| answer.text(claim));
                 _ = write!(text, "{shown}|");
             }
-            let word = word(row).map_or("asked", Word::name);
-            _ = writeln!(text, "{word}|{}|", claim.record);
+            if !is_own {
+                _ = write!(text, "{}|", word(row).map_or("asked", Word::name));
+            }
+            _ = writeln!(text, "{}|", claim.record);
         }
         text
     }
@@ -309,7 +322,7 @@ impl Answer {
     /// The same in a sentence.
     pub fn sentence(&self, claim: &Claim) -> String {
         format!(
-            "{} {}: theirs {}; here {}",
+            "{}: {} Theirs {}. Here {}",
             claim.item,
             claim.words(),
             claim.theirs(),

@@ -18,10 +18,9 @@ pub struct Claim {
     /// Its words, or some of them, as they stand in the document.
     #[serde(default)]
     pub quote: String,
-    /// What is compared.
-    #[serde(default)]
+    /// The sentence that is tested: what it names first is the candidate. Without `says` it has "this" for the figure.
     pub asks: String,
-    /// What the document says of it; nothing where it only asks.
+    /// The document's statement; none where it only asks.
     pub says: Option<Says>,
     /// The document's own figure where `says` has none.
     #[serde(default)]
@@ -38,7 +37,7 @@ pub struct Claim {
     /// Candidates and references. A name with `|` is the first of them that was measured, one that
     /// begins with `fastest of` the fastest; a `*` at its end stands for anything.
     pub pairs: Vec<(String, String)>,
-    /// What of a row counts.
+    /// The part of a row that counts.
     #[serde(default)]
     pub reads: Reads,
     /// The question that it answers in the short answer; empty where it is not part of it.
@@ -46,7 +45,7 @@ pub struct Claim {
     pub short: String,
 }
 
-/// What a document says of a ratio of times, and so which ratios confirm it.
+/// A document's statement about a ratio of times, and so which ratios confirm it.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Says {
@@ -118,14 +117,14 @@ impl Claim {
     /// The document's figure and, behind it, which ratios count as it.
     pub fn theirs(&self) -> String {
         let bound = self.expect().map(|expect| match expect {
-            Expect::AtMost(bound) => format!("at most {bound:.2}"),
-            Expect::AtLeast(bound) => format!("at least {bound:.2}"),
-            Expect::Within(low, high) => format!("{low:.2} to {high:.2}"),
+            Expect::AtMost(bound) => format!("≤{bound:.2}"),
+            Expect::AtLeast(bound) => format!("≥{bound:.2}"),
+            Expect::Within(low, high) => format!("{low:.2}..{high:.2}"),
         });
         let theirs = match &self.says {
             _ if !self.theirs.is_empty() => self.theirs.clone(),
             Some(says) => says.theirs(),
-            None => "asked".to_owned(),
+            None => "-".to_owned(),
         };
         match bound {
             Some(bound) => format!("{theirs}; {bound}"),
@@ -133,12 +132,11 @@ impl Claim {
         }
     }
 
-    /// Its words and what is compared, as they are printed.
+    /// Its words and the sentence that is tested, as they are printed.
     pub fn words(&self) -> String {
         match (&*self.quote, &*self.asks) {
             ("", asks) => asks.to_owned(),
-            (quote, "") => format!("\"{quote}\""),
-            (quote, asks) => format!("\"{quote}\" ({asks})"),
+            (quote, asks) => format!("\"{quote}\": {asks}"),
         }
     }
 }
@@ -203,7 +201,7 @@ const FEWEST: usize = 5;
 /// How a name begins that stands for whichever was fastest.
 const FASTEST: &str = "fastest of ";
 
-/// What of a row counts.
+/// The part of a row that counts.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reads {
@@ -229,12 +227,12 @@ pub enum Reads {
 }
 
 impl Reads {
-    /// Whether it reads times and nothing else.
+    /// Tells whether it reads times and nothing else.
     pub fn is_of_times(&self) -> bool {
         self.has_ratios() && !matches!(self, Reads::FigureAcross(_))
     }
 
-    /// Whether it reads ratios by launch.
+    /// Tells whether it reads ratios by launch.
     pub(super) fn has_ratios(&self) -> bool {
         !matches!(self, Reads::Figure(_) | Reads::FigureOver(_) | Reads::Spike | Reads::BreakEven)
     }
@@ -373,7 +371,7 @@ fn times(rows: &[&Row], meant: &str, part: fn(&Row) -> Vec<f64>) -> Option<Vec<f
     (0..launches).map(|at| chosen[1 - at % 2]?.get(at).copied()).collect()
 }
 
-/// Whether its operands were not where they are said to be.
+/// Tells whether its operands were not where they are said to be.
 pub(super) fn is_misplaced(row: &Row) -> bool {
     row.proofs.iter().any(|proof| proof.verdict == ProofVerdict::Failed)
 }
@@ -404,22 +402,22 @@ fn matching<'r>(rows: &[&'r Row], meant: &str) -> Vec<&'r Row> {
     names.split('|').flat_map(of).collect()
 }
 
-/// Whether a cell is of copies or whatever between two levels.
+/// Tells whether a cell is of this operation at this level.
 pub(super) fn between(cell: &CellKey, operation: &str, level: &str) -> bool {
     cell.operation == operation && is_at(cell, level) && is_plain(cell)
 }
 
-/// Whether an extent is done in one call.
+/// Tells whether an extent is done in one call.
 fn is_whole(cell: &CellKey) -> bool {
     cell.axis(cachewise_measure::record::names::CHUNK) == Some(cell.size as f64)
 }
 
-/// Whether a cell's destination is at a level.
+/// Tells whether a cell's destination is at a level.
 fn is_at(cell: &CellKey, level: &str) -> bool {
     cell.destination.is_some_and(|residency| residency.name() == level)
 }
 
-/// Whether a cell has no axis but its levels.
+/// Tells whether a cell has no axis but its levels.
 fn is_plain(cell: &CellKey) -> bool {
     cell.axes.is_empty() && (cell.source.is_none() || cell.source == cell.destination)
 }

@@ -1,4 +1,4 @@
-//! What the source documents claim, as data: a quotation, the rows that answer it, and the bound that
+//! The source documents' claims as data: a quotation, the rows that answer it, and the bound that
 //! tells yes from no. From here come the table of `docs/findings.md` and the list of
 //! `docs/checklist.md`; nobody types a figure or a word of them.
 //!

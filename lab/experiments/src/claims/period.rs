@@ -31,7 +31,7 @@ const ROUTINES: [(&str, [&str; 4]); 18] = [
     ("libc", ["-"; 4]),
 ];
 
-/// Where the operands are, in the order of the figures.
+/// The operands' levels, in the order of the figures.
 const LEVELS: [&str; 3] = ["L1", "L2", "DRAM"];
 
 /// The table as Markdown.

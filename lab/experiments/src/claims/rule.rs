@@ -30,7 +30,7 @@ pub enum Expect {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Over {
-    /// What is usual.
+    /// Most cells: what is usual.
     #[default]
     Most,
     /// "Never", "nothing", "no downside": one cell refutes it.
@@ -50,7 +50,7 @@ pub enum Word {
     Weaker,
     /// A difference was claimed, and there is none.
     Same,
-    /// What was claimed is excluded.
+    /// The claim is excluded.
     Refuted,
     /// Cells or CPUs contradict each other.
     Depends,
@@ -183,7 +183,7 @@ pub struct Asked<'r> {
     pub cells: &'r [Ratios],
 }
 
-/// What the cells of one claim say.
+/// The verdict of one claim's cells.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Judged {
     /// The word of each cell.

@@ -2,11 +2,11 @@ use super::items::{Kind, items};
 use super::*;
 use std::path::{Path, PathBuf};
 
-/// Of all quotations, where the documents' text is not at hand: a quotation that was changed has to be
+/// Digest of all quotations, for when the documents' text is not at hand: a quotation that was changed has to be
 /// looked up again.
 const QUOTED: u64 = 12_924_131_641_431_648_333;
 
-/// Where the documents' text is: named by the environment, or beside the checkout.
+/// The folder of the documents' text: named by the environment, or beside the checkout.
 fn documents() -> Option<PathBuf> {
     let named = std::env::var_os("SOURCE_DOCUMENTS").map(PathBuf::from);
     let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/seeds");

@@ -89,7 +89,7 @@ pub(super) fn run(setting: &mut Setting) -> Result {
     let mut shortened = Vec::new();
     let mut backing = Backing::new(pages * PAGE_SIZE);
     for cell in &cells {
-        // What one cell does not need is there for the others.
+        // Memory that one cell does not need is there for the others.
         let share =
             limit.map(|limit| limit.saturating_sub(begun.elapsed()).mul_f64(cell.weight() / left));
         let samples = sample(&pools, cell, (rounds, share), &mut backing, setting)?;

@@ -1,9 +1,9 @@
-//! What the rows of `peers` amount to: how the library fares beside the best of the others. Pure.
+//! A summary of the rows of `peers`: how the library fares beside the best of the others. Pure.
 
 use super::table::{is_peer, label};
 use crate::tables::*;
 
-/// What is asked of the library: nowhere slower than this part of the envelope's speed.
+/// The aim of the library: nowhere slower than this part of the envelope's speed.
 const LEAST: f64 = 0.97;
 
 /// The library in one cell.

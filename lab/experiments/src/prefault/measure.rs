@@ -1,7 +1,7 @@
 //! `prefault`: from how many threads on it does not pay to touch memory ahead, by page size, for a mapping that is
 //! new (fresh) and for one whose pages were given back and come again (recycled).
 //!
-//! What programs call it: QEMU's `prealloc-threads`, the JVM's `-XX:+AlwaysPreTouch`, PyTorch's
+//! Its names in programs: QEMU's `prealloc-threads`, the JVM's `-XX:+AlwaysPreTouch`, PyTorch's
 //! `pinned_num_register_threads`. Each thread touches a part of its own; starting and joining the threads counts.
 
 use super::parallel::counts;

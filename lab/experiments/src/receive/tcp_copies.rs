@@ -106,7 +106,7 @@ fn one_cell(setting: &mut Setting, size: usize, state: &'static str, ways: &[Way
         let (copied, mapped) = (connection.copied(), connection.mapped());
         row = row.with(copied.map(|part| (SENDS_COPIED, part)).as_slice());
         row = row.with(mapped.map(|part| (BYTES_MAPPED, part)).as_slice());
-        // What was not spared is no gain or loss of having been spared. Both candidates of the second
+        // A copy that was not spared gains or loses nothing by it. Both candidates of the second
         // cell have the same sender.
         let spared = match mapped {
             Some(part) => part == 1.0,

@@ -2,7 +2,7 @@
 //! cached, so that its reader is fast; `Never` leaves the bystander cached, so that it loses little.
 //!
 //! The candidates are the library's own functions under each hint, decisions included, beside libc.
-//! Where two hints lead to the same kernel there is nothing to tell apart; which they lead to stands in
+//! If two hints lead to the same kernel there is nothing to tell apart; which they lead to stands in
 //! the record.
 
 use crate::experiment::{Experiment, Flag, PLAIN, Serves};

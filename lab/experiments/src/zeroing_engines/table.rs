@@ -6,7 +6,7 @@ fn of(row: &Row, name: &str, digits: usize) -> String {
     or_dash(row.figure(name), |value| format!("{value:.digits$}"))
 }
 
-/// What a bystander loses for a GB, ms; nothing where noise made it negative.
+/// A bystander's loss for a GB, ms; none where noise made it negative.
 fn lost_by(row: &Row) -> Option<f64> {
     row.figure(BYSTANDER_PER_GB).filter(|lost| *lost >= 0.0)
 }

@@ -23,7 +23,7 @@ mod x86;
 static BENCH: LazyLock<Mutex<Bench>> =
     LazyLock::new(|| Mutex::new(Bench::new(1, None, 0).expect("a machine to measure")));
 
-/// What an experiment handed over.
+/// The output of an experiment.
 struct Outcome {
     finish: Result<(), LabError>,
     rows: Vec<Row>,
@@ -32,7 +32,7 @@ struct Outcome {
 }
 
 impl Outcome {
-    /// Whether some rows say nothing: on a machine that is not quiet, operands may not be proved to be
+    /// Tells whether some rows say nothing: on a machine that is not quiet, operands may not be proved to be
     /// where they are said to be, and a time may be below nothing. Then, and only then, it is said.
     #[track_caller]
     fn is_withheld(&self) -> bool {

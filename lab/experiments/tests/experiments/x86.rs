@@ -15,7 +15,7 @@ fn pages_are_cleared_counted_and_judged() {
     }
     let said = outcome.verdicts.join("\n");
     for claim in
-        ["000.12 \"NT zero_page() is a clear loss for small buffer\"", "320 KiB, which fit"]
+        ["000.12: \"NT zero_page() is a clear loss for small buffer\"", "320 KiB, which fit"]
     {
         assert!(outcome.is_withheld() || said.contains(claim), "{said}");
     }

@@ -22,7 +22,7 @@ const SIZES: [usize; 5] = [PAGE_SIZE, 64 << 10, 256 << 10, 1 << 20, HUGE_PAGE];
 const BYTES: usize = 32 << 20;
 const FAULTS: (usize, usize) = (16, 1024);
 
-/// Who is measured, in the order of the rows.
+/// The candidates, in the order of the rows.
 const CANDIDATES: [&str; 3] = [ANONYMOUS, SHARED_FRESH, SHARED_READY];
 
 /// Mappings of one size, each with a hole behind it, aligned to the largest size.
@@ -160,7 +160,7 @@ impl One {
             .map_err(out_of_memory("pages of one size"))
     }
 
-    /// What was written is zero again; of a fresh candidate nothing is there any more.
+    /// Makes what was written zero again; a fresh candidate's memory is gone.
     fn zero_again(&mut self) -> Result {
         let failed = out_of_memory("a file in memory");
         let Some(file) = &self.file else { return Ok(()) };
