@@ -209,7 +209,7 @@ impl Answers {
             let (claim, answers) = row;
             match is_own {
                 true => _ = write!(text, "|{}|", claim.words()),
-                false => _ = write!(text, "|{}|{}|{}|", claim.item, claim.words(), claim.theirs()),
+                false => _ = write!(text, "|{}|{}|{}|", claim.item, claim.words(), claim.bounds()),
             }
             for answer in answers {
                 let shown = answer.as_ref().map_or("-".to_owned(), |answer| answer.text(claim));
@@ -223,21 +223,18 @@ impl Answers {
         text
     }
 
-    /// The items of one document as a Markdown list, each with what answers it.
+    /// The items of one document as a Markdown list: those whose rows answer them by number, the others with what
+    /// answers them.
     pub fn items(&self, document: &str) -> String {
-        let mut text = String::new();
-        for item in items().filter(|item| item.number.starts_with(document)) {
-            let of_item = self.rows.iter().filter(|(claim, _)| claim.item == item.number);
-            let records: std::collections::BTreeSet<&str> =
-                of_item.map(|(claim, _)| &*claim.record).collect();
-            let records: Vec<String> =
-                records.into_iter().map(|name| format!("`{name}`")).collect();
-            let answer = match (item.answer, records.is_empty()) {
-                (answer, true) => answer.to_owned(),
-                ("", false) => records.join(", "),
-                (answer, false) => format!("{}; {answer}", records.join(", ")),
-            };
-            _ = writeln!(text, "- {}: {}: {answer}.", item.number, said(&item));
+        let of_document = || items().filter(|item| item.number.starts_with(document));
+        let has_rows = |item: &Item| self.rows.iter().any(|(claim, _)| claim.item == item.number);
+        let with_rows: Vec<&str> = of_document().filter(has_rows).map(|item| item.number).collect();
+        let mut text = format!(
+            "- Answered by rows of the [findings](findings.md): {}.\n",
+            with_rows.join(", ")
+        );
+        for item in of_document().filter(|item| !item.answer.is_empty()) {
+            _ = writeln!(text, "- {}: {}: {}.", item.number, said(&item), item.answer);
         }
         text
     }
@@ -321,12 +318,6 @@ impl Answer {
 
     /// The same in a sentence.
     pub fn sentence(&self, claim: &Claim) -> String {
-        format!(
-            "{}: {} Theirs {}. Here {}",
-            claim.item,
-            claim.words(),
-            claim.theirs(),
-            self.text(claim)
-        )
+        format!("{}: {} Here {}{}", claim.item, claim.words(), self.text(claim), claim.ending())
     }
 }

@@ -91,18 +91,14 @@ impl Says {
         }
     }
 
-    /// The document's figure, or its word.
-    fn theirs(&self) -> String {
+    /// The document's figure or word; none where the sentence says it.
+    fn theirs(&self) -> Option<String> {
         match self {
-            Says::Range(low, high) => format!("{low:.2}-{high:.2}"),
-            Says::Figure(figure) => figure.to_string(),
-            Says::Less => "less".to_owned(),
-            Says::More => "more".to_owned(),
-            Says::NotLess => "not less".to_owned(),
-            Says::NotMore => "not more".to_owned(),
-            Says::Same => "1".to_owned(),
+            Says::Range(low, high) => Some(format!("{low:.2}-{high:.2}")),
+            Says::Figure(figure) => Some(figure.to_string()),
+            Says::Less | Says::More | Says::NotLess | Says::NotMore | Says::Same => None,
             Says::AtMost(.., because) | Says::AtLeast(.., because) | Says::Within(.., because) => {
-                because.clone()
+                Some(because.clone())
             }
         }
     }
@@ -114,21 +110,33 @@ impl Claim {
         self.says.as_ref().map(Says::expect)
     }
 
-    /// The document's figure and, behind it, which ratios count as it.
-    pub fn theirs(&self) -> String {
+    /// The document's figure, and the ratios that count as it; none where the sentence says the one, or nothing is
+    /// claimed.
+    fn theirs(&self) -> (Option<String>, Option<String>) {
         let bound = self.expect().map(|expect| match expect {
             Expect::AtMost(bound) => format!("≤{bound:.2}"),
             Expect::AtLeast(bound) => format!("≥{bound:.2}"),
             Expect::Within(low, high) => format!("{low:.2}..{high:.2}"),
         });
-        let theirs = match &self.says {
-            _ if !self.theirs.is_empty() => self.theirs.clone(),
-            Some(says) => says.theirs(),
-            None => "-".to_owned(),
-        };
-        match bound {
-            Some(bound) => format!("{theirs}; {bound}"),
-            None => theirs,
+        let own = Some(self.theirs.clone()).filter(|theirs| !theirs.is_empty());
+        (own.or_else(|| self.says.as_ref().and_then(Says::theirs)), bound)
+    }
+
+    /// Both, as a table has them; `-` for neither.
+    pub fn bounds(&self) -> String {
+        match self.theirs() {
+            (Some(theirs), Some(bound)) => format!("{theirs}; {bound}"),
+            (theirs, bound) => theirs.or(bound).unwrap_or_else(|| "-".to_owned()),
+        }
+    }
+
+    /// Both, as they end a sentence.
+    pub fn ending(&self) -> String {
+        match self.theirs() {
+            (Some(theirs), Some(bound)) => format!("; theirs {theirs}, yes {bound}"),
+            (Some(theirs), None) => format!("; theirs {theirs}"),
+            (None, Some(bound)) => format!("; yes {bound}"),
+            (None, None) => String::new(),
         }
     }
 

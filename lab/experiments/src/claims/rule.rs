@@ -1,9 +1,10 @@
 //! The rule that makes a word of ratios. Pure: a claim's bound and the ratios of its cells, launch by launch, are
 //! all that it knows.
 //!
-//! A cell's ratios are tested against the bound and against both ends of [`LEAST`] and of [`SAME`] around 1. All tests of a record
-//! are corrected together ([`discoveries`]), and a test that does not stand decides nothing. Cells that decide too
-//! little alone are pooled: the geometric mean of all cells in each launch is one more series of ratios.
+//! A cell's ratios are tested against the bound and against both ends of [`LEAST`] and of [`SAME`] around 1. All tests
+//! of a record's cells are corrected together ([`discoveries`]), and a test that does not stand decides nothing. Cells
+//! that decide too little alone are pooled: the geometric mean of all cells in each launch is one more series of ratios,
+//! and these are corrected together.
 
 use cachewise_judge::family::{discoveries, p_around};
 use cachewise_measure::stats;
@@ -194,34 +195,40 @@ pub struct Judged {
     pub pooled: Option<f64>,
 }
 
-/// The words of several claims that were measured together, corrected for how many comparisons they are.
+/// The words of several claims that were measured together, corrected for how many comparisons they are: all cells
+/// together, and all means together, since a record has one mean a claim and many cells.
 pub fn judge(claims: &[Asked<'_>]) -> Vec<Judged> {
-    let series = |asked: &Asked<'_>| -> Vec<Ratios> {
-        let pooled = (asked.over == Over::Most).then(|| pooled(asked.cells)).flatten();
-        asked.cells.iter().cloned().chain(pooled).collect()
-    };
-    let all: Vec<Vec<Ratios>> = claims.iter().map(series).collect();
-    let tests = |(asked, series): (&Asked<'_>, &Vec<Ratios>)| -> Vec<f64> {
-        let bounds = bounds(asked.expect);
-        series.iter().flat_map(|one| bounds.iter().map(|bound| p_around(&one.0, *bound))).collect()
-    };
-    let p: Vec<f64> = claims.iter().zip(&all).flat_map(tests).collect();
-    let mut stand = discoveries(&p).into_iter();
-    let judged = claims.iter().zip(all).map(|(asked, series)| {
-        let bounds = bounds(asked.expect);
-        let words = series.iter().map(|one| {
-            let sides = bounds.iter().zip(stand.by_ref());
-            let sides = sides.map(|(bound, stands)| (*bound, one.side(*bound).filter(|_| stands)));
-            Tested { sides: sides.collect() }.word(asked.expect)
-        });
-        let mut words: Vec<Word> = words.collect();
-        let of_mean = match words.len() > asked.cells.len() {
-            true => words.pop().zip(series.last().map(Ratios::median)),
-            false => None,
-        };
+    let means: Vec<Option<Ratios>> = claims
+        .iter()
+        .map(|asked| (asked.over == Over::Most).then(|| pooled(asked.cells)).flatten())
+        .collect();
+    let cells = claims.iter().flat_map(|asked| asked.cells.iter().map(|one| (one, asked.expect)));
+    let expects = claims.iter().map(|asked| asked.expect);
+    let pooled =
+        means.iter().zip(expects).filter_map(|(mean, expect)| Some((mean.as_ref()?, expect)));
+    let mut of_each = words(cells.collect()).into_iter();
+    let mut of_means = words(pooled.collect()).into_iter();
+    let judged = claims.iter().zip(&means).map(|(asked, mean)| {
+        let words = of_each.by_ref().take(asked.cells.len()).collect();
+        let of_mean = mean.as_ref().and_then(|mean| Some((of_means.next()?, mean.median())));
         of_cells(asked.over, words, of_mean)
     });
     judged.collect()
+}
+
+/// The word of each series beside its bound, corrected together.
+fn words(series: Vec<(&Ratios, Expect)>) -> Vec<Word> {
+    let tests = |(one, expect): &(&Ratios, Expect)| -> Vec<f64> {
+        bounds(*expect).iter().map(|bound| p_around(&one.0, *bound)).collect()
+    };
+    let p: Vec<f64> = series.iter().flat_map(tests).collect();
+    let mut stand = discoveries(&p).into_iter();
+    let word = |(one, expect): (&Ratios, Expect)| {
+        let sides = bounds(expect).into_iter().zip(stand.by_ref());
+        let sides = sides.map(|(bound, stands)| (bound, one.side(bound).filter(|_| stands)));
+        Tested { sides: sides.collect() }.word(expect)
+    };
+    series.into_iter().map(word).collect()
 }
 
 /// The word over a CPU's cells: where these leave it open, that of their mean.
@@ -373,8 +380,7 @@ mod tests {
         (0..RECORDS).map(one).collect()
     }
 
-    /// Records whose truth is known: the word is right in at least 95 of 100. Very noisy cells whose mean alone decides
-    /// get it in 93.7 of 100 (of 5,000 records); in nearly all others an effect is certain and its size is not.
+    /// Records whose truth is known: the word is right in at least 95 of 100.
     #[test]
     fn words_of_simulated_records_are_right() {
         let of = |truth: &'static [f64], launches, scatter| Simulated { truth, launches, scatter };
@@ -454,10 +460,8 @@ mod tests {
         ] {
             let words = words(&simulated, expect, over);
             let hits = words.iter().filter(|word| right.contains(word)).count();
-            let least = if what == "pooled" { 90.0 } else { 95.0 };
-            assert!(percent(hits) >= least, "{what}: {} of 100: {words:?}", percent(hits));
-            let told = words.iter().filter(|word| right.contains(word) || **word == Some).count();
-            assert!(percent(told) >= 95.0, "{what}: {} of 100: {words:?}", percent(told));
+            println!("{what}: {} of 100", percent(hits));
+            assert!(percent(hits) >= 95.0, "{what}: {} of 100: {words:?}", percent(hits));
         }
     }
 

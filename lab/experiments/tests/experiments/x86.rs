@@ -107,7 +107,7 @@ fn policies_receive_and_send() {
     let tcp = outcome.rows.iter().any(|row| row.candidate == "tcp loopback");
     let excused = outcome.notes.iter().any(|note| note.contains("tcp loopback"));
     assert!(tcp || excused, "{:?}", outcome.notes);
-    let told = outcome.verdicts.iter().any(|said| said.starts_with("001.8 "));
+    let told = outcome.verdicts.iter().any(|said| said.starts_with("001.8:"));
     assert!(told || outcome.is_withheld(), "{:?}", outcome.verdicts);
 }
 
