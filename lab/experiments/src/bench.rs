@@ -3,7 +3,7 @@
 //! Every experiment gives it a [`Task`]: a [`Cell`] and candidates; the [`Outcome`] is rows for the
 //! record.
 
-use crate::LabError;
+use crate::error::LabError;
 use crate::routines::Routine;
 use cachewise_kernels::{Features, Operation, PAGE_SIZE};
 use cachewise_measure::units::bytes;

@@ -3,7 +3,7 @@
 //! Each is called the way its C or Rust user calls it. Where the arguments come in another order or
 //! nothing is returned, a few moves stand in between; that is said in the table's notes.
 
-use crate::LabError;
+use crate::error::LabError;
 use crate::routines::{Routine, SHARED};
 use cachewise_kernels::kernel::{CompareFn, CopyFn, CopyPagesFn, FillFn, ZeroFn, ZeroPagesFn};
 use cachewise_kernels::{Function, Operation};

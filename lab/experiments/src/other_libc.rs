@@ -1,6 +1,6 @@
 //! Another C library, in a helper of its own: started by that library's loader, as no program can have two.
 
-use crate::LabError;
+use crate::error::LabError;
 use cachewise_measure::Libc;
 use std::path::{Path, PathBuf};
 

@@ -1,6 +1,6 @@
 //! The recorder of what an experiment finds: rows and remarks into the records, progress out, Ctrl-C in.
 
-use crate::LabError;
+use crate::error::LabError;
 use cachewise_measure::{Decision, Decisions, End, RecordError, Row, Writer};
 
 /// Told how far a run is, asked whether to stop. The command line draws a bar from it.

@@ -1,6 +1,6 @@
 //! Every experiment by name.
 
-use crate::LabError;
+use crate::error::LabError;
 use crate::experiment::Experiment;
 
 pub use crate::EXPERIMENTS as ALL;

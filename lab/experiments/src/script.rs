@@ -3,9 +3,9 @@
 //! nothing of the next: what is timed holds the mispredicted branches that repetition hides, whatever
 //! the CPU.
 
-use crate::LabError;
 use crate::bench::{Bench, Call, Cell, Task, each};
 use crate::callee::{Callee, loads};
+use crate::error::LabError;
 use crate::routines::Routine;
 use cachewise_kernels::Operation;
 use cachewise_measure::distributions::Distribution;

@@ -1,7 +1,7 @@
 //! The tools and the options of an experiment.
 
-use crate::LabError;
 use crate::bench::{Bench, Call, Cell, Outcome, Task, each};
+use crate::error::LabError;
 use crate::recorder::Recorder;
 use crate::routines::Routine;
 use cachewise_kernels::Operation;

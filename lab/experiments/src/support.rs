@@ -1,8 +1,9 @@
 //! Parts that several experiments share: choosing kernels, and rows of variants of one kernel.
 
 use super::setting::*;
+use crate::error::LabError;
 use crate::routines::{LIBC, Routine, libc_reference};
-use crate::{LabError, select};
+use crate::select;
 use cachewise_kernels::find;
 use cachewise_kernels::{Features, Kernel, Operation, RegisterClass, TABLE};
 use cachewise_measure::{Caches, Level};

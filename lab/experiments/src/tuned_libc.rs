@@ -9,9 +9,9 @@
 //! too, on the same buffers in turns with its libc, and what is compared is the two of them
 //! ([`beside_the_library`](TunedLibc::beside_the_library)).
 
-use crate::LabError;
 use crate::bench::{is_copied, is_filled, is_zeroed, run_all};
 use crate::callee::Callee;
+use crate::error::LabError;
 use crate::helper::{Calls, Helper, Request};
 use crate::routines::{FILL_BYTE, libc_reference, library};
 use cachewise_kernels::{Function, Operation, PAGE_SIZE};

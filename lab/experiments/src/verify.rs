@@ -2,7 +2,7 @@
 //! choose, on buffers of many sizes, aligned as those that are timed are. For machines whose timings
 //! mean nothing, emulated ones, and for whoever wants the bytes proved before an hour of measuring.
 
-use crate::LabError;
+use crate::error::LabError;
 use crate::recorder::Progress;
 use crate::routines::{Routine, libc_reference, library};
 use crate::select;

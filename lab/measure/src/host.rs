@@ -10,7 +10,7 @@ use std::path::Path;
 /// The bit of a balloon's features that stands for free page reporting.
 const REPORTING: usize = 5;
 
-/// Whether the host takes free memory back, and how much it was told of.
+/// Free memory that the host takes back, and how much it was told of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reporting {
     /// The guest reports its free pages.

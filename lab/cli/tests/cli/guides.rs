@@ -97,7 +97,14 @@ fn what_a_guide_quotes_is_printed_by_an_experiment_that_it_names() {
 const SHOWN: &[(&str, &[&str])] = &[
     (
         "run page-fault",
-        &["kernel 4k", "kernel THP", "MAP_POPULATE", "calloc", "pool prezeroed", "64 of 64 lines"],
+        &[
+            "kernel 4k",
+            "kernel THP",
+            "MAP_POPULATE",
+            "calloc",
+            "pool prezeroed",
+            "all lines are touched",
+        ],
     ),
     ("run zero-matrix", &["zero, 4 KiB, L1", "zero, 64 KiB, L2", "LLC", "DRAM", "zero.rep.stosb"]),
     ("run values", &["zeros over zeros", "ones over ones", "002.12"]),

@@ -2,7 +2,7 @@
 
 use super::claim::{Claim, Reads};
 use super::items::{Item, Kind, items};
-use super::rule::{Asked, Judged, Ratios, Word, joined, judge};
+use super::rule::{Asked, Judged, Over, Ratios, Word, joined, judge};
 use crate::experiment::Experiment;
 use crate::registry;
 use cachewise_measure::units::significant;
@@ -298,12 +298,12 @@ impl Answer {
         let (all, count) = (self.judged.words.len(), |wanted: Word| {
             self.judged.words.iter().filter(|word| **word == wanted).count()
         });
-        let of = match (all, word, self.judged.pooled) {
-            (.., Some(mean)) => format!(", mean {}", significant(mean)),
-            (1, ..) | (_, Word::CannotTell, _) => String::new(),
-            (_, Word::Depends, _) => format!(" {}/{all}", count(Word::Confirmed)),
-            (_, word, _) if count(word) == all => String::new(),
-            (_, word, _) => format!(" {}/{all}", count(word)),
+        let counted = if word == Word::Depends { Word::Confirmed } else { word };
+        let is_counted = word == Word::Depends || claim.over != Over::Most;
+        let of = match self.judged.pooled {
+            Some(mean) => format!(", mean {}", significant(mean)),
+            None if is_counted && count(counted) < all => format!(" {}/{all}", count(counted)),
+            None => String::new(),
         };
         match self.launched {
             true => format!("{figures} {}{of}", word.mark()),

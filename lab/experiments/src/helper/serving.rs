@@ -1,9 +1,9 @@
 //! A helper, from the end that answers: above all that it can be asked for.
 
 use super::{Request, send};
-use crate::LabError;
 use crate::bench::{Bench, Cell, Task};
 use crate::compare_latency::launch;
+use crate::error::LabError;
 use crate::forking::Looper;
 use crate::routines::libc_reference;
 use crate::tuned_libc::Elsewhere;

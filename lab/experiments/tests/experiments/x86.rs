@@ -81,7 +81,7 @@ fn the_map_answers_the_question() {
 fn a_cached_target_has_four_states() {
     let outcome = run("cached-target", &quick("copy[KLN]|copy\\.sse2", &[4096]));
     let verdicts = outcome.verdicts.join("\n");
-    for text in ["001.2 ", "001.10 ", "001.5 "] {
+    for text in ["001.2:", "001.10:", "001.5:"] {
         assert!(outcome.is_withheld() || verdicts.contains(text), "{text}: {verdicts}");
     }
     let states: std::collections::BTreeSet<_> =
