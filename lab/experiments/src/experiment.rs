@@ -3,6 +3,9 @@
 use crate::prelude::*;
 use cachewise_report::Table;
 
+/// Sentences about rows.
+pub(crate) type Sentences = fn(&[Row]) -> Vec<String>;
+
 /// An option that not every experiment takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Flag {
@@ -57,7 +60,7 @@ pub struct Experiment {
     /// The effect of `--classic`: the source document's own parameters; empty where it has none.
     pub classic: &'static str,
     /// Sentences about what was measured, where no claim has them.
-    pub(crate) say: Option<fn(&[Row]) -> Vec<String>>,
+    pub(crate) say: Option<Sentences>,
     /// Its tables, where they are not those of a matrix: one for each cell.
     pub(crate) tables: Option<Tables>,
     /// How its rows are drawn, beside its tables.

@@ -108,7 +108,7 @@ const SHOWN: &[(&str, &[&str])] = &[
     ),
     ("run zero-matrix", &["zero, 4 KiB, L1", "zero, 64 KiB, L2", "LLC", "DRAM", "zero.rep.stosb"]),
     ("run values", &["zeros over zeros", "ones over ones", "002.12"]),
-    ("run extent", &["one call of 128 MiB", "by 4 KiB"]),
+    ("run extent", &["one call", "by 4 KiB"]),
     ("run page-clear", &["zeroing", "000.12"]),
     ("run page-copy", &["fork", "zeroed/copied", "buffer"]),
     ("run reuse-map --quick", &["25.0 %", "at once", "after 1 MiB"]),
