@@ -85,7 +85,11 @@ mod tests {
         backing.began = Reporting { is_on: true, kib: None };
         let mut taken = 0;
         for _ in 0..3 {
-            backing.sample(|| Ok(taken += 1)).expect("a sample");
+            let sample = || {
+                taken += 1;
+                Ok(())
+            };
+            backing.sample(sample).expect("a sample");
         }
         assert_eq!((taken, backing.samples), (3, 3));
         let note = backing.note("faults").expect("a note");
