@@ -71,7 +71,7 @@ pub struct Tune {
     /// Measure nothing: decide again from the record of an earlier tuning, and print the profile
     #[arg(long, value_name = "RECORD", conflicts_with_all = ["quick", "thorough", "budget", "record", "seed", "memory", "html", "plot"])]
     pub from: Option<PathBuf>,
-    /// Where to write the profile [default: this CPU's place in the user's configuration directory]
+    /// File to write the profile to [default: this CPU's place in the user's configuration directory]
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// Write the profile for all users and services of this machine, in /etc/cachewise (as root)
@@ -80,7 +80,7 @@ pub struct Tune {
     /// Replace a profile of a longer or less disturbed tuning, or with kernels where this one finds none
     #[arg(long, conflicts_with = "from")]
     pub force: bool,
-    /// Where to write the record [default: beside the profile]
+    /// File to write the record to [default: beside the profile]
     #[arg(long, value_name = "FILE")]
     pub record: Option<PathBuf>,
     /// Sizes, overlaps and alignments of small calls, three lines of value:probability [default: built in]
@@ -109,7 +109,7 @@ pub struct Advise {
     /// How long it may take: 90s, 10min, 0.5h [default: 3min]
     #[arg(long, value_name = "DURATION", value_parser = duration, allow_negative_numbers = true)]
     pub budget: Option<f64>,
-    /// What tables and the record call the program [default: the name of its file]
+    /// The program's name in tables and the record [default: the name of its file]
     #[arg(long, value_name = "NAME", value_parser = program_name)]
     pub name: Option<String>,
     /// The program is a server: run this shell command against it once it listens, and time that
@@ -163,7 +163,7 @@ pub struct Advise {
 /// List kernels, entry stubs or experiments, with aliases and a description
 #[derive(Debug, Args)]
 pub struct List {
-    /// What to list [default: how many there are; with an option, kernels]
+    /// Kind of things to list [default: how many there are; with an option, kernels]
     #[arg(value_enum)]
     pub what: Option<Listing>,
     /// Only kernels or entry stubs of this operation
@@ -213,7 +213,7 @@ pub struct Run {
     /// Only these operations, comma-separated [default: the experiment's own]
     #[arg(long, value_name = "OPERATION", value_delimiter = ',', value_parser = operation)]
     pub op: Vec<Operation>,
-    /// Where the operands lie: L1, L2, LLC, DRAM, or source:destination [default: the experiment's own]
+    /// Levels of the operands: L1, L2, LLC, DRAM, or source:destination [default: the experiment's own]
     #[arg(long, value_name = "LEVEL", value_delimiter = ',', value_parser = placement)]
     pub residency: Vec<(Level, Level)>,
     /// Fewer sizes and rounds
@@ -232,7 +232,7 @@ pub struct Run {
     /// Which of them this process is
     #[arg(long, hide = true, value_name = "N", requires_all = ["launches", "launch_record"])]
     pub launch: Option<u32>,
-    /// Where its record goes
+    /// File for its record
     #[arg(long, hide = true, value_name = "FILE", requires = "launch")]
     pub launch_record: Option<PathBuf>,
     /// Seed of every random choice [default: drawn, and recorded]
@@ -286,7 +286,7 @@ pub struct Explain {
     /// A call of this program, with the profile's hint for it
     #[arg(long, value_name = "NAME", conflicts_with = "reuse")]
     pub program: Option<String>,
-    /// What happens to the destination next: unknown, soon or never
+    /// Next use of the destination: unknown, soon or never
     #[arg(long, value_name = "REUSE", value_parser = reuse, default_value = "unknown")]
     pub reuse: Reuse,
     /// Explain this profile instead of the one in force
@@ -364,7 +364,7 @@ pub struct Report {
     override_usage = "cachewise compare [OPTIONS] <OLD-PROGRAM> <NEW-PROGRAM> -- run <EXPERIMENT> [ARGS]\n       cachewise compare [OPTIONS] <OLD-RECORD> <NEW-RECORD>"
 )]
 pub struct Compare {
-    /// What to compare with: a build of this command, or a record of `run --launches`
+    /// Reference: a build of this command, or a record of `run --launches`
     pub old: PathBuf,
     /// The one in question
     pub new: PathBuf,
@@ -389,7 +389,7 @@ pub struct Compare {
     /// Write everything as one JSON object; `-` is stdout, in place of the table
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
-    /// What both builds run: `run EXPERIMENT` and its options
+    /// Command of both builds: `run EXPERIMENT` and its options
     #[arg(last = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
 }

@@ -1,4 +1,4 @@
-//! What runs after a kernel. Some CPUs lower a core's clock once it has used vectors of 64 bytes, and keep it low
+//! The cost of a kernel to the code after it. Some CPUs lower a core's clock once it has used vectors of 64 bytes, and keep it low
 //! for up to 2 ms; they may take half of one to lower it (Intel 64 and IA-32 Architectures Optimization
 //! Reference Manual, "Skylake Server Power Management"). No time of a kernel shows that, and where kernels take turns
 //! libc pays as well.
@@ -56,7 +56,7 @@ pub unsafe fn of_copies(clock: &Clock, wide: Function, plain: Function) -> Paire
     PairedRatio::paired(&wide, &plain)
 }
 
-/// Whether that shows a lower clock: those are lowered by steps of 100 MHz, which is more than a hundredth.
+/// Tells whether that shows a lower clock: those are lowered by steps of 100 MHz, which is more than a hundredth.
 pub fn shows_a_lower_clock(ratio: &PairedRatio) -> bool {
     ratio.low > 1.01
 }

@@ -3,7 +3,7 @@
 //! Every experiment gives it a [`Task`]: a [`Cell`] and candidates; the [`Outcome`] is rows for the
 //! record.
 
-use crate::LabError;
+use crate::error::LabError;
 use crate::routines::Routine;
 use cachewise_kernels::{Features, Operation, PAGE_SIZE};
 use cachewise_measure::units::bytes;
@@ -24,17 +24,17 @@ pub use cell::{Cell, Placement};
 
 /// Candidates in one cell, to be measured.
 pub struct Task {
-    /// What is done.
+    /// The operation.
     pub operation: Operation,
     /// Bytes per call.
     pub size: usize,
-    /// Where the operands are and who comes after.
+    /// The operands' places, and their reader.
     pub cell: Cell,
     /// How it is sampled.
     pub plan: Plan,
 }
 
-/// What was found.
+/// The findings.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// The samples and the proofs, in the order of the candidates.
@@ -85,13 +85,13 @@ impl Outcome {
 
 /// One machine, ready to be asked.
 pub struct Bench {
-    /// What it is.
+    /// The machine.
     pub machine: Machine,
     /// How time is told.
     pub clock: Clock,
-    /// What its levels take.
+    /// The latencies of its levels.
     pub latencies: Latencies,
-    /// What it can run.
+    /// The instruction sets that it has.
     pub features: Features,
     /// Seed of every random choice.
     pub seed: u64,
@@ -178,7 +178,7 @@ impl Bench {
         header
     }
 
-    /// What has disturbed the bench since it was set up.
+    /// Returns what has disturbed the bench since it was set up.
     pub fn warnings(&self) -> Vec<Warning> {
         cachewise_measure::warnings(&self.noise, &NoiseSnapshot::take(), &self.machine)
     }

@@ -1,8 +1,10 @@
-//! What an experiment is, and what of the user's options it takes.
+//! An experiment, and the options that it takes.
 
 use crate::prelude::*;
-use cachewise_measure::Decision;
 use cachewise_report::Table;
+
+/// Sentences about rows.
+pub(crate) type Sentences = fn(&[Row]) -> Vec<String>;
 
 /// An option that not every experiment takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,15 +40,12 @@ const FEW: [(Flag, &str); 4] = [
     (Flag::Distribution, "it has sizes of its own; use it with peers"),
 ];
 
-/// What is said of rows, and of what was decided when they were measured.
-pub(crate) type Say = fn(&[Row], &[Decision]) -> Vec<String>;
-
 /// How rows become tables.
 pub(crate) type Tables = fn(&[Row]) -> Vec<Table>;
 
 /// An experiment anyone can run by name.
 pub struct Experiment {
-    /// What to type.
+    /// The name to type.
     pub name: &'static str,
     /// The question in a line.
     pub about: &'static str,
@@ -58,25 +57,25 @@ pub struct Experiment {
     pub(crate) takes: &'static [Flag],
     /// Options that it does not take, and why.
     pub(crate) refuses: &'static [(Flag, &'static str)],
-    /// What `--classic` sets: the source document's own parameters; empty where it has none.
+    /// The effect of `--classic`: the source document's own parameters; empty where it has none.
     pub classic: &'static str,
-    /// Its sentences, of rows that can be relied on; the first is the headline.
-    pub(crate) say: Option<Say>,
+    /// Sentences about what was measured, where no claim has them.
+    pub(crate) say: Option<Sentences>,
     /// Its tables, where they are not those of a matrix: one for each cell.
     pub(crate) tables: Option<Tables>,
     /// How its rows are drawn, beside its tables.
     pub(crate) figures: fn() -> Vec<Figure>,
-    /// What its candidates are compared with that is done where nobody changes anything: to be faster is
+    /// References that stand for what is done if nobody changes anything: to be faster is
     /// a gain.
     pub today: &'static [&'static str],
-    /// Who gains by it.
+    /// The readers who gain by it.
     pub serves: Serves,
     /// A further part of the question.
     pub(crate) second: Option<Part>,
     pub(crate) run: fn(&mut Setting) -> Result,
 }
 
-/// What most experiments have in common: each says how it differs.
+/// Defaults of most experiments: each says how it differs.
 pub(crate) const PLAIN: Experiment = Experiment {
     name: "",
     about: "",
@@ -103,14 +102,14 @@ pub(crate) struct Part {
     pub(crate) states: &'static [&'static str],
 }
 
-/// Who gains by what an experiment finds.
+/// The readers who gain by what an experiment finds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Serves {
-    /// Who tunes: it measures kernels.
+    /// People who tune: it measures kernels.
     Tuner,
-    /// Who runs programs on the library: it measures the library itself.
+    /// Users of the library: it measures the library itself.
     Library,
-    /// Who has a pool of pages.
+    /// Users of a pool of pages.
     Pool,
 }
 
@@ -125,7 +124,7 @@ impl Experiment {
         [self].into_iter().chain(self.second.map(|part| part.experiment))
     }
 
-    /// Whether it has that name, or a part of it had.
+    /// Tells whether it has that name, or a part of it had.
     pub fn answers_to(&self, name: &str) -> bool {
         self.parts().any(|part| part.name == name)
     }
@@ -143,12 +142,7 @@ impl Experiment {
         all
     }
 
-    /// Whether it has sentences of its own.
-    pub fn has_sentences(&self) -> bool {
-        self.parts().any(|part| part.say.is_some())
-    }
-
-    /// Whether it compares the library with others.
+    /// Tells whether it compares the library with others.
     pub fn takes_peers(&self) -> bool {
         self.takes.contains(&Flag::Peer)
     }

@@ -30,7 +30,7 @@ impl Looper {
         }
         let kept = self.buffer.take().filter(|buffer| buffer.asked == bytes);
         let mut buffer = kept.map_or_else(|| Buffer::new(bytes), Ok)?;
-        // Of all children waited for so far.
+        // The sum over all children waited for so far.
         let faults = || usage(libc::RUSAGE_CHILDREN).ru_minflt;
         let before = faults();
         (0..loops).try_for_each(|_| fork_and_use(&mut buffer))?;

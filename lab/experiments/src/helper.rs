@@ -16,7 +16,7 @@ use std::io::{self, BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 
-/// What is asked of a helper, and what it answers.
+/// A request to a helper, or its answer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Request {
@@ -35,17 +35,17 @@ pub enum Request {
     Calls(Order),
     /// Times the C library alone on warm buffers: nanoseconds per call, by size (`Vec<f64>`).
     Sizes {
-        /// What is done, by name.
+        /// The operation's name.
         operation: String,
         /// Bytes per call.
         sizes: Vec<usize>,
     },
 }
 
-/// Where the calls of a sample go.
+/// The target of a sample's calls.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Calls {
-    /// What is done, by name.
+    /// The operation's name.
     pub(crate) operation: String,
     pub(crate) size: usize,
     /// The destination's place in a page.
@@ -101,7 +101,7 @@ impl Helper {
         let mut command = Command::new(loader);
         let beside = loader.canonicalize()?;
         let beside = beside.parent().unwrap_or(Path::new("/"));
-        // Where Debian and Fedora have the C library, from the linker's file on.
+        // The C library's place in Debian and Fedora, from the linker's file on.
         let multiarch = format!("../lib/{}-linux-gnu", std::env::consts::ARCH);
         let places = [beside.to_owned(), beside.join(multiarch), beside.join("../lib64")];
         let places = std::env::join_paths(places).map_err(io::Error::other)?;
@@ -149,7 +149,7 @@ impl Helper {
         self.ask(request).map_err(|error| self.failed = Some(error)).ok()
     }
 
-    /// What went wrong with a candidate, if anything did: its times mean nothing then.
+    /// Takes the error of a candidate, if it had one: its times mean nothing then.
     pub(crate) fn take_failure(&mut self) -> Option<io::Error> {
         self.failed.take()
     }

@@ -1,6 +1,6 @@
 //! One record of several launches.
 //!
-//! Where a program's memory, stack and libraries lie is drawn anew at each start, and calls of a few
+//! The places of a program's memory, stack and libraries are drawn anew at each start, and calls of a few
 //! nanoseconds come out a cycle or two apart for that alone (Mytkowicz et al., ASPLOS 2009). Rounds of one
 //! process do not show it. Here each launch is a round: a row's times are the launches' medians, and its
 //! intervals hold what changes from launch to launch.
@@ -10,7 +10,7 @@ use cachewise_judge::interval;
 use cachewise_measure::record::groups;
 use cachewise_measure::stats::{DriftVerdict, median};
 use cachewise_measure::{Histogram, PairedRatio, Record, Row};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Launches of which something can be shown: with fewer no 95 % interval of a median exists.
 pub const LEAST: usize = cachewise_measure::stats::LEAST_ROUNDS;
@@ -22,27 +22,55 @@ pub fn merge(launches: Vec<Record>) -> Option<Record> {
     let many = launches.len();
     let mut launches = launches.into_iter();
     let mut whole = launches.next()?;
-    for launch in launches {
-        whole.rows.extend(launch.rows);
+    let first = std::mem::take(&mut whole.rows);
+    let mut rows: Vec<(usize, Row)> = first.into_iter().map(|row| (0, row)).collect();
+    for (at, launch) in (1..).zip(launches) {
+        rows.extend(launch.rows.into_iter().map(|row| (at, row)));
         let new: Vec<_> = launch.notes.into_iter().filter(|n| !whole.notes.contains(n)).collect();
         whole.notes.extend(new);
         whole.decisions.kernels.extend(launch.decisions.kernels);
     }
     whole.header.settings.insert("launches".to_owned(), many.into());
-    let key = |row: &Row| (row.experiment.clone(), row.cell.clone(), row.candidate.clone());
-    whole.rows = groups(&whole.rows, key).into_iter().map(|(_, rows)| merged(&rows)).collect();
+    let key = |(_, row): &(usize, Row)| (row.experiment.clone(), row.cell.clone());
+    whole.rows = groups(&rows, key).into_iter().flat_map(|(_, rows)| of_cell(&rows)).collect();
     of_envelope(&mut whole.rows);
     Some(whole)
 }
 
-/// One candidate in one cell.
+/// The rows of one cell: all candidates have the same launches, so that their times are pairs.
+fn of_cell(rows: &[&(usize, Row)]) -> Vec<Row> {
+    // A launch whose operands were elsewhere says nothing, if enough others do.
+    let all: BTreeSet<usize> = rows.iter().map(|(at, _)| *at).collect();
+    let elsewhere = rows.iter().filter(|(_, row)| row.is_withheld()).map(|(at, _)| *at);
+    let sound: BTreeSet<usize> = &all - &elsewhere.collect();
+    let used = if sound.len() >= LEAST { sound } else { all };
+    let rows = rows.iter().filter(|(at, _)| used.contains(at)).map(|(_, row)| row);
+    let by_name = groups(rows, |row: &Row| row.candidate.clone());
+    let mut merged: Vec<Row> = by_name.into_iter().map(|(_, rows)| merged(&rows)).collect();
+    let references = merged.clone();
+    for row in merged.iter_mut().filter(|row| row.candidate != row.reference) {
+        let reference = references.iter().find(|other| other.candidate == row.reference);
+        let Some(reference) =
+            reference.filter(|of| of.operation_ns.len() == row.operation_ns.len())
+        else {
+            continue;
+        };
+        let is_withheld = row.verdict.is_none();
+        row.ratio =
+            row.ratio.map(|_| PairedRatio::paired(&row.operation_ns, &reference.operation_ns));
+        let totals =
+            row.total_ratio.map(|_| PairedRatio::paired(&row.total_ns(), &reference.total_ns()));
+        row.total_ratio = totals;
+        row.verdict = row.said().filter(|_| !is_withheld);
+    }
+    merged
+}
+
+/// One candidate in one cell: the medians of its launches.
 fn merged(rows: &[&Row]) -> Row {
     // A candidate that most launches dropped for its slowness is one that they dropped.
     let is_dropped = 2 * rows.iter().filter(|row| row.dropped).count() > rows.len();
     let rows: Vec<&Row> = rows.iter().copied().filter(|row| row.dropped == is_dropped).collect();
-    // A launch whose operands were elsewhere says nothing, if enough others do.
-    let sound: Vec<&Row> = rows.iter().copied().filter(|row| !row.is_withheld()).collect();
-    let rows = if sound.len() >= LEAST { sound } else { rows };
     let medians = |part: fn(&Row) -> &Vec<f64>| -> Vec<f64> {
         let parts = rows.iter().map(|row| part(row));
         parts.filter(|part| !part.is_empty()).map(|part| median(part)).collect()
@@ -138,6 +166,22 @@ mod tests {
         let of_envelope = library.extra["of_envelope"];
         assert!((of_envelope - 2.0).abs() < 1e-9, "{of_envelope}");
         assert!(merge(Vec::new()).is_none());
+    }
+
+    /// A launch whose operands were elsewhere is left out of every candidate of its cell: times of different
+    /// launches are no pairs.
+    #[test]
+    fn candidates_of_a_cell_have_the_same_launches() {
+        let mut launches: Vec<Record> = (0..7).map(|_| launch(0.5)).collect();
+        for (at, launch) in launches.iter_mut().enumerate() {
+            let slow = 1.0 + at as f64;
+            launch.rows.iter_mut().flat_map(|row| &mut row.operation_ns).for_each(|ns| *ns *= slow);
+        }
+        launches[0].rows[1].verdict = None;
+        let all = merge(launches).expect("a record");
+        assert!(all.rows.iter().all(|row| row.operation_ns.len() == 6));
+        let ratio = all.rows[1].ratio.expect("a ratio");
+        assert!((ratio.low - 0.5).abs() < 1e-9 && (ratio.high - 0.5).abs() < 1e-9, "{ratio:?}");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! Each is called the way its C or Rust user calls it. Where the arguments come in another order or
 //! nothing is returned, a few moves stand in between; that is said in the table's notes.
 
-use crate::LabError;
+use crate::error::LabError;
 use crate::routines::{Routine, SHARED};
 use cachewise_kernels::kernel::{CompareFn, CopyFn, CopyPagesFn, FillFn, ZeroFn, ZeroPagesFn};
 use cachewise_kernels::{Function, Operation};
@@ -13,7 +13,7 @@ use std::mem::ManuallyDrop;
 use std::path::{Path, PathBuf};
 use std::slice::{from_raw_parts, from_raw_parts_mut};
 
-/// What a build without StringZilla says, so that nobody takes the rest for all there is.
+/// The note of a build without StringZilla, so that nobody takes the rest for all there is.
 pub fn left_out() -> Option<&'static str> {
     (!cfg!(feature = "stringzilla")).then_some(
         "StringZilla is not in this build; with it: \
@@ -175,7 +175,7 @@ impl std::str::FromStr for Peer {
     }
 }
 
-/// What a function of that name does.
+/// The operation of a function of that name.
 fn implied(symbol: &str) -> Option<Operation> {
     [
         ("memcpy", Operation::Copy),

@@ -1,10 +1,10 @@
 //! Another C library, in a helper of its own: started by that library's loader, as no program can have two.
 
-use crate::LabError;
+use crate::error::LabError;
 use cachewise_measure::Libc;
 use std::path::{Path, PathBuf};
 
-/// Where a distribution's package has the loader below the folder that it was unpacked to.
+/// Places of the loader in a distribution's package, below the folder that it was unpacked to.
 const BELOW: [&str; 4] = ["", "lib64", "lib", "usr/lib64"];
 
 /// A C library's folder.

@@ -3,8 +3,6 @@
 
 use crate::page_copy::kernels_of;
 use crate::tables::*;
-use crate::words::*;
-use cachewise_report::cost::WORTHWHILE;
 
 /// Runs of the seed.
 const RUNS: usize = 5;
@@ -82,34 +80,6 @@ fn counters(row: &Row, loops: f64) -> String {
         (Some(zeroed), Some(copied)) => format!("{zeroed:.0}/{copied:.0}"),
         _ => "-".to_owned(),
     }
-}
-
-/// At how many sizes anybody beats libc, and who. None where nobody was compared with libc.
-pub(crate) fn beside_libc(cells: &Cells<'_>) -> Option<String> {
-    let mut better = Vec::new();
-    let mut compared = 0;
-    for (key, of_cell) in cells {
-        let names = of_cell.iter().map(|row| row.candidate.as_str());
-        let names = names.filter(|name| *name != LIBC && *name != FORK);
-        let others: Vec<_> =
-            names.filter_map(|name| Some((name, between(of_cell, name, LIBC)?))).collect();
-        compared += usize::from(!others.is_empty());
-        let clearly =
-            others.into_iter().filter(|(_, pair)| pair.verdict(WORTHWHILE) == Verdict::Faster);
-        if let Some([(name, pair), _]) = ends(&clearly.collect::<Vec<_>>()) {
-            let size = bytes(key.size);
-            better.push(format!("{name} at {size} ({:.2} of libc's time)", pair.median));
-        }
-    }
-    let margin = WORTHWHILE * 100.0;
-    (compared > 0).then(|| {
-        if better.is_empty() {
-            let sizes = counted(compared, "size");
-            format!("No benefit: at none of {sizes} is anything shown to be {margin:.0} % faster than libc")
-        } else {
-            format!("More than {margin:.0} % faster than libc: {}", better.join(", "))
-        }
-    })
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use std::io::Read;
 use std::path::PathBuf;
 use walkdir::{DirEntry, WalkDir};
 
-/// Where files are looked for: what a guest has mapped while it does nothing.
+/// Folders to look for files in: what a guest has mapped while it does nothing.
 pub const ROOTS: [&str; 4] = ["/usr/lib", "/usr/bin", "/lib", "/usr/share"];
 
 /// Most pages that one file gives, so that no library is the whole set.
@@ -54,7 +54,7 @@ impl PageSet {
                 break;
             }
             buffer.clear();
-            // What cannot be read is left out: another file stands for it.
+            // A file that cannot be read is left out: another stands for it.
             let Ok(file) = std::fs::File::open(path) else { continue };
             if file.take((most * PAGE_SIZE) as u64).read_to_end(&mut buffer).is_err() {
                 continue;
@@ -125,7 +125,7 @@ impl PageSet {
         self.bytes(a).iter().zip(self.bytes(b)).position(|(a, b)| a != b)
     }
 
-    /// Where the pages of each pair first differ, of those that do.
+    /// The first difference of each pair of pages that differ.
     pub fn first_differences(&self) -> Vec<usize> {
         self.pairs.iter().filter_map(|&(a, b)| self.first_difference(a, b)).collect()
     }
@@ -199,7 +199,7 @@ fn files(roots: &[&str]) -> Vec<PathBuf> {
         let has_page = entry.metadata().is_ok_and(|data| data.len() >= PAGE_SIZE as u64);
         entry.file_type().is_file() && has_page
     };
-    // What cannot be read is left out.
+    // Files that cannot be read are left out.
     let found = entries.filter_map(std::result::Result::ok).filter(is_file);
     found.take(MOST_FILES).map(DirEntry::into_path).collect()
 }

@@ -1,12 +1,12 @@
-//! What nearly every experiment names, in one place.
+//! Names that nearly every experiment uses, in one place.
 
 pub(super) use super::setting::*;
 pub(super) use super::support::*;
-pub(super) use crate::LabError;
 pub(super) use crate::bench::{
     Bench, Call, Cell, Placement, Task, each, is_copied, is_filled, is_zeroed, run_all,
 };
 pub(super) use crate::callee::{Callee, once};
+pub(super) use crate::error::LabError;
 pub(super) use crate::routines::{
     FILL_BYTE, LIBC, LIBRARY, Routine, SHARED, libc_reference, library,
 };

@@ -1,6 +1,6 @@
-//! Who takes down what an experiment finds: rows and remarks into the records, progress out, Ctrl-C in.
+//! The recorder of what an experiment finds: rows and remarks into the records, progress out, Ctrl-C in.
 
-use crate::LabError;
+use crate::error::LabError;
 use cachewise_measure::{Decision, Decisions, End, RecordError, Row, Writer};
 
 /// Told how far a run is, asked whether to stop. The command line draws a bar from it.
@@ -9,7 +9,7 @@ pub trait Progress {
     fn begin(&mut self, what: &str, units: f64);
     /// A piece of it was done.
     fn advance(&mut self, what: &str, units: f64);
-    /// Whether to stop; asked between samples.
+    /// Tells whether to stop; asked between samples.
     fn cancelled(&self) -> bool;
 }
 
@@ -31,7 +31,7 @@ pub struct Recorder<'r> {
     pub rows: Vec<Row>,
     /// Every remark so far: what was skipped and why.
     pub notes: Vec<String>,
-    /// What was decided.
+    /// The decisions.
     pub decisions: Decisions,
 }
 
@@ -52,7 +52,7 @@ impl<'r> Recorder<'r> {
         self.progress.advance(what, units);
     }
 
-    /// Whether the user wants to stop.
+    /// Tells whether the user wants to stop.
     pub fn stopped(&self) -> bool {
         self.progress.cancelled()
     }

@@ -1,40 +1,9 @@
 //! Every experiment by name.
 
-use crate::LabError;
+use crate::error::LabError;
 use crate::experiment::Experiment;
-use crate::{
-    aliasing, cached_target, compare_latency, extent, jumps, matrix, page_clear, page_colour,
-    page_copy, page_fault, peers, prefault, read_batch, receive, reuse_map, roofline, sticky,
-    twins, values, vector_state, zeroing_engines,
-};
 
-/// All of them, in the order `list experiments` prints them.
-pub const ALL: &[Experiment] = &[
-    matrix::COPY_MATRIX,
-    matrix::ZERO_MATRIX,
-    matrix::COMPARE_MATRIX,
-    matrix::WHOLE_COST,
-    roofline::EXPERIMENT,
-    peers::EXPERIMENT,
-    page_clear::EXPERIMENT,
-    page_copy::EXPERIMENT,
-    reuse_map::EXPERIMENT,
-    cached_target::EXPERIMENT,
-    receive::EXPERIMENT,
-    read_batch::EXPERIMENT,
-    aliasing::EXPERIMENT,
-    page_colour::EXPERIMENT,
-    values::EXPERIMENT,
-    twins::EXPERIMENT,
-    sticky::EXPERIMENT,
-    vector_state::EXPERIMENT,
-    compare_latency::EXPERIMENT,
-    jumps::EXPERIMENT,
-    extent::EXPERIMENT,
-    page_fault::EXPERIMENT,
-    prefault::EXPERIMENT,
-    zeroing_engines::EXPERIMENT,
-];
+pub use crate::EXPERIMENTS as ALL;
 
 /// The experiment of that name.
 ///

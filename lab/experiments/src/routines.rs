@@ -1,4 +1,4 @@
-//! Who competes: kernels of the table, this machine's libc, and the library itself, all behind the
+//! The candidates: kernels of the table, this machine's libc, and the library itself, all behind the
 //! same function pointers, so that nobody pays for being called differently.
 
 use cachewise_kernels::{Function, Kernel, Operation, PAGE_SIZE};

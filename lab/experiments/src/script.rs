@@ -3,9 +3,9 @@
 //! nothing of the next: what is timed holds the mispredicted branches that repetition hides, whatever
 //! the CPU.
 
-use crate::LabError;
 use crate::bench::{Bench, Call, Cell, Task, each};
 use crate::callee::{Callee, loads};
+use crate::error::LabError;
 use crate::routines::Routine;
 use cachewise_kernels::Operation;
 use cachewise_measure::distributions::Distribution;
@@ -16,7 +16,7 @@ use std::cell::RefCell;
 /// Calls in a script, at most: some microseconds.
 pub(crate) const CALLS: usize = 512;
 
-/// What the state of a script is called besides, where a part of each result is loaded at once.
+/// Suffix of a script's state where a part of each result is loaded at once.
 const READ_AT_ONCE: &str = ", read at once";
 
 /// From this mean size on a script has fewer calls: one takes longer than any misprediction.
@@ -28,7 +28,7 @@ pub struct Step {
     to: usize,
     from: usize,
     n: usize,
-    /// Whether `from` is a place in the destination's span.
+    /// True where `from` is a place in the destination's span.
     overlaps: bool,
 }
 

@@ -1,7 +1,7 @@
 //! Which kernels a user means: names, aliases, regular expressions; and the nearest names when none
 //! answers.
 
-use crate::LabError;
+use crate::error::LabError;
 use cachewise_kernels::{Features, Kernel, Operation, TABLE};
 use regex_lite::Regex;
 

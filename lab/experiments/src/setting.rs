@@ -1,7 +1,7 @@
-//! What an experiment works with, and what it was asked for.
+//! The tools and the options of an experiment.
 
-use crate::LabError;
 use crate::bench::{Bench, Call, Cell, Outcome, Task, each};
+use crate::error::LabError;
 use crate::recorder::Recorder;
 use crate::routines::Routine;
 use cachewise_kernels::Operation;
@@ -9,10 +9,10 @@ use cachewise_measure::{
     Caches, Candidate, CellKey, Level, MeasureError, MemoryBudget, PairedRatio, Plan, Row, turns,
 };
 
-/// What an experiment hands back beside what it records.
+/// The result of an experiment beside its record.
 pub(super) type Result<T = (), E = LabError> = std::result::Result<T, E>;
 
-/// What the user asked for; empty means the experiment's own choice.
+/// The user's options; empty means the experiment's own choice.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     /// Kernels by regular expression over names and aliases.
@@ -45,11 +45,11 @@ pub struct Options {
     pub helper: Option<std::path::PathBuf>,
 }
 
-/// What an experiment works with.
+/// The tools and the options of an experiment.
 pub struct Setting<'s, 'r> {
     /// The machine.
     pub bench: &'s mut Bench,
-    /// What was asked for.
+    /// The user's options.
     pub options: &'s Options,
     /// Takes down what is found.
     pub out: &'s mut Recorder<'r>,

@@ -1,8 +1,9 @@
-//! What several experiments share: choosing kernels, and rows of variants of one kernel.
+//! Parts that several experiments share: choosing kernels, and rows of variants of one kernel.
 
 use super::setting::*;
+use crate::error::LabError;
 use crate::routines::{LIBC, Routine, libc_reference};
-use crate::{LabError, select};
+use crate::select;
 use cachewise_kernels::find;
 use cachewise_kernels::{Features, Kernel, Operation, RegisterClass, TABLE};
 use cachewise_measure::{Caches, Level};
@@ -22,7 +23,7 @@ pub(super) fn field(
             .filter(|kernel| kernel.runs_on(setting.bench.features))
             .collect(),
         Some(pattern) => {
-            // Of several operations a pattern may name kernels of one.
+            // A pattern may name kernels of only one of several operations.
             let named = match select::kernels(&[operation], Some(pattern)) {
                 Err(LabError::UnknownKernel { .. }) => Vec::new(),
                 other => other?,
@@ -43,7 +44,7 @@ fn runnable(setting: &mut Setting, kernels: Vec<&'static Kernel>) -> Result<Vec<
     Ok(here)
 }
 
-/// Of the kernels that the user names, or else of the experiment's own, those that this CPU runs; none at
+/// The kernels that the user names, or else the experiment's own, that this CPU runs; none at
 /// all is an error.
 pub(super) fn asked_or(
     setting: &mut Setting,
@@ -122,7 +123,7 @@ pub(super) fn widest(
     })
 }
 
-/// Where so many bytes fit.
+/// The cache that so many bytes fit.
 pub(super) fn relation(size: usize, caches: &Caches) -> String {
     let fits = |level: &Level| size <= caches.bytes(*level);
     match [Level::L1, Level::L2, Level::Llc].iter().find(|level| fits(level)) {
@@ -136,7 +137,7 @@ pub(super) fn nothing<T>(why: impl Into<String>) -> Result<T> {
     Err(LabError::Nothing(why.into()))
 }
 
-/// Whether a kernel is the plain member of its vector family or an integer routine: `avx`,
+/// Tells whether a kernel is the plain member of its vector family or an integer routine: `avx`,
 /// `avx.nt`, `gpr64`, without a parameter under study.
 pub(super) fn is_plain(kernel: &Kernel) -> bool {
     let technique = kernel.technique();

@@ -1,4 +1,4 @@
-//! What nearly every experiment's tables name, in one place.
+//! Names that nearly every experiment's tables use, in one place.
 
 pub(crate) use cachewise_measure::record::names::*;
 pub(crate) use cachewise_measure::record::{by_cell, distinct, groups};

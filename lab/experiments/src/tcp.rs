@@ -24,7 +24,7 @@ pub(super) const BYTE_NS_AT_10G: f64 = 0.8;
 /// largest segment of more than 32 KiB.
 const SEGMENT_PAGES: usize = 7;
 
-/// What the timestamps in a segment take of it.
+/// Bytes of a segment that its timestamps take.
 const TIMESTAMPS: usize = 12;
 
 /// How messages are sent and received, in the order of their [names](TCP_WAYS).
@@ -48,7 +48,7 @@ impl Way {
         TCP_WAYS[self as usize]
     }
 
-    /// Whether its messages are sent from their own pages.
+    /// Tells whether its messages are sent from their own pages.
     fn pins(self) -> bool {
         matches!(self, Way::ZeroCopySend | Way::ZeroCopyReceive)
     }
@@ -221,7 +221,7 @@ impl Connection {
         maps.then(|| self.mapped_bytes as f64 / self.received_bytes.max(1) as f64)
     }
 
-    /// What went wrong, if anything did: its times mean nothing then.
+    /// Takes the error, if there was one: its times mean nothing then.
     pub(super) fn take_failure(&mut self) -> Option<io::Error> {
         self.failed.take()
     }

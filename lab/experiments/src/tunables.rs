@@ -121,7 +121,7 @@ mod tests {
             );
             assert_eq!(line(&decided(lines), (2, 36)), expected);
         }
-        // What is left to libc keeps libc's own threshold.
+        // Sizes that are left to libc keep libc's own threshold.
         let libc = [copied(256, "libc"), (Operation::Fill, 256, "libc")];
         assert_eq!(line(&decided(&libc), (2, 36)), "");
         assert_eq!(line(&decided(&libc[..1]), (2, 43)), "");

@@ -9,9 +9,9 @@
 //! too, on the same buffers in turns with its libc, and what is compared is the two of them
 //! ([`beside_the_library`](TunedLibc::beside_the_library)).
 
-use crate::LabError;
 use crate::bench::{is_copied, is_filled, is_zeroed, run_all};
 use crate::callee::Callee;
+use crate::error::LabError;
 use crate::helper::{Calls, Helper, Request};
 use crate::routines::{FILL_BYTE, libc_reference, library};
 use cachewise_kernels::{Function, Operation, PAGE_SIZE};
@@ -29,7 +29,7 @@ impl Calls {
         operation.ok_or_else(|| LabError::Usage(format!("found {self:?}, {accepted}")))
     }
 
-    /// What they are made on.
+    /// Operation, size and offsets of the calls.
     fn operands(&self) -> (&str, usize, usize, usize) {
         (&self.operation, self.size, self.dst, self.src)
     }
@@ -48,7 +48,7 @@ impl Elsewhere {
         let operation = calls.checked()?;
         let clock = Clock::of_process();
         let functions = [libc_reference(operation).function, library(operation).function];
-        // What is not served is given back before the new ones are taken.
+        // Operands that are not used again are given back before the new ones are taken.
         let is_kept = |kept: &Operands| kept.calls.operands() == calls.operands();
         let operands = match self.operands.take().filter(is_kept) {
             Some(operands) => operands,
@@ -76,7 +76,7 @@ impl Elsewhere {
 struct Operands {
     calls: Calls,
     place: Place,
-    /// What both pointers are into.
+    /// The memory that both pointers point into.
     _arena: Arena,
 }
 
@@ -113,7 +113,7 @@ pub struct TunedLibc {
     pub(crate) helper: Helper,
     /// The next sample's, as far as they are known.
     calls: Calls,
-    /// Of each sample, the library's time over this libc's.
+    /// The library's time over this libc's, of each sample.
     library_over_it: Vec<f64>,
 }
 
@@ -129,7 +129,7 @@ impl TunedLibc {
         Ok(TunedLibc { name: name.to_owned(), helper, calls, library_over_it: Vec::new() })
     }
 
-    /// What this libc would take where the library takes `library_ns` in this process, round by round:
+    /// This libc's times where the library takes `library_ns` in this process, round by round:
     /// the ratio of the two is the one measured in the child, on the same buffers. Forgets the
     /// samples of this cell.
     pub fn beside_the_library(&mut self, library_ns: &[f64]) -> Vec<f64> {
@@ -161,7 +161,7 @@ impl Candidate for TunedLibc {
         let request = Calls { size: place.n, dst, src, calls, ..self.calls.clone() };
         self.calls.untimed = 0;
         let told = self.helper.ask_or_keep(&Request::Libc(request));
-        // Of a child that has died nothing is kept; the rounds have to end somehow.
+        // Nothing is kept of a child that has died; the rounds have to end somehow.
         let (its, library) = told.unwrap_or((1.0, 1.0));
         self.library_over_it.push(library / its);
         Some(its)

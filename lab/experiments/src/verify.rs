@@ -2,7 +2,7 @@
 //! choose, on buffers of many sizes, aligned as those that are timed are. For machines whose timings
 //! mean nothing, emulated ones, and for whoever wants the bytes proved before an hour of measuring.
 
-use crate::LabError;
+use crate::error::LabError;
 use crate::recorder::Progress;
 use crate::routines::{Routine, libc_reference, library};
 use crate::select;
@@ -29,7 +29,7 @@ fn sizes_for(machine: &Machine) -> &'static [usize] {
 /// Offsets of destination and source in a page, as the bench has them aligned and misaligned.
 const OFFSETS: &[(usize, usize)] = &[(0, 512), (24, 512 + 9), (1, 2)];
 
-/// What was checked.
+/// The checks that were made.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Verified {
     /// Kernels of the table.

@@ -38,7 +38,7 @@ impl Save {
     }
 }
 
-/// What this CPU and operating system offer.
+/// The instructions that this CPU and operating system offer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Support {
     /// Components enabled in XCR0, of those this module knows.
@@ -60,7 +60,7 @@ impl Support {
         Some(Support { components, instructions: __cpuid_count(0xD, 1).eax })
     }
 
-    /// Whether an instruction exists here.
+    /// Tells whether an instruction exists here.
     pub const fn has(&self, save: Save) -> bool {
         match save {
             Save::Xsave => true,
@@ -69,7 +69,7 @@ impl Support {
         }
     }
 
-    /// What saves without relying on registers being unmodified since the last restore: a caller's
+    /// The instruction that does not rely on registers being unmodified since the last restore: a caller's
     /// registers are, but those of a benchmark that only saves and restores are not.
     pub const fn honest(&self) -> Save {
         if self.has(Save::Xsavec) { Save::Xsavec } else { Save::Xsave }
@@ -217,7 +217,7 @@ pub unsafe fn modify(components: u64) {
 mod tests {
     use super::*;
 
-    /// What this CPU has, if it has what a test needs.
+    /// Returns what this CPU has, if it has what a test needs.
     fn here(is_fit: fn(&Support) -> bool) -> Option<Support> {
         let support = Support::detect().filter(is_fit);
         if support.is_none() {

@@ -84,22 +84,6 @@ pub fn deserialize<'de, T: Rounded, D: Deserializer<'de>>(from: D) -> Result<T, 
     T::Written::deserialize(from).map(T::read)
 }
 
-/// Reads coordinates by name, which are compared and so written down exactly. Until November 2026 records
-/// rounded them too: what a power of two was rounded to is that power again.
-///
-/// # Errors
-/// As [`deserialize`].
-pub fn coordinates<'de, D: Deserializer<'de>>(from: D) -> Result<BTreeMap<String, f64>, D::Error> {
-    let mut values: BTreeMap<String, f64> = deserialize(from)?;
-    for value in values.values_mut() {
-        let power = value.log2().round().exp2();
-        if *value > 0.0 && round(power) == *value {
-            *value = power;
-        }
-    }
-    Ok(values)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -111,22 +95,5 @@ mod tests {
         assert_eq!(round(-1.000_004), -1.0);
         assert_eq!(round(0.0), 0.0);
         assert!(round(f64::INFINITY).is_infinite());
-    }
-
-    #[test]
-    fn coordinates_are_exact_and_rounded_powers_are_powers_again() {
-        #[derive(Serialize, Deserialize)]
-        struct Cell(#[serde(deserialize_with = "coordinates")] BTreeMap<String, f64>);
-        let of = |text: &str| serde_json::from_str::<Cell>(text).expect("coordinates").0;
-        for (stored, meant) in [(134_220_000.0, 134_217_728.0), (2_097_200.0, 2_097_152.0)] {
-            assert_eq!(of(&format!(r#"{{"chunk":{stored}}}"#))["chunk"], meant);
-        }
-        for kept in [0.0, 0.015625, 3.0, 74_973_184.0, 134_217_728.0, -4096.0] {
-            let cell = Cell([("x".to_owned(), kept)].into());
-            let text = serde_json::to_string(&cell).expect("text");
-            assert_eq!(of(&text)["x"], kept, "{text}");
-        }
-        let text = serde_json::to_string(&Cell([("x".to_owned(), f64::NAN)].into())).expect("text");
-        assert!(of(&text)["x"].is_nan(), "{text}");
     }
 }

@@ -18,7 +18,7 @@
 //! | [`turns`], [`children`] | which whole program runs when, and what CPU did it use? |
 //! | [`stats`] | did the machine drift? (is a difference real: `cachewise_judge`) |
 //! | [`agreement`] | do two choices come to the same? |
-//! | [`warnings`] | what disturbed the measurement, and how is it removed? |
+//! | [`warnings`], [`Reporting`] | what disturbed the measurement, and how is it removed? |
 //! | [`record`] | how is it written down? |
 //! | [`units`] | how are sizes and times written, and sizes read? |
 //!
@@ -37,6 +37,7 @@ pub mod costs;
 mod cpu;
 pub mod distributions;
 mod error;
+mod host;
 mod latency;
 mod level;
 pub mod lines;
@@ -66,6 +67,7 @@ pub use calls::CallTimes;
 pub use clock::{Clock, ClockFacts};
 pub use cpu::Cpu;
 pub use error::MeasureError;
+pub use host::Reporting;
 pub use latency::Latencies;
 pub use level::{Destination, Level, Residency};
 pub use machine::{Libc, Machine};

@@ -4,8 +4,8 @@
 //! preemption); the later one and the machine tell what was so all along (huge page mode,
 //! governor, virtualisation). Everything is read below a root, so that tests can make noise.
 
-use crate::Machine;
 use crate::tree::{Tree, cpus, cpus_in_list};
+use crate::{Machine, Reporting};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
@@ -53,6 +53,7 @@ pub struct NoiseSnapshot {
     turbo: Option<bool>,
     smt_siblings: Vec<usize>,
     clocksource: Option<String>,
+    reporting: Reporting,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -96,6 +97,7 @@ impl NoiseSnapshot {
             smt_siblings: smt_siblings(&tree, cpu),
             clocksource: tree
                 .text("sys/devices/system/clocksource/clocksource0/current_clocksource"),
+            reporting: Reporting::at(root),
         }
     }
 
@@ -175,6 +177,7 @@ pub fn warnings(before: &NoiseSnapshot, after: &NoiseSnapshot, machine: &Machine
             .remedy("run on the hardware itself; use emulation for correctness only");
     }
     during(before, after, &mut all);
+    host_memory(before, after, &mut all);
     standing(after, machine, &mut all);
     all
 }
@@ -245,6 +248,19 @@ fn during(before: &NoiseSnapshot, after: &NoiseSnapshot, all: &mut Vec<Warning>)
         warn(all, "throttled", format!("{} times", after.throttled - before.throttled))
             .cause("the control group's CPU quota stopped this process")
             .remedy("raise or remove the quota: systemctl set-property UNIT CPUQuota=");
+    }
+}
+
+/// Free memory that the host takes back: all along, and how much meanwhile where the kernel counts it.
+fn host_memory(before: &NoiseSnapshot, after: &NoiseSnapshot, all: &mut Vec<Warning>) {
+    if after.reporting.is_on {
+        let figure = match after.reporting.since(&before.reporting) {
+            Some(kib) => format!("free page reporting on, {} MiB meanwhile", kib >> 10),
+            None => "free page reporting on".to_owned(),
+        };
+        warn(all, "host-memory", figure)
+            .cause("the host takes free memory back: the first touch of it can take ten times as long")
+            .remedy("hold memory before you time faults (`cachewise scrubd`), or a balloon without reporting");
     }
 }
 

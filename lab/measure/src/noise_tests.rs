@@ -149,3 +149,13 @@ fn a_busy_machine_is_one_on_which_programs_wait_for_a_cpu() {
     assert_eq!(after(busy, idle, 100).busy_since(&before), None);
     assert_eq!(before.busy_since(&before), None);
 }
+
+#[test]
+fn a_host_that_takes_free_memory_back_is_named() {
+    let balloon = ("sys/bus/virtio/drivers/virtio_balloon/virtio0/features", "01100101000000\n");
+    let counter = "sys/module/page_reporting/parameters/reported_kib";
+    only(&[balloon], "host-memory");
+    let [before, after] = ["1024\n", "9216\n"].map(|kib| snapshot(&[balloon, (counter, kib)]));
+    let warnings = warnings(&before, &after, &machine());
+    assert_eq!(warnings[0].figure, "free page reporting on, 8 MiB meanwhile");
+}

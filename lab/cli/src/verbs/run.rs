@@ -133,7 +133,7 @@ pub fn run(args: &Run) -> anyhow::Result<u8> {
             return Err(error.into());
         }
     };
-    let said = said::of(experiment.name, &out.rows, &out.decisions.kernels);
+    let said = said::of(experiment.name, &header.settings, &out.rows);
     let (end, lost) = match out.finish(interrupted, &said.verdicts) {
         Ok(end) => (end, lost),
         Err(error) => (None, lost.and(Err(error.into()))),

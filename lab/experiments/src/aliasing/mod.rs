@@ -1,7 +1,6 @@
 //! `aliasing`.
 
 mod measure;
-mod say;
 
 use crate::experiment::{Experiment, PLAIN};
 use crate::tables::*;
@@ -12,7 +11,6 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     about: "source and destination nearly equal modulo 4 KiB; 4 KiB against 2 MiB pages",
     seeds: &["002.11"],
     operations: &[Operation::Copy, Operation::Zero],
-    say: Some(|rows, _| say::verdicts(rows)),
     tables: Some(|rows| [OFFSETS.tables(rows), PAGES.tables(rows)].concat()),
     figures: measure::figures,
     run: measure::run,

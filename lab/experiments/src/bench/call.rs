@@ -17,7 +17,7 @@ type Told<'c> = Box<dyn Fn(Row) -> Row + 'c>;
 
 /// One candidate.
 pub struct Call<'c> {
-    /// What results call it.
+    /// Its name in results.
     pub name: String,
     function: Option<Function>,
     companion: Option<Function>,
@@ -28,7 +28,7 @@ pub struct Call<'c> {
     check: Option<Check<'c>>,
     stays: bool,
     group: u8,
-    /// What its row calls it and the one that it is compared with, and that one's place among the candidates.
+    /// Its name and its reference's in its row, and that one's place among the candidates.
     names: Option<(String, String)>,
     reference: usize,
     told: Option<Told<'c>>,
@@ -119,7 +119,7 @@ impl<'c> Call<'c> {
         Call { function: Some(function), companion, ..self }
     }
 
-    /// Whether it stays to the end however slow it is, as it does where nothing is said.
+    /// Sets whether it stays to the end however slow it is, as it does by default.
     #[must_use]
     pub fn staying(self, stays: bool) -> Call<'c> {
         Call { stays, ..self }
@@ -188,7 +188,7 @@ impl<'c> Call<'c> {
         self.told.iter().fold(row, |row, told| told(row))
     }
 
-    /// What it needs before each sample beyond the operands' state, untimed.
+    /// Sets what it needs before each sample beyond the operands' state, untimed.
     #[must_use]
     pub fn set_up(mut self, setup: impl FnMut(&[Place]) + 'c) -> Call<'c> {
         self.setup = Some(Box::new(setup));
@@ -201,7 +201,7 @@ pub fn each<C: Candidate>(all: &mut [C]) -> Vec<&mut dyn Candidate> {
     all.iter_mut().map(|one| one as &mut dyn Candidate).collect()
 }
 
-/// Whether the destination holds the source's bytes.
+/// Checks that the destination holds the source's bytes.
 pub fn is_copied(place: &Place) -> Result<(), String> {
     // SAFETY: n initialised bytes that nobody writes meanwhile.
     let ours = unsafe { std::slice::from_raw_parts(place.dst, place.n) };
@@ -214,12 +214,12 @@ pub fn is_copied(place: &Place) -> Result<(), String> {
     Err(format!("byte {at} of {} is {}, expected {}", place.n, ours[at], theirs[at]))
 }
 
-/// Whether the destination holds zeros.
+/// Checks that the destination holds zeros.
 pub fn is_zeroed(place: &Place) -> Result<(), String> {
     is_filled(place, 0)
 }
 
-/// Whether the destination holds that byte everywhere.
+/// Checks that the destination holds that byte everywhere.
 pub fn is_filled(place: &Place, byte: u8) -> Result<(), String> {
     // SAFETY: n initialised bytes that nobody writes meanwhile.
     let ours = unsafe { std::slice::from_raw_parts(place.dst, place.n) };

@@ -3,7 +3,7 @@
 
 use cachewise_measure::{Contents, Delay, Destination, Level, PagePolicy, ReaderSpec, State};
 
-/// Where one operand is.
+/// The place of one operand.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Placement {
     /// The level it is placed in and proved at; none is one buffer that every call uses.
@@ -27,23 +27,23 @@ impl Placement {
 /// One cell.
 #[derive(Clone, Debug)]
 pub struct Cell {
-    /// What records call it.
+    /// Its name in records.
     pub label: State,
-    /// Where the source is; not looked at by operations that have none.
+    /// The source's place; ignored by operations that have none.
     pub source: Placement,
-    /// Where the destination is.
+    /// The destination's place.
     pub destination: Placement,
-    /// What is restored of a reused destination.
+    /// The part of a reused destination's state that is restored.
     pub restore: Destination,
     /// How many bytes the destination lies above the source at least; a multiple of a page.
     pub apart: usize,
     /// On which pages.
     pub pages: PagePolicy,
-    /// What the destination holds; none is what the operation asks for.
+    /// The destination's contents; none: those that the operation asks for.
     pub contents: Option<Contents>,
     /// Writes every slot of the source before anything is measured, where its bytes matter.
     pub written: Option<fn(&mut [u8])>,
-    /// Who reads the destination, and after what.
+    /// The reader of the destination, and what comes between.
     pub reader: Option<ReaderSpec>,
     /// Bytes of the bystander's working set.
     pub bystander: Option<usize>,

@@ -1,7 +1,6 @@
 //! `cached-target`.
 
 mod measure;
-mod say;
 mod table;
 
 use crate::experiment::{Experiment, Flag, PLAIN};
@@ -14,7 +13,6 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     operations: &[Operation::Copy],
     refuses: &[(Flag::Residency, "it goes through its own states")],
     classic: "the documents' instructions only: movntq, movntps, movnti, movntdq",
-    say: Some(|rows, _| say::verdicts(rows)),
     tables: Some(table::tables),
     figures: measure::figures,
     run: measure::run,

@@ -41,7 +41,7 @@ fn beside_each_other(caption: &str, rows: &[&Row], state: impl Fn(&Row) -> Strin
             cells.extend(match of_name.iter().find(|row| state(row) == *wanted) {
                 Some(row) => [
                     gigabytes_per_second(row.cell.size, median(&row.operation_ns)),
-                    // Of the operation alone: reading the target is a state here, not a cost.
+                    // The operation alone: reading the target is a state here, not a cost.
                     row.ratio
                         .and_then(cost::sane)
                         .map_or(comparison(row)[0].clone(), |r| format!("{:.2}", r.median)),

@@ -1,17 +1,20 @@
 //! The claims answered from a folder of records: a table, counts, and the list of items.
 
-use super::claim::{Claim, Expect, Measured, Reads, Word};
+use super::claim::{Claim, Reads};
 use super::items::{Item, Kind, items};
+use super::rule::{Asked, Judged, Over, Ratios, Word, joined, judge};
+use crate::experiment::Experiment;
 use crate::registry;
-use cachewise_judge::family;
 use cachewise_measure::units::significant;
-use cachewise_measure::{Record, record};
+use cachewise_measure::{Record, Row, record};
+use cachewise_report::rows::experiment_of;
 use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::LazyLock;
 
 /// The CPUs of the records: their names in tables and in file names.
-pub const CPUS: [(&str, &str); 5] = [
+pub const CPUS: [(&str, &str); 6] = [
+    ("Zen 1", "zen1"),
     ("Zen 3", "zen3"),
     ("Cascade Lake", "cascade-lake"),
     ("Zen 4", "zen4"),
@@ -30,14 +33,53 @@ pub fn all() -> impl Iterator<Item = &'static Claim> {
     ALL.iter()
 }
 
-/// What one CPU says about one claim.
-#[derive(Clone, Debug, Default)]
-struct Answer {
-    cells: Vec<Measured>,
-    words: Vec<Word>,
-    /// Whether its rounds are launches.
+/// The answer of one record to one claim.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    cells: Vec<Ratios>,
+    judged: Judged,
+    /// True where its rounds are launches.
     launched: bool,
 }
+
+/// The claims that a record has rows of, judged together.
+pub fn of_record(record: &Record) -> Vec<(&'static Claim, Answer)> {
+    let flag = |name: &str| record.header.settings.get(name);
+    let launched = flag("launches").is_some();
+    let is_classic = flag("classic").is_some_and(|value| value == true);
+    of_rows(experiment_of(record), &record.rows, is_classic, launched)
+}
+
+/// The same of rows that are in no record yet.
+pub fn of_rows(
+    experiment: &str,
+    rows: &[Row],
+    is_classic: bool,
+    launched: bool,
+) -> Vec<(&'static Claim, Answer)> {
+    let answers = |claim: &&Claim| {
+        let name = claim.record.strip_suffix(CLASSIC);
+        let asks = |found: &Experiment| found.answers_to(name.unwrap_or(&claim.record));
+        name.is_some() == is_classic
+            && (name.unwrap_or(&claim.record) == experiment
+                || registry::of(experiment).is_some_and(asks))
+    };
+    let measured = all().filter(answers).map(|claim| (claim, claim.measured(rows)));
+    let measured: Vec<_> = measured.filter(|(_, cells)| !cells.is_empty()).collect();
+    let judged = |claim: &Claim| claim.expect().filter(|_| claim.reads.has_ratios());
+    let asked = measured.iter().filter_map(|(claim, cells)| {
+        Some(Asked { expect: judged(claim)?, over: claim.over, cells })
+    });
+    let mut words = judge(&asked.collect::<Vec<_>>()).into_iter();
+    let answer = |(claim, cells): (&'static Claim, Vec<Ratios>)| {
+        let judged = judged(claim).and_then(|_| words.next()).unwrap_or_default();
+        (claim, Answer { cells, judged, launched })
+    };
+    measured.into_iter().map(answer).collect()
+}
+
+/// Behind the name of an experiment whose record is by a document's own parameters.
+const CLASSIC: &str = "-classic";
 
 /// All claims, answered.
 pub struct Answers {
@@ -49,78 +91,57 @@ pub(super) struct Shelf(Vec<(String, Record)>);
 
 impl Shelf {
     pub(super) fn new(folder: &Path) -> Result<Shelf, String> {
-        let wanted = |name: &str| parts(name).is_some_and(|(what, _)| !what.starts_with("tune"));
+        let wanted = |name: &str| cpu_of(name).is_some();
         let mut records = record::folder(folder, wanted).map_err(|error| error.to_string())?;
+        records.retain(|(_, record)| {
+            registry::of(experiment_of(record)).is_some() || is_kernels(record)
+        });
         records.reverse();
         Ok(Shelf(records))
     }
 
-    /// Those of an experiment on a CPU.
-    fn records(&self, experiment: &str, cpu: &str) -> impl Iterator<Item = &(String, Record)> {
-        let is_its = move |(what, of): (&str, &str)| {
-            let asks = registry::of(what).is_some_and(|found| found.answers_to(experiment));
-            of == cpu && (what == experiment || asks)
-        };
-        self.0.iter().filter(move |(name, _)| parts(name).is_some_and(is_its))
-    }
-
-    /// The newest of them; none where there is none.
+    /// The newest record of an experiment on a CPU, by its own parameters; none where there is none.
     pub(super) fn newest(&self, experiment: &str, cpu: &str) -> Option<&Record> {
-        self.records(experiment, cpu).next().map(|(_, record)| record)
-    }
-
-    /// What the newest record with such rows says.
-    fn answer(&self, claim: &Claim, cpu: &str) -> Option<Answer> {
-        self.records(&claim.record, cpu).find_map(|(_, record)| {
-            let cells = claim.measured(&record.rows);
-            let launched = record.header.settings.contains_key("launches");
-            (!cells.is_empty()).then_some(Answer { cells, words: Vec::new(), launched })
-        })
+        let is_classic = |record: &Record| {
+            record.header.settings.get("classic").is_some_and(|value| value == true)
+        };
+        let is_its = |(name, record): &&(String, Record)| {
+            cpu_of(name) == Some(cpu) && experiment_of(record) == experiment && !is_classic(record)
+        };
+        self.0.iter().find(is_its).map(|(_, record)| record)
     }
 }
 
-/// `2026-11-22-page-fault-zen5-guest` is of `page-fault` on `zen5`.
-fn parts(name: &str) -> Option<(&str, &str)> {
-    let after_date = name.get("2026-11-22-".len()..)?.strip_suffix("-guest")?;
-    CPUS.iter().find_map(|(_, cpu)| Some((after_date.strip_suffix(cpu)?.strip_suffix('-')?, *cpu)))
+/// Tells whether it is a record of the allocator of `linux/`'s kernel, which is no experiment.
+fn is_kernels(record: &Record) -> bool {
+    experiment_of(record) == "zeroed-bench"
+}
+
+/// `2026-11-22-page-fault-zen5-guest` is of `zen5`.
+fn cpu_of(name: &str) -> Option<&'static str> {
+    let name = name.strip_suffix("-guest")?;
+    CPUS.iter().map(|(_, cpu)| *cpu).find(|cpu| name.ends_with(&format!("-{cpu}")))
 }
 
 impl Answers {
-    /// Answers every claim from the records of a folder.
+    /// Answers every claim from the records of a folder: from the newest of each CPU that has rows of it.
     ///
     /// # Errors
     /// The folder or a record cannot be read: its name and what was found.
     pub fn of(folder: &Path) -> Result<Answers, String> {
         let shelf = Shelf::new(folder)?;
-        let mut rows = Vec::new();
-        for claim in all() {
-            let mut answers = [const { None }; CPUS.len()];
-            for (answer, (_, cpu)) in answers.iter_mut().zip(CPUS) {
-                *answer = shelf.answer(claim, cpu);
-            }
-            rows.push((claim, answers));
-        }
-        let mut answers = Answers { rows };
-        (0..CPUS.len()).for_each(|cpu| answers.judge(cpu));
-        Ok(answers)
-    }
-
-    /// Words for all cells of a CPU, corrected for how many they are.
-    fn judge(&mut self, cpu: usize) {
-        let mut sides = Vec::new();
-        for (claim, answers) in &self.rows {
-            let Some((expect, answer)) = claim.expect.zip(answers[cpu].as_ref()) else { continue };
-            sides.extend(answer.cells.iter().map(|cell| cell.side(expect)));
-        }
-        let p: Vec<f64> = sides.iter().map(|(_, p)| *p).collect();
-        let told = sides.iter().zip(family::discoveries(&p));
-        let mut words =
-            told.map(|((word, _), stands)| if stands { *word } else { Word::CannotTell });
-        for (claim, answers) in &mut self.rows {
-            if let Some((_, answer)) = claim.expect.zip(answers[cpu].as_mut()) {
-                answer.words = words.by_ref().take(answer.cells.len()).collect();
+        let mut rows: Vec<_> = all().map(|claim| (claim, [const { None }; CPUS.len()])).collect();
+        for (name, record) in &shelf.0 {
+            let Some(cpu) = CPUS.iter().position(|(_, cpu)| cpu_of(name) == Some(cpu)) else {
+                continue;
+            };
+            for (claim, answer) in of_record(record) {
+                let row = rows.iter_mut().find(|(known, _)| std::ptr::eq(*known, claim));
+                let free = row.map(|(_, answers)| &mut answers[cpu]).filter(|free| free.is_none());
+                free.into_iter().for_each(|free| *free = Some(answer.clone()));
             }
         }
+        Ok(Answers { rows })
     }
 
     /// Claims for which no record of any CPU has a row: there should be none.
@@ -131,29 +152,28 @@ impl Answers {
 
     /// How many claims have which answer, in a sentence.
     pub fn counts(&self) -> String {
-        let words: Vec<Option<Word>> = self.rows.iter().map(word).collect();
+        let of_documents = || self.rows.iter().filter(|(claim, _)| claim.item != OWN);
+        let words: Vec<Option<Word>> = of_documents().map(word).collect();
         let of = |wanted: Option<Word>| words.iter().filter(|word| **word == wanted).count();
-        let all = [Word::Confirmed, Word::Weaker, Word::Refuted, Word::Depends, Word::CannotTell];
-        let counts = all.map(|word| format!("{} {}", word.name(), of(Some(word)))).join(", ");
-        let empty: Vec<String> = CPUS
-            .iter()
-            .enumerate()
-            .map(|(at, (name, _))| {
-                let none = self.rows.iter().filter(|(_, answers)| answers[at].is_none()).count();
-                format!("{name} {none}")
-            })
-            .collect();
+        let counted = Word::ALL.into_iter().filter(|word| of(Some(*word)) > 0);
+        let counts: Vec<String> =
+            counted.map(|word| format!("{} {}", word.name(), of(Some(word)))).collect();
+        let empty = CPUS.iter().enumerate().map(|(at, (name, _))| {
+            let none = of_documents().filter(|(_, answers)| answers[at].is_none()).count();
+            format!("{name} {none}")
+        });
         format!(
-            "**Of {} rows: {counts}, asked {}. Rows without a figure: {}.**",
+            "**Of {} rows: {}, asked {}. Rows without a figure: {}.**",
             words.len(),
+            counts.join(", "),
             of(None),
-            empty.join(", ")
+            empty.collect::<Vec<_>>().join(", ")
         )
     }
 
     /// One line a question, as Markdown.
     pub fn short(&self) -> String {
-        let mut text = String::from("|times of the first over the second|");
+        let mut text = String::from("|the first so many times as fast as the second|");
         CPUS.iter().for_each(|(name, _)| _ = write!(text, "{name}|"));
         _ = writeln!(text, "item|\n|---|{}---|", NUMBERS.repeat(CPUS.len()));
         // Document 003 first: what it asks has the largest answer.
@@ -164,7 +184,7 @@ impl Answers {
         for (claim, answers) in ordered.filter(|(claim, _)| !claim.short.is_empty()) {
             _ = write!(text, "|{}|", claim.short);
             for answer in answers {
-                let shown = answer.as_ref().map_or("-".to_owned(), |answer| figures(claim, answer));
+                let shown = answer.as_ref().map_or("-".to_owned(), Answer::speeds);
                 _ = write!(text, "{shown}|");
             }
             _ = writeln!(text, "{}|", claim.item);
@@ -172,43 +192,49 @@ impl Answers {
         text
     }
 
-    /// The rows of one document, or of all, as Markdown.
+    /// The rows of one document, or those that no document asked (`own`), as Markdown.
     pub fn table(&self, document: &str) -> String {
-        let mut text = String::from("|item|claim|theirs|");
+        let is_own = document == OWN;
+        let head = if is_own { "|sentence|" } else { "|item|sentence|theirs; yes|" };
+        let mut text = head.to_owned();
         CPUS.iter().for_each(|(name, _)| _ = write!(text, "{name}|"));
-        _ = writeln!(text, "answer|record|\n|---|---|{}---|---|", NUMBERS.repeat(CPUS.len() + 1));
+        text.push_str(if is_own { "record|\n|---|" } else { "answer|record|\n|---|---|---:|" });
+        _ = writeln!(
+            text,
+            "{}{}",
+            NUMBERS.repeat(CPUS.len()),
+            if is_own { "---|" } else { "---|---|" }
+        );
         for row in self.rows.iter().filter(|(claim, _)| claim.item.starts_with(document)) {
             let (claim, answers) = row;
-            let quote =
-                if claim.quote.is_empty() { String::new() } else { format!("\"{}\"", claim.quote) };
-            let both = !quote.is_empty() && !claim.asks.is_empty();
-            let asks = if both { format!("{quote} ({})", claim.asks) } else { quote + &claim.asks };
-            _ = write!(text, "|{}|{asks}|{}|", claim.item, claim.theirs);
+            match is_own {
+                true => _ = write!(text, "|{}|", claim.words()),
+                false => _ = write!(text, "|{}|{}|{}|", claim.item, claim.words(), claim.bounds()),
+            }
             for answer in answers {
-                let shown = answer.as_ref().map_or("-".to_owned(), |answer| cell(claim, answer));
+                let shown = answer.as_ref().map_or("-".to_owned(), |answer| answer.text(claim));
                 _ = write!(text, "{shown}|");
             }
-            let word = word(row).map_or("asked", Word::name);
-            _ = writeln!(text, "{word}|{}|", claim.record);
+            if !is_own {
+                _ = write!(text, "{}|", word(row).map_or("asked", Word::name));
+            }
+            _ = writeln!(text, "{}|", claim.record);
         }
         text
     }
 
-    /// The items of one document as a Markdown list, each with what answers it.
+    /// The items of one document as a Markdown list: those whose rows answer them by number, the others with what
+    /// answers them.
     pub fn items(&self, document: &str) -> String {
-        let mut text = String::new();
-        for item in items().filter(|item| item.number.starts_with(document)) {
-            let of_item = self.rows.iter().filter(|(claim, _)| claim.item == item.number);
-            let records: std::collections::BTreeSet<&str> =
-                of_item.map(|(claim, _)| &*claim.record).collect();
-            let records: Vec<String> =
-                records.into_iter().map(|name| format!("`{name}`")).collect();
-            let answer = match (item.answer, records.is_empty()) {
-                (answer, true) => answer.to_owned(),
-                ("", false) => records.join(", "),
-                (answer, false) => format!("{}; {answer}", records.join(", ")),
-            };
-            _ = writeln!(text, "- {}: {}: {answer}.", item.number, said(&item));
+        let of_document = || items().filter(|item| item.number.starts_with(document));
+        let has_rows = |item: &Item| self.rows.iter().any(|(claim, _)| claim.item == item.number);
+        let with_rows: Vec<&str> = of_document().filter(has_rows).map(|item| item.number).collect();
+        let mut text = format!(
+            "- Answered by rows of the [findings](findings.md): {}.\n",
+            with_rows.join(", ")
+        );
+        for item in of_document().filter(|item| !item.answer.is_empty()) {
+            _ = writeln!(text, "- {}: {}: {}.", item.number, said(&item), item.answer);
         }
         text
     }
@@ -223,90 +249,75 @@ fn said(item: &Item) -> String {
     }
 }
 
+/// The item of a row that no document asked for.
+pub const OWN: &str = "own";
+
 /// The word over all CPUs; none where the document only asks.
 fn word((claim, answers): &(&'static Claim, [Option<Answer>; CPUS.len()])) -> Option<Word> {
-    claim.expect?;
+    claim.says.as_ref()?;
     let of_cpus: Vec<Word> =
-        answers.iter().flatten().map(|answer| together(claim, &answer.words)).collect();
-    Some(joined(&of_cpus))
+        answers.iter().flatten().filter_map(|answer| answer.judged.word).collect();
+    Some(joined(&of_cpus, claim.over))
 }
 
-/// The word over a CPU's cells. Of an existential claim one cell decides.
-fn together(claim: &Claim, words: &[Word]) -> Word {
-    let exists = matches!(claim.expect, Some(Expect::SomeAtLeast(_)));
-    match exists && words.contains(&Word::Confirmed) {
-        true => Word::Confirmed,
-        false => joined(words),
-    }
-}
-
-/// The word that all share who can tell, or it depends. Those who cannot tell contradict nobody, but more than
-/// half of them leave the whole open.
-fn joined(words: &[Word]) -> Word {
-    let told: Vec<Word> = words.iter().copied().filter(|word| *word != Word::CannotTell).collect();
-    match told[..] {
-        [first, ref rest @ ..] if rest.iter().any(|word| *word != first) => Word::Depends,
-        [first, ..] if 2 * told.len() >= words.len() => first,
-        _ => Word::CannotTell,
-    }
-}
-
-/// The least and the greatest of a CPU's figures.
-fn figures(claim: &Claim, answer: &Answer) -> String {
-    let mut medians: Vec<f64> = answer.cells.iter().map(Measured::median).collect();
-    medians.sort_unstable_by(f64::total_cmp);
-    let figure = |value: f64| match &claim.reads {
-        Reads::Figure(name) if name.contains("share") || name.starts_with("within_") => {
-            format!("{:.0} %", value * 100.0)
+impl Answer {
+    /// The least and the greatest of its figures.
+    fn figures(&self, claim: &Claim) -> String {
+        if let (Reads::Spike, [launches]) = (&claim.reads, &self.cells[..]) {
+            let found = launches.0.iter().sum::<f64>();
+            return format!("{found:.0} of {}", launches.0.len());
         }
-        _ => significant(value),
-    };
-    match medians[..] {
-        [first, .., last] => format!("{}..{}", figure(first), figure(last)),
-        _ => figure(medians[0]),
-    }
-}
-
-/// A CPU's figures and its word.
-fn cell(claim: &Claim, answer: &Answer) -> String {
-    let figures = figures(claim, answer);
-    if claim.expect.is_none() {
-        return figures;
-    }
-    let word = together(claim, &answer.words);
-    let count = |wanted: Word| answer.words.iter().filter(|word| **word == wanted).count();
-    let of = match (answer.words.len(), word) {
-        (1, _) | (_, Word::CannotTell) => String::new(),
-        (all, Word::Depends) => format!(" {}/{all}", count(Word::Confirmed)),
-        (all, word) if count(word) == all => String::new(),
-        (all, word) => format!(" {}/{all}", count(word)),
-    };
-    match answer.launched {
-        true => format!("{figures} {}{of}", word.mark()),
-        false => format!("{figures} ({}{of})", word.mark()),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{Word::*, *};
-
-    #[test]
-    fn who_cannot_tell_contradicts_nobody_and_more_than_half_of_them_leave_it_open() {
-        for (words, expected) in [
-            (&[][..], CannotTell),
-            (&[Confirmed], Confirmed),
-            (&[Refuted, CannotTell, Refuted], Refuted),
-            (&[Weaker, CannotTell], Weaker),
-            (&[Confirmed, CannotTell, CannotTell], CannotTell),
-            (&[CannotTell; 3], CannotTell),
-            (&[Confirmed, Weaker], Depends),
-            (&[Confirmed, Refuted, CannotTell, CannotTell, CannotTell], Depends),
-            // A CPU whose cells differ.
-            (&[Depends, CannotTell], Depends),
-            (&[Confirmed, Depends], Depends),
-        ] {
-            assert_eq!(joined(words), expected, "{words:?}");
+        let mut medians: Vec<f64> = self.cells.iter().map(Ratios::median).collect();
+        medians.sort_unstable_by(f64::total_cmp);
+        let figure = |value: f64| claim.reads.shown(value);
+        match medians[..] {
+            [first, .., last] if figure(first) != figure(last) => {
+                format!("{}..{}", figure(first), figure(last))
+            }
+            _ => figure(medians[0]),
         }
+    }
+
+    /// The least and the greatest of its speeds: 1 over the times' ratio.
+    fn speeds(&self) -> String {
+        let speeds = self.cells.iter().map(|cell| 1.0 / cell.median());
+        let mut speeds: Vec<f64> = speeds.collect();
+        speeds.sort_unstable_by(f64::total_cmp);
+        match speeds[..] {
+            [first, .., last] if significant(first) != significant(last) => {
+                format!("{}..{}", significant(first), significant(last))
+            }
+            _ => significant(speeds[0]),
+        }
+    }
+
+    /// Its figures and its word, as findings and commands print them: in brackets where it rests on one process.
+    pub fn text(&self, claim: &Claim) -> String {
+        let figures = self.figures(claim);
+        let Some(word) = self.judged.word else { return figures };
+        let (all, count) = (self.judged.words.len(), |wanted: Word| {
+            self.judged.words.iter().filter(|word| **word == wanted).count()
+        });
+        let counted = if word == Word::Depends { Word::Confirmed } else { word };
+        let is_counted = word == Word::Depends || claim.over != Over::Most;
+        let of = match self.judged.pooled {
+            Some(mean) => format!(", mean {}", significant(mean)),
+            None if is_counted && count(counted) < all => format!(" {}/{all}", count(counted)),
+            None => String::new(),
+        };
+        match self.launched {
+            true => format!("{figures} {}{of}", word.mark()),
+            false => format!("{figures} ({}{of})", word.mark()),
+        }
+    }
+
+    /// Its word; none where the document only asks.
+    pub fn word(&self) -> Option<Word> {
+        self.judged.word
+    }
+
+    /// The same in a sentence.
+    pub fn sentence(&self, claim: &Claim) -> String {
+        format!("{}: {} Here {}{}", claim.item, claim.words(), self.text(claim), claim.ending())
     }
 }

@@ -1,6 +1,10 @@
-//! One claim: its words, the rows that answer it, the bound, and what they say cell by cell.
+//! One claim: a quotation, the rows that answer it, and the bound that its document implies.
 
+use super::rule::{Expect, LEAST, Over, Ratios, SAME};
+use crate::compare_latency;
+use cachewise_judge::family::p_around;
 use cachewise_measure::record::by_cell;
+use cachewise_measure::units::{bytes, significant};
 use cachewise_measure::{CellKey, ProofVerdict, Row, stats};
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -9,38 +13,140 @@ use std::collections::BTreeMap;
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Claim {
-    /// The item of the checklist, `000.6`.
+    /// The item of the checklist, `000.6`; `own` where no document asks.
     pub item: String,
     /// Its words, or some of them, as they stand in the document.
     #[serde(default)]
     pub quote: String,
-    /// What is compared, where the words do not say it.
-    #[serde(default)]
+    /// The sentence that is tested: what it names first is the candidate. Without `says` it has "this" for the figure.
     pub asks: String,
-    /// The document's own figure, as a ratio of times where it has one.
-    #[serde(default = "asked")]
+    /// The document's statement; none where it only asks.
+    pub says: Option<Says>,
+    /// The document's own figure where `says` has none.
+    #[serde(default)]
     pub theirs: String,
-    /// The experiment whose records answer.
+    /// How many of its cells and of the CPUs it speaks of.
+    #[serde(default)]
+    pub over: Over,
+    /// The experiment whose records answer; with `-classic` those by the document's parameters.
     pub record: String,
     /// The candidate's cells.
     pub cells: Cells,
     /// The reference's cells, where they are others: of those the likest is taken.
     pub base: Option<Cells>,
     /// Candidates and references. A name with `|` is the first of them that was measured, one that
-    /// begins with `FASTEST` the fastest; a `*` at its end stands for anything.
+    /// begins with `fastest of` the fastest; a `*` at its end stands for anything.
     pub pairs: Vec<(String, String)>,
-    /// What of a row counts.
+    /// The part of a row that counts.
     #[serde(default)]
     pub reads: Reads,
-    /// What the document expects; none where it asks or gives no figure.
-    pub expect: Option<Expect>,
     /// The question that it answers in the short answer; empty where it is not part of it.
     #[serde(default)]
     pub short: String,
 }
 
-fn asked() -> String {
-    "asked".to_owned()
+/// A document's statement about a ratio of times, and so which ratios confirm it.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Says {
+    /// A range: its end next to 1 is the bound; around 1 both ends, and [`LEAST`] beyond them.
+    Range(f64, f64),
+    /// One figure: half of that effect, which is its square root.
+    Figure(f64),
+    /// Less time: by [`LEAST`].
+    Less,
+    /// More time, likewise.
+    More,
+    /// No less time: not by [`LEAST`].
+    NotLess,
+    /// No noticeable loss: less than [`SAME`].
+    NotMore,
+    /// The same time: within [`SAME`].
+    Same,
+    /// A bound that the document's words give themselves.
+    AtMost(f64, String),
+    /// Likewise.
+    AtLeast(f64, String),
+    /// Likewise.
+    Within(f64, f64, String),
+}
+
+impl Says {
+    /// The bound.
+    pub fn expect(&self) -> Expect {
+        match *self {
+            Says::Range(low, high) if low > 1.0 => Expect::AtLeast(low.min(high)),
+            Says::Range(low, high) if high < 1.0 => Expect::AtMost(low.max(high)),
+            Says::Range(low, high) => Expect::Within(low - LEAST, high + LEAST),
+            Says::Figure(figure) if figure < 1.0 => Expect::AtMost(figure.sqrt()),
+            Says::Figure(figure) => Expect::AtLeast(figure.sqrt()),
+            Says::Less => Expect::AtMost(1.0 - LEAST),
+            Says::More => Expect::AtLeast(1.0 + LEAST),
+            Says::NotLess => Expect::AtLeast(1.0 - LEAST),
+            Says::NotMore => Expect::AtMost(1.0 + SAME),
+            Says::Same => Expect::Within(1.0 - SAME, 1.0 + SAME),
+            Says::AtMost(bound, _) => Expect::AtMost(bound),
+            Says::AtLeast(bound, _) => Expect::AtLeast(bound),
+            Says::Within(low, high, _) => Expect::Within(low, high),
+        }
+    }
+
+    /// The document's figure or word; none where the sentence says it.
+    fn theirs(&self) -> Option<String> {
+        match self {
+            Says::Range(low, high) => Some(format!("{low:.2}-{high:.2}")),
+            Says::Figure(figure) => Some(figure.to_string()),
+            Says::Less | Says::More | Says::NotLess | Says::NotMore | Says::Same => None,
+            Says::AtMost(.., because) | Says::AtLeast(.., because) | Says::Within(.., because) => {
+                Some(because.clone())
+            }
+        }
+    }
+}
+
+impl Claim {
+    /// The bound; none where the document only asks.
+    pub fn expect(&self) -> Option<Expect> {
+        self.says.as_ref().map(Says::expect)
+    }
+
+    /// The document's figure, and the ratios that count as it; none where the sentence says the one, or nothing is
+    /// claimed.
+    fn theirs(&self) -> (Option<String>, Option<String>) {
+        let bound = self.expect().map(|expect| match expect {
+            Expect::AtMost(bound) => format!("≤{bound:.2}"),
+            Expect::AtLeast(bound) => format!("≥{bound:.2}"),
+            Expect::Within(low, high) => format!("{low:.2}..{high:.2}"),
+        });
+        let own = Some(self.theirs.clone()).filter(|theirs| !theirs.is_empty());
+        (own.or_else(|| self.says.as_ref().and_then(Says::theirs)), bound)
+    }
+
+    /// Both, as a table has them; `-` for neither.
+    pub fn bounds(&self) -> String {
+        match self.theirs() {
+            (Some(theirs), Some(bound)) => format!("{theirs}; {bound}"),
+            (theirs, bound) => theirs.or(bound).unwrap_or_else(|| "-".to_owned()),
+        }
+    }
+
+    /// Both, as they end a sentence.
+    pub fn ending(&self) -> String {
+        match self.theirs() {
+            (Some(theirs), Some(bound)) => format!("; theirs {theirs}, yes {bound}"),
+            (Some(theirs), None) => format!("; theirs {theirs}"),
+            (None, Some(bound)) => format!("; yes {bound}"),
+            (None, None) => String::new(),
+        }
+    }
+
+    /// Its words and the sentence that is tested, as they are printed.
+    pub fn words(&self) -> String {
+        match (&*self.quote, &*self.asks) {
+            ("", asks) => asks.to_owned(),
+            (quote, asks) => format!("\"{quote}\": {asks}"),
+        }
+    }
 }
 
 /// Which cells are meant: those that all fields fit; one that is absent fits any.
@@ -64,6 +170,9 @@ pub struct Cells {
     /// Values by coordinate, of which a cell has one.
     #[serde(default)]
     axes: BTreeMap<String, Vec<f64>>,
+    /// The least and the greatest value by coordinate.
+    #[serde(default)]
+    between: BTreeMap<String, (f64, f64)>,
 }
 
 impl Cells {
@@ -79,12 +188,16 @@ impl Cells {
         let axis = |(name, values): (&String, &Vec<f64>)| {
             cell.axis(name).is_some_and(|value| values.contains(&value))
         };
+        let between = |(name, (least, most)): (&String, &(f64, f64))| {
+            cell.axis(name).is_some_and(|value| (*least..=*most).contains(&value))
+        };
         self.operation.as_ref().is_none_or(|operation| cell.operation == *operation)
             && self.state.as_ref().is_none_or(state)
             && self.size.as_ref().is_none_or(size)
             && self.at.as_ref().is_none_or(|at| at.split(' ').any(|level| is_at(cell, level)))
             && self.reader.is_none_or(|reader| cell.reader == Some(reader))
             && self.axes.iter().all(axis)
+            && self.between.iter().all(between)
             && (!self.plain || is_plain(cell))
             && (!self.whole || is_whole(cell))
     }
@@ -96,117 +209,65 @@ const FEWEST: usize = 5;
 /// How a name begins that stands for whichever was fastest.
 const FASTEST: &str = "fastest of ";
 
-/// What of a row counts.
+/// The part of a row that counts.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reads {
     /// The operation alone.
     #[default]
     Operation,
+    /// The reader alone.
+    Reader,
+    /// Reader and bystander: the costs of others.
+    After,
     /// Operation, reader and bystander.
     Whole,
     /// A figure of the candidate, which has no interval and so no word.
     Figure(String),
     /// The same over the reference's.
     FigureOver(String),
+    /// The same, and its cells are launches.
+    FigureAcross(String),
+    /// 1 for a launch whose histogram stands out near 600 ns.
+    Spike,
+    /// The size from which on the candidate is faster, over all cells.
+    BreakEven,
 }
 
-/// Which ratios confirm a claim.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Expect {
-    /// At most so much. Above it, but still on that side of 1, the effect is weaker than claimed.
-    AtMost(f64),
-    /// At least so much, likewise.
-    AtLeast(f64),
-    /// Between the two: a tie, or a bounded effect.
-    Within(f64, f64),
-    /// At least so much in one cell: an existential claim.
-    SomeAtLeast(f64),
-}
+impl Reads {
+    /// Tells whether it reads times and nothing else.
+    pub fn is_of_times(&self) -> bool {
+        self.has_ratios() && !matches!(self, Reads::FigureAcross(_))
+    }
 
-/// What one cell, one CPU or all of them say.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Word {
-    /// As claimed.
-    Confirmed,
-    /// In that direction, by less.
-    Weaker,
-    /// The other side, or no effect.
-    Refuted,
-    /// Cells or CPUs differ.
-    Depends,
-    /// No interval excludes the other side.
-    CannotTell,
-}
+    /// Tells whether it reads ratios by launch.
+    pub(super) fn has_ratios(&self) -> bool {
+        !matches!(self, Reads::Figure(_) | Reads::FigureOver(_) | Reads::Spike | Reads::BreakEven)
+    }
 
-impl Word {
-    /// In a table.
-    pub const fn mark(self) -> &'static str {
+    /// A figure as text.
+    pub(super) fn shown(&self, value: f64) -> String {
         match self {
-            Word::Confirmed => "yes",
-            Word::Weaker => "less",
-            Word::Refuted => "no",
-            Word::Depends => "mixed",
-            Word::CannotTell => "?",
-        }
-    }
-
-    /// In the last column and in the counts.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Word::Confirmed => "confirmed",
-            Word::Weaker => "weaker",
-            Word::Refuted => "refuted",
-            Word::Depends => "depends",
-            Word::CannotTell => "cannot tell",
-        }
-    }
-}
-
-/// A cell's ratio by round or launch; one value where it is a figure.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Measured {
-    /// The ratios, or the figure.
-    pub ratios: Vec<f64>,
-}
-
-impl Measured {
-    /// The middle one.
-    pub fn median(&self) -> f64 {
-        stats::median(&self.ratios)
-    }
-
-    /// Which side of the bound it is on, and the p of the other.
-    pub(super) fn side(&self, expect: Expect) -> (Word, f64) {
-        let middle = self.median();
-        let p = |bound| cachewise_judge::family::p_around(&self.ratios, bound);
-        let one_sided = |bound: f64, below: bool| match below {
-            _ if (middle < bound) == below => (Word::Confirmed, p(bound)),
-            true if bound < 1.0 && middle < 1.0 => (Word::Weaker, p(bound).max(p(1.0))),
-            false if bound > 1.0 && middle > 1.0 => (Word::Weaker, p(bound).max(p(1.0))),
-            _ => (Word::Refuted, p(bound)),
-        };
-        match expect {
-            Expect::AtMost(bound) => one_sided(bound, true),
-            Expect::AtLeast(bound) | Expect::SomeAtLeast(bound) => one_sided(bound, false),
-            Expect::Within(low, _) if middle < low => (Word::Refuted, p(low)),
-            Expect::Within(_, high) if middle > high => (Word::Refuted, p(high)),
-            Expect::Within(low, high) => (Word::Confirmed, p(low).max(p(high))),
+            Reads::BreakEven if value.is_finite() => bytes(value as u64),
+            Reads::BreakEven => "none measured".to_owned(),
+            Reads::Figure(name) if name.contains("share") || name.starts_with("within_") => {
+                format!("{:.0} %", value * 100.0)
+            }
+            _ => significant(value),
         }
     }
 }
 
 impl Claim {
-    /// What the rows of one record say, cell by cell; nothing where they have none of it. Cells whose
-    /// operands were not where they are said to be are left out.
-    pub fn measured(&self, rows: &[Row]) -> Vec<Measured> {
+    /// The ratios that the rows of one record have for it, cell by cell. Cells whose operands were not where they are
+    /// said to be are left out.
+    pub fn measured(&self, rows: &[Row]) -> Vec<Ratios> {
         let of = |wanted: &Cells| {
             let cells = by_cell(rows.iter().filter(|row| wanted.has(&row.cell)));
             cells.into_iter().filter(|(_, rows)| !rows.iter().any(|row| is_misplaced(row)))
         };
         let base: Option<Vec<_>> = self.base.as_ref().map(|base| of(base).collect());
-        let mut found = Vec::new();
+        let (mut found, mut sizes) = (Vec::new(), Vec::new());
         for (cell, own) in of(&self.cells) {
             let theirs = match &base {
                 None => Some(&own),
@@ -215,35 +276,110 @@ impl Claim {
                 }
             };
             for (candidate, reference) in &self.pairs {
-                let candidate = find(&own, candidate);
-                let reference = theirs.and_then(|rows| find(rows, reference));
-                found.extend(self.one(candidate, reference));
+                let theirs = theirs.map_or(&[][..], Vec::as_slice);
+                let one = self.one(&own, candidate, theirs, reference);
+                sizes.extend(one.iter().map(|_| cell.size));
+                found.extend(one);
             }
         }
-        found
+        match self.reads {
+            _ if found.is_empty() => found,
+            Reads::BreakEven => vec![Ratios(vec![break_even(
+                &mut sizes.into_iter().zip(&found).collect::<Vec<_>>(),
+            )])],
+            Reads::FigureAcross(_) | Reads::Spike => {
+                vec![Ratios(found.into_iter().flat_map(|cell| cell.0).collect())]
+            }
+            _ => found,
+        }
     }
 
-    fn one(&self, candidate: Option<&Row>, reference: Option<&Row>) -> Option<Measured> {
-        let candidate = candidate?;
-        let over = |ours: &[f64], theirs: &[f64]| {
+    /// The ratios of one pair.
+    fn one(
+        &self,
+        own: &[&Row],
+        candidate: &str,
+        theirs: &[&Row],
+        reference: &str,
+    ) -> Option<Ratios> {
+        let over = |part: fn(&Row) -> Vec<f64>| {
+            let (ours, theirs) = (times(own, candidate, part)?, times(theirs, reference, part)?);
             let ratios = ours.iter().zip(theirs).map(|(ours, theirs)| ours / theirs);
-            ratios.filter(|ratio| ratio.is_finite() && *ratio > 0.0).collect::<Vec<f64>>()
+            Some(ratios.filter(|ratio| ratio.is_finite() && *ratio > 0.0).collect::<Vec<f64>>())
+        };
+        let figure = |rows: &[&Row], meant: &str, name: &str| {
+            matching(rows, meant).first().and_then(|row| row.figure(name))
         };
         let ratios = match &self.reads {
-            Reads::Figure(name) => vec![candidate.figure(name)?],
-            Reads::FigureOver(name) => vec![candidate.figure(name)? / reference?.figure(name)?],
-            Reads::Operation => over(&candidate.operation_ns, &reference?.operation_ns),
-            Reads::Whole if !candidate.is_measurable() || !reference?.is_measurable() => {
-                return None;
+            Reads::Figure(name) => return Some(Ratios(vec![figure(own, candidate, name)?])),
+            Reads::Spike => {
+                let row = matching(own, candidate).into_iter().next()?;
+                let found = compare_latency::spike(row.histogram.as_ref()?).is_some();
+                return Some(Ratios(vec![f64::from(u8::from(found))]));
             }
-            Reads::Whole => over(&candidate.total_ns(), &reference?.total_ns()),
+            Reads::FigureOver(name) | Reads::FigureAcross(name) => {
+                let ratio = figure(own, candidate, name)? / figure(theirs, reference, name)?;
+                return Some(Ratios(vec![ratio]));
+            }
+            Reads::Operation | Reads::BreakEven => over(|row| row.operation_ns.clone())?,
+            Reads::Reader => over(|row| row.reader_ns.clone())?,
+            Reads::After => over(|row| {
+                let parts = row.reader_ns.iter().zip(&row.bystander_ns);
+                parts.map(|(reader, bystander)| reader + bystander).collect()
+            })?,
+            Reads::Whole => {
+                over(|row| if row.is_measurable() { row.total_ns() } else { Vec::new() })?
+            }
         };
-        let is_figure = matches!(self.reads, Reads::Figure(_) | Reads::FigureOver(_));
-        (is_figure || ratios.len() >= FEWEST).then_some(Measured { ratios })
+        (ratios.len() >= FEWEST).then_some(Ratios(ratios))
     }
 }
 
-/// Whether its operands were not where they are said to be.
+/// The size from which on a candidate is faster and at no larger one slower, the border between two sizes taken on the
+/// straight line over the logarithm of the size; infinite where it is not faster at the largest.
+fn break_even(points: &mut [(u64, &Ratios)]) -> f64 {
+    points.sort_unstable_by_key(|(size, _)| *size);
+    let is = |ratios: &Ratios, wanted: fn(f64) -> bool| {
+        wanted(ratios.median()) && p_around(&ratios.0, 1.0) < 0.05
+    };
+    let faster = |ratios: &Ratios| is(ratios, |median| median < 1.0 - LEAST);
+    let slower = |ratios: &Ratios| is(ratios, |median| median > 1.0 + LEAST);
+    if !points.last().is_some_and(|(_, ratios)| faster(ratios)) {
+        return f64::INFINITY;
+    }
+    let begin = points.iter().rposition(|(_, ratios)| slower(ratios)).map_or(0, |at| at + 1);
+    let Some(first) = points[begin..].iter().position(|(_, ratios)| faster(ratios)) else {
+        return f64::INFINITY;
+    };
+    let (size, wins) = points[begin + first];
+    match (begin + first).checked_sub(1).map(|below| points[below]) {
+        Some((below, loses)) if loses.median() > 1.0 => {
+            let share = (loses.median() - 1.0) / (loses.median() - wins.median());
+            below as f64 * (size as f64 / below as f64).powf(share)
+        }
+        Some((below, _)) => below as f64,
+        None => size as f64,
+    }
+}
+
+/// The times of the row that a claim means. The fastest of several is chosen in every second launch and timed in the
+/// others, and the reverse: a row is not fast because it was chosen for it.
+fn times(rows: &[&Row], meant: &str, part: fn(&Row) -> Vec<f64>) -> Option<Vec<f64>> {
+    let all: Vec<Vec<f64>> = matching(rows, meant).into_iter().map(part).collect();
+    if !meant.starts_with(FASTEST) {
+        return all.into_iter().next();
+    }
+    let half = |times: &[f64], which: usize| {
+        let of_half: Vec<f64> = times.iter().copied().skip(which).step_by(2).collect();
+        stats::median(&of_half)
+    };
+    let chosen =
+        [0, 1].map(|which| all.iter().min_by(|a, b| half(a, which).total_cmp(&half(b, which))));
+    let launches = all.iter().map(Vec::len).max()?;
+    (0..launches).map(|at| chosen[1 - at % 2]?.get(at).copied()).collect()
+}
+
+/// Tells whether its operands were not where they are said to be.
 pub(super) fn is_misplaced(row: &Row) -> bool {
     row.proofs.iter().any(|proof| proof.verdict == ProofVerdict::Failed)
 }
@@ -262,43 +398,34 @@ fn likeness(one: &CellKey, other: &CellKey) -> usize {
     axes + same.into_iter().filter(|is| *is).count()
 }
 
-/// The row of a cell that a claim means.
-fn find<'r>(rows: &[&'r Row], meant: &str) -> Option<&'r Row> {
-    let (names, fastest) = match meant.strip_prefix(FASTEST) {
-        Some(names) => (names, true),
-        None => (meant, false),
-    };
+/// The rows of a cell that a claim means, in the order of their names in it.
+fn matching<'r>(rows: &[&'r Row], meant: &str) -> Vec<&'r Row> {
+    let names = meant.strip_prefix(FASTEST).unwrap_or(meant);
     let is = |row: &&&Row, name: &str| match name.strip_suffix('*') {
         Some(start) => row.candidate.starts_with(start),
         None => row.candidate == name,
     };
     let measured = || rows.iter().filter(|row| !row.operation_ns.is_empty());
     let of = |name: &str| measured().filter(|row| is(row, name)).copied().collect::<Vec<&Row>>();
-    let all: Vec<&Row> = names.split('|').flat_map(of).collect();
-    if fastest {
-        all.into_iter().min_by(|a, b| a.median_ns().total_cmp(&b.median_ns()))
-    } else {
-        all.first().copied()
-    }
+    names.split('|').flat_map(of).collect()
 }
 
-/// Whether a cell is of copies or whatever between two levels.
+/// Tells whether a cell is of this operation at this level.
 pub(super) fn between(cell: &CellKey, operation: &str, level: &str) -> bool {
     cell.operation == operation && is_at(cell, level) && is_plain(cell)
 }
 
-/// Whether an extent is done in one call. Old records have its length rounded.
+/// Tells whether an extent is done in one call.
 fn is_whole(cell: &CellKey) -> bool {
-    let chunk = cell.axis(cachewise_measure::record::names::CHUNK);
-    chunk.is_some_and(|chunk| (chunk / cell.size as f64 - 1.0).abs() < 1e-3)
+    cell.axis(cachewise_measure::record::names::CHUNK) == Some(cell.size as f64)
 }
 
-/// Whether a cell's destination is at a level.
+/// Tells whether a cell's destination is at a level.
 fn is_at(cell: &CellKey, level: &str) -> bool {
     cell.destination.is_some_and(|residency| residency.name() == level)
 }
 
-/// Whether a cell has no axis but its levels.
+/// Tells whether a cell has no axis but its levels.
 fn is_plain(cell: &CellKey) -> bool {
     cell.axes.is_empty() && (cell.source.is_none() || cell.source == cell.destination)
 }

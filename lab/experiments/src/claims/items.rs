@@ -4,15 +4,15 @@
 pub struct Item {
     /// Document and number, `000.6`. Numbers stay: code and tests cite them.
     pub number: &'static str,
-    /// Whose words they are.
+    /// The words' author.
     pub kind: Kind,
     /// The words.
     pub words: &'static str,
-    /// What answers it beside its claims; empty where these suffice.
+    /// The answer beside its claims; empty where these suffice.
     pub answer: &'static str,
 }
 
-/// Whose words an item has.
+/// The author of an item's words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// The document's, letter by letter but for line breaks and marks of quotation.

@@ -31,7 +31,7 @@ const ROUTINES: [(&str, [&str; 4]); 18] = [
     ("libc", ["-"; 4]),
 ];
 
-/// Where the operands are, in the order of the figures.
+/// The operands' levels, in the order of the figures.
 const LEVELS: [&str; 3] = ["L1", "L2", "DRAM"];
 
 /// The table as Markdown.
@@ -43,7 +43,8 @@ pub fn table(folder: &Path) -> Result<String, String> {
     let records = CPUS.map(|(_, cpu)| shelf.newest("copy-matrix", cpu));
     let mut text = String::from("|routine|");
     CPUS.iter().for_each(|(name, _)| _ = write!(text, "{name}|"));
-    text.push_str("Athlon XP, L1|Athlon 64|\n|---|---:|---:|---:|---:|---:|---:|\n");
+    let columns = "---:|".repeat(CPUS.len() + 2);
+    _ = writeln!(text, "Athlon XP, L1|Athlon 64|\n|---|{columns}");
     for (name, [xp, theirs @ ..]) in ROUTINES {
         let called =
             |kernel: &&Kernel| kernel.operation() == Operation::Copy && kernel.answers_to(name);

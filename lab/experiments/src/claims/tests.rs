@@ -2,11 +2,11 @@ use super::items::{Kind, items};
 use super::*;
 use std::path::{Path, PathBuf};
 
-/// Of all quotations, where the documents' text is not at hand: a quotation that was changed has to be
+/// Digest of all quotations, for when the documents' text is not at hand: a quotation that was changed has to be
 /// looked up again.
-const QUOTED: u64 = 13_869_249_312_591_689_053;
+const QUOTED: u64 = 9_217_187_904_877_203_004;
 
-/// Where the documents' text is: named by the environment, or beside the checkout.
+/// The folder of the documents' text: named by the environment, or beside the checkout.
 fn documents() -> Option<PathBuf> {
     let named = std::env::var_os("SOURCE_DOCUMENTS").map(PathBuf::from);
     let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/seeds");
@@ -64,7 +64,7 @@ fn every_item_is_answered_and_every_claim_is_of_an_item() {
     once.sort_unstable();
     once.dedup();
     assert_eq!(once.len(), numbers.len(), "an item is there twice");
-    for claim in all() {
+    for claim in all().filter(|claim| claim.item != OWN) {
         assert!(numbers.contains(&&*claim.item), "{} is no item", claim.item);
     }
     for item in items() {
@@ -78,32 +78,4 @@ fn every_claim_finds_rows() {
     let records = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../record");
     let answers = Answers::of(&records).expect("records");
     assert!(answers.without_rows().is_empty(), "{:#?}", answers.without_rows());
-}
-
-#[test]
-fn a_word_needs_an_interval_on_one_side() {
-    let of = |ratios: &[f64]| Measured { ratios: ratios.to_vec() };
-    let near = |middle: f64| {
-        of(&(0..15).map(|at| middle + f64::from(at - 7) / 1000.0).collect::<Vec<_>>())
-    };
-    let told = |measured: &Measured, expect| {
-        let (word, p) = measured.side(expect);
-        if p < 0.001 { word } else { Word::CannotTell }
-    };
-    for (middle, expect, word) in [
-        (0.8, Expect::AtMost(0.95), Word::Confirmed),
-        (0.97, Expect::AtMost(0.95), Word::Weaker),
-        (1.2, Expect::AtMost(0.95), Word::Refuted),
-        (0.95, Expect::AtMost(0.95), Word::CannotTell),
-        (1.0, Expect::AtMost(0.95), Word::Refuted),
-        (1.5, Expect::AtLeast(1.25), Word::Confirmed),
-        (1.1, Expect::AtLeast(1.25), Word::Weaker),
-        (0.9, Expect::AtLeast(1.25), Word::Refuted),
-        (1.0, Expect::Within(0.95, 1.05), Word::Confirmed),
-        (1.05, Expect::Within(0.95, 1.05), Word::CannotTell),
-        (0.9, Expect::Within(0.95, 1.05), Word::Refuted),
-    ] {
-        assert_eq!(told(&near(middle), expect), word, "{middle} {expect:?}");
-    }
-    assert_eq!(told(&of(&[0.5, 2.0, 0.7, 1.4, 0.9, 1.1]), Expect::AtMost(0.95)), Word::CannotTell);
 }

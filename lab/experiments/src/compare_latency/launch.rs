@@ -25,7 +25,7 @@ pub struct Timed {
 pub struct Outcome {
     /// In the order asked for.
     pub(super) kernels: Vec<Timed>,
-    /// What reading the clock cost, nanoseconds; subtracted from every call.
+    /// The cost of reading the clock, nanoseconds; subtracted from every call.
     pub(super) cost_ns: f64,
     /// The clock's smallest step, nanoseconds.
     pub(super) resolution_ns: f64,

@@ -3,8 +3,10 @@
 pub(crate) mod launch;
 mod measure;
 mod pairs;
-mod say;
+mod spike;
 mod table;
+
+pub(crate) use spike::spike;
 
 use crate::experiment::{Experiment, Flag, PLAIN, Part};
 use cachewise_kernels::Operation;
@@ -17,7 +19,6 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     operations: &[Operation::Compare, Operation::Equal],
     refuses: &[(Flag::Residency, "buffers are warm, and pages lie where the tree leaves them")],
     classic: "whole pages; integers against vectors with and without a pre-check of 64 bytes; histograms to 1000 and 5000 ns; three launches",
-    say: Some(|rows, _| say::verdicts(rows)),
     tables: Some(table::tables),
     figures: measure::figures,
     second: Some(Part { experiment: &pairs::PART, states: &PAIRS }),

@@ -1,7 +1,6 @@
 //! `extent`.
 
 mod measure;
-mod say;
 
 use crate::experiment::{Experiment, Flag, PLAIN};
 use crate::tables::*;
@@ -13,7 +12,6 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     seeds: &["002.7", "003.2"],
     operations: &[Operation::Zero, Operation::Copy],
     refuses: &[(Flag::Residency, "an extent lies where its own last pass left it")],
-    say: Some(|rows, _| say::verdicts(rows)),
     tables: Some(|rows| EXTENTS.tables(rows)),
     figures: measure::figures,
     run: measure::run,

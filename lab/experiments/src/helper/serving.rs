@@ -1,9 +1,9 @@
 //! A helper, from the end that answers: above all that it can be asked for.
 
 use super::{Request, send};
-use crate::LabError;
 use crate::bench::{Bench, Cell, Task};
 use crate::compare_latency::launch;
+use crate::error::LabError;
 use crate::forking::Looper;
 use crate::routines::libc_reference;
 use crate::tuned_libc::Elsewhere;
@@ -16,7 +16,7 @@ use std::io::{self, BufRead, Write};
 /// Serves requests until the input ends.
 ///
 /// # Errors
-/// What reading and writing can return; whatever else fails is an answer.
+/// Errors of reading and writing; whatever else fails is an answer.
 pub fn serve(input: impl BufRead, mut output: impl Write) -> io::Result<()> {
     // Ctrl-C reaches the whole foreground group; this process ends when its input does.
     // SAFETY: ignoring a signal runs no code of ours.
@@ -43,7 +43,7 @@ fn answer(found: Result<impl Serialize, impl ToString>) -> Result<Value, String>
     serde_json::to_value(found).map_err(|error| error.to_string())
 }
 
-/// What libc takes in this process, nanoseconds per call by size.
+/// Measures libc in this process: nanoseconds per call by size.
 fn times(operation: &str, sizes: &[usize]) -> Result<Vec<f64>, LabError> {
     let operation = Operation::from_name(operation)
         .ok_or_else(|| LabError::Nothing(format!("no operation is called {operation}")))?;

@@ -10,7 +10,7 @@ pub(super) fn figures() -> Vec<Figure> {
     vec![Figure::bars("A copy of 32 bytes behind taken jumps", "ns").by(&[OFFSET])]
 }
 
-/// What a candidate is called, by its jumps.
+/// The candidates' names, by their jumps.
 pub(super) const BEHIND: [&str; 4] = ["no jump", "1 jump", "2 jumps", "3 jumps"];
 
 #[cfg(not(target_arch = "x86_64"))]

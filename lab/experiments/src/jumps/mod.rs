@@ -17,7 +17,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
         (Flag::Size, "its calls have 32 bytes"),
         (Flag::Residency, "its buffers are warm"),
     ],
-    say: Some(|rows, _| say::verdicts(rows)),
+    say: Some(say::verdicts),
     tables: Some(|rows| JUMPS.tables(rows)),
     figures: measure::figures,
     today: &[],

@@ -17,11 +17,11 @@ pub(super) fn whole_cost(setting: &mut Setting) -> Result {
     })
 }
 
-/// What copies, and so on: each matrix is about some operations.
+/// Operations of each matrix.
 pub(super) const COPYING: &[Operation] = &[Operation::Copy, Operation::Move, Operation::CopyPages];
 pub(super) const FILLING: &[Operation] = &[Operation::Zero, Operation::Fill, Operation::ZeroPages];
 pub(super) const COMPARING: &[Operation] = &[Operation::Compare, Operation::Equal];
-/// What has a destination that is read later, by the byte.
+/// Operations with a destination that is read later, by the byte.
 pub(super) const WRITING: &[Operation] = &[Operation::Copy, Operation::Zero, Operation::Fill];
 
 const PANELS: [&str; 3] = ["source", "destination", "size"];

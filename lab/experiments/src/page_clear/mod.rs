@@ -1,7 +1,6 @@
 //! `page-clear`.
 
 mod measure;
-mod say;
 
 use crate::experiment::{Experiment, Flag, PLAIN};
 use cachewise_kernels::Operation;
@@ -13,7 +12,6 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     operations: &[Operation::Zero],
     refuses: &[(Flag::Residency, "the loop leaves its buffer where it leaves it")],
     classic: "buffers of 32k and 320k, five runs of 200000 and 20000 loops",
-    say: Some(|rows, _| say::verdicts(rows)),
     tables: Some(crate::page_loops::tables),
     figures: measure::figures,
     run: measure::run,

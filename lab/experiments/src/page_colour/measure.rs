@@ -40,7 +40,7 @@ pub(super) fn run(setting: &mut Setting) -> Result {
     for cache in &levels {
         let Coloured { level, colours, .. } = *cache;
         if level != Level::L2 {
-            // Of one colour of the L2, so that the last level's alone differ.
+            // One colour of the L2, so that the last level's alone differ.
             pages.retain(|(frame, _)| *frame % l2_colours as u64 == 0);
         }
         match buffers(&pages, cache) {
@@ -117,7 +117,7 @@ fn frame(entry: &[u8; 8]) -> u64 {
     u64::from_ne_bytes(*entry) & ((1 << 55) - 1)
 }
 
-/// What is zeroed, in the order of [`PAGES_OF`]: pages of the arena by number, as many of each, and how
+/// The buffers to zero, in the order of [`PAGES_OF`]: pages of the arena by number, as many of each, and how
 /// many colours they have.
 type Buffers = [(Vec<usize>, usize); 3];
 

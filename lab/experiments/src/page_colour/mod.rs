@@ -1,7 +1,6 @@
 //! `page-colour`.
 
 mod measure;
-mod say;
 
 use crate::experiment::{Experiment, Flag, PLAIN};
 use cachewise_kernels::Operation;
@@ -15,7 +14,6 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
         (Flag::Size, "its sizes follow from the cache"),
         (Flag::Residency, "a page's colour decides where it can be"),
     ],
-    say: Some(|rows, _| say::verdicts(rows)),
     tables: Some(|rows| crate::values::VALUES_STORED.tables(rows)),
     figures: measure::figures,
     run: measure::run,

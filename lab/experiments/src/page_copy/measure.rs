@@ -51,7 +51,7 @@ const ROWS: &[(&str, &str, &str)] = &[
     ("avx512/avx512.nt", "zero.avx512", "copy.avx512.nt"),
 ];
 
-/// What a row with 2 MiB pages has before its kernel's name.
+/// Prefix of a kernel's name in a row with 2 MiB pages.
 const HUGE_PREFIX: &str = "2M ";
 
 /// The kernels of a row, the zeroing one first; nothing where they are in its name.
@@ -199,7 +199,7 @@ fn forker(setting: &mut Setting, buffer: usize) -> Result<Option<Forker>> {
     Ok(None)
 }
 
-/// Where the seed's footprint, the buffer and 44k, fits (000.13).
+/// The cache that the seed's footprint, the buffer and 44k, fits (000.13).
 fn regime(buffer: usize, caches: &Caches) -> String {
     let footprint = buffer + (ZEROED_PAGES + COPIED_PAGES) * PAGE_SIZE;
     format!("buffer + 44k {}", relation(footprint, caches))
@@ -223,7 +223,7 @@ fn buffers(setting: &Setting) -> Vec<(usize, usize)> {
     buffers
 }
 
-/// Who competes. Kernels that are asked for stand in the rows that copy by them; those in none get
+/// Chooses the candidates. Kernels that are asked for stand in the rows that copy by them; those in none get
 /// one with libc for the other half.
 fn pairs(setting: &mut Setting) -> Result<Vec<Pair>> {
     let both = [Operation::Copy, Operation::Zero];

@@ -1,7 +1,6 @@
 //! `page-copy`.
 
 mod measure;
-mod say;
 
 pub(crate) use measure::kernels_of;
 
@@ -15,7 +14,6 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     operations: &[Operation::Copy, Operation::Zero],
     refuses: &[(Flag::Residency, "the loop leaves its pages where it leaves them")],
     classic: "buffers of 256k to 4k, five runs of 5000 to 40000 loops, 4 KiB pages only",
-    say: Some(|rows, _| say::verdicts(rows)),
     tables: Some(crate::page_loops::tables),
     figures: measure::figures,
     run: measure::run,

@@ -16,6 +16,7 @@ mod latency;
 mod ready;
 mod settings;
 
+use crate::backing::Backing;
 use crate::prelude::*;
 use arms::{Arm, Cell, PAGE_LINES, Pools, Sample};
 use cachewise_measure::turns;
@@ -86,11 +87,12 @@ pub(super) fn run(setting: &mut Setting) -> Result {
     let limit = limited.then_some(if setting.options.quick { QUICK_LIMIT } else { LIMIT });
     let begun = Instant::now();
     let mut shortened = Vec::new();
+    let mut backing = Backing::new(pages * PAGE_SIZE);
     for cell in &cells {
-        // What one cell does not need is there for the others.
+        // Memory that one cell does not need is there for the others.
         let share =
             limit.map(|limit| limit.saturating_sub(begun.elapsed()).mul_f64(cell.weight() / left));
-        let samples = sample(&pools, cell, (rounds, share), setting)?;
+        let samples = sample(&pools, cell, (rounds, share), &mut backing, setting)?;
         let had = samples[0].1.len();
         if had < rounds {
             shortened.push(had);
@@ -108,6 +110,7 @@ pub(super) fn run(setting: &mut Setting) -> Result {
             limit.as_secs()
         ))?;
     }
+    backing.note("pages handed out").into_iter().try_for_each(|note| setting.out.note(note))?;
     drop(pools);
     for rows in [by_size::rows, hot::rows, latency::rows, settings::rows] {
         let rows = rows(setting)?;
@@ -144,6 +147,7 @@ fn sample(
     pools: &Pools,
     cell: &Cell,
     (rounds, limit): (usize, Option<Duration>),
+    backing: &mut Backing,
     setting: &Setting,
 ) -> Result<Vec<Taken>> {
     let here = Arm::ALL.into_iter().filter(|(arm, _)| arm.takes_part(cell.reps > 1));
@@ -157,7 +161,7 @@ fn sample(
         for turn in order {
             setting.go_on()?;
             let (arm, taken) = &mut samples[turn];
-            taken.push(arms::sample(*arm, pools, cell)?);
+            taken.push(backing.sample(|| arms::sample(*arm, pools, cell))?);
         }
     }
     Ok(samples)

@@ -1,7 +1,6 @@
 //! `page-fault`.
 
 mod measure;
-mod say;
 mod table;
 
 pub use measure::verify;
@@ -20,7 +19,6 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
         (Flag::Residency, "a fresh page is wherever it was zeroed"),
     ],
     classic: "256 MiB once and ten times over, one thread and two",
-    say: Some(|rows, _| say::verdicts(rows)),
     tables: Some(table::tables),
     figures: measure::figures,
     today: &[KERNEL_FAULT],

@@ -88,7 +88,7 @@ fn faulted(((reps, threads), mut rows): ((f64, f64), Vec<&Row>)) -> Table {
     table
 }
 
-/// What prezeroing inside the fault could give, and what leaving the fault out gives (003.14).
+/// The gain that prezeroing inside the fault could give, and that of leaving the fault out (003.14).
 fn without_zeroing(rows: &[Row]) -> Option<Table> {
     let heads = ">CLine | >Threads | >zeroing fault, ns | >ready fault, ns | >rate | >fault-around, ns \
          | >rate | >no fault, ns | >rate";

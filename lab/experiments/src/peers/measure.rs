@@ -137,7 +137,7 @@ pub(super) fn run(setting: &mut Setting) -> Result {
     if let Some(left_out) = crate::libraries::left_out() {
         setting.out.note(left_out)?;
     }
-    // Where a distribution was asked for and no sizes, only it is measured.
+    // With a distribution and no sizes asked for, only the distribution is measured.
     let fixed = from_file.is_none() || !setting.options.sizes.is_empty();
     let fixed_cells = |operation| {
         if fixed { cells(operation, &sizes, misaligned) } else { Vec::new() }

@@ -18,7 +18,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
         (Flag::Kernels, "it compares whole libraries"),
         (Flag::Residency, "its buffers are warm"),
     ],
-    say: Some(|rows, _| say::verdicts(rows)),
+    say: Some(say::verdicts),
     tables: Some(table::tables),
     figures: measure::figures,
     serves: Serves::Library,

@@ -1,9 +1,9 @@
-//! What the rows of `peers` amount to: how the library fares beside the best of the others. Pure.
+//! A summary of the rows of `peers`: how the library fares beside the best of the others. Pure.
 
 use super::table::{is_peer, label};
-use crate::words::*;
+use crate::tables::*;
 
-/// What is asked of the library: nowhere slower than this part of the envelope's speed.
+/// The aim of the library: nowhere slower than this part of the envelope's speed.
 const LEAST: f64 = 0.97;
 
 /// The library in one cell.
@@ -17,11 +17,14 @@ struct Compared<'r> {
 
 fn compared<'r>(rows: &'r [Row], library: &str) -> Vec<Compared<'r>> {
     let compare = |(_, of_cell): (&CellKey, Vec<&'r Row>)| -> Option<Compared<'r>> {
-        let row = named(&of_cell, library)?;
+        let row = of_cell.iter().copied().find(|row| row.candidate == library)?;
         let peers = of_cell.iter().copied().filter(|row| is_peer(row) && !row.dropped);
         Some(Compared {
             row,
-            best_peer: fastest(peers)?.candidate.as_str(),
+            best_peer: peers
+                .min_by(|a, b| a.median_ns().total_cmp(&b.median_ns()))?
+                .candidate
+                .as_str(),
             of_envelope: 1.0 / row.extra.get(OF_ENVELOPE)?,
             of_libc: row.ratio.map_or(f64::NAN, |ratio| 1.0 / ratio.median),
         })

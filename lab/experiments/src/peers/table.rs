@@ -46,7 +46,7 @@ fn table(operation: &str, rows: &[&Row]) -> Table {
     table
 }
 
-/// Whether a row is another library's.
+/// Tells whether a row is another library's.
 pub(super) fn is_peer(row: &Row) -> bool {
     ![LIBRARY, SHARED].contains(&row.candidate.as_str())
 }

@@ -1,10 +1,11 @@
 //! `prefault`: from how many threads on it does not pay to touch memory ahead, by page size, for a mapping that is
 //! new (fresh) and for one whose pages were given back and come again (recycled).
 //!
-//! What programs call it: QEMU's `prealloc-threads`, the JVM's `-XX:+AlwaysPreTouch`, PyTorch's
+//! Its names in programs: QEMU's `prealloc-threads`, the JVM's `-XX:+AlwaysPreTouch`, PyTorch's
 //! `pinned_num_register_threads`. Each thread touches a part of its own; starting and joining the threads counts.
 
 use super::parallel::counts;
+use crate::backing::Backing;
 use crate::prelude::*;
 use cachewise_measure::units::{bytes, counted};
 use memmap2::{Advice, MmapMut, UncheckedAdvice};
@@ -34,7 +35,8 @@ pub(super) fn run(setting: &mut Setting) -> Result {
     let threads: Vec<usize> = std::iter::once(1).chain(counts(all)).collect();
     let cells = STATES.into_iter().flat_map(|state| PAGES.map(|page| (state, page))).collect();
     setting.through(cells, |_| threads.len() as f64, |setting, (state, page)| {
-        let rows = cell(setting, size, &threads, state, page)?;
+        let (rows, note) = cell(setting, size, &threads, state, page)?;
+        note.into_iter().try_for_each(|note| setting.out.note(note))?;
         let pays = paying(&rows, &threads);
         let pages = bytes(page as u64);
         setting.out.rows(rows)?;
@@ -64,26 +66,32 @@ fn cell(
     threads: &[usize],
     state: &str,
     page: usize,
-) -> Result<Vec<Row>> {
+) -> Result<(Vec<Row>, Option<String>)> {
     let refused = |error| LabError::Nothing(format!("{size} bytes of memory: {error}"));
     let mut kept = mapped(size, page).map_err(refused)?;
     touch(&mut kept, threads[0]);
     let mut times = vec![Vec::new(); threads.len()];
+    let mut backing = Backing::new(size);
     setting.in_turns(threads.len(), page, |at| {
-        if state == STATES[0] {
-            kept = mapped(size, page).map_err(refused)?;
-        } else {
-            // SAFETY: private memory of which nobody keeps a reference: it reads as zeros afterwards.
-            unsafe { kept.unchecked_advise(UncheckedAdvice::DontNeed) }.map_err(refused)?;
-        }
-        let begun = Instant::now();
-        touch(&mut kept, threads[at]);
-        times[at].push(begun.elapsed().as_secs_f64() * 1e9);
-        if kept.iter().step_by(page).any(|byte| *byte != 1) {
-            return Err(LabError::WrongBytes(format!("{state}, {page}: a page was not touched")));
-        }
-        Ok(())
+        backing.sample(|| {
+            if state == STATES[0] {
+                kept = mapped(size, page).map_err(refused)?;
+            } else {
+                // SAFETY: private memory of which nobody keeps a reference: it reads as zeros afterwards.
+                unsafe { kept.unchecked_advise(UncheckedAdvice::DontNeed) }.map_err(refused)?;
+            }
+            let begun = Instant::now();
+            touch(&mut kept, threads[at]);
+            times[at].push(begun.elapsed().as_secs_f64() * 1e9);
+            if kept.iter().step_by(page).any(|byte| *byte != 1) {
+                return Err(LabError::WrongBytes(format!(
+                    "{state}, {page}: a page was not touched"
+                )));
+            }
+            Ok(())
+        })
     })?;
+    let note = backing.note(&format!("{state} memory, pages of {}", bytes(page as u64)));
     let key = CellKey::new("zero", size, state).with(&[(PAGE_BYTES, page as f64)]);
     let name = |count: usize| counted(count, "thread");
     let row = |(at, count): (usize, &usize)| {
@@ -92,7 +100,7 @@ fn cell(
             ((&*name(*count), &times[at][..]), (&*name(threads[0]), &times[0][..]));
         setting.compared(cell, ours, theirs)
     };
-    Ok(threads.iter().enumerate().map(row).collect())
+    Ok((threads.iter().enumerate().map(row).collect(), note))
 }
 
 /// Memory that is not resident yet.

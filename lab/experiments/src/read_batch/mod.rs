@@ -1,7 +1,6 @@
 //! `read-batch`.
 
 mod measure;
-mod say;
 
 use crate::experiment::{Experiment, PLAIN};
 use crate::tables::*;
@@ -13,7 +12,6 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     seeds: &["002.4", "002.7", "002.8", "002.10"],
     operations: &[Operation::Copy],
     classic: "the kernels of 2007 (movdqa one by one and 8 by 8, Dillon's, movntq and movnti with block prefetch), in L1, in L2 and uncached",
-    say: Some(|rows, _| say::verdicts(rows)),
     tables: Some(|rows| READ_BATCHES.tables(rows)),
     figures: measure::figures,
     run: measure::run,

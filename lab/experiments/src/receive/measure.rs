@@ -28,7 +28,7 @@ struct Point {
     size: usize,
     l2: usize,
     reused: bool,
-    /// Whether the caller says that somebody reads it soon, and does.
+    /// True where the caller says that the data is read soon, and it is.
     read: bool,
     other_core: bool,
 }
@@ -39,7 +39,7 @@ impl Point {
     }
 }
 
-/// Whether to use non-temporal stores (001.8).
+/// A policy: whether to use non-temporal stores (001.8).
 type Policy = fn(Point) -> bool;
 
 /// In the order of their [names](POLICIES).
@@ -156,7 +156,7 @@ fn kernels(setting: &mut Setting) -> Result<(&'static Kernel, &'static Kernel)> 
     both.map_or_else(|| nothing(why), Ok)
 }
 
-/// What is measured: every size received into a reused and a streamed buffer, read and not; and
+/// The cells: every size received into a reused and a streamed buffer, read and not; and
 /// sent.
 fn points(setting: &Setting, has_device: bool) -> Vec<Point> {
     let options = setting.options;
@@ -164,7 +164,7 @@ fn points(setting: &Setting, has_device: bool) -> Vec<Point> {
     let sizes = setting.sizes_or(match options {
         // A page of a jumbo frame, and what a socket buffer of 2006 could hold.
         _ if options.classic => vec![4 << 10, 256 << 10],
-        // What an Ethernet frame carries of TCP is the least.
+        // The least is what an Ethernet frame carries of TCP.
         _ if options.quick => vec![FRAME, 16 << 10, 4 * l2],
         _ => vec![64, FRAME, 4 << 10, 16 << 10, 256 << 10, 4 * l2],
     });

@@ -1,7 +1,6 @@
 //! `receive`.
 
 mod measure;
-mod say;
 mod table;
 mod tcp_copies;
 
@@ -16,7 +15,6 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     operations: &[Operation::Copy],
     refuses: &[(Flag::Residency, "the ring and the user's buffer have places of their own")],
     classic: "bcopy (rep movsq) and pagecopy (movnti, prefetchnta), buffers of 4k and 256k",
-    say: Some(|rows, _| say::verdicts(rows)),
     tables: Some(table::tables),
     figures: measure::figures,
     today: &[LIBC, TCP],

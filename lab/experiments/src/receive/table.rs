@@ -32,7 +32,7 @@ fn table((key, rows): (&CellKey, Vec<&Row>)) -> Table {
     );
     for row in &rows {
         let share = |part: Option<f64>| or_dash(part, |part| format!("{:.1} %", part * 100.0));
-        // Of a whole that cannot be there is no rate.
+        // A whole that is not measurable has no rate.
         let of_whole = |name: &str| row.figure(name).filter(|_| row.is_measurable());
         let mut cells = vec![row.candidate.clone(), or_dash(of_whole(GBIT), significant)];
         cells.extend([of_whole(CPU_SHARE), row.figure(COPY_SHARE)].map(share));

@@ -2,7 +2,6 @@
 
 mod hints;
 mod measure;
-mod say;
 mod table;
 
 use crate::experiment::{Experiment, PLAIN, Part};
@@ -14,7 +13,6 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     seeds: &["000.14", "001.6"],
     operations: &[Operation::Copy, Operation::Zero],
     classic: "mmx_APn and mmx_APN, 1 and 100 pages, read at once or deferred",
-    say: Some(|rows, _| say::verdicts(rows)),
     tables: Some(table::tables),
     figures: measure::figures,
     second: Some(Part { experiment: &hints::PART, states: &["read", "beside"] }),

@@ -1,7 +1,6 @@
 //! `sticky`.
 
 mod measure;
-mod say;
 
 use crate::experiment::{Experiment, Flag, PLAIN};
 use crate::tables::*;
@@ -13,7 +12,6 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     seeds: &["001.2"],
     operations: &[Operation::Copy, Operation::Fill, Operation::Zero],
     refuses: &[(Flag::Residency, "where the destination is left is what is measured")],
-    say: Some(|rows, _| say::verdicts(rows)),
     tables: Some(|rows| CALLS.tables(rows)),
     figures: measure::figures,
     run: measure::run,

@@ -10,7 +10,7 @@ mod here {
     pub(crate) struct Ring(IoUring);
 
     impl Ring {
-        /// Where the kernel or a filter of system calls refuses it, its own error.
+        /// The kernel's error, if it or a filter of system calls refuses.
         pub(crate) fn new() -> io::Result<Ring> {
             IoUring::new(2).map(Ring)
         }
@@ -43,7 +43,7 @@ mod here {
     }
 }
 
-/// Where no layout of its structures is at hand.
+/// Without a layout of its structures there is no ring.
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "powerpc64")))]
 mod here {
     use std::io;

@@ -20,7 +20,7 @@ const DEVICES: [&str; 2] = ["cachewise0", "cachewise1"];
 /// Bytes of a sample.
 const BYTES: usize = 64 << 20;
 
-/// What an end took for a sample: seconds of the clock, nanoseconds of its CPU.
+/// Time of an end for a sample: seconds of the clock, nanoseconds of its CPU.
 type Took = io::Result<(f64, f64)>;
 
 /// One end: told how many messages, tells what they took.
@@ -173,7 +173,7 @@ impl Stream {
     }
 }
 
-/// What an end is told, and what it tells.
+/// The channels to and from an end.
 struct Told {
     messages: Receiver<usize>,
     took: Sender<Took>,

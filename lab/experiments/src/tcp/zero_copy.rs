@@ -133,7 +133,7 @@ struct Request {
     err: i32,
 }
 
-/// Where the kernel maps what a socket has received.
+/// The memory where the kernel maps what a socket has received.
 pub(super) struct Mapping(MmapRaw);
 
 impl Mapping {

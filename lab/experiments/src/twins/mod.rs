@@ -1,7 +1,6 @@
 //! `twins`.
 
 mod measure;
-mod say;
 mod table;
 
 use crate::experiment::{Experiment, Flag, PLAIN};
@@ -13,7 +12,6 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     seeds: &["000.6", "002.7"],
     operations: &[Operation::Copy],
     refuses: &[(Flag::Kernels, "its candidates are its own")],
-    say: Some(|rows, _| say::verdicts(rows)),
     tables: Some(table::tables),
     figures: measure::figures,
     run: measure::run,

@@ -51,7 +51,7 @@ pub(super) fn run(setting: &mut Setting) -> Result {
     };
     let copies = field(setting, Operation::Copy, wanted)?;
     let mut fills = field(setting, Operation::Fill, wanted)?;
-    // Of the zero kernels only those that no fill stands for.
+    // Only those zero kernels that no fill stands for.
     let only_zero = |kernel: &Kernel| kernel.technique() == "clzero";
     let zeros = field(setting, Operation::Zero, only_zero)?;
     fills.extend(zeros.into_iter().skip(1));
@@ -113,7 +113,7 @@ fn copied(
     setting.calls(&setting.task(Operation::Copy, VALUES.len() * size, cell), calls)
 }
 
-/// Whether the source holds that value and the destination the source's bytes.
+/// Checks that the source holds that value and the destination the source's bytes.
 fn holds(value: usize, place: &Place) -> Result<(), String> {
     // SAFETY: within the slot, initialised, unwritten meanwhile.
     let source = unsafe { std::slice::from_raw_parts(place.src, place.n) };

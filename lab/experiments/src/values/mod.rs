@@ -1,7 +1,6 @@
 //! `values`.
 
 mod measure;
-mod say;
 
 use crate::experiment::{Experiment, PLAIN};
 use crate::tables::*;
@@ -12,7 +11,6 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     about: "does the value that is copied or stored matter: zeros, ones, random bytes, denormals?",
     seeds: &["002.12"],
     operations: &[Operation::Copy, Operation::Fill, Operation::Zero],
-    say: Some(|rows, _| say::verdicts(rows)),
     tables: Some(|rows| VALUES_STORED.tables(rows)),
     figures: measure::figures,
     run: measure::run,

@@ -21,10 +21,10 @@ pub(super) const WORK_AFTER: &str = "what runs after";
 /// Operation and beginning of the states of the rows about saving alone.
 pub(super) const SAVE_RESTORE: &str = "save-restore";
 pub(super) const REGISTERS: &str = "registers ";
-/// What a kernel's name ends in where nothing is saved.
+/// Suffix of a kernel's name where nothing is saved.
 pub(super) const BARE: &str = ", bare";
 
-/// What the registers hold when they are saved.
+/// The registers' contents when they are saved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Held {
     Dirty,

@@ -1,7 +1,6 @@
 //! `vector-state`.
 
 mod measure;
-mod say;
 mod table;
 
 use crate::experiment::{Experiment, Flag, PLAIN};
@@ -13,7 +12,6 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     seeds: &["002.17", "004.3", "004.4"],
     operations: &[Operation::Copy, Operation::Zero, Operation::Compare],
     refuses: &[(Flag::Residency, "one pair of buffers is used over and over")],
-    say: Some(|rows, _| say::verdicts(rows)),
     tables: Some(table::tables),
     figures: measure::figures,
     run: measure::run,

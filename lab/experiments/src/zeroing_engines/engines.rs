@@ -7,7 +7,7 @@ use std::time::Duration;
 
 /// How long an engine may take for a batch.
 const DEADLINE: Duration = Duration::from_secs(5);
-/// What memory holds before it is zeroed.
+/// The byte that memory holds before it is zeroed.
 const WRITTEN: u8 = 0x55;
 
 /// An engine and its memory.
@@ -18,7 +18,7 @@ pub(super) struct Arm {
     memory: MmapMut,
 }
 
-/// What zeroing all of the memory took.
+/// The time of zeroing all of the memory.
 pub(super) struct Zeroed {
     /// Nanoseconds of time, and of CPU.
     pub(super) wall: f64,
@@ -70,7 +70,7 @@ impl Arm {
         Ok(Zeroed { wall, cpu: cpu(&*self.engine) - before })
     }
 
-    /// Whether all of it is zero.
+    /// Checks that all of it is zero.
     pub(super) fn check(&self) -> Result {
         match self.memory.as_chunks::<8>().0.iter().all(|word| *word == [0; 8]) {
             true => Ok(()),

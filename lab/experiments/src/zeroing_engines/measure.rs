@@ -26,7 +26,7 @@ pub(super) fn figures() -> Vec<Figure> {
     ]
 }
 
-/// What a batch took, by round.
+/// Times of a batch, by round.
 #[derive(Default)]
 struct Found {
     cpu: Vec<f64>,

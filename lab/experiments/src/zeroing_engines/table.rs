@@ -6,13 +6,18 @@ fn of(row: &Row, name: &str, digits: usize) -> String {
     or_dash(row.figure(name), |value| format!("{value:.digits$}"))
 }
 
+/// A bystander's loss for a GB, ms; none where noise made it negative.
+fn lost_by(row: &Row) -> Option<f64> {
+    row.figure(BYSTANDER_PER_GB).filter(|lost| *lost >= 0.0)
+}
+
 const ENGINES: [Column<Row>; 7] = [
     ("engine", |row| row.candidate.clone()),
     (">batch", |row| bytes(row.cell.size)),
     (">GB/s", |row| of(row, ENGINE_GBPS, 1)),
     (">CPU s a GB", |row| of(row, CPU_PER_GB, 3)),
     (">reader ns a line", |row| significant(median(&row.reader_ns) * 64.0 / row.cell.size as f64)),
-    (">bystander ms a GB", |row| or_dash(super::say::lost_by(row), |lost| format!("{lost:.1}"))),
+    (">bystander ms a GB", |row| or_dash(lost_by(row), |lost| format!("{lost:.1}"))),
     (">cost", |row| {
         let ratio = row.total_ratio.filter(|_| row.is_measurable());
         or_dash(ratio, |ratio| format!("{ratio:.2}"))

@@ -12,6 +12,7 @@ use cachewise_kernels::Operation;
 use cachewise_measure::{
     Contents, Destination, Figure, FigureKind, Level, Plan, ProofVerdict, Row,
 };
+use std::collections::BTreeMap;
 use std::sync::{LazyLock, Mutex, PoisonError};
 
 mod page_fault;
@@ -22,7 +23,7 @@ mod x86;
 static BENCH: LazyLock<Mutex<Bench>> =
     LazyLock::new(|| Mutex::new(Bench::new(1, None, 0).expect("a machine to measure")));
 
-/// What an experiment handed over.
+/// The output of an experiment.
 struct Outcome {
     finish: Result<(), LabError>,
     rows: Vec<Row>,
@@ -31,7 +32,7 @@ struct Outcome {
 }
 
 impl Outcome {
-    /// Whether some rows say nothing: on a machine that is not quiet, operands may not be proved to be
+    /// Tells whether some rows say nothing: on a machine that is not quiet, operands may not be proved to be
     /// where they are said to be, and a time may be below nothing. Then, and only then, it is said.
     #[track_caller]
     fn is_withheld(&self) -> bool {
@@ -69,7 +70,7 @@ fn run_with(name: &str, options: &Options, patience: &mut Patience) -> Outcome {
     let experiment = registry::find(name).expect("it is listed");
     let mut out = Recorder::new(patience, None);
     let finish = experiment.run(&mut Setting { bench: &mut bench, options, out: &mut out });
-    let verdicts = said::of(name, &out.rows, &out.decisions.kernels).verdicts;
+    let verdicts = said::of(name, &BTreeMap::new(), &out.rows).verdicts;
     Outcome { finish, rows: out.rows, notes: out.notes, verdicts }
 }
 

@@ -13,9 +13,12 @@ fn pages_are_cleared_counted_and_judged() {
         assert_eq!(row.extra["loops"], 1.6e6 / pages, "the seed's runs zero 1.6 million pages");
         assert_eq!(row.reader_ns.len(), row.operation_ns.len());
     }
-    let said = &outcome.verdicts[0];
-    assert!(said.starts_with("In 2004 "), "{said}");
-    assert!(said.contains("at 32 KiB") && said.contains("at 320 KiB"), "{said}");
+    let said = outcome.verdicts.join("\n");
+    for claim in
+        ["000.12: \"NT zero_page() is a clear loss for small buffer\"", "320 KiB, which fit"]
+    {
+        assert!(outcome.is_withheld() || said.contains(claim), "{said}");
+    }
 }
 
 #[test]
@@ -28,7 +31,7 @@ fn the_seeds_own_parameters_are_its_loops() {
         outcome.rows.iter().map(|row| (row.cell.size, row.calls)).collect();
     assert_eq!(calls[0], (32 << 10, 200_000));
     assert_eq!(calls[2], (320 << 10, 20_000));
-    assert!(outcome.verdicts[0].contains("not tested"), "{:?}", outcome.verdicts);
+    assert!(outcome.verdicts.is_empty(), "no claim is about one routine: {:?}", outcome.verdicts);
 }
 
 #[test]
@@ -46,7 +49,7 @@ fn pages_are_copied_as_a_fork_does() {
         assert_eq!(row.extra["copied_per_loop"], (row.cell.size / 4096 + 8) as f64, "000.9");
     }
     assert!(outcome.notes.iter().any(|note| note.contains("skipped fork")), "no program was given");
-    assert!(outcome.verdicts[0].contains("of 2 buffers"), "{:?}", outcome.verdicts);
+    assert!(outcome.verdicts[0].starts_with("000."), "{:?}", outcome.verdicts);
 }
 
 #[test]
@@ -56,7 +59,6 @@ fn huge_pages_are_copied_whole() {
     // A CPU without AVX has no such row; neither has it the others.
     if let Some(row) = huge {
         assert_eq!(row.extra["copied_per_loop"], 8.0 + 512.0);
-        assert!(outcome.verdicts.iter().any(|verdict| verdict.contains("whole 2 MiB page")));
     }
 }
 
@@ -71,18 +73,15 @@ fn the_map_answers_the_question() {
         assert!(row.cell.reader.is_some_and(|touched| touched >= 1.0 / 64.0));
         assert_eq!(row.cell.destination, Some(cachewise_measure::Level::L2.into()));
     }
-    let said = &outcome.verdicts[0];
-    let cells = outcome.rows.iter().filter(|row| row.candidate == "copy.sse2.nt").count();
-    let answers =
-        said.starts_with("Is there ANY workload") && said.contains(&format!("of {cells} cells"));
-    assert!(answers || outcome.is_withheld(), "{:?}", outcome.verdicts);
+    // Its pair of kernels is not that of the claim.
+    assert!(outcome.is_withheld() || outcome.verdicts.is_empty(), "{:?}", outcome.verdicts);
 }
 
 #[test]
-fn the_kind_of_cpu_is_named() {
+fn a_cached_target_has_four_states() {
     let outcome = run("cached-target", &quick("copy[KLN]|copy\\.sse2", &[4096]));
     let verdicts = outcome.verdicts.join("\n");
-    for text in ["NT to a cached target of 4 KiB (001.4", "copy.mmx.nt", "copy.mmx.pf320 (002.9)"] {
+    for text in ["001.2:", "001.10:", "001.5:"] {
         assert!(outcome.is_withheld() || verdicts.contains(text), "{text}: {verdicts}");
     }
     let states: std::collections::BTreeSet<_> =
@@ -108,7 +107,7 @@ fn policies_receive_and_send() {
     let tcp = outcome.rows.iter().any(|row| row.candidate == "tcp loopback");
     let excused = outcome.notes.iter().any(|note| note.contains("tcp loopback"));
     assert!(tcp || excused, "{:?}", outcome.notes);
-    let told = outcome.verdicts[0].contains("of receiving and sending");
+    let told = outcome.verdicts.iter().any(|said| said.starts_with("001.8:"));
     assert!(told || outcome.is_withheld(), "{:?}", outcome.verdicts);
 }
 
@@ -141,26 +140,20 @@ fn shorts() -> impl Iterator<Item = (&'static str, Options, Vec<&'static str>)> 
 
 #[test]
 #[ignore = "long: CI runs it, by --include-ignored"]
-fn rows_figures_and_verdicts_agree() {
+fn rows_figures_and_tables_agree() {
     for (name, options, candidates) in shorts() {
         let outcome = run(name, &options);
         for candidate in &candidates {
             let there = outcome.rows.iter().any(|row| row.candidate == *candidate);
             assert!(there, "{name}: no {candidate}");
         }
-        let said = outcome.verdicts.join("\n");
-        assert!(outcome.verdicts.len() > 1, "{name}: {said}");
-        if outcome.is_withheld() {
-            continue;
-        }
-        assert!(!outcome.verdicts[0].contains("was measured"), "{name} measured nothing: {said}");
-        let named = candidates[1..].iter().any(|candidate| said.contains(candidate));
-        assert!(named, "{name} speaks of none of its candidates: {said}");
+        let tables = said::of(name, &BTreeMap::new(), &outcome.rows).tables;
+        assert!(!tables.is_empty(), "{name}");
     }
 }
 
 #[test]
-fn told_to_stop_they_keep_finished_rows_and_say_what_they_amount_to() {
+fn told_to_stop_they_keep_finished_rows() {
     let others = [
         ("page-clear", quick("zero\\.sse2", &[4096, 8192])),
         ("page-copy", quick("copy\\.sse2", &[4096, 8192])),
@@ -174,7 +167,6 @@ fn told_to_stop_they_keep_finished_rows_and_say_what_they_amount_to() {
         let interrupted = matches!(outcome.finish, Err(LabError::Interrupted));
         assert!(interrupted, "{name}: {:?}", outcome.finish);
         assert!(!outcome.rows.is_empty(), "{name} keeps the cell that was finished");
-        assert!(!outcome.verdicts.is_empty(), "{name}");
         assert!(outcome.rows.iter().all(|row| row.operation_ns.len() >= 4), "{name}");
     }
 }
@@ -217,8 +209,6 @@ fn pages_of_one_colour_are_zeroed_where_their_addresses_are_told() {
             assert!(one.iter().all(|row| row.extra["colours"] == 1.0));
             assert!(every.iter().all(|row| row.extra["colours"] > 1.0));
             assert!(one.len() == every.len() && one.len() >= 2, "libc and the kernel");
-            let said = outcome.verdicts.join("\n");
-            assert!(said.contains("zero.sse2"), "{said}");
         }
         Err(error) => {
             let text = error.to_string();
@@ -248,8 +238,6 @@ fn messages_that_the_kernel_copied_all_the_same_have_no_verdict() {
         let is_pinned = row.cell.state == "MSG_ZEROCOPY message, both ends";
         assert_eq!(row.reference == "MSG_ZEROCOPY", is_pinned);
         assert!(mapped.is_none() || row.reference == "MSG_ZEROCOPY", "{}", row.candidate);
-        let said = ran.verdicts.iter().any(|text| text.starts_with(&row.candidate));
-        assert!(said || row.candidate == "tcp loopback", "{:?}", ran.verdicts);
     }
 }
 
@@ -263,5 +251,5 @@ fn pages_are_compared_where_registers_are_saved_first() {
         let pages = |row: &&Row| row.cell.state.as_str().starts_with("pairs in ");
         assert!(ran.rows.iter().filter(pages).any(|row| row.candidate == candidate), "{candidate}");
     }
-    assert!(ran.verdicts.iter().all(|said| said.starts_with("pairs in ")), "{:?}", ran.verdicts);
+    assert!(ran.verdicts.iter().all(|said| said.starts_with("004.")), "{:?}", ran.verdicts);
 }

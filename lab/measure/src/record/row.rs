@@ -184,7 +184,7 @@ pub struct CellKey {
     pub bystander: Option<u64>,
     /// Further coordinates by name: `threads`, `delay_ns`, `offset`, `first_difference`.
     #[serde(
-        deserialize_with = "crate::rounded::coordinates",
+        deserialize_with = "crate::rounded::deserialize",
         default,
         skip_serializing_if = "BTreeMap::is_empty"
     )]

@@ -10,7 +10,7 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-/// What a thread's cache of single pages holds at most: 256 zeroed ones, as many dirty ones, and a reserve.
+/// The most that a thread's cache of single pages holds: 256 zeroed ones, as many dirty ones, and a reserve.
 const CACHE: usize = 3 * 256 * PAGE_SIZE;
 /// Looks at the others before a waiting thread lets somebody else have its CPU: some 100 us, longer
 /// than it takes to start a thread.
@@ -81,7 +81,7 @@ impl Arm {
         Arm::ALL[self as usize].1
     }
 
-    /// What is made ready before every sample is not repeated in it; all others are.
+    /// Candidates that are made ready before every sample are not repeated in it; all others are.
     pub(super) fn takes_part(self, repeated: bool) -> bool {
         match self {
             Arm::Prezeroed | Arm::PrezeroedBase | Arm::Ready | Arm::ReadyAround => !repeated,
@@ -318,7 +318,7 @@ fn take<'p>(
     Ok(held)
 }
 
-/// What a thread has used, in seconds. The scheduler counts `cpu` exactly; the two others are told
+/// CPU time of a thread, in seconds. The scheduler counts `cpu` exactly; the two others are told
 /// apart by the tick, and only their proportion is used.
 struct Usage {
     cpu: f64,
@@ -345,7 +345,7 @@ fn usage() -> Usage {
     Usage { cpu: cachewise_measure::clock::thread_cpu_ns() / 1e9, user, system, faults }
 }
 
-/// Where the threads of a sample meet. They wait awake: one that has to be woken begins tens of
+/// The meeting point of a sample's threads. They wait awake: one that has to be woken begins tens of
 /// microseconds after the others, which is as long as a thousand pages take.
 struct Gate {
     threads: usize,

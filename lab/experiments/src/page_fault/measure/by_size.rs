@@ -7,6 +7,7 @@
 //! faults. Sizes that the system does not give are left out, and a note says how it would.
 
 use super::ready::out_of_memory;
+use crate::backing::Backing;
 use crate::prelude::*;
 use rustix::fs::{MemfdFlags, Mode, OFlags};
 use rustix::mm::{Advice, MapFlags, MprotectFlags, ProtFlags};
@@ -21,7 +22,7 @@ const SIZES: [usize; 5] = [PAGE_SIZE, 64 << 10, 256 << 10, 1 << 20, HUGE_PAGE];
 const BYTES: usize = 32 << 20;
 const FAULTS: (usize, usize) = (16, 1024);
 
-/// Who is measured, in the order of the rows.
+/// The candidates, in the order of the rows.
 const CANDIDATES: [&str; 3] = [ANONYMOUS, SHARED_FRESH, SHARED_READY];
 
 /// Mappings of one size, each with a hole behind it, aligned to the largest size.
@@ -159,7 +160,7 @@ impl One {
             .map_err(out_of_memory("pages of one size"))
     }
 
-    /// What was written is zero again; of a fresh candidate nothing is there any more.
+    /// Makes what was written zero again; a fresh candidate's memory is gone.
     fn zero_again(&mut self) -> Result {
         let failed = out_of_memory("a file in memory");
         let Some(file) = &self.file else { return Ok(()) };
@@ -207,7 +208,10 @@ pub(super) fn rows(setting: &mut Setting) -> Result<Vec<Row>> {
             left_out.join(", ")
         ))?;
     }
-    setting.in_turns(all.len(), 0, |turn| all[turn].sample(&setting.bench.clock))?;
+    let mut backing = Backing::new(BYTES);
+    setting
+        .in_turns(all.len(), 0, |turn| backing.sample(|| all[turn].sample(&setting.bench.clock)))?;
+    backing.note("faults by size").into_iter().try_for_each(|note| setting.out.note(note))?;
     let row = |one: &One| {
         let is_reference = |other: &&One| other.size == one.size && other.name == ANONYMOUS;
         let reference = all.iter().find(is_reference).map(|other| &other.ns[..]);

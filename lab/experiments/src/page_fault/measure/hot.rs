@@ -13,7 +13,7 @@ pub(super) fn rows(setting: &mut Setting) -> Result<Vec<Row>> {
     let caches = &setting.bench.machine.caches;
     let hot_pages = (caches.l2.bytes / 2 / PAGE_SIZE).clamp(1, SAMPLE);
     let cold_bytes = SAMPLE * PAGE_SIZE;
-    // What is read in between drives the cold pages out of every cache.
+    // Reading this in between drives the cold pages out of every cache.
     let away = Arena::new(2 * caches.llc.bytes.min(64 << 20), PagePolicy::Huge, seed)?;
     let hot = Arena::new(hot_pages * PAGE_SIZE, PagePolicy::Huge, seed)?;
     let cold = Arena::new(cold_bytes, PagePolicy::Huge, seed)?;

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 const POOL: usize = 16 << 20;
 const BURST: usize = POOL / PAGE_SIZE / 4 * 3;
-/// Of the second half, one of so many pages stays in use.
+/// One of so many pages of the second half stays in use.
 const HELD: usize = 16;
 /// The other work takes at least so many times what zeroing a burst takes alone: the bystander has
 /// its part of the memory's bandwidth meanwhile.
@@ -35,7 +35,7 @@ struct Candidate {
     found: Found,
 }
 
-/// What a candidate's turns were.
+/// The results of a candidate's turns.
 #[derive(Default)]
 struct Found {
     /// Nanoseconds of the program a page, and of the bystander a line, by round.
@@ -140,7 +140,7 @@ fn zeroing(engine: EngineChoice, pages: &mut Vec<NonNull<u8>>) -> Result<Duratio
 /// Two rows a setting: the program's and the bystander's.
 pub(super) fn rows(setting: &mut Setting) -> Result<Vec<Row>> {
     let (rounds, seed) = (setting.plan(false).rounds, setting.bench.seed);
-    // What another core has in its own L2 nothing here can evict.
+    // Lines in another core's own L2 cannot be evicted from here.
     let beyond = 4 * setting.bench.machine.caches.l2.bytes;
     let bystander = Bystander::new(beyond.max(setting.bench.bystander_bytes(POOL)), seed)?;
     let made = candidates().into_iter().map(|(name, scrub, engine)| {

@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicU64;
 /// Copies whole lines between operands that are 16-aligned and apart.
 type CopyLines = unsafe fn(dst: *mut u8, src: *const u8, lines: usize);
 
-/// Where the stray stores go: sixty-four lines of their own.
+/// The target of the stray stores: sixty-four lines of their own.
 #[repr(align(64))]
 struct Elsewhere([AtomicU64; 512]);
 

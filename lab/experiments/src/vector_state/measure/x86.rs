@@ -117,7 +117,7 @@ struct Owner<'s> {
     support: &'s Support,
     save: Save,
     components: u64,
-    /// What they hold when a sample begins; saving and restoring keeps it.
+    /// Their contents when a sample begins; saving and restoring keeps them.
     state: Held,
 }
 
@@ -161,7 +161,7 @@ fn class(routine: &Routine) -> RegisterClass {
     find(&routine.name).map_or(RegisterClass::Gpr, |kernel| kernel.registers)
 }
 
-/// What a register class makes its owner save.
+/// The state that a register class makes its owner save.
 fn needed(class: RegisterClass) -> u64 {
     match class {
         RegisterClass::X87 | RegisterClass::Mmx => X87,

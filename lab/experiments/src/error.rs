@@ -1,0 +1,101 @@
+//! Errors of the laboratory.
+
+use cachewise_measure::units::bytes;
+use cachewise_measure::{MeasureError, RecordError};
+use cachewise_pages::PoolError;
+
+/// A refusal or a failure of an experiment.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LabError {
+    /// No kernel answers to a name.
+    #[error("kernels: found \"{found}\", which no kernel answers to{nearest}")]
+    UnknownKernel {
+        /// The pattern.
+        found: String,
+        /// Names most like it.
+        nearest: String,
+    },
+    /// An impossible request: the option, what was found, what is accepted.
+    #[error("{0}")]
+    Usage(String),
+    /// A library given with `--peer` cannot be used: its name, the loader's words.
+    #[error("--peer {0}")]
+    Peer(String),
+    /// A distribution file cannot be used.
+    #[error(transparent)]
+    Distribution(#[from] cachewise_measure::distributions::Refused),
+    /// A size is beyond what the memory budget allows.
+    #[error(
+        "size: found {}, accepted 1 B to {} here (two operands, twice each, in {}; --memory is at most a quarter of RAM)",
+        bytes(*found as u64), bytes(*most as u64), bytes(*budget as u64)
+    )]
+    TooLarge {
+        /// Bytes asked for.
+        found: usize,
+        /// Bytes possible.
+        most: usize,
+        /// Bytes of the budget.
+        budget: usize,
+    },
+    /// None of the chosen kernels can be measured as asked; why not.
+    #[error("nothing to measure: {0}")]
+    Nothing(String),
+    /// Timings of an emulated CPU mean nothing; its emulator.
+    #[error(
+        "this CPU is emulated by {0}: its timings would mean nothing, so none are taken (--verify-only checks the bytes)"
+    )]
+    Emulated(String),
+    /// The user stopped it.
+    #[error("interrupted")]
+    Interrupted,
+    /// A routine produced wrong bytes: who, where, what.
+    #[error("wrong bytes: {0}")]
+    WrongBytes(String),
+    /// The measurement was refused.
+    #[error(transparent)]
+    Measure(MeasureError),
+    /// The record could not be written.
+    #[error(transparent)]
+    Record(#[from] RecordError),
+    /// The page pool, or the system under it, refused what this says.
+    #[error("page pool: {0}")]
+    Pool(String),
+    /// A child process that was to be timed failed; what happened.
+    #[error("child process: {0}")]
+    Child(String),
+}
+
+impl From<MeasureError> for LabError {
+    fn from(error: MeasureError) -> LabError {
+        match error {
+            MeasureError::Interrupted => LabError::Interrupted,
+            error => LabError::Measure(error),
+        }
+    }
+}
+
+impl From<PoolError> for LabError {
+    fn from(error: PoolError) -> LabError {
+        match error {
+            PoolError::NotZero { .. } => LabError::WrongBytes(format!("pool: {error}")),
+            error => LabError::Pool(error.to_string()),
+        }
+    }
+}
+
+impl LabError {
+    /// An option has no meaning for an experiment, or not with that value.
+    pub(crate) fn unsuited(
+        option: &str,
+        found: impl std::fmt::Display,
+        accepted: &str,
+    ) -> LabError {
+        LabError::Usage(format!("{option}: found {found}, accepted {accepted}"))
+    }
+
+    /// Tells whether some routine produced wrong bytes (exit status 5).
+    pub fn is_wrong_bytes(&self) -> bool {
+        matches!(self, LabError::WrongBytes(_) | LabError::Measure(MeasureError::WrongBytes { .. }))
+    }
+}
