@@ -65,13 +65,14 @@ impl Callee {
 }
 
 /// Neighbours of a call as programs have them: what stored its source shortly before, and what loads a part of its result at
-/// once. No call begins before the one before it has been loaded from.
+/// once. No call begins before the one before it has been loaded from. Programs branch on a comparison: a CPU predicts
+/// that, and goes on before the result is there.
 #[derive(Clone, Copy, Debug)]
 struct AtOnce {
     /// Bytes of each store that writes the source just before the call, one of [`WIDTHS_STORED`]; none is a source that was
     /// written long ago.
     stored: Option<usize>,
-    /// Bytes of the load, one of [`WIDTHS_LOADED`]; comparisons have their result instead.
+    /// Bytes of the load, one of [`WIDTHS_LOADED`]; comparisons have a branch instead.
     loaded: usize,
 }
 
@@ -113,6 +114,20 @@ impl AtOnce {
             _ => unsafe { from.cast::<u64>().read_unaligned() },
         };
         nothing(value)
+    }
+}
+
+/// A branch to the next instruction if the result is not 0.
+#[inline(always)]
+fn branch_on(result: i32) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: it goes on behind itself either way.
+    unsafe {
+        std::arch::asm!("test {0:e}, {0:e}", "jnz 2f", "2:", in(reg) result, options(nomem, nostack));
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    if black_box(result) != 0 {
+        black_box(result);
     }
 }
 
@@ -335,7 +350,8 @@ chains!(ZERO_CHAINS, zero_chain: ZeroFn, f, p, from, around => {
     around.after(*from)
 });
 chains!(COMPARISON_CHAINS, comparison_chain: CompareFn, f, p, _from, _around => {
-    nothing(f(p.dst, p.src, p.n) as u64)
+    branch_on(f(p.dst, p.src, p.n));
+    0
 });
 
 #[cfg(test)]

@@ -16,8 +16,15 @@ use std::cell::RefCell;
 /// Calls in a script, at most: some microseconds.
 pub(crate) const CALLS: usize = 512;
 
-/// Suffix of a script's state where a part of each result is loaded at once.
-const READ_AT_ONCE: &str = ", read at once";
+/// Name of the state in which a result is used before the next call begins.
+///
+/// Programs load from what they wrote, and branch on what they compared.
+pub fn at_once(operation: Operation) -> &'static str {
+    match operation {
+        Operation::Compare | Operation::Equal => "branched on at once",
+        _ => "read at once",
+    }
+}
 
 /// From this mean size on a script has fewer calls: one takes longer than any misprediction.
 const LARGE: usize = 4096;
@@ -141,8 +148,11 @@ impl Bench {
         let &Script { operation, distribution, span, read_at_once } = script;
         // Sizes are 1 GiB at most (`Distribution::read`), places below 4 GiB.
         let span = span.max((2 * distribution.largest() + 4096).next_multiple_of(4096));
-        let read = if read_at_once { READ_AT_ONCE } else { "" };
-        let mut cell = Cell::reused(format!("calls as {}{read}", distribution.name));
+        let mut name = format!("calls as {}", distribution.name);
+        if read_at_once {
+            name = format!("{name}, {}", at_once(operation));
+        }
+        let mut cell = Cell::reused(name);
         cell.source.offset = 0;
         let task = Task { operation, size: span, cell, plan };
         let (each_has, seed) = (calls(distribution), self.seed);

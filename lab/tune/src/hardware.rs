@@ -385,7 +385,7 @@ impl<'h> Hardware<'h> {
                 // Code that has not run for a while is not what is to be timed.
                 callee.run(&places[..1]);
             }
-            // In the cache a part of each result is loaded at once, as programs do; in memory the next calls are what waits.
+            // In the cache a part of each result is loaded at once or branched on, as programs do; in memory the next calls wait.
             let loads = callee::loads(&places, at);
             let run = || match small.hot {
                 true => callee.run_at_once(&places, &loads, None),

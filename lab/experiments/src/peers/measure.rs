@@ -11,7 +11,7 @@
 use crate::callee::WIDTHS_STORED;
 use crate::helper::Helper;
 use crate::prelude::*;
-use crate::script::Script;
+use crate::script::{self, Script};
 use crate::tuned_libc::TunedLibc;
 use cachewise_measure::distributions::Distribution;
 
@@ -94,13 +94,14 @@ fn cells(operation: Operation, sizes: &[usize], misaligned: &[usize]) -> Vec<(us
 /// Cells of small sizes with their neighbours, and the width of the stores before the call.
 fn at_once(operation: Operation, sizes: &[usize]) -> Vec<(usize, Cell, Option<usize>)> {
     let is_stored = !matches!(operation, Operation::Fill | Operation::Zero);
+    let read = script::at_once(operation);
     let wide = Features::detect().contains(Features::AVX);
     let mut cells = Vec::new();
     for &size in sizes {
-        cells.push((size, Cell { label: "read at once".into(), ..Cell::warm() }, None));
+        cells.push((size, Cell { label: read.into(), ..Cell::warm() }, None));
         let widths = WIDTHS_STORED.iter().copied().filter(|width| is_stored && *width <= size);
         for width in widths.filter(|width| wide || *width < 32) {
-            let label = format!("just stored by {width}, read at once");
+            let label = format!("just stored by {width}, {read}");
             cells.push((size, Cell { label: label.as_str().into(), ..Cell::warm() }, Some(width)));
         }
     }
