@@ -103,10 +103,8 @@ enum Chore {
     Dist(dist::Dist),
     /// Check what `dist` made, and the crates, by twine, abi3audit, auditwheel, lintian and cargo package
     Audit(audit::Audit),
-    /// Find settings for programs that compute, pack, compile and serve: `cachewise advise` on each.
+    /// Advise on real programs and on reproducers of public reports, or run programs under the preload library.
     Programs(programs::Programs),
-    /// Find settings for programs that allocate much: `cachewise advise` on each.
-    Applications(programs::Programs),
     /// Test the library on an emulated Arm or POWER CPU (QEMU); minutes.
     EmulateArch {
         /// powerpc64le or aarch64 [default: both].
@@ -153,8 +151,7 @@ fn run(chore: Chore) -> Result<()> {
         Chore::Install(args) => install::run(&args),
         Chore::Dist(args) => dist::run(&args),
         Chore::Audit(args) => audit::run(&args),
-        Chore::Programs(args) => programs::run(&args, &programs::PROGRAMS),
-        Chore::Applications(args) => programs::run(&args, &programs::APPLICATIONS),
+        Chore::Programs(args) => programs::run(&args),
         Chore::EmulateArch { architecture, effort, required } => {
             emulate_arch::chore(architecture.as_deref(), &effort, required)
         }

@@ -1,9 +1,15 @@
-//! `xtask programs` and `xtask applications`: lists of commands for `cachewise advise`.
+//! `xtask programs`: programs that nobody wrote for this project or that are written from public reports, each with its
+//! input and what is expected of it.
 //!
-//! A program is a script: `sh SCRIPT prepare` makes its input once, and says with status 77 what it lacks;
+//! Of groups that are advised on, `cachewise advise` answers. A program is a script: `sh SCRIPT prepare` makes its input once, and says with status 77 what it lacks;
 //! `sh SCRIPT run [WORD]`, in an empty directory, does the work and prints what has to be the same each time. They find
 //! `$COMMON`, `$PREPARED`, `$REPOSITORY`, `$PYTHON` and `$PERCENT` (of the input) in their environment. A server is a command
 //! line and the load that is run against it.
+//!
+//! Of the group `unchanged`, status, output and messages have to be the same plain, under the preload library, and with
+//! statistics. Such a case is a script that runs in an empty directory and starts what is tested by `"$UNDER"`. Debian's
+//! packages for all of them: nginx-light memcached lua5.4 ruby perl php-cli ffmpeg imagemagick nodejs default-jdk-headless
+//! ocaml-nox guile-3.0 r-base-core jq python3.
 
 use crate::command::{self, Lacking, accepted, root, text};
 use crate::python;
@@ -16,6 +22,9 @@ use std::process::{Command, Stdio};
 /// Options: the programs to run, and the output.
 #[derive(Debug, clap::Args)]
 pub struct Programs {
+    /// Only these groups [default: all that are advised on]
+    #[arg(long, value_enum, value_name = "GROUP", value_delimiter = ',')]
+    group: Vec<Group>,
     /// Only these, by name
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     only: Vec<String>,
@@ -30,13 +39,49 @@ pub struct Programs {
     options: Vec<OsString>,
 }
 
+/// A part of the table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Group {
+    /// Programs that compute, pack, compile and serve.
+    Computes,
+    /// Programs that allocate much.
+    Allocates,
+    /// Reproducers of public reports: memory that does not come back, and two where nothing is to be gained.
+    Reports,
+    /// Programs under the preload library that have to do what they do without it.
+    Unchanged,
+}
+
 /// How a program is run.
 #[derive(Clone, Copy)]
-pub enum How {
+enum How {
     /// A script, and a word for it.
     Script(&'static str, &'static str),
-    /// A server's command, its load, and what has to be there.
+    /// A server's command, its load, and the programs that it needs.
     Server { server: &'static str, load: &'static str, needs: &'static [&'static str] },
+    /// A script of the group `unchanged`.
+    Case(&'static str),
+}
+
+/// What is expected of a program.
+#[derive(Clone, Copy)]
+enum Expected {
+    /// An answer.
+    Answer,
+    /// An answer for that goal; the setting that those who reported it ended with races too.
+    Report { goal: &'static str, fix: &'static str },
+    /// That nothing is to be gained for that goal.
+    Nothing { goal: &'static str },
+    /// The same status, output and messages.
+    Same,
+}
+
+/// A program, its input, and what is expected of it.
+struct Program {
+    name: &'static str,
+    group: Group,
+    how: How,
+    expected: Expected,
 }
 
 macro_rules! script {
@@ -45,6 +90,12 @@ macro_rules! script {
     };
     ($name:literal, $word:literal) => {
         How::Script(include_str!(concat!("../programs/", $name, ".sh")), $word)
+    };
+}
+
+macro_rules! case {
+    ($name:literal) => {
+        How::Case(include_str!(concat!("../programs/unchanged/", $name, ".sh")))
     };
 }
 
@@ -76,62 +127,153 @@ const POSTGRESQL: How = How::Server {
     needs: &["pgbench"],
 };
 
-/// Programs that compute, pack and compile.
-pub const PROGRAMS: [(&str, How); 11] = [
-    ("cpython", script!("cpython")),
-    ("git", script!("git")),
-    ("gcc", script!("gcc")),
-    ("gzip", script!("gzip")),
-    ("sort", script!("sort")),
-    ("xz", script!("xz")),
-    ("zstd", script!("zstd")),
-    ("sqlite", script!("sqlite")),
-    ("nginx", NGINX),
-    ("postgresql", POSTGRESQL),
-    ("numpy", script!("numpy")),
+/// The table.
+const TABLE: [Program; 44] = [
+    program("cpython", Group::Computes, script!("cpython"), Expected::Answer),
+    program("git", Group::Computes, script!("git"), Expected::Answer),
+    program("gcc", Group::Computes, script!("gcc"), Expected::Answer),
+    program("gzip", Group::Computes, script!("gzip"), Expected::Answer),
+    program("sort", Group::Computes, script!("sort"), Expected::Answer),
+    program("xz", Group::Computes, script!("xz"), Expected::Answer),
+    program("zstd", Group::Computes, script!("zstd"), Expected::Answer),
+    program("sqlite", Group::Computes, script!("sqlite"), Expected::Answer),
+    program("nginx", Group::Computes, NGINX, Expected::Answer),
+    program("postgresql", Group::Computes, POSTGRESQL, Expected::Answer),
+    program("numpy", Group::Computes, script!("numpy"), Expected::Answer),
+    program(
+        "numpy-expression",
+        Group::Allocates,
+        script!("numpy-arrays", "expression"),
+        Expected::Answer,
+    ),
+    program("numpy-zeros", Group::Allocates, script!("numpy-arrays", "zeros"), Expected::Answer),
+    program("pandas", Group::Allocates, script!("pandas"), Expected::Answer),
+    program("duckdb", Group::Allocates, script!("duckdb"), Expected::Answer),
+    program("pillow", Group::Allocates, script!("pillow"), Expected::Answer),
+    program("redis", Group::Allocates, REDIS, Expected::Answer),
+    program("c-calloc", Group::Allocates, script!("calloc"), Expected::Answer),
+    program("rust-vec", Group::Allocates, script!("rust-vec"), Expected::Answer),
+    program("cpp-vector", Group::Allocates, script!("cpp-vector"), Expected::Answer),
+    program("service", Group::Reports, script!("service"), report("memory", "MALLOC_ARENA_MAX=2")),
+    program(
+        "messages",
+        Group::Reports,
+        script!("messages"),
+        report(
+            "time",
+            "GLIBC_TUNABLES=glibc.malloc.mmap_threshold=67108864:glibc.malloc.trim_threshold=67108864",
+        ),
+    ),
+    program(
+        "instances",
+        Group::Reports,
+        script!("instances"),
+        report(
+            "time",
+            "GLIBC_TUNABLES=glibc.malloc.mmap_threshold=67108864:glibc.malloc.trim_threshold=67108864",
+        ),
+    ),
+    program(
+        "images",
+        Group::Reports,
+        script!("images"),
+        report("memory", "LD_PRELOAD=libjemalloc.so.2"),
+    ),
+    program(
+        "byte-arrays",
+        Group::Reports,
+        script!("byte-arrays"),
+        report("memory", "LD_PRELOAD=libjemalloc.so.2"),
+    ),
+    program(
+        "store",
+        Group::Reports,
+        script!("store"),
+        report("memory", "LD_PRELOAD=libjemalloc.so.2"),
+    ),
+    program(
+        "workers",
+        Group::Reports,
+        script!("workers"),
+        report("memory", "MALLOC_TRIM_THRESHOLD_=131072"),
+    ),
+    program(
+        "short-processes",
+        Group::Reports,
+        script!("short-processes"),
+        report("time", "LD_PRELOAD=libmimalloc.so.2"),
+    ),
+    program("computes", Group::Reports, script!("computes"), Expected::Nothing { goal: "time" }),
+    program("all-live", Group::Reports, script!("all-live"), Expected::Nothing { goal: "memory" }),
+    program("ffmpeg", Group::Unchanged, case!("ffmpeg"), Expected::Same),
+    program("guile", Group::Unchanged, case!("guile"), Expected::Same),
+    program("imagemagick", Group::Unchanged, case!("imagemagick"), Expected::Same),
+    program("java", Group::Unchanged, case!("java"), Expected::Same),
+    program("jq", Group::Unchanged, case!("jq"), Expected::Same),
+    program("lua", Group::Unchanged, case!("lua"), Expected::Same),
+    program("memcached", Group::Unchanged, case!("memcached"), Expected::Same),
+    program("nginx-preloaded", Group::Unchanged, case!("nginx"), Expected::Same),
+    program("node", Group::Unchanged, case!("node"), Expected::Same),
+    program("ocaml", Group::Unchanged, case!("ocaml"), Expected::Same),
+    program("perl", Group::Unchanged, case!("perl"), Expected::Same),
+    program("php", Group::Unchanged, case!("php"), Expected::Same),
+    program("r", Group::Unchanged, case!("r"), Expected::Same),
+    program("ruby", Group::Unchanged, case!("ruby"), Expected::Same),
 ];
 
-/// Programs that allocate much.
-pub const APPLICATIONS: [(&str, How); 9] = [
-    ("numpy-expression", script!("numpy-arrays", "expression")),
-    ("numpy-zeros", script!("numpy-arrays", "zeros")),
-    ("pandas", script!("pandas")),
-    ("duckdb", script!("duckdb")),
-    ("pillow", script!("pillow")),
-    ("redis", REDIS),
-    ("c-calloc", script!("calloc")),
-    ("rust-vec", script!("rust-vec")),
-    ("cpp-vector", script!("cpp-vector")),
-];
+const fn program(name: &'static str, group: Group, how: How, expected: Expected) -> Program {
+    Program { name, group, how, expected }
+}
+
+const fn report(goal: &'static str, fix: &'static str) -> Expected {
+    Expected::Report { goal, fix }
+}
 
 /// Packages of the Python programs.
 const PACKAGES: [&str; 4] = ["numpy", "pandas", "duckdb", "pillow"];
 
-/// Advises on each of a list; Python's packages come from pip, into an environment of this chore's own.
-pub fn run(args: &Programs, list: &[(&str, How)]) -> Result<()> {
-    let names: Vec<&str> = list.iter().map(|(name, _)| *name).collect();
+/// Runs each; Python's packages come from pip, into an environment of this chore's own.
+pub fn run(args: &Programs) -> Result<()> {
+    let names: Vec<&str> = TABLE.iter().map(|program| program.name).collect();
     accepted("--only", &args.only, &names)?;
     if let Some(folder) = &args.to {
         fs::create_dir_all(folder)?;
     }
-    let mut cargo = command::cargo("build --quiet --release -p cachewise-cli -p cachewise-preload");
-    let advise = command::built(&mut cargo, None)?;
-    let advise = advise.get("cachewise").context("the command was not built")?.clone();
+    let is_asked = |program: &&Program| match (&args.group[..], &args.only[..]) {
+        ([], []) => program.group != Group::Unchanged,
+        ([], only) => only.iter().any(|name| name == program.name),
+        (groups, only) => {
+            groups.contains(&program.group)
+                && (only.is_empty() || only.iter().any(|name| name == program.name))
+        }
+    };
+    let asked: Vec<&Program> = TABLE.iter().filter(is_asked).collect();
+    let packages = "-p cachewise-cli -p cachewise-preload -p cachewise-preload-stats";
+    let mut cargo = command::cargo(&format!("build --quiet --release {packages}"));
+    let built = command::built(&mut cargo, None)?;
+    let advise = built.get("cachewise").context("the command was not built")?.clone();
     let folder = command::target().join("applications-python");
-    let python = python::environment(&folder, &PACKAGES.join(" "), &PACKAGES);
-    if let Err(error) = &python {
-        eprintln!("Python as it is installed: {error:#}");
-    }
+    let python = match asked.iter().all(|program| program.group == Group::Unchanged) {
+        true => None,
+        false => match python::environment(&folder, &PACKAGES.join(" "), &PACKAGES) {
+            Ok(python) => Some(python),
+            Err(error) => {
+                eprintln!("Python as it is installed: {error:#}");
+                None
+            }
+        },
+    };
     let mut wrong = Vec::new();
-    for (name, how) in list
-        .iter()
-        .filter(|(name, _)| args.only.is_empty() || args.only.iter().any(|one| one == name))
-    {
-        println!("== {name}");
-        if let Err(error) = one(args, name, *how, &advise, python.as_deref().ok()) {
-            println!("{name}: {error:#}");
+    for program in asked {
+        println!("== {}", program.name);
+        let done = match program.how {
+            How::Case(source) => unchanged(source, &advise),
+            _ => one(args, program, &advise, python.as_deref()),
+        };
+        if let Err(error) = done {
+            println!("{}: {error:#}", program.name);
             if !error.is::<Lacking>() {
-                wrong.push(*name);
+                wrong.push(program.name);
             }
         }
     }
@@ -139,8 +281,66 @@ pub fn run(args: &Programs, list: &[(&str, How)]) -> Result<()> {
     Ok(())
 }
 
+/// Runs a case plain, on the library and with statistics, and compares.
+fn unchanged(source: &str, command: &Path) -> Result<()> {
+    let lacks = |name: &&str| !is_there(name);
+    let needs = source.lines().find_map(|line| line.strip_prefix("# needs ")).unwrap_or_default();
+    if let Some(lacking) = needs.split_whitespace().find(lacks) {
+        bail!(Lacking(format!("{lacking} not installed")));
+    }
+    let libraries = command.parent().context("a folder")?;
+    let [small, counting] = ["libcachewise_preload.so", "libcachewise_preload_stats.so"]
+        .map(|name| libraries.join(name).display().to_string());
+    let folder = tempfile::Builder::new().prefix("cachewise-unchanged").tempdir()?;
+    let [script, under, counts] =
+        ["case.sh", "under", "counts"].map(|name| folder.path().join(name));
+    fs::write(&script, source)?;
+    let mut plain = None;
+    for (mode, variables) in [
+        ("plain", String::new()),
+        ("library", format!("LD_PRELOAD={small}")),
+        ("statistics", format!("LD_PRELOAD={counting} CACHEWISE_STATS={}", counts.display())),
+    ] {
+        let inside = folder.path().join("in");
+        fs::create_dir(&inside)?;
+        fs::write(&under, format!("#!/bin/sh\nexec env {variables} \"$@\"\n"))?;
+        fs::set_permissions(&under, std::os::unix::fs::PermissionsExt::from_mode(0o755))?;
+        let mut case = Command::new("timeout");
+        case.args(["120", "bash"]).arg(&script).env("UNDER", &under).current_dir(&inside);
+        let out = case.stdin(Stdio::null()).output()?;
+        fs::remove_dir_all(&inside)?;
+        let said = (out.status.code(), out.stdout, out.stderr);
+        match &plain {
+            None => {
+                let told = text(&said.2);
+                ensure!(said.0 == Some(0), "fails by itself: {}: {}", out.status, told.trim());
+                plain = Some(said);
+            }
+            Some(plain) => ensure!(
+                *plain == said,
+                "{mode}: found {:?}: {}{}; plain it is {:?}: {}{}",
+                said.0,
+                text(&said.1),
+                text(&said.2),
+                plain.0,
+                text(&plain.1),
+                text(&plain.2)
+            ),
+        }
+    }
+    println!("the same plain, on the library and with statistics");
+    Ok(())
+}
+
+fn is_there(program: &str) -> bool {
+    let mut shell = Command::new("sh");
+    shell.args(["-c", &format!("command -v {program}")]).stdout(Stdio::null());
+    shell.status().is_ok_and(|status| status.success())
+}
+
 /// One program: prepared, and advised on.
-fn one(args: &Programs, name: &str, how: How, advise: &Path, python: Option<&Path>) -> Result<()> {
+fn one(args: &Programs, program: &Program, advise: &Path, python: Option<&Path>) -> Result<()> {
+    let Program { name, how, expected, .. } = program;
     let folder = tempfile::Builder::new().prefix("cachewise-programs").tempdir()?;
     let prepared = folder.path();
     let mut variables: Vec<(&str, OsString)> = vec![
@@ -156,12 +356,24 @@ fn one(args: &Programs, name: &str, how: How, advise: &Path, python: Option<&Pat
     fs::write(prepared.join("common.sh"), COMMON)?;
     let mut command = Command::new(advise);
     command.args(["advise", "--name", name]).args(&args.options).current_dir(prepared);
+    let mut record = prepared.join("record.jsonl");
     if let Some(folder) = &args.to {
         let folder = fs::canonicalize(folder)?;
-        command.arg("--json").arg(folder.join(format!("{name}.jsonl")));
+        record = folder.join(format!("{name}.jsonl"));
         command.arg("--html").arg(folder.join(format!("{name}.html")));
     }
-    match how {
+    command.arg("--json").arg(&record);
+    match expected {
+        Expected::Answer | Expected::Same => {}
+        Expected::Nothing { goal } => {
+            command.args(["--goal", goal]);
+        }
+        Expected::Report { goal, fix } => {
+            command.args(["--goal", goal, "--also", fix]);
+        }
+    }
+    match *how {
+        How::Case(_) => bail!("a case is not advised on"),
         How::Script(source, word) => {
             fs::write(prepared.join("script.sh"), source)?;
             let mut prepare = Command::new("sh");
@@ -176,14 +388,7 @@ fn one(args: &Programs, name: &str, how: How, advise: &Path, python: Option<&Pat
             command.args(["--", "sh", "-c", line, name, word]);
         }
         How::Server { server, load, needs } => {
-            let there = |name: &&&str| {
-                Command::new("sh")
-                    .args(["-c", &format!("command -v {name}")])
-                    .stdout(Stdio::null())
-                    .status()
-                    .is_ok_and(|s| s.success())
-            };
-            if let Some(lacking) = needs.iter().find(|name| !there(name)) {
+            if let Some(lacking) = needs.iter().find(|name| !is_there(name)) {
                 bail!(Lacking(format!("{lacking} not installed")));
             }
             command.args(["--load", load, "--", "sh", "-c", server]);
@@ -192,5 +397,12 @@ fn one(args: &Programs, name: &str, how: How, advise: &Path, python: Option<&Pat
     let ended = command.envs(variables).status()?;
     // 4: it cannot tell, which is an answer.
     ensure!(matches!(ended.code(), Some(0 | 4)), "{ended}");
+    if let Expected::Nothing { .. } = expected {
+        let said = fs::read_to_string(&record)?;
+        ensure!(
+            !said.contains("\"recommended\""),
+            "a setting is recommended where nothing is to be gained"
+        );
+    }
     Ok(())
 }

@@ -1,6 +1,8 @@
 //! The settings that may gain something, each with the condition under which it is tried and the
 //! variables that switch it on.
 
+pub mod memory;
+
 use std::path::PathBuf;
 
 /// The heap keeps what is freed: no block by `mmap`, and the top is given back above 1 GiB.
@@ -34,6 +36,8 @@ pub enum Acts {
     Copies,
     /// Faults, and what small blocks cost.
     Blocks,
+    /// Memory that is held.
+    Memory,
 }
 
 /// A way to run the program.
@@ -49,13 +53,16 @@ pub struct Candidate {
     pub variables: Vec<(String, String)>,
     /// Words between the program and its first argument.
     pub words: Vec<String>,
+    /// Transparent huge pages are off for its processes (prctl(2), `PR_SET_THP_DISABLE`).
+    pub no_huge_pages: bool,
 }
 
 impl Candidate {
     fn new(name: &str, kind: Kind, acts: Acts, variables: &[(&str, &str)]) -> Candidate {
         let owned = |&(name, value): &(&str, &str)| (name.to_owned(), value.to_owned());
         let variables = variables.iter().map(owned).collect();
-        Candidate { name: name.to_owned(), kind, acts, variables, words: Vec::new() }
+        let (name, words) = (name.to_owned(), Vec::new());
+        Candidate { name, kind, acts, variables, words, no_huge_pages: false }
     }
 
     /// As it would be typed before the program's words.
@@ -78,6 +85,13 @@ impl Candidate {
         };
         (self.kind, self.variables.iter().map(settings).sum::<usize>() + self.words.len())
     }
+}
+
+/// A setting that the user names.
+pub fn named(name: &str, variables: Vec<(String, String)>) -> Candidate {
+    let preloads = variables.iter().any(|(name, _)| name == "LD_PRELOAD");
+    let kind = if preloads { Kind::Allocator } else { Kind::Variables };
+    Candidate { variables, ..Candidate::new(name, kind, Acts::Memory, &[]) }
 }
 
 /// A word as a shell takes it.
@@ -170,6 +184,12 @@ pub struct Facts {
     pub numpy_pool: bool,
     /// True if transparent huge pages are asked for by `madvise` alone.
     pub huge_on_request: bool,
+    /// Whether it was seen with transparent huge pages.
+    pub has_huge_pages: bool,
+    /// Whether it is a Go program.
+    pub is_go: bool,
+    /// Whether it is a Python.
+    pub is_python: bool,
 }
 
 impl Facts {

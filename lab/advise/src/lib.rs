@@ -10,6 +10,7 @@
 pub mod bound;
 pub mod candidates;
 pub mod counts;
+pub mod goal;
 pub mod lists;
 pub mod sample;
 pub mod verdict;

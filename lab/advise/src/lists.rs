@@ -1,12 +1,18 @@
 //! Variables that hold lists: what the caller has set is extended, never replaced.
 
 /// Separators of the variables that are lists; of a list of settings a later one of the same name counts.
-const LISTS: [(&str, &[char]); 4] = [
+const LISTS: [(&str, &[char]); 5] = [
     ("GLIBC_TUNABLES", &[':']),
     ("LD_PRELOAD", &[':', ' ']),
     ("MALLOC_CONF", &[',']),
     ("_RJEM_MALLOC_CONF", &[',']),
+    ("JAVA_TOOL_OPTIONS", &[' ']),
 ];
+
+/// The separator of a variable that is a list.
+pub fn separator(variable: &str) -> Option<char> {
+    LISTS.iter().find(|(name, _)| *name == variable).map(|(_, separators)| separators[0])
+}
 
 /// The name of a setting in a list: `a` of `a=1` and of `a:1`.
 fn key(setting: &str) -> &str {

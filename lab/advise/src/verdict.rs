@@ -139,6 +139,7 @@ pub fn fate(fate: &Fate) -> &'static str {
         Fate::Slower => "slower",
         Fate::Simpler => "a simpler one does as much",
         Fate::NoGain => "no gain",
+        Fate::TooDear => "loses too much",
         Fate::NotReached => "no time",
         Fate::Disqualified(_) => "disqualified",
     }

@@ -131,13 +131,35 @@ pub struct Advise {
     /// The program's standard input [default: none]
     #[arg(long, value_name = "FILE")]
     pub input: Option<PathBuf>,
+    /// The figure that is to be small: time (or --figure), memory after the load, or peak memory
+    #[arg(long, value_enum, default_value_t = Goal::Time)]
+    pub goal: Goal,
+    /// With --goal memory or peak: how much time a setting may lose [default: 2%]
+    #[arg(long, value_name = "PERCENT", value_parser = percent, allow_negative_numbers = true)]
+    pub at_most: Option<f64>,
+    /// With --load and --goal memory: seconds between the end of the load and the reading [default: 1]
+    #[arg(long, value_name = "SECONDS", value_parser = settle, allow_negative_numbers = true)]
+    pub settle: Option<f64>,
+    /// Try this setting too: NAME=VALUE, several between spaces
+    #[arg(long, value_name = "VARIABLES", value_parser = variables)]
+    pub also: Vec<String>,
+    /// In place of a program: a running service of systemd, restarted with each setting, and restored
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["program", "input", "ready", "blame"])]
+    pub unit: Option<String>,
+    /// Try nothing: the stacks that page faults, copies or resident memory come from
+    #[arg(long, value_name = "WHAT", value_enum, conflicts_with_all = ["goal", "at_most", "also", "only", "rounds", "write", "unit"])]
+    pub blame: Option<Blame>,
+    /// With --blame: write the stacks, a line each, as flame graph tools read them
+    #[arg(long, value_name = "FILE", requires = "blame")]
+    pub folded: Option<PathBuf>,
     /// Try only settings whose name matches this regular expression
     #[arg(long, value_name = "REGEX")]
     pub only: Option<regex_lite::Regex>,
     /// Run every setting so often, whatever the bound, the budget and the first rounds say
     #[arg(long, value_name = "N", conflicts_with = "budget", value_parser = clap::value_parser!(u32).range(6..=1000))]
     pub rounds: Option<u32>,
-    /// Write the setting: for a shell, as a systemd drop-in (*.conf) or as lines of a Dockerfile (*Dockerfile*)
+    /// Write the setting in the form of the file's name: *.sh, *.env, *.conf (systemd), *Dockerfile*, compose*.yaml,
+    /// *k8s*.yaml, *.c, *.rs, *.py
     #[arg(long, value_name = "FILE")]
     pub write: Option<PathBuf>,
     /// Write the record as JSON lines; `-` is stdout, in place of the tables
@@ -156,8 +178,57 @@ pub struct Advise {
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub seed: Option<u64>,
     /// The program and its arguments
-    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    #[arg(required_unless_present = "unit", trailing_var_arg = true, allow_hyphen_values = true)]
     pub program: Vec<OsString>,
+}
+
+/// The figure that is to be small.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Goal {
+    /// Time, or the figure of --figure
+    #[default]
+    Time,
+    /// Memory after the load
+    Memory,
+    /// The most memory at a time
+    Peak,
+}
+
+impl From<Goal> for cachewise_advise::goal::Goal {
+    fn from(goal: Goal) -> Self {
+        match goal {
+            Goal::Time => Self::Time,
+            Goal::Memory => Self::Memory,
+            Goal::Peak => Self::Peak,
+        }
+    }
+}
+
+/// The event whose stacks are asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Blame {
+    /// Page faults
+    Faults,
+    /// CPU time in copies, fills and comparisons
+    Copies,
+    /// Resident memory
+    Memory,
+}
+
+/// Seconds of at most an hour.
+fn settle(text: &str) -> Result<f64, String> {
+    let seconds = text.trim().trim_end_matches('s').parse::<f64>();
+    let seconds = seconds.ok().filter(|seconds| (0.0..=3600.0).contains(seconds));
+    seconds.ok_or_else(|| format!("found {text}; accepted 0 to 3600 seconds"))
+}
+
+/// Variables between spaces.
+fn variables(text: &str) -> Result<String, String> {
+    let is_one = |pair: &str| pair.split_once('=').is_some_and(|(name, _)| !name.is_empty());
+    match text.split_whitespace().all(is_one) && !text.trim().is_empty() {
+        true => Ok(text.to_owned()),
+        false => Err(format!("found {text}; accepted NAME=VALUE, several between spaces")),
+    }
 }
 
 /// List kernels, entry stubs or experiments, with aliases and a description

@@ -63,6 +63,10 @@ pub trait Runner {
     fn run(&mut self, who: usize) -> Result<Ran<Self::Sample>, Self::Error>;
     /// The figure of a run that is to be small.
     fn cost(sample: &Self::Sample) -> f64;
+    /// The figure of a run of which only so much may be lost ([`Question::allowed`]); none where nothing is bounded.
+    fn loss(_sample: &Self::Sample) -> Option<f64> {
+        None
+    }
     /// Seconds since the beginning.
     fn now(&self) -> f64;
     /// Shows the stage and how many seconds the rest takes.
@@ -124,6 +128,8 @@ pub enum Fate {
     Simpler,
     /// Shown to gain less than the margin.
     NoGain,
+    /// Shown to lose more than is allowed.
+    TooDear,
     /// Never raced: the time had no room for enough rounds of it.
     NotReached,
     /// Other output, another status, too long.
@@ -143,6 +149,8 @@ pub struct Question {
     pub rounds: Option<usize>,
     /// A gain of less is none (of [`crate::margin`]).
     pub margin: f64,
+    /// The part of [`Runner::loss`] that a contestant may lose; none where nothing is bounded.
+    pub allowed: Option<f64>,
     /// The origin of all random orders.
     pub seed: u64,
 }
@@ -442,16 +450,38 @@ impl<R: Runner> Racing<'_, R> {
         (found.rounds >= LEAST_ROUNDS).then_some(found)
     }
 
-    /// Returns whether a contestant is shown to gain.
+    /// The loss of a contestant over the reference's at any moment of the race; none where nothing is bounded.
+    fn lost(&self, who: usize) -> Option<Ratio> {
+        self.question.allowed?;
+        let losses =
+            |who: usize| self.outcome.runs[who].of(|sample| R::loss(sample).unwrap_or(f64::NAN));
+        Some(interval::anytime(&of_rounds(&losses(who), &losses(0)))).filter(|lost| lost.rounds > 0)
+    }
+
+    /// Whether a contestant loses no more than is allowed, as far as it seems.
+    fn is_affordable(&self, who: usize) -> bool {
+        let most = 1.0 + self.question.allowed.unwrap_or(f64::INFINITY);
+        self.lost(who).is_none_or(|lost| lost.median <= most)
+    }
+
+    /// Returns whether a contestant is shown to gain, at a price that is allowed as far as it seems.
     fn gains(&self, who: usize) -> bool {
-        self.over(who, 0).is_some_and(|over| over.high < 1.0 / (1.0 + self.question.margin))
+        self.is_affordable(who)
+            && self.over(who, 0).is_some_and(|over| over.high < 1.0 / (1.0 + self.question.margin))
     }
 
     /// Marks those that are shown to gain nothing, and one of each two that are told apart.
     fn eliminate(&mut self, heat: &[usize]) {
         let worth = 1.0 / (1.0 + self.question.margin);
         let better = 1.0 / (1.0 + SIMPLER);
+        let most = 1.0 + self.question.allowed.unwrap_or(f64::INFINITY);
         for who in heat {
+            let is_dear = |lost: &Ratio| lost.rounds >= LEAST_ROUNDS && lost.low > most;
+            if self.lost(*who).as_ref().is_some_and(is_dear)
+                && self.outcome.fates[who - 1] == Fate::Live
+            {
+                self.outcome.fates[who - 1] = Fate::TooDear;
+            }
             if self.over(*who, 0).is_some_and(|over| over.low > worth)
                 && self.outcome.fates[who - 1] == Fate::Live
             {
@@ -493,8 +523,9 @@ impl<R: Runner> Racing<'_, R> {
         };
         let worth = 1.0 / (1.0 + self.question.margin);
         let shown = || live.iter().copied().find(|who| self.gains(*who));
-        let seems = || live.iter().copied().find(|who| estimate(*who) < worth);
-        let best = || live.iter().copied().min_by(|a, b| estimate(*a).total_cmp(&estimate(*b)));
+        let affordable = || live.iter().copied().filter(|who| self.is_affordable(*who));
+        let seems = || affordable().find(|who| estimate(*who) < worth);
+        let best = || affordable().min_by(|a, b| estimate(*a).total_cmp(&estimate(*b)));
         shown().or_else(seems).or_else(best)
     }
 

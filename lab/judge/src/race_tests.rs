@@ -40,7 +40,15 @@ impl Simulated {
     fn race(&mut self, budget: f64, rounds: Option<usize>) -> Outcome<f64> {
         let (contestants, expected) = (self.parts.len(), self.seconds);
         let seed = self.random.u64(..);
-        let question = Question { contestants, expected, budget, rounds, margin: SETTING, seed };
+        let question = Question {
+            contestants,
+            expected,
+            budget,
+            rounds,
+            margin: SETTING,
+            allowed: None,
+            seed,
+        };
         let Ok(outcome) = race(self, question);
         outcome
     }

@@ -16,8 +16,10 @@
 //! | [`verify`] | did it move the right bytes? |
 //! | [`costs`] | what do a page fault and a block cost here? |
 //! | [`turns`], [`children`] | which whole program runs when, and what CPU did it use? |
+//! | [`held`] | how much memory do its processes hold, over time? |
 //! | [`stats`] | did the machine drift? (is a difference real: `cachewise_judge`) |
 //! | [`agreement`] | do two choices come to the same? |
+//! | [`surroundings`] | which allocator, tunables and limits did a process have? |
 //! | [`warnings`], [`Reporting`] | what disturbed the measurement, and how is it removed? |
 //! | [`record`] | how is it written down? |
 //! | [`units`] | how are sizes and times written, and sizes read? |
@@ -37,6 +39,8 @@ pub mod costs;
 mod cpu;
 pub mod distributions;
 mod error;
+#[cfg(target_os = "linux")]
+pub mod held;
 mod host;
 mod latency;
 mod level;
@@ -48,6 +52,7 @@ pub mod record;
 mod residency;
 pub mod sampler;
 pub mod stats;
+pub mod surroundings;
 mod tree;
 
 pub mod units;
@@ -79,6 +84,7 @@ pub use record::{
 pub use residency::{Operand, Proof, ProofVerdict, Slots};
 pub use sampler::{Candidate, Cell, CellResult, Contents, Delay, Place, Plan, ReaderSpec, Samples};
 pub use stats::{DriftVerdict, PairedRatio, Verdict};
+pub use surroundings::Surroundings;
 pub use verify::WrongBytes;
 
 /// Bytes of a cache line as this crate counts them: the line of every x86-64 and nearly every

@@ -7,7 +7,7 @@
 
 use crate::clock::ClockFacts;
 use crate::stats::PairedRatio;
-use crate::{Latencies, Machine, Warning};
+use crate::{Latencies, Machine, Surroundings, Warning};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -48,6 +48,9 @@ pub struct Header {
     pub seed: u64,
     /// Build flags and environment that matter.
     pub flags: BTreeMap<String, String>,
+    /// Allocator, tunables and limits of the program that was measured; none in older records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub surroundings: Option<Surroundings>,
     /// Clock that measured the time.
     pub clock: ClockFacts,
     /// Latency per level, where it was calibrated.
@@ -72,6 +75,7 @@ impl Header {
             settings: BTreeMap::new(),
             seed,
             flags: BTreeMap::new(),
+            surroundings: Some(Surroundings::of_process()),
             clock,
             latencies: None,
             warnings: Vec::new(),

@@ -11,6 +11,7 @@ pub mod closing;
 pub mod compare;
 pub mod cost;
 pub mod crossover;
+pub mod flame;
 pub mod grid;
 pub mod html;
 pub mod kernels;

@@ -1,33 +1,37 @@
 //! `cachewise advise`: what to set for one program, found by running it.
 
+mod asked;
+mod blame;
 mod caller;
 mod figure;
+mod forms;
 mod hints;
 mod load;
 mod looks;
+pub mod memory;
 pub mod recorded;
 mod runner;
 mod saved;
 mod say;
 pub mod table;
+mod unit;
 
 use super::{exec, export, program as programs, reach};
-use crate::args::Advise;
+use crate::args::{self, Advise};
 use crate::output;
 use crate::progress::Bar;
 use anyhow::bail;
+use asked::Asked;
 use cachewise::profile::{Profile, program_name};
 use cachewise_advise::bound::{Bound, Costs, Seen, WORTH};
 use cachewise_advise::candidates::{self, Acts, Candidate, Facts, LeftOut, Linking};
 use cachewise_advise::counts::Counts;
-use cachewise_advise::lists;
 use cachewise_advise::sample::Outcome;
 use cachewise_advise::verdict::{self, Answer, percent};
-use cachewise_experiments::LabError;
+use cachewise_blame::Blamed;
 use cachewise_experiments::recorder::Progress as _;
 use cachewise_judge::race::{self, Question};
-use cachewise_measure::{Machine, NoiseSnapshot, children, costs};
-use figure::Figure;
+use cachewise_measure::{NoiseSnapshot, children, costs};
 use recorded::Found;
 use runner::{Failed, Measured, Runner};
 use saved::Saved;
@@ -35,19 +39,22 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// A run is given up after so many times the plain program's time, and some seconds.
 const PATIENCE: f64 = 10.0;
 const AT_LEAST: Duration = Duration::from_secs(5);
-/// Seconds that a run of `advise` takes, unless `--budget` says otherwise.
-const BUDGET: f64 = 180.0;
-
 /// Finds out, says, and writes what was asked for.
 pub fn run(args: &Advise) -> anyhow::Result<u8> {
-    let files = [args.json.as_deref(), args.html.as_deref(), args.write.as_deref()];
+    let files = [&args.json, &args.html, &args.write, &args.folded].map(|file| file.as_deref());
     output::check_all(&files)?;
-    let Some(file) = exec::program(&args.program[0]) else { return Ok(exec::NOT_FOUND) };
+    args.write.as_deref().map(forms::of).transpose()?;
+    let file = match args.program.first() {
+        Some(program) => exec::program(program),
+        // Of a service: its manager is what is run.
+        None => exec::program(std::ffi::OsStr::new("systemctl")),
+    };
+    let Some(file) = file else { return Ok(exec::NOT_FOUND) };
     if let Some(status) = caller::apart()? {
         return Ok(status);
     }
@@ -55,21 +62,15 @@ pub fn run(args: &Advise) -> anyhow::Result<u8> {
         args.program.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let profile = args.profile.as_deref().map(programs::canonical).transpose()?;
     let asked = Asked::new(args, &words, profile);
-    let executed = looks::interpreter(&file, &args.program[1..]);
+    let executed = looks::interpreter(&file, args.program.get(1..).unwrap_or_default());
     let linked = looks::linking(&executed, reach::is_secure(&executed));
-    let found = asked.advise(&file, linked)?;
-    found.say(args, &words)
-}
-
-/// The question, and what is known before anything is run.
-struct Asked<'a> {
-    args: &'a Advise,
-    words: &'a [String],
-    profile: Option<PathBuf>,
-    machine: Machine,
-    before: NoiseSnapshot,
-    seed: u64,
-    budget: f64,
+    match (args.blame, args.goal) {
+        (Some(what), _) => asked.blame(&file, what.into()),
+        (None, args::Goal::Time) if args.unit.is_none() => {
+            asked.advise(&file, linked)?.say(args, &words)
+        }
+        (None, _) => asked.save_memory(&file, linked),
+    }
 }
 
 /// Prices of memory on this machine, in seconds.
@@ -100,15 +101,7 @@ struct First {
     watched: looks::Watched,
 }
 
-impl<'a> Asked<'a> {
-    fn new(args: &'a Advise, words: &'a [String], profile: Option<PathBuf>) -> Self {
-        let machine = Machine::describe();
-        let seed = args.seed.unwrap_or_else(super::drawn_seed);
-        let before = NoiseSnapshot::take();
-        let budget = args.budget.unwrap_or(BUDGET);
-        Asked { args, words, profile, machine, before, seed, budget }
-    }
-
+impl Asked<'_> {
     /// All of it: prices, two runs, the bound, and a race where one is due.
     fn advise(&self, file: &Path, linking: Linking) -> anyhow::Result<Found> {
         children::adopt_orphans();
@@ -143,30 +136,26 @@ impl<'a> Asked<'a> {
         done.map(|()| found)
     }
 
-    fn runner(&self, file: &Path, bar: Bar) -> anyhow::Result<Runner<'a>> {
-        let args = self.args;
-        let directory = output::temporary("advise", tempfile::tempdir)?;
-        // Servers that refuse to run as root write there as somebody else.
-        fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755))?;
-        Ok(Runner {
-            program: file.to_owned(),
-            words: &args.program,
-            input: args.input.clone(),
-            compared: args.compare.clone(),
-            load: args.load.clone().map(|line| load::Load { line, ready: args.ready.clone() }),
-            figure: args.figure.clone().map(|pattern| Figure { pattern, less: args.less }),
-            directory,
-            stop: bar.stop(),
-            bar,
-            begun: Instant::now(),
-            limit: Duration::from_secs_f64(self.budget),
-            expected: None,
-            candidates: Vec::new(),
-            profiles: BTreeMap::new(),
-            by_cpu: false,
-            left: 0,
-            notes: Vec::new(),
-        })
+    /// The stacks of one run.
+    fn blame(&self, file: &Path, blamed: Blamed) -> anyhow::Result<u8> {
+        children::adopt_orphans();
+        let mut bar = Bar::new()?;
+        bar.begin("plain run", 1.0);
+        let mut runner = self.runner(file, bar)?;
+        let stacks = blame::stacks(&mut runner, blamed)?;
+        runner.bar.clear();
+        blame::say(self, blamed, stacks.as_ref(), runner.begun)
+    }
+
+    /// A race for less memory.
+    fn save_memory(&self, file: &Path, linking: Linking) -> anyhow::Result<u8> {
+        if self.args.unit.is_none() {
+            children::adopt_orphans();
+        }
+        let mut runner = self.runner(file, Bar::new()?)?;
+        let found = memory::advise(self, &mut runner, linking);
+        runner.bar.clear();
+        memory::say::say(&found?, self)
     }
 
     fn stages(
@@ -223,6 +212,7 @@ impl<'a> Asked<'a> {
             budget: (self.budget - spent).max(0.0),
             rounds: self.args.rounds.map(|rounds| rounds as usize),
             margin: WORTH,
+            allowed: None,
             seed: self.seed,
         };
         found.outcome = race::race(runner, question)?;
@@ -358,35 +348,8 @@ impl<'a> Asked<'a> {
             let why = format!("what it makes cheaper is {} of a run", percent(part));
             found.left_out.push(LeftOut { name, why });
         }
-        if let Some(only) = &args.only {
-            let left = found.left_out.iter().map(|out| out.name.as_str());
-            let names: Vec<&str> = tried.iter().map(|one| one.name.as_str()).chain(left).collect();
-            if !names.iter().any(|name| only.is_match(name)) {
-                let names = names.join("; ");
-                return Err(LabError::Usage(format!(
-                    "--only: found \"{}\", which no setting matches; accepted: {names}",
-                    only.as_str()
-                ))
-                .into());
-            }
-            tried.retain(|one| only.is_match(&one.name));
-        }
-        tried.sort_by_key(Candidate::simplicity);
-        for (name, value) in tried.iter_mut().flat_map(|one| &mut one.variables) {
-            *value = lists::extended(name, std::env::var(&*name).ok().as_deref(), value);
-        }
-        let is_set = |one: &Candidate| {
-            let same = |(name, value): &(String, String)| {
-                std::env::var(name).is_ok_and(|set| set == *value)
-            };
-            !one.variables.is_empty() && one.words.is_empty() && one.variables.iter().all(same)
-        };
-        let (set, tried): (Vec<Candidate>, Vec<Candidate>) = tried.into_iter().partition(is_set);
-        let why = "the caller has set it already";
-        found
-            .left_out
-            .extend(set.into_iter().map(|one| LeftOut { name: one.name, why: why.to_owned() }));
-        found.candidates = tried;
+        tried.extend(self.also());
+        found.candidates = self.tried(tried, &mut found.left_out)?;
         Ok(())
     }
 
@@ -442,6 +405,7 @@ impl<'a> Asked<'a> {
             profiles,
             numpy_pool: has_numpy_pool(&runner.program, self.words),
             huge_on_request: huge.is_ok_and(|text| text.contains("[madvise]")),
+            ..Facts::default()
         })
     }
 }
@@ -455,6 +419,7 @@ fn may_gain(acts: Acts, bound: &Bound) -> bool {
         Acts::Faults => bound.faults >= WORTH,
         Acts::Copies => bound.copies.is_none_or(|copies| copies >= WORTH),
         Acts::Blocks => bound.blocks.is_none_or(|blocks| blocks + bound.faults >= WORTH),
+        Acts::Memory => false,
     }
 }
 

@@ -1,7 +1,7 @@
 //! Records back from disk, and what is drawn from them: what `report`, `run` and `tune` share.
 
 use crate::output;
-use crate::verbs::advise::{recorded, table};
+use crate::verbs::advise::{memory, recorded, table};
 use anyhow::Context;
 use cachewise_experiments::said;
 use cachewise_measure::{Record, record};
@@ -64,7 +64,11 @@ pub fn said(record: &Record) -> Said {
         said.decisions = Some(tuned.table());
     }
     if record.experiment() == Some(recorded::EXPERIMENT) {
-        (said.tables, said.is_matrix) = (table::tables(record), false);
+        let tables = match memory::table::is_of_memory(record) {
+            true => memory::table::tables(record),
+            false => table::tables(record),
+        };
+        (said.tables, said.is_matrix) = (tables, false);
         // Its answer, with the command and the variables to set.
         said.verdicts = record.end.as_ref().map_or(Vec::new(), |end| end.verdicts.clone());
     }

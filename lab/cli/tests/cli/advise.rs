@@ -38,6 +38,27 @@ fn a_program_that_fails_or_hangs_or_is_not_there_is_told_in_a_line() {
     said(program().args(["advise", "--", "/nonexistent/program"])).with(127);
 }
 
+/// Before anything is run: no run ends in a name that tells no form, or in somebody else's file.
+#[test]
+fn a_file_to_write_has_a_form_and_is_nobody_elses() {
+    let folder = Folder::new();
+    let [chart, compose] = ["values.yaml", "compose.yaml"].map(|name| folder.path(name));
+    let refused = shell(&[&format!("--write={chart}")], "exit 3").with(2);
+    has(
+        &refused.err,
+        &["values.yaml: found a name that tells no form; accepted: *.sh,", "*k8s*.yaml"],
+    );
+    std::fs::write(&compose, "services:\n  mine: {}\n").expect("written");
+    let refused = shell(&[&format!("--write={compose}")], "exit 3").with(2);
+    has(&refused.err, &["compose.yaml: found a file of somebody else's; accepted: a new file"]);
+    assert_eq!(std::fs::read_to_string(&compose).expect("read"), "services:\n  mine: {}\n");
+    // A run's own file is replaced: this one goes as far as the program.
+    let own = folder.path("own.sh");
+    std::fs::write(&own, "# x: 2 times the speed, by cachewise advise\n").expect("written");
+    let failed = shell(&["--budget=3s", &format!("--write={own}")], "exit 3").with(1);
+    has(&failed.err, &["the plain run: exit status: 3"]);
+}
+
 #[test]
 #[ignore = "long: CI runs it, by --include-ignored"]
 fn other_output_each_time_is_not_compared_unless_a_file_is_named() {

@@ -8,7 +8,10 @@ use crate::plot::{self, Panel, Plot, Quantity, bins};
 use crate::svg::{self, palette};
 use crate::units::{bytes, significant, time};
 use crate::{Said, Table, compare, crossover};
-use cachewise_measure::{ClockFacts, Cpu, FigureKind, Latencies, Machine, Record, Row, Verdict};
+use cachewise_measure::record::names::BLAME;
+use cachewise_measure::{
+    ClockFacts, Cpu, FigureKind, Latencies, Machine, Record, Row, Surroundings, Verdict,
+};
 use minijinja::{Environment, Value, context};
 
 /// Panels that stand open; the others are behind a line.
@@ -154,12 +157,23 @@ fn section(index: usize, sheet: &Sheet<'_>, plots: &[Plot]) -> Value {
         command => shell_words(&header.command),
         figures => plots.iter().map(picture).collect::<Vec<_>>(),
         decisions => sheet.said.decisions.iter().map(|table| drawn(table, true)).collect::<Vec<_>>(),
+        flame => flame(record),
         crossovers => crossover::table(record).map(|table| drawn(&table, true)),
         tables => tables.iter().map(|table| drawn(table, false)).collect::<Vec<_>>(),
         groups => drill::groups(&record.rows),
         rows => record.rows.len(),
         interrupted => record.end.as_ref().is_none_or(|end| end.interrupted),
     }
+}
+
+/// The flame graph of blamed stacks, with its caption; none where nothing was blamed.
+fn flame(record: &Record) -> Option<Value> {
+    let blame = record.header.settings.get(BLAME)?;
+    let text = |name: &str| blame.get(name).and_then(|value| value.as_str()).unwrap_or_default();
+    let (of, unit) = (text("of"), text("unit"));
+    let title = sentence(format!("{of} by stack, in {unit}"));
+    let svg = crate::flame::svg(title.trim_end_matches('.'), unit, text("folded"));
+    Some(context! { title, svg })
 }
 
 /// A headline begins with a capital, unless a kernel's name begins it, and ends as a sentence does.
@@ -211,9 +225,12 @@ fn facts(record: &Record) -> Vec<(String, String)> {
     for (name, text) in timing(&header.clock, header.latencies.as_ref()) {
         fact(name, text);
     }
-    for (name, value) in &header.settings {
+    for (name, value) in header.settings.iter().filter(|(name, _)| *name != BLAME) {
         let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         fact(&name.replace('_', " "), text);
+    }
+    for (name, text) in surroundings(header.surroundings.as_ref()) {
+        fact(name, text);
     }
     for (name, value) in header.flags.iter().filter(|(_, value)| !value.is_empty()) {
         fact(name, value.clone());
@@ -230,6 +247,22 @@ pub fn timing(clock: &ClockFacts, latencies: Option<&Latencies>) -> Vec<(&'stati
         ("a dependent load", format!("L1 {l1}, L2 {l2}, LLC {llc}, DRAM {dram}"))
     });
     std::iter::once(("clock", clock)).chain(load).collect()
+}
+
+/// Allocator, tunables and limits of the program that was measured.
+fn surroundings(of: Option<&Surroundings>) -> Vec<(&'static str, String)> {
+    let Some(Surroundings { allocator, preload, tunables, huge_pages, memory_limit }) = of else {
+        return Vec::new();
+    };
+    let limit = memory_limit.map_or_else(String::new, bytes);
+    let all = [
+        ("allocator", allocator.clone()),
+        ("LD_PRELOAD", preload.clone()),
+        ("tunables", tunables.clone()),
+        ("huge pages of the program", huge_pages.clone()),
+        ("memory limit", limit),
+    ];
+    all.into_iter().filter(|(_, text)| !text.is_empty()).collect()
 }
 
 /// Facts about a machine, one a line.

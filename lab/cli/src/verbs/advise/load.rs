@@ -16,6 +16,9 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// How often it is asked.
 const OFTEN: Duration = Duration::from_millis(5);
 
+/// Time between two looks at a server that rests.
+const READING: Duration = Duration::from_millis(20);
+
 /// Load on a server.
 pub struct Load {
     /// A line for the shell.
@@ -33,6 +36,7 @@ impl Load {
         directory: &Path,
         limit: Duration,
         stop: &AtomicBool,
+        settle: Duration,
         watch: &mut dyn FnMut(Pid),
     ) -> std::io::Result<Ended> {
         let [output, errors] = ["server-output", "server-errors"].map(|name| directory.join(name));
@@ -64,6 +68,8 @@ impl Load {
         }
         watch(pid);
         let loaded = whole_of(&self.line, directory, limit, stop, pid, watch);
+        // It is looked at for so long after its load.
+        rest(settle, stop, pid, watch);
         let used = end(&mut child)?;
         let Ended::Run(run) = loaded? else {
             return Ok(if stop.load(Ordering::Relaxed) { Ended::Stopped } else { Ended::TooLong });
@@ -112,6 +118,19 @@ fn whole_of(
     let mut load = Command::new("sh");
     load.args(["-c", line]).stdin(std::process::Stdio::null());
     whole::run(&mut load, directory, limit, stop, &mut |_| watch(server), false)
+}
+
+/// Looks at a process for so long; false where the user wants to stop.
+pub fn rest(long: Duration, stop: &AtomicBool, server: Pid, watch: &mut dyn FnMut(Pid)) -> bool {
+    let begun = Instant::now();
+    while begun.elapsed() < long {
+        if stop.load(Ordering::Relaxed) {
+            return false;
+        }
+        watch(server);
+        std::thread::sleep(READING.min(long.saturating_sub(begun.elapsed())));
+    }
+    true
 }
 
 fn has_ended(pid: Pid) -> bool {

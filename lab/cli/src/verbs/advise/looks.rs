@@ -106,6 +106,17 @@ fn has_malloc(file: &Path) -> bool {
     found.unwrap_or(false)
 }
 
+/// Whether an executable is a Go program: it says how it was built.
+pub fn is_go(program: &Path) -> bool {
+    let bytes = whole(program);
+    let found = elf(&bytes).and_then(|header| {
+        let endian = header.endian().ok()?;
+        let sections = header.sections(endian, &*bytes).ok()?;
+        sections.section_by_name(endian, b".go.buildinfo")
+    });
+    found.is_some()
+}
+
 /// Observations of a program's processes while they ran.
 #[derive(Default)]
 pub struct Watched {
@@ -113,12 +124,15 @@ pub struct Watched {
     programs: BTreeSet<PathBuf>,
     /// Most threads of one of them.
     pub threads: usize,
+    /// The first process.
+    pub program: Option<i32>,
 }
 
 impl Watched {
     /// Looks at a process and at those that descend from it.
     pub fn look(&mut self, pid: Pid) {
         let mut left = vec![pid.as_raw_nonzero().get()];
+        self.program = Some(left[0]);
         while let Some(pid) = left.pop() {
             let place = PathBuf::from(format!("/proc/{pid}"));
             self.programs.extend(fs::read_link(place.join("exe")).ok());
@@ -134,6 +148,16 @@ impl Watched {
             let files = maps.lines().filter_map(|line| line.find('/').map(|at| &line[at..]));
             self.files.extend(files.map(PathBuf::from));
         }
+    }
+
+    /// Whether any of its programs is one.
+    pub fn is_any(&self, is_one: impl Fn(&Path) -> bool) -> bool {
+        self.programs.iter().any(|program| is_one(program))
+    }
+
+    /// The library among the mapped files that has its `malloc`, with its version.
+    pub fn allocator(&self) -> String {
+        cachewise_measure::surroundings::allocator(self.files.iter().cloned())
     }
 
     /// The names of the files that were mapped.
@@ -160,19 +184,29 @@ impl Watched {
     }
 }
 
-/// The allocators that are installed where distributions put libraries.
+/// The allocators that are installed where distributions put libraries: by name where the dynamic linker finds them by
+/// it, so that a setting holds on every architecture; else by their path.
 pub fn installed() -> Vec<Installed> {
     let multiarch = format!("/usr/lib/{}-linux-gnu", std::env::consts::ARCH);
     let places = [multiarch.as_str(), "/usr/lib64", "/usr/lib", "/usr/local/lib"];
     let found = |files: &[&str]| {
         let all =
             places.iter().flat_map(|place| files.iter().map(|file| Path::new(place).join(file)));
-        all.into_iter().find(|path| path.exists())
+        let path = all.into_iter().find(|path| path.exists())?;
+        let name = path.file_name().map(PathBuf::from)?;
+        Some(if is_loaded(&name) { name } else { path })
     };
     let all = ALLOCATORS.iter().filter_map(|(name, files)| {
         Some(Installed { name: (*name).to_owned(), file: found(files)? })
     });
     all.collect()
+}
+
+/// Whether the dynamic linker finds a library by its name: it warns where it does not.
+fn is_loaded(name: &Path) -> bool {
+    let mut asked = std::process::Command::new("/bin/true");
+    asked.env("LD_PRELOAD", name).stdin(std::process::Stdio::null());
+    asked.output().is_ok_and(|said| said.status.success() && said.stderr.is_empty())
 }
 
 #[cfg(test)]
@@ -190,6 +224,15 @@ mod tests {
         assert_eq!(linking(Path::new("/bin/sh"), false), Linking::Glibc);
         assert_eq!(linking(Path::new("/bin/sh"), true), Linking::Privileged);
         assert_eq!(linking(&script, false), Linking::Foreign);
+    }
+
+    #[test]
+    fn a_library_is_named_as_the_linker_finds_it() {
+        assert!(is_loaded(Path::new("libc.so.6")));
+        assert!(!is_loaded(Path::new("libnowhere.so.1")));
+        for found in installed() {
+            assert!(found.file.is_absolute() != is_loaded(&found.file), "{found:?}");
+        }
     }
 
     #[test]

@@ -2,11 +2,13 @@
 
 use super::figure::Figure;
 use super::looks::Watched;
+use super::unit::Unit;
 use crate::progress::Bar;
 use anyhow::Context as _;
 use cachewise_advise::candidates::Candidate;
 use cachewise_advise::sample::Sample;
 use cachewise_judge::race::{self, Ran, Stage};
+use cachewise_measure::held::{Held, Sampler};
 use cachewise_measure::whole::{self, Ended, Run};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -17,6 +19,18 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
+
+/// Seconds over which memory is read after a load.
+const READ: f64 = 0.25;
+
+/// Switches transparent huge pages off for this process and those that it starts.
+fn no_huge_pages() -> std::io::Result<()> {
+    // SAFETY: numbers alone.
+    match unsafe { libc::prctl(libc::PR_SET_THP_DISABLE, 1, 0, 0, 0) } {
+        0 => Ok(()),
+        _ => Err(std::io::Error::last_os_error()),
+    }
+}
 
 /// The program, how it is run, and what it has to print.
 pub struct Runner<'a> {
@@ -41,6 +55,10 @@ pub struct Runner<'a> {
     pub profiles: BTreeMap<String, PathBuf>,
     /// CPU time is judged in place of the time by the clock: on a busy machine the clock measures the scheduler.
     pub by_cpu: bool,
+    /// Whether memory is read while it runs.
+    pub sampled: bool,
+    /// Seconds between the end of the load and the reading of memory.
+    pub settle: f64,
     /// Processes that runs left behind and that were ended, at most.
     pub left: usize,
     /// Notes for the reader, found while it ran.
@@ -53,6 +71,8 @@ pub struct Measured {
     pub system: f64,
     pub seconds: f64,
     pub printed: Vec<Vec<u8>>,
+    /// Memory over time; none where it was not read.
+    pub held: Option<Held>,
 }
 
 /// The reason why a run is of no use.
@@ -79,7 +99,24 @@ impl Runner<'_> {
         command.envs(more.iter().map(|(name, value)| (name, value)));
         // One line in each of its processes would change what it prints.
         command.env("CACHEWISE_QUIET", "1");
+        if by.is_some_and(|candidate| candidate.no_huge_pages) {
+            // SAFETY: a system call alone, which a forked child may make.
+            unsafe { command.pre_exec(no_huge_pages) };
+        }
         command
+    }
+
+    /// The time between a load's end and the end of a run, in which memory settles and is read.
+    pub fn settled(&self) -> Duration {
+        match (self.sampled, &self.load) {
+            (true, Some(_)) => Duration::from_secs_f64(self.settle + READ),
+            _ => Duration::ZERO,
+        }
+    }
+
+    /// The seconds at the end of a run whose readings count; none for the run's last part.
+    pub fn window(&self) -> Option<f64> {
+        (self.settled() > Duration::ZERO).then_some(READ)
     }
 
     /// Runs it once.
@@ -99,11 +136,18 @@ impl Runner<'_> {
             None => command.stdin(Stdio::null()),
         };
         let directory = self.directory.path();
-        let watch = &mut |pid| watched.look(pid);
+        let mut sampler = self.sampled.then(Sampler::new);
+        let is_alone = self.load.is_none();
+        let watch = &mut |pid| {
+            watched.look(pid);
+            sampler.iter_mut().for_each(|sampler| sampler.look(pid, is_alone));
+        };
+        let settle = self.settled();
         let ended = match &self.load {
             None => whole::run(&mut command, directory, self.limit, &self.stop, watch, true),
-            Some(load) => load.run(&mut command, directory, self.limit, &self.stop, watch),
+            Some(load) => load.run(&mut command, directory, self.limit, &self.stop, settle, watch),
         };
+        let held = sampler.and_then(|sampler| sampler.held(self.window()));
         let ended = match ended {
             // A server's own words: another setting may be better off.
             Err(error) if error.kind() == std::io::ErrorKind::Other => {
@@ -139,9 +183,79 @@ impl Runner<'_> {
         let sample = Sample { cost, cpu: run.cpu, peak, faults, threads };
         let (system, seconds) = (run.system, run.seconds);
         Ok(match self.printed(run) {
-            Ok(printed) => Ok(Measured { sample, system, seconds, printed }),
+            Ok(printed) => Ok(Measured { sample, system, seconds, printed, held }),
             Err(why) => Err(Failed::Wrong(why)),
         })
+    }
+
+    /// Restarts a service by a setting, runs the load, and reads its memory. The seconds are the load's; of a service
+    /// under its real load they are its CPU time.
+    pub fn measure_unit(
+        &mut self,
+        unit: &mut Unit,
+        by: Option<&Candidate>,
+        watched: &mut Watched,
+    ) -> anyhow::Result<Result<Measured, Failed>> {
+        let wrong = |why: String| Ok(Err(Failed::Wrong(why)));
+        let pid = match unit.restart(by) {
+            Ok(pid) => pid,
+            Err(why) if by.is_some() => return wrong(format!("{why:#}")),
+            Err(why) => return Err(why),
+        };
+        let mut sampler = Sampler::new();
+        let stop = Arc::clone(&self.stop);
+        let watch = &mut |_| {
+            watched.look(pid);
+            sampler.look(pid, false);
+        };
+        let mut seconds = None;
+        let mut printed = Vec::new();
+        if let Some(load) = &self.load {
+            let mut shell = Command::new("sh");
+            shell.args(["-c", &load.line]).stdin(Stdio::null());
+            match whole::run(&mut shell, self.directory.path(), self.limit, &stop, watch, false)? {
+                Ended::Stopped => return Ok(Err(Failed::Stopped)),
+                Ended::TooLong => return wrong("the load is still running: ended".to_owned()),
+                Ended::Run(run) if !run.status.success() => {
+                    return wrong(format!(
+                        "the load: {}: {}",
+                        run.status,
+                        run.told.lines().last().unwrap_or("")
+                    ));
+                }
+                Ended::Run(run) => {
+                    seconds = Some(match &self.figure {
+                        Some(figure) => match figure.cost(&run.output) {
+                            Ok(cost) => cost,
+                            Err(why) => return wrong(format!("{why:#}")),
+                        },
+                        None => run.seconds,
+                    });
+                    if !self.compared.is_empty() {
+                        printed = match self.printed(run) {
+                            Ok(printed) => printed,
+                            Err(why) => return wrong(why),
+                        };
+                    }
+                }
+            }
+        }
+        if !super::load::rest(self.settled_unit(), &stop, pid, watch) {
+            return Ok(Err(Failed::Stopped));
+        }
+        let Some(held) = sampler.held(Some(READ)) else {
+            return wrong("its memory cannot be read".to_owned());
+        };
+        let cpu = unit.cpu_seconds().unwrap_or(f64::NAN);
+        let seconds = seconds.unwrap_or(cpu);
+        let threads = watched.threads as f64;
+        let sample = Sample { cost: seconds, cpu, peak: held.peak, faults: f64::NAN, threads };
+        Ok(Ok(Measured { sample, system: 0.0, seconds, printed, held: Some(held) }))
+    }
+
+    /// The same for a service, which is read even without a load.
+    fn settled_unit(&self) -> Duration {
+        Duration::from_secs_f64(self.settle + READ)
     }
 
     /// Output that has to be the same: files, or standard output; nothing under load unless files are named.

@@ -1,13 +1,12 @@
 //! Output of `advise`: the answer first, then the evidence.
 
 use super::recorded::{self, Found};
-use super::{hints, table};
+use super::{forms, hints, table};
 use crate::args::Advise;
 use crate::verbs::redraw::{self, Loaded};
 use crate::{output, status};
 use cachewise_advise::candidates::{self, Candidate};
 use cachewise_advise::verdict::{self, Answer};
-use cachewise_advise::written::{self, Form};
 use cachewise_measure::{NoiseSnapshot, Record, Warning, warnings};
 use cachewise_report::closing::{self, Closing, Trust};
 use std::path::Path;
@@ -139,10 +138,8 @@ impl Found {
         };
         let candidate = &self.candidates[*at];
         if let Some(file) = &args.write {
-            let about =
-                format!("{}: {speed:.2} times the speed, by cachewise advise", candidate.name);
-            let text = written::text(Form::of(file), candidate, words, &about);
-            output::write(file, text.as_bytes())?;
+            let about = format!("{}: {speed:.2} times the speed", candidate.name);
+            forms::write(file, candidate, words, &about)?;
         }
         if let (Some(file), Some(hints)) = (&self.profile, self.hints.get(&candidate.name)) {
             self.keep(file, hints)?;

@@ -1,0 +1,347 @@
+//! Memory that a program's processes hold together, over time.
+//!
+//! A reading adds up `/proc/PID/smaps_rollup` (proc(5)) over a process and its descendants: proportional shares of
+//! anonymous and shared memory, and of what was swapped out; pages of files are left out, which the system takes back
+//! by itself. Readings are made on another CPU than the one on which the program's first thread runs, and at most so
+//! often that they take [`SHARE`] of one CPU.
+
+use crate::stats::median;
+use rustix::process::Pid;
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use rustix::time::{ClockId, clock_gettime};
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// Most of one CPU that the readings take.
+pub const SHARE: f64 = 0.02;
+/// The part of a run, at its end, over which its level is the median.
+const LAST: f64 = 0.2;
+/// The part of a run, at its end, over which its slope is estimated.
+const SLOPED: f64 = 0.5;
+/// Most readings that a slope is estimated from: it takes their pairs.
+const MOST_SLOPED: usize = 200;
+/// Fewer readings have no slope.
+const LEAST_SLOPED: usize = 8;
+
+/// One reading.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Reading {
+    /// Seconds since the beginning.
+    pub at: f64,
+    /// Bytes that all processes hold.
+    pub bytes: f64,
+}
+
+/// Reads a program's memory now and then while it runs.
+#[derive(Debug)]
+pub struct Sampler {
+    begun: Instant,
+    due: Duration,
+    /// Children of this process that are not the program's.
+    others: BTreeSet<i32>,
+    readings: Vec<Reading>,
+    spent: Duration,
+    processes: usize,
+    huge: f64,
+}
+
+/// What the readings of one run show.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Held {
+    /// Bytes after the load: the median of the last readings.
+    pub level: f64,
+    /// Bytes a second that the level changes by, over the last half of the run; NaN from too few readings.
+    pub slope: f64,
+    /// The largest reading in bytes.
+    pub peak: f64,
+    /// Most processes at a time.
+    pub processes: usize,
+    /// Most bytes in transparent huge pages.
+    pub huge: f64,
+    /// The part of one CPU that the readings took.
+    pub cost: f64,
+    /// All readings.
+    pub readings: Vec<Reading>,
+}
+
+impl Default for Sampler {
+    fn default() -> Sampler {
+        Sampler::new()
+    }
+}
+
+impl Sampler {
+    /// A sampler for a program that is started next: children that this process has now are not the program's.
+    pub fn new() -> Sampler {
+        let own = std::process::id().cast_signed();
+        Sampler {
+            begun: Instant::now(),
+            due: Duration::ZERO,
+            others: children_of(own).into_iter().collect(),
+            readings: Vec::new(),
+            spent: Duration::ZERO,
+            processes: 0,
+            huge: 0.0,
+        }
+    }
+
+    /// Reads once if a reading is due. `alone` says that the program is the only new child of this process, so that
+    /// new children which it did not start itself are its orphans.
+    pub fn look(&mut self, program: Pid, alone: bool) {
+        let now = self.begun.elapsed();
+        if now < self.due {
+            return;
+        }
+        let before = cpu_time();
+        let program = program.as_raw_nonzero().get();
+        let (Share { bytes, huge }, processes) =
+            aside(program, || sum(&processes(program, alone.then_some(&self.others))));
+        let took = cpu_time().saturating_sub(before);
+        self.spent += took;
+        self.due = now + took.div_f64(SHARE);
+        // A program that is ending has nothing any more.
+        if bytes > 0.0 {
+            self.readings.push(Reading { at: now.as_secs_f64(), bytes });
+            self.processes = self.processes.max(processes);
+            self.huge = self.huge.max(huge);
+        }
+    }
+
+    /// Seconds since the beginning.
+    pub fn now(&self) -> f64 {
+        self.begun.elapsed().as_secs_f64()
+    }
+
+    /// What the readings show: see [`Held::of`].
+    pub fn held(self, window: Option<f64>) -> Option<Held> {
+        let cost = self.spent.as_secs_f64() / self.begun.elapsed().as_secs_f64().max(1e-9);
+        let held = Held::of(self.readings, window)?;
+        Some(Held { processes: self.processes, huge: self.huge, cost, ..held })
+    }
+}
+
+impl Held {
+    /// What readings show; the level is that of so many seconds at their end, or of the last part. None without a
+    /// reading.
+    pub fn of(readings: Vec<Reading>, window: Option<f64>) -> Option<Held> {
+        let last = readings.last()?.at;
+        let from = last - window.unwrap_or(last * LAST);
+        let part = |from: f64| -> Vec<Reading> {
+            readings.iter().copied().filter(|reading| reading.at >= from).collect()
+        };
+        let bytes = |reading: &Reading| reading.bytes;
+        Some(Held {
+            level: median(&part(from).iter().map(bytes).collect::<Vec<_>>()),
+            slope: slope(&part(last * (1.0 - SLOPED))),
+            peak: readings.iter().map(bytes).fold(0.0, f64::max),
+            readings,
+            ..Held::default()
+        })
+    }
+}
+
+/// The median of the slopes of all pairs (Theil 1950, Sen 1968): bytes a second; NaN from too few readings.
+pub fn slope(readings: &[Reading]) -> f64 {
+    if readings.len() < LEAST_SLOPED {
+        return f64::NAN;
+    }
+    let step = readings.len().div_ceil(MOST_SLOPED);
+    let some: Vec<&Reading> = readings.iter().step_by(step).collect();
+    let pairs = some.iter().enumerate().flat_map(|(at, one)| {
+        some[at + 1..].iter().map(move |later| (later.bytes - one.bytes) / (later.at - one.at))
+    });
+    median(&pairs.filter(|slope| slope.is_finite()).collect::<Vec<_>>())
+}
+
+/// CPU time of this thread.
+fn cpu_time() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec.cast_unsigned(), u32::try_from(time.tv_nsec).unwrap_or(0))
+}
+
+/// Does it on another CPU than the one on which that process's first thread ran last, where there is another.
+fn aside<T>(process: i32, work: impl FnOnce() -> T) -> T {
+    let moved = || {
+        let allowed = sched_getaffinity(None).ok()?;
+        let mut others: CpuSet = allowed;
+        others.unset(last_cpu(process)?);
+        (others.count() > 0).then_some(())?;
+        sched_setaffinity(None, &others).ok()?;
+        Some(allowed)
+    };
+    let allowed = moved();
+    let done = work();
+    // A process that is started next must not inherit it.
+    if let Some(allowed) = allowed {
+        let _ = sched_setaffinity(None, &allowed);
+    }
+    done
+}
+
+/// The CPU on which a process's first thread ran last (proc(5), field 39 of `stat`).
+fn last_cpu(process: i32) -> Option<usize> {
+    let stat = fs::read_to_string(place(process).join("stat")).ok()?;
+    let cpu = stat.rsplit_once(')')?.1.split_whitespace().nth(36)?.parse().ok()?;
+    (cpu < CpuSet::MAX_CPU).then_some(cpu)
+}
+
+fn place(process: i32) -> PathBuf {
+    Path::new("/proc").join(process.to_string())
+}
+
+/// Children of a process, by proc(5).
+fn children_of(process: i32) -> Vec<i32> {
+    let tasks = fs::read_dir(place(process).join("task")).into_iter().flatten().flatten();
+    let children = tasks.map(|task| fs::read_to_string(task.path().join("children")));
+    children
+        .flatten()
+        .flat_map(|text| {
+            text.split_whitespace().filter_map(|id| id.parse().ok()).collect::<Vec<_>>()
+        })
+        .collect()
+}
+
+/// A process and all that descend from it; with `others`, also the children of this process that are not among them.
+pub fn processes(program: i32, others: Option<&BTreeSet<i32>>) -> Vec<i32> {
+    let own = std::process::id().cast_signed();
+    let orphans = others.map_or_else(Vec::new, |others| {
+        let mut orphans = children_of(own);
+        orphans.retain(|child| *child != program && !others.contains(child));
+        orphans
+    });
+    let mut left: Vec<i32> = std::iter::once(program).chain(orphans).collect();
+    let mut found = Vec::new();
+    while let Some(process) = left.pop() {
+        left.extend(children_of(process));
+        found.push(process);
+    }
+    found
+}
+
+/// What one process holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Share {
+    bytes: f64,
+    /// In transparent huge pages.
+    huge: f64,
+}
+
+/// What these processes hold, and how many of them hold any.
+fn sum(processes: &[i32]) -> (Share, usize) {
+    let held: Vec<Share> = processes.iter().filter_map(|process| of_process(*process)).collect();
+    let all = held.iter().fold(Share::default(), |sum, one| Share {
+        bytes: sum.bytes + one.bytes,
+        huge: sum.huge + one.huge,
+    });
+    (all, held.len())
+}
+
+/// What a process holds; none where it has ended.
+fn of_process(process: i32) -> Option<Share> {
+    let place = place(process);
+    match fs::read_to_string(place.join("smaps_rollup")) {
+        Ok(text) => proportional(&text),
+        // Somebody else's, or without this file: what it has for itself.
+        Err(_) => {
+            let bytes = private(&fs::read_to_string(place.join("statm")).ok()?)?;
+            Some(Share { bytes, huge: 0.0 })
+        }
+    }
+}
+
+/// Its proportional share without pages of files; none where it has no memory any more.
+fn proportional(text: &str) -> Option<Share> {
+    let field = |name: &str| {
+        let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
+        line.split_whitespace().next()?.parse::<f64>().ok().map(|kib| kib * 1024.0)
+    };
+    let swapped = field("SwapPss").unwrap_or(0.0);
+    let bytes = match (field("Pss_Anon"), field("Pss_Shmem")) {
+        (Some(anonymous), shared) => anonymous + shared.unwrap_or(0.0) + swapped,
+        // Before Linux 5.7.
+        (None, _) => field("Anonymous")? + swapped,
+    };
+    (bytes > 0.0).then_some(Share { bytes, huge: field("AnonHugePages").unwrap_or(0.0) })
+}
+
+/// Resident pages that are not shared, by `statm`.
+fn private(text: &str) -> Option<f64> {
+    let mut fields = text.split_whitespace().map(str::parse::<f64>);
+    let (resident, shared) = (fields.nth(1)?.ok()?, fields.next()?.ok()?);
+    let bytes = (resident - shared) * rustix::param::page_size() as f64;
+    (bytes > 0.0).then_some(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sampler(readings: &[(f64, f64)]) -> Sampler {
+        let readings = readings.iter().map(|&(at, bytes)| Reading { at, bytes }).collect();
+        Sampler { readings, ..Sampler::new() }
+    }
+
+    #[test]
+    fn the_level_is_the_end_and_the_slope_of_a_rise_is_found_through_jumps() {
+        let rising: Vec<(f64, f64)> = (0..100)
+            .map(|at| {
+                (
+                    f64::from(at) * 0.1,
+                    1e6 + f64::from(at) * 1e4 + if at % 9 == 0 { 5e6 } else { 0.0 },
+                )
+            })
+            .collect();
+        let held = sampler(&rising).held(None).expect("readings");
+        assert!((held.level - 1.9e6).abs() < 2e4, "{}", held.level);
+        assert!((held.slope - 1e5).abs() < 2e3, "{}", held.slope);
+        assert!(held.peak > 6.9e6);
+        // A peak that is over is no level.
+        let peak = [(0.0, 1.0), (1.0, 9e9), (2.0, 9e9), (8.5, 5e6), (9.0, 5e6), (10.0, 5e6)];
+        let held = sampler(&peak).held(None).expect("readings");
+        assert_eq!((held.level, held.peak), (5e6, 9e9));
+        assert!(held.slope.is_nan());
+        assert_eq!(sampler(&peak).held(Some(0.5)).expect("readings").level, 5e6);
+        assert!(sampler(&[]).held(None).is_none());
+    }
+
+    #[test]
+    fn files_are_left_out_and_swap_is_not() {
+        let text = "00-ff ---p [rollup]\nRss: 900 kB\nPss: 800 kB\nPss_Anon: 100 kB\nPss_File: 690 kB\n\
+                    Pss_Shmem: 10 kB\nAnonymous: 150 kB\nSwap: 9 kB\nSwapPss: 5 kB\nAnonHugePages: 64 kB\n";
+        let share = |kib: f64, huge: f64| Some(Share { bytes: kib * 1024.0, huge: huge * 1024.0 });
+        assert_eq!(proportional(text), share(115.0, 64.0));
+        assert_eq!(proportional("Rss: 9 kB\nAnonymous: 150 kB\n"), share(150.0, 0.0));
+        assert_eq!(proportional(""), None);
+        assert_eq!(private("900 30 10 0 0 0 0"), Some(20.0 * rustix::param::page_size() as f64));
+        assert_eq!(private("0 0 0"), None);
+    }
+
+    /// A shell with a child that holds much and shares it: counted once.
+    #[test]
+    fn a_whole_tree_is_read_and_shared_pages_count_once() {
+        let script = "import os,sys,time\nb = bytearray(64 << 20)\nfor i in range(0, len(b), 4096): b[i] = 1\n\
+                      if os.fork() == 0: time.sleep(60)\nprint('ready', flush=True)\ntime.sleep(60)";
+        let mut sampler = Sampler::new();
+        let mut command = std::process::Command::new("python3");
+        command.args(["-c", script]).stdout(std::process::Stdio::piped());
+        std::os::unix::process::CommandExt::process_group(&mut command, 0);
+        let mut child = command.spawn().expect("python3");
+        let mut line = String::new();
+        let out = child.stdout.take().expect("a pipe");
+        std::io::BufRead::read_line(&mut std::io::BufReader::new(out), &mut line).expect("a line");
+        let program = Pid::from_child(&child);
+        let allowed = sched_getaffinity(None).expect("a set").count();
+        sampler.look(program, false);
+        assert_eq!(sched_getaffinity(None).expect("a set").count(), allowed, "the set is put back");
+        // Not due again at once: readings have their share.
+        sampler.look(program, false);
+        rustix::process::kill_process_group(program, rustix::process::Signal::KILL).expect("ended");
+        child.wait().expect("waited for");
+        let held = sampler.held(None).expect("a reading");
+        assert_eq!((held.processes, held.readings.len()), (2, 1));
+        assert!((60e6..100e6).contains(&held.level), "{}", held.level);
+        assert!(held.cost > 0.0 && held.cost < 0.5, "{}", held.cost);
+    }
+}
