@@ -63,7 +63,7 @@ enum How {
     Case(&'static str),
 }
 
-/// What is expected of a program.
+/// Expected answer for a program.
 #[derive(Clone, Copy)]
 enum Expected {
     /// An answer.

@@ -184,11 +184,11 @@ pub struct Facts {
     pub numpy_pool: bool,
     /// True if transparent huge pages are asked for by `madvise` alone.
     pub huge_on_request: bool,
-    /// Whether it was seen with transparent huge pages.
+    /// True if it was seen with transparent huge pages.
     pub has_huge_pages: bool,
-    /// Whether it is a Go program.
+    /// True for a Go program.
     pub is_go: bool,
-    /// Whether it is a Python.
+    /// True for a Python.
     pub is_python: bool,
 }
 

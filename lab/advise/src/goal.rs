@@ -1,4 +1,4 @@
-//! What is to be small, what may be lost for it, and the answer with both sides.
+//! The goal: the quantity to make small, the allowed loss of time, and an answer with both sides.
 
 use crate::bound::WORTH;
 use crate::verdict::percent;
@@ -29,7 +29,7 @@ impl Goal {
         }
     }
 
-    /// What a sentence calls it.
+    /// Name in a sentence.
     pub fn what(self) -> &'static str {
         match self {
             Goal::Time => "time",
@@ -59,7 +59,7 @@ pub type Outcome = race::Outcome<Sample>;
 
 /// The slope that is one: this part of the level in the time that was looked at.
 const SLOPED: f64 = 0.05;
-/// What the plain program holds.
+/// Memory of the plain program.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Plain {
     /// Memory over time.
@@ -67,7 +67,7 @@ pub struct Plain {
 }
 
 impl Plain {
-    /// What it holds, in a sentence.
+    /// Memory that it holds, as a sentence.
     pub fn sentence(&self) -> String {
         let Held { level, peak, slope, processes, .. } = self.held;
         let mut said = format!("{} after the load, {} at most", mib(level), mib(peak));
@@ -87,7 +87,7 @@ impl Plain {
         Plain::rises(&self.held)
     }
 
-    /// Whether memory grew by more than chance over the last half of the run.
+    /// True if memory grew by more than chance over the last half of the run.
     fn rises(held: &Held) -> bool {
         let Some((first, last)) = held.readings.first().zip(held.readings.last()) else {
             return false;
@@ -130,7 +130,7 @@ fn interval(ratio: &Ratio) -> String {
 }
 
 impl Answer {
-    /// Of a race in which so much time may be lost.
+    /// Answer of a race in which so much time may be lost.
     pub fn of(outcome: &Outcome, goal: Goal, allowed: f64) -> Answer {
         let cannot = |why: &str| Answer::CannotTell(why.to_owned());
         if outcome.stopped {

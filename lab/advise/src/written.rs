@@ -1,10 +1,12 @@
 //! A setting in the forms in which it is deployed.
 
 mod container;
+mod quoting;
 mod source;
 
 use crate::candidates::{Candidate, quoted};
 use crate::lists::separator;
+use quoting::in_quotes;
 use std::path::Path;
 
 /// A form.
@@ -59,12 +61,6 @@ impl Form {
             () => return None,
         })
     }
-}
-
-/// A value in double quotes, as systemd and Dockerfiles take it.
-fn in_quotes(value: &str, dollar: &str) -> String {
-    let escaped = value.replace('\\', "\\\\").replace('"', "\\\"").replace('$', dollar);
-    format!("\"{escaped}\"")
 }
 
 /// A drop-in for a systemd unit that sets these variables.

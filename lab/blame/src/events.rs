@@ -60,11 +60,11 @@ impl std::error::Error for Refused {}
 /// Buffers of all CPUs, and what their samples stand for.
 pub(crate) struct Opened {
     pub(crate) samplers: Vec<Sampler>,
-    /// Of resident memory, all faults with nothing but their addresses: a page that faults again was given back.
+    /// For resident memory: all faults, with their addresses only; a page that faults again was given back.
     pub(crate) traces: Vec<Sampler>,
     /// The event's count for one sample.
     pub(crate) period: u64,
-    /// Whether events inside of system calls are not sampled.
+    /// True if events inside of system calls are not sampled.
     pub(crate) without_kernel: bool,
 }
 

@@ -17,7 +17,7 @@ pub use recording::Recording;
 
 use std::collections::BTreeMap;
 
-/// What is blamed.
+/// The quantity that stacks are blamed for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Blamed {
     /// Page faults.
@@ -59,7 +59,7 @@ pub struct Stacks {
     pub lost: u64,
     /// Samples whose stack ended early.
     pub truncated: u64,
-    /// Whether faults inside of system calls are missing, which takes a privilege.
+    /// True if faults inside of system calls are missing: seeing them takes a privilege.
     pub without_kernel: bool,
 }
 

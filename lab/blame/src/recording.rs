@@ -23,7 +23,7 @@ const BY_EXEC: u16 = 1 << 13;
 const IN_KERNEL: u16 = 1;
 const MODE: u16 = 7;
 
-/// What the kernel wrote, with its time.
+/// An event of the kernel, with its time.
 enum Event {
     Forked {
         process: i32,

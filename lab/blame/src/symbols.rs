@@ -116,7 +116,7 @@ impl Symbols {
     }
 }
 
-/// Where a process's runtime says what it compiled.
+/// The file in which a process's runtime lists the functions that it compiled.
 pub(crate) fn perf_map(process: i32) -> PathBuf {
     PathBuf::from(format!("/tmp/perf-{process}.map"))
 }
@@ -161,7 +161,7 @@ fn varied() -> Option<(PathBuf, BTreeMap<u64, &'static str>)> {
     file.map(|file| (file, found))
 }
 
-/// Whether a function copies, fills or compares bytes.
+/// Returns true for a function that copies, fills or compares bytes.
 pub(crate) fn is_copy(name: &str) -> bool {
     let bare = name.trim_start_matches('_');
     let is_one = |known: &&str| {
@@ -169,7 +169,7 @@ pub(crate) fn is_copy(name: &str) -> bool {
         // `memcpy`, `memcpy@GLIBC`, `__memcpy_avx_unaligned_erms`, `memcpy_chk`
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['_', '@']))
     };
-    COPIES.iter().any(|known| is_one(&known))
+    COPIES.iter().any(is_one)
 }
 
 #[cfg(test)]

@@ -97,7 +97,7 @@ pub(crate) enum Frame {
 #[derive(Clone)]
 struct Mapping {
     file: Arc<Path>,
-    /// What addresses in the process are above those in the file.
+    /// Difference of addresses in the process and in the file.
     bias: u64,
     end: u64,
 }
@@ -198,7 +198,7 @@ impl Processes {
         self.all.get(&process).map_or("", |process| &process.name)
     }
 
-    /// Whether a process is `root` or descends from it.
+    /// Returns true for `root` and the processes that descend from it.
     pub(crate) fn descends(&self, process: i32, root: i32) -> bool {
         let mut left = process;
         for _ in 0..64 {

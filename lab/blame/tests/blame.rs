@@ -93,7 +93,7 @@ static APART void huge(void) { char *p = map(68 << 20); p = (char *)(((size_t)p 
 static APART void pages(void) { touch(map(64 << 20), 64 << 20); }
 int main(void) { huge(); pages(); usleep(600000); return 0; }";
     let stacks = blame(Blamed::Memory, 17000, source);
-    // Where the system has no huge pages at hand, small ones stand in: the sum is the same.
+    // If the system has no huge pages at hand, small ones stand in: the sum is the same.
     let [huge, pages] = ["huge", "pages"].map(|name| part(&stacks, name));
     assert!(
         (huge - 0.5).abs() < 0.1 && (pages - 0.5).abs() < 0.1,

@@ -458,7 +458,7 @@ impl<R: Runner> Racing<'_, R> {
         Some(interval::anytime(&of_rounds(&losses(who), &losses(0)))).filter(|lost| lost.rounds > 0)
     }
 
-    /// Whether a contestant loses no more than is allowed, as far as it seems.
+    /// Returns true if a contestant seems to lose no more than is allowed.
     fn is_affordable(&self, who: usize) -> bool {
         let most = 1.0 + self.question.allowed.unwrap_or(f64::INFINITY);
         self.lost(who).is_none_or(|lost| lost.median <= most)

@@ -47,7 +47,7 @@ pub struct Sampler {
     huge: f64,
 }
 
-/// What the readings of one run show.
+/// Level, slope and peak of the readings of one run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Held {
     /// Bytes after the load: the median of the last readings.
@@ -114,7 +114,7 @@ impl Sampler {
         self.begun.elapsed().as_secs_f64()
     }
 
-    /// What the readings show: see [`Held::of`].
+    /// Summary of the readings: see [`Held::of`].
     pub fn held(self, window: Option<f64>) -> Option<Held> {
         let cost = self.spent.as_secs_f64() / self.begun.elapsed().as_secs_f64().max(1e-9);
         let held = Held::of(self.readings, window)?;
@@ -123,7 +123,7 @@ impl Sampler {
 }
 
 impl Held {
-    /// What readings show; the level is that of so many seconds at their end, or of the last part. None without a
+    /// Summary of readings; the level is that of so many seconds at their end, or of the last part. None without a
     /// reading.
     pub fn of(readings: Vec<Reading>, window: Option<f64>) -> Option<Held> {
         let last = readings.last()?.at;
@@ -220,7 +220,7 @@ pub fn processes(program: i32, others: Option<&BTreeSet<i32>>) -> Vec<i32> {
     found
 }
 
-/// What one process holds.
+/// Memory of one process.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Share {
     bytes: f64,
@@ -228,7 +228,7 @@ struct Share {
     huge: f64,
 }
 
-/// What these processes hold, and how many of them hold any.
+/// Memory of these processes, and the number of them that hold any.
 fn sum(processes: &[i32]) -> (Share, usize) {
     let held: Vec<Share> = processes.iter().filter_map(|process| of_process(*process)).collect();
     let all = held.iter().fold(Share::default(), |sum, one| Share {
@@ -238,7 +238,7 @@ fn sum(processes: &[i32]) -> (Share, usize) {
     (all, held.len())
 }
 
-/// What a process holds; none where it has ended.
+/// Memory of a process; none if it has ended.
 fn of_process(process: i32) -> Option<Share> {
     let place = place(process);
     match fs::read_to_string(place.join("smaps_rollup")) {

@@ -1,4 +1,4 @@
-//! What decides over a process's memory from outside: its allocator, what is preloaded, tunables, huge pages, and the
+//! Settings from outside that decide over a process's memory: its allocator, what is preloaded, tunables, huge pages, and the
 //! memory limit of its control group.
 
 use crate::tree::Tree;

@@ -1,6 +1,6 @@
 //! Forms for containers: Dockerfile, docker-compose, Kubernetes.
 
-use super::in_quotes;
+use super::quoting::in_quotes;
 use crate::candidates::Candidate;
 use crate::lists::separator;
 
@@ -46,7 +46,7 @@ pub(super) fn dockerfile(candidate: &Candidate) -> String {
     }
     for (name, value) in &candidate.variables {
         let value = in_quotes(value, "\\$");
-        // What an earlier step or the base image has set stays.
+        // Keep the values of earlier steps and of the base image.
         let own = match separator(name) {
             Some(separator) => format!(
                 "{}${{{name}:+{separator}${name}}}\"",

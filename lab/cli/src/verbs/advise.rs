@@ -51,7 +51,7 @@ pub fn run(args: &Advise) -> anyhow::Result<u8> {
     args.write.as_deref().map(forms::of).transpose()?;
     let file = match args.program.first() {
         Some(program) => exec::program(program),
-        // Of a service: its manager is what is run.
+        // For a service its manager is run.
         None => exec::program(std::ffi::OsStr::new("systemctl")),
     };
     let Some(file) = file else { return Ok(exec::NOT_FOUND) };

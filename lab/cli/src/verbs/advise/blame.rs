@@ -95,7 +95,7 @@ pub fn stacks(runner: &mut Runner<'_>, blamed: Blamed) -> anyhow::Result<Option<
     let own = std::env::var_os(PYTHON);
     let more = [(PYTHON, own.clone().unwrap_or_else(|| OsString::from("1")))];
     let ended = run(runner, &more, &mut watched);
-    // What was named for this run alone is nobody's afterwards.
+    // Files that were named for this run alone are removed.
     let stacks = recording.end(watched.program, own.is_none());
     Ok(ended?.map(|_| stacks))
 }
@@ -129,7 +129,7 @@ pub fn headline(blamed: Blamed, stacks: &Stacks) -> String {
     }
 }
 
-/// Whether a function says more than that the program ran.
+/// Returns true for a function that says more than that the program ran.
 fn is_own(name: &str) -> bool {
     let begins =
         ["_start", "__libc_start", "main", "clone", "start_thread", "std::rt::", "std::sys::", "["];

@@ -106,7 +106,7 @@ fn has_malloc(file: &Path) -> bool {
     found.unwrap_or(false)
 }
 
-/// Whether an executable is a Go program: it says how it was built.
+/// Returns true for a Go program: such an executable says how it was built.
 pub fn is_go(program: &Path) -> bool {
     let bytes = whole(program);
     let found = elf(&bytes).and_then(|header| {
@@ -150,7 +150,7 @@ impl Watched {
         }
     }
 
-    /// Whether any of its programs is one.
+    /// Returns true if any of its programs is one.
     pub fn is_any(&self, is_one: impl Fn(&Path) -> bool) -> bool {
         self.programs.iter().any(|program| is_one(program))
     }
@@ -202,7 +202,7 @@ pub fn installed() -> Vec<Installed> {
     all.collect()
 }
 
-/// Whether the dynamic linker finds a library by its name: it warns where it does not.
+/// Returns true if the dynamic linker finds a library by its name: else it warns.
 fn is_loaded(name: &Path) -> bool {
     let mut asked = std::process::Command::new("/bin/true");
     asked.env("LD_PRELOAD", name).stdin(std::process::Stdio::null());

@@ -26,7 +26,7 @@ const AT_LEAST: Duration = Duration::from_secs(5);
 /// Readings that cost more of a CPU are mentioned.
 const DEAR: f64 = 0.01;
 
-/// What was found.
+/// Results of the runs.
 pub struct Found {
     pub goal: Goal,
     /// The part of time that may be lost.
@@ -41,11 +41,11 @@ pub struct Found {
     pub allocator: String,
     pub by_cpu: bool,
     pub begun: Instant,
-    /// Whether the plain run came to its end.
+    /// True if the plain run came to its end.
     pub ran: bool,
 }
 
-/// What runs: the program, or a service.
+/// The program or service under test.
 struct Subject<'r, 'a> {
     runner: &'r mut Runner<'a>,
     unit: Option<Unit>,

@@ -55,7 +55,7 @@ pub struct Runner<'a> {
     pub profiles: BTreeMap<String, PathBuf>,
     /// CPU time is judged in place of the time by the clock: on a busy machine the clock measures the scheduler.
     pub by_cpu: bool,
-    /// Whether memory is read while it runs.
+    /// True if memory is read while it runs.
     pub sampled: bool,
     /// Seconds between the end of the load and the reading of memory.
     pub settle: f64,

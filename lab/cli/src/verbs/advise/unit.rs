@@ -20,7 +20,7 @@ const FILE: &str = "zz-cachewise-advise.conf";
 const PATIENCE: Duration = Duration::from_secs(90);
 /// How often it is asked.
 const OFTEN: Duration = Duration::from_millis(20);
-/// What the guard does: `$1` is the drop-in, `$2` the service; the rest is how systemctl is called.
+/// Script of the guard: `$1` is the drop-in, `$2` the service; the rest is how systemctl is called.
 const GUARD: &str = "trap '' INT TERM HUP QUIT; read _; file=$1 unit=$2; shift 2; \
     if [ -e \"$file\" ]; then rm -f \"$file\"; rmdir \"${file%/*}\" 2>/dev/null; \"$@\" daemon-reload; fi; \
     \"$@\" reset-failed \"$unit\" 2>/dev/null; exec \"$@\" restart \"$unit\"";
@@ -199,7 +199,7 @@ fn show(manager: &[String], unit: &str, properties: &str) -> anyhow::Result<Vec<
     Ok(properties.split(',').map(value).collect())
 }
 
-/// Where a manager looks for what is gone after a restart of the machine.
+/// Directory of a manager's drop-ins that a restart of the machine removes.
 fn run_time_folder(manager: &[String]) -> anyhow::Result<PathBuf> {
     let (program, scope) = manager.split_first().context("systemctl")?;
     let mut command = Command::new(program);

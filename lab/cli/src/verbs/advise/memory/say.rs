@@ -1,4 +1,4 @@
-//! What is said of a race for less memory: the answer with both sides, the settings, memory over time.
+//! Sentences on a race for less memory: the answer with both sides, the settings, memory over time.
 
 use super::{Found, table, typical};
 use crate::args::Advise;
