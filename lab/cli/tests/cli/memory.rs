@@ -51,7 +51,7 @@ fn a_setting_that_gives_memory_back_is_found_and_both_sides_are_said() {
     has(
         &found.out,
         &[
-            "gain here:  yes, both thresholds at 128 KiB: memory after the load 0.0",
+            "gain here:  yes: both thresholds at 128 KiB: memory after the load 0.0",
             "), time ",
             "allocator: glibc 2.",
             "GLIBC_TUNABLES=glibc.malloc.mmap_threshold=131072:glibc.malloc.trim_threshold=131072",
@@ -251,7 +251,7 @@ fn a_service_is_restarted_by_turns_and_restored() {
     let fake = Fake::new();
     let only = "--only=^both thresholds at 128 KiB$";
     let found = said(&mut fake.advise(&["--unit=fake", "--rounds=6", only])).with(0);
-    has(&found.out, &["gain here:  yes, both thresholds at 128 KiB: memory after the load 0."]);
+    has(&found.out, &["gain here:  yes: both thresholds at 128 KiB: memory after the load 0."]);
     let log = fake.log();
     let starts =
         |with: &str| log.lines().filter(|line| *line == format!("started with {with}")).count();
