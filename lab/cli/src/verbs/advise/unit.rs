@@ -22,7 +22,7 @@ const PATIENCE: Duration = Duration::from_secs(90);
 const OFTEN: Duration = Duration::from_millis(20);
 /// Script of the guard: `$1` is the drop-in, `$2` the service; the rest is how systemctl is called.
 const GUARD: &str = "trap '' INT TERM HUP QUIT; read _; file=$1 unit=$2; shift 2; \
-    if [ -e \"$file\" ]; then rm -f \"$file\"; rmdir \"${file%/*}\" 2>/dev/null; \"$@\" daemon-reload; fi; \
+    rm -f \"$file\"; rmdir \"${file%/*}\" 2>/dev/null; \"$@\" daemon-reload; \
     \"$@\" reset-failed \"$unit\" 2>/dev/null; exec \"$@\" restart \"$unit\"";
 
 /// A running service.
