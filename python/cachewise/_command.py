@@ -4,10 +4,12 @@ import os
 import subprocess
 from pathlib import Path
 
+from ._shown import Shown
+
 COMMAND = Path(__file__).resolve().parent / "bin" / "cachewise"
 
 
-class CommandError(RuntimeError):
+class CommandError(RuntimeError, metaclass=Shown):
     """The command failed. `status` is its exit status, the message what it said."""
 
     def __init__(self, status: int, said: str):

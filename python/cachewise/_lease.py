@@ -8,6 +8,7 @@ import struct
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from ._shown import Shown
 from ._sizes import parse_size
 
 if TYPE_CHECKING:
@@ -18,11 +19,11 @@ __all__ = ["Lease", "LeaseError", "lease"]
 _MESSAGE = 16384
 
 
-class LeaseError(OSError):
+class LeaseError(OSError, metaclass=Shown):
     """There was no lease: no server, no answer in time, or the server's reason."""
 
 
-class Memory(mmap.mmap):
+class Memory(mmap.mmap, metaclass=Shown):
     """Memory with the buffer protocol; NumPy arrays and PyTorch tensors of it keep it."""
 
     def numpy(self, dtype: Any = "uint8") -> "numpy.ndarray[Any, Any]":

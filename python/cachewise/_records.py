@@ -9,6 +9,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any, Literal, TypeAlias
 
+from ._shown import Shown
+
 Row: TypeAlias = dict[str, Any]
 Patterns: TypeAlias = "str | os.PathLike[str] | Iterable[str | os.PathLike[str]]"
 
@@ -57,7 +59,7 @@ COLUMNS = {
 }
 
 
-class RecordError(ValueError):
+class RecordError(ValueError, metaclass=Shown):
     """A file that is no whole record; the message names it, and the line where there is one."""
 
 

@@ -14,6 +14,7 @@ import weakref
 from typing import Any
 
 from ._lease import LeaseError, Memory, patience, take
+from ._shown import Shown
 from ._sizes import parse_size
 
 __all__ = ["CudaError", "Pinned", "pinned"]
@@ -25,7 +26,7 @@ _PIECE = 256 << 30
 _HUGE = 2 << 20
 
 
-class CudaError(OSError):
+class CudaError(OSError, metaclass=Shown):
     """There is no driver or no device, or the driver refused."""
 
 

@@ -2,6 +2,9 @@
 
 import importlib.metadata
 import inspect
+import mmap
+import pickle
+import pydoc
 import subprocess
 import sys
 from pathlib import Path
@@ -62,6 +65,17 @@ def test_everything_public_is_documented():
         for member, method in inspect.getmembers(item, inspect.isroutine) if inspect.isclass(item) else []:
             if not member.startswith("_") and member in vars(item):
                 assert inspect.getdoc(method), f"{name}.{member}"
+
+
+def test_help_shows_what_this_package_adds():
+    for module in [cachewise, importlib.import_module("cachewise.cuda")]:
+        said = pydoc.render_doc(module, renderer=pydoc.plaintext)
+        assert "inherited from builtins" not in said and "inherited from mmap" not in said
+        assert "with_traceback" not in said and "madvise" not in said
+    # All is there still.
+    assert "with_traceback" in dir(cachewise.LeaseError("why")) and cachewise.LeaseError(5, "why").errno == 5
+    assert pickle.loads(pickle.dumps(cachewise.RecordError("why"))).args == ("why",)
+    assert issubclass(cachewise.Lease, mmap.mmap)
 
 
 def test_the_command():

@@ -338,7 +338,7 @@ pub struct Run {
     #[arg(long, value_name = "FILE")]
     pub markdown: Option<PathBuf>,
     /// Write a self-contained page with every figure and every row; `-` is stdout, in place of the tables
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, short = 'o', visible_alias = "output", value_name = "FILE")]
     pub html: Option<PathBuf>,
     /// Draw the figures in text below the tables
     #[arg(long)]

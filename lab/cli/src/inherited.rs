@@ -1,4 +1,4 @@
-//! Inherited state that is changed before `main`: SIGPIPE and SIGCHLD that are ignored,
+//! Inherited state that is changed before `main`: SIGPIPE and SIGCHLD that are ignored, SIGXFSZ,
 //! standard streams that are closed. A program that it starts gets them as they were.
 
 use crate::progress::is_ignored;
@@ -18,12 +18,21 @@ extern "C" fn look() {
     }
     // SAFETY: nothing is called when it comes.
     unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };
+    // A file that may not grow (`ulimit -f`) is an error of the write, and no end without a word. A program that is
+    // started has the default again: a function is not inherited.
+    if !is_ignored(libc::SIGXFSZ) {
+        let nothing: extern "C" fn(i32) = nothing;
+        // SAFETY: a function that does nothing.
+        unsafe { libc::signal(libc::SIGXFSZ, nothing as libc::sighandler_t) };
+    }
     for (file, closed) in (0..).zip(&CLOSED) {
         // SAFETY: reads and changes no memory.
         let flags = unsafe { libc::fcntl(file, libc::F_GETFD) };
         closed.store(flags < 0, Ordering::Relaxed);
     }
 }
+
+extern "C" fn nothing(_: i32) {}
 
 #[used]
 #[unsafe(link_section = ".init_array")]

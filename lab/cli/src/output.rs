@@ -8,6 +8,7 @@ use cachewise_report::{Table, table};
 use regex_lite::{Captures, Regex};
 use std::borrow::Cow;
 use std::io::{ErrorKind, IsTerminal, Write};
+use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _};
 use std::path::Path;
 use std::sync::LazyLock;
 
@@ -148,9 +149,9 @@ pub fn check_all(paths: &[Option<&Path>]) -> anyhow::Result<()> {
     given().filter(|path| !is_stdout(path)).try_for_each(|path| check_writable(path))
 }
 
-/// Returns whether stdout is meant.
+/// Returns whether stdout is meant: by one of its names in the system it would be opened a second time, and written over.
 pub fn is_stdout(path: &Path) -> bool {
-    path == Path::new("-")
+    ["-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"].iter().any(|name| path == Path::new(name))
 }
 
 /// A record's writer: to a new file that appears when it is finished, or into a device or pipe.
@@ -202,7 +203,13 @@ pub fn check_writable(path: &Path) -> anyhow::Result<()> {
         anyhow::bail!("{}: found a directory, accepted a file name", path.display());
     }
     if cachewise_measure::is_special(path) {
-        return Ok(());
+        // Opened now, a pipe would say to its reader that all has been written.
+        if path.metadata().is_ok_and(|there| there.file_type().is_fifo()) {
+            return Ok(());
+        }
+        let flags = libc::O_NONBLOCK | libc::O_NOCTTY;
+        let opened = std::fs::OpenOptions::new().append(true).custom_flags(flags).open(path);
+        return opened.map(drop).with_context(|| format!("{}: cannot be written", path.display()));
     }
     // A full disk takes names still.
     let tried = tempfile::NamedTempFile::new_in(directory)

@@ -64,6 +64,9 @@ pub enum LabError {
     /// A child process that was to be timed failed; what happened.
     #[error("child process: {0}")]
     Child(String),
+    /// The system refuses a thread.
+    #[error("no further thread: {0}; `ulimit -u` or the control group's pids.max is the limit")]
+    Thread(std::io::Error),
 }
 
 impl From<MeasureError> for LabError {

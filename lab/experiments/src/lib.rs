@@ -41,6 +41,7 @@ mod setting;
 mod support;
 mod tables;
 mod tcp;
+mod threads;
 pub mod tunables;
 mod tuned_libc;
 pub mod verify;

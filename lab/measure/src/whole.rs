@@ -19,6 +19,10 @@ pub const ENDING: Duration = Duration::from_millis(200);
 const LOOK: i64 = 50_000_000;
 /// And how soon after the start.
 const SOON: i64 = 1_500_000;
+/// Bytes of output after which a program is ended: one that prints without an end would fill the disk.
+pub const MOST_OUTPUT: u64 = 1 << 30;
+/// How long a program may be stopped by a signal: nobody is there who would let it go on.
+const MOST_STOPPED: Duration = Duration::from_secs(2);
 
 /// One run of a program.
 #[derive(Debug)]
@@ -53,6 +57,10 @@ pub enum Ended {
     TooLong,
     /// It was killed because somebody wants to stop.
     Stopped,
+    /// It was killed, since a signal had stopped it and nobody let it go on.
+    Suspended,
+    /// It was killed, since its output had [`MOST_OUTPUT`].
+    TooMuch,
 }
 
 /// Runs it in a process group of its own, which is killed after `limit`, or once `stop` is set. Its
@@ -78,13 +86,21 @@ pub fn run(
     let mut child = command.spawn()?;
     let group = Pid::from_child(&child);
     let watched = pidfd_open(group, PidfdFlags::empty())?;
-    let mut look = SOON;
+    let (mut look, mut stopped) = (SOON, None);
+    let printed = |file| fs::metadata(file).map_or(0, |metadata| metadata.len());
     let cut = loop {
         let next = Timespec { tv_sec: 0, tv_nsec: look };
         match poll(&mut [PollFd::new(&watched, PollFlags::IN)], Some(&next)) {
             Ok(0) if stop.load(Ordering::Relaxed) => break Some(Ended::Stopped),
             Ok(0) if begun.elapsed() >= limit => break Some(Ended::TooLong),
+            Ok(0) if printed(&output) + printed(&errors) >= MOST_OUTPUT => {
+                break Some(Ended::TooMuch);
+            }
             Ok(0) => {
+                stopped = is_stopped(group).then(|| stopped.unwrap_or_else(Instant::now));
+                if stopped.is_some_and(|since| since.elapsed() >= MOST_STOPPED) {
+                    break Some(Ended::Suspended);
+                }
                 watch(group);
                 look = (look + look / 2).min(LOOK);
             }
@@ -109,4 +125,11 @@ pub fn run(
     let children::Used { system, peak: resident, faults, .. } = used_itself;
     let output = fs::read(&output)?;
     Ok(Ended::Run(Run { seconds, cpu, resident, system, faults, left, status, output, told }))
+}
+
+/// Returns whether a signal has stopped a process; one that a debugger holds is in its hands.
+fn is_stopped(process: Pid) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{}/stat", process.as_raw_nonzero()));
+    // Behind the name, which may have any characters.
+    stat.is_ok_and(|stat| stat.rsplit(')').next().is_some_and(|state| state.starts_with(" T")))
 }

@@ -59,3 +59,32 @@ fn what_hangs_or_is_stopped_is_killed_with_all_that_it_started() {
     let ended = run("sleep 900", place, short, &go);
     assert!(matches!(ended, Ok(Ended::TooLong)), "{ended:?}");
 }
+
+/// A program that waits for a signal which nobody sends, and one that prints without an end: neither is waited for until
+/// its time is over, and the disk is not filled.
+#[test]
+fn what_stops_itself_or_prints_without_an_end_is_ended_early() {
+    let _alone = CHILDREN.lock();
+    let place = tempfile::tempdir().expect("a directory");
+    let (place, long, go) = (place.path(), Duration::from_secs(600), AtomicBool::new(false));
+    for signal in ["STOP", "TSTP", "TTIN", "TTOU"] {
+        // The shell's group has no terminal and no parent within its session: only STOP is not ignored there.
+        let ended = run(&format!("kill -{signal} $$"), place, long, &go);
+        match ended {
+            Ok(Ended::Suspended) => {}
+            Ok(Ended::Run(ran)) if signal != "STOP" => assert!(ran.status.success(), "{ran:?}"),
+            ended => panic!("{signal}: {ended:?}"),
+        }
+    }
+    for to in ["1", "2"] {
+        let script =
+            format!("exec yes 'a line of some length, so that it takes few writes' >&{to}");
+        let ended = run(&script, place, long, &go);
+        assert!(matches!(ended, Ok(Ended::TooMuch)), "{to}: {ended:?}");
+    }
+    // One that a signal lets go on in time ends by itself.
+    let script = "(sleep 0.5; kill -CONT $$) & kill -STOP $$; wait; echo on";
+    let ended = run(script, place, long, &go);
+    let Ok(Ended::Run(ran)) = ended else { panic!("it goes on: {ended:?}") };
+    assert_eq!(&*ran.output, b"on\n");
+}

@@ -3,6 +3,5 @@
 mod common;
 mod corpus;
 mod pool;
-mod promises;
 mod resize;
 mod scrubber;

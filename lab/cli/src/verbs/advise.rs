@@ -131,7 +131,9 @@ impl Asked<'_> {
         found.notes.append(&mut runner.notes);
         if runner.left > 0 {
             let left = cachewise_measure::units::counted(runner.left, "process");
-            found.notes.push(format!("it leaves {left} running: ended after each run"));
+            found.notes.push(format!(
+                "it leaves {left} running: ended after each run (--load is for servers)"
+            ));
         }
         done.map(|()| found)
     }

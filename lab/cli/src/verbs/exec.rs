@@ -154,7 +154,7 @@ fn gathered() -> std::io::Result<String> {
 }
 
 pub(super) fn not_started(program: &Path, error: &std::io::Error) -> u8 {
-    output::tell(&format!("cachewise: {}: {error}", program.display()));
+    output::tell(&format!("cachewise: {}", programs::not_started(program, error)));
     if error.kind() == std::io::ErrorKind::NotFound { NOT_FOUND } else { NOT_EXECUTABLE }
 }
 

@@ -3,6 +3,7 @@
 use anyhow::{Context as _, bail};
 use cachewise::profile::{Profile, ProgramHint, machine_path, user_path};
 use std::fs;
+use std::io::Read as _;
 use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
@@ -70,6 +71,30 @@ pub fn find(name: &Path) -> Option<PathBuf> {
     // The C library's own list, where nobody set one.
     let list = std::env::var_os("PATH").unwrap_or_else(|| "/bin:/usr/bin".into());
     std::env::split_paths(&list).map(|path| path.join(name)).find(executable)
+}
+
+/// The reason why a program that was found cannot be started: of a script whose interpreter is missing the system says that
+/// the script itself is.
+pub fn not_started(program: &Path, error: &std::io::Error) -> String {
+    let file = program.display();
+    if program.is_dir() {
+        return format!("{file}: found a directory, accepted a program");
+    }
+    let first_line = || {
+        let mut begin = Vec::new();
+        regular(program).ok()?.take(256).read_to_end(&mut begin).ok()?;
+        let line =
+            begin.strip_prefix(b"#!")?.split(|byte| *byte == b'\n').next()?.trim_ascii_start();
+        let name = line.split(|byte| matches!(byte, b' ' | b'\t')).next()?;
+        Some(String::from_utf8_lossy(name).escape_debug().to_string())
+    };
+    match error.kind() == std::io::ErrorKind::NotFound && program.exists() {
+        true => match first_line() {
+            Some(interpreter) => format!("{file}: its interpreter {interpreter}: {error}"),
+            None => format!("{file}: the interpreter or the loader that it names: {error}"),
+        },
+        false => format!("{file}: {error}"),
+    }
 }
 
 /// Opens a file that is one: no pipe that never ends, and no device.

@@ -1,8 +1,10 @@
 //! `advise` on programs of every kind; what it finds depends on the machine, and nothing here asks for that.
 
+use crate::exec::asked_beside;
 use crate::support::{Folder, Said, has, piped, program, said, signal};
 use cachewise_measure::record::{self, names};
 use rustix::process::Signal;
+use std::fs;
 use std::io::Read as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
@@ -301,4 +303,49 @@ fn a_name_that_no_setting_has_is_refused_and_a_question_that_hangs_ends() {
     let hung = shell(&["--budget=2s", "--load=true", "--ready=sleep 600"], "sleep 600").with(1);
     has(hung.err.lines().last().expect("a line"), &["the server does not listen"]);
     assert!(begun.elapsed() < Duration::from_secs(120), "it was waited for");
+}
+
+fn executable(folder: &Folder, name: &str, text: &str) -> String {
+    let file = folder.write(name, text);
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).expect("its owner's");
+    file
+}
+
+/// A shell runs a script without `#!`, and so does advise; what cannot be started is told with the reason, and what takes
+/// itself away cannot be run twice.
+#[test]
+fn programs_start_as_in_a_shell_or_are_told_why_not() {
+    let folder = Folder::new();
+    let advised =
+        |file: &str| said(program().args(["advise", "--budget=1s", "--", file, "an arg"]));
+    let plain = executable(&folder, "plain", "[ \"$1\" = 'an arg' ] && echo ran\n");
+    let found = advised(&plain);
+    assert!(matches!(found.status, Some(0 | 4)), "{found:#?}");
+    let line = "no/such interpreter";
+    let last = |said: &Said| said.err.lines().last().expect("a line").to_owned();
+    for (text, why) in [
+        (&*format!("#!/{line} -x\n"), "its interpreter /no/such: "),
+        ("#! /no/such\r\n", "its interpreter /no/such\\r: "),
+    ] {
+        let file = executable(&folder, "without", text);
+        let found = advised(&file).with(1);
+        has(&last(&found), &[&file, why, "No such file"]);
+        let exec = said(asked_beside("exec --").arg(&file)).with(127);
+        has(exec.line(), &[&file, why, "No such file"]);
+    }
+    has(&last(&advised("/usr").with(1)), &["/usr: found a directory, accepted a program"]);
+    let gone = executable(&folder, "gone", "#!/bin/sh\nrm -f \"$0\"\n");
+    let found = advised(&gone).with(4);
+    has(&found.out, &["cannot tell: ", "No such file", "can be run twice"]);
+}
+
+/// Programs that wait for a signal, or print without an end, are not waited for, and are told.
+#[test]
+fn what_stops_itself_or_never_stops_printing_is_told() {
+    for (line, why) in
+        [("kill -STOP $$", "a signal stopped it"), ("exec yes", "its output has more than 1 GiB")]
+    {
+        let found = shell(&["--budget=300s"], line).with(1);
+        has(found.err.lines().last().expect("a line"), &["the plain run: ", why, ": ended"]);
+    }
 }

@@ -1,13 +1,15 @@
 //! Every bad input once: one clear line, the right exit status, nothing lost, nothing partial.
 
-use crate::support::{DECIDED, Folder, Said, asked, ok, piped, profile, refused};
+use crate::support::{DECIDED, Folder, Said, asked, cachewise, ok, piped, profile, refused};
 use crate::support::{has, resealed, root, said, signal, text};
 use cachewise::Reuse;
 use cachewise::profile::{Decision, Profile};
 use cachewise_tune::again;
 use rustix::process::Signal;
+use std::fs::OpenOptions;
 use std::io::{BufRead, BufReader};
-use std::process::Command;
+use std::os::unix::process::CommandExt as _;
+use std::process::{Command, Stdio};
 
 /// The table of refusals by the parser of arguments and by the experiments, before anything is measured.
 #[test]
@@ -81,6 +83,48 @@ fn unwritable_outputs_are_refused_before_anything_is_measured() {
         let refusal = refused(&format!("{command} {flag} {file}"), 1, &[file]);
         assert_eq!(refusal.err.lines().count(), 1, "it measured first: {refusal:?}");
     }
+    // A device that is there and cannot be opened: a terminal where there is none.
+    for flag in ["--json", "--csv", "--markdown", "--html", "-o"] {
+        let mut run = asked(&format!("run roofline {flag} /dev/tty"));
+        let apart = || rustix::process::setsid().map(drop).map_err(Into::into);
+        // SAFETY: a system call alone, which a forked child may make.
+        let ended = said(unsafe { run.pre_exec(apart) }).with(1);
+        has(ended.line(), &["/dev/tty"]);
+        assert_eq!(ended.err.lines().count(), 1, "it measured first: {ended:?}");
+    }
+}
+
+/// Names for what a process has open, pipes and devices are written into, and what is there already stays.
+#[test]
+fn what_is_open_already_is_written_into() {
+    let folder = Folder::new();
+    let some = "run copy-matrix --kernels copy0 --size 1K --residency L1 --rounds 15 --csv";
+    let begins = "experiment,";
+    for name in ["-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"] {
+        let file = folder.write("out", "before\n");
+        let out = OpenOptions::new().append(true).open(&file).expect("opened");
+        let ended = asked(&format!("{some} {name}")).stdout(out).status().expect("it starts");
+        assert!(ended.success(), "{name}");
+        let out = folder.read("out");
+        assert!(out.starts_with("before\n") && out.matches(begins).count() == 1, "{name}: {out}");
+        assert!(!out.contains("gain here"), "one file on stdout replaces the tables: {out}");
+    }
+    for name in ["/dev/fd/2", "/dev/stderr", "/proc/self/fd/2"] {
+        let file = folder.write("err", "before\n");
+        let err = OpenOptions::new().append(true).open(&file).expect("opened");
+        let ended = asked(&format!("{some} {name}")).stderr(err).output().expect("it starts");
+        assert!(ended.status.success(), "{name}");
+        let err = folder.read("err");
+        assert!(err.starts_with("before\n") && err.contains(begins), "{name}: {err}");
+    }
+    let pipe = folder.path("pipe");
+    let made = Command::new("mkfifo").arg(&pipe).status().expect("mkfifo");
+    assert!(made.success());
+    let reader = Command::new("cat").arg(&pipe).stdout(Stdio::piped()).spawn().expect("cat");
+    cachewise(&format!("{some} {pipe}")).with(0);
+    let read = text(&reader.wait_with_output().expect("its end").stdout);
+    assert_eq!(read.matches(begins).count(), 1, "{read}");
+    assert_eq!(folder.names(), ["err", "out", "pipe"]);
 }
 
 /// Named by hand, a profile that cannot be read is an error; one that the environment names is a warning.

@@ -18,6 +18,7 @@ mod memory;
 mod peers;
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 mod programs;
+mod promises;
 mod reports;
 mod scrubd;
 mod structure;

@@ -4,7 +4,7 @@
 use crate::exec::{asked_beside, compiled, libraries};
 use crate::support::{Folder, asked, has, ok, refused, said, signal};
 use rustix::process::Signal;
-use std::fs::OpenOptions;
+use std::fs::{self, OpenOptions};
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::Path;
@@ -195,4 +195,105 @@ fn statistics_need_no_room_for_files() {
     let ended = said(limited(exec.env("TMPDIR", folder.path("")), 0)).with(9);
     assert!(ended.err.contains("fill               all              3"), "{ended:?}");
     assert!(!ended.err.contains("arge"), "{ended:?}");
+}
+
+/// A file that may not grow is an error in a line, though the signal for it has its default, which ends a process; a
+/// program that is started has that default again, or ignores it as before.
+#[test]
+fn a_file_that_may_not_grow_is_an_error_and_no_end_without_a_word() {
+    let folder = Folder::new();
+    let small = |command: &mut Command| {
+        let limit = || {
+            let limit = libc::rlimit { rlim_cur: 100, rlim_max: 100 };
+            // SAFETY: `limit` is readable.
+            unsafe { libc::setrlimit(libc::RLIMIT_FSIZE, &raw const limit) };
+            // SAFETY: the default is set.
+            unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_DFL) };
+            Ok(())
+        };
+        // SAFETY: system calls alone, which a forked child may make.
+        unsafe { command.pre_exec(limit) };
+    };
+    for arguments in ["list kernels", "list experiments", "completions bash", SMALL] {
+        let mut asked = asked(arguments);
+        small(&mut asked);
+        let out = fs::File::create(folder.path("out")).expect("made");
+        let ended = asked.stdout(out).stderr(Stdio::piped()).output().expect("it starts");
+        let told = String::from_utf8_lossy(&ended.stderr);
+        assert_eq!(ended.status.code(), Some(1), "{arguments}: {ended:?}");
+        let last = told.lines().last().expect("a line");
+        has(last, &["cachewise: ", "File too large"]);
+    }
+    for (action, status) in [(libc::SIG_DFL, None), (libc::SIG_IGN, Some(9))] {
+        let mut exec = asked_beside("exec -- sh -c");
+        exec.arg("kill -XFSZ $$; exit 9");
+        let set = move || {
+            // SAFETY: nothing is called when it comes.
+            unsafe { libc::signal(libc::SIGXFSZ, action) };
+            Ok(())
+        };
+        // SAFETY: a system call alone, which a forked child may make.
+        let ended = unsafe { exec.pre_exec(set) }.status().expect("it starts");
+        assert_eq!(ended.code(), status, "{ended:?}");
+    }
+}
+
+/// Has the system refuse every thread of a program, and of what it starts, as a full `ulimit -u` does: a filter of system
+/// calls, since no limit holds for root.
+fn without_threads(command: &mut Command) -> &mut Command {
+    const LOAD: u16 = (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16;
+    const IF_EQUAL: u16 = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16;
+    const IF_HAS: u16 = (libc::BPF_JMP | libc::BPF_JSET | libc::BPF_K) as u16;
+    const ANSWER: u16 = (libc::BPF_RET | libc::BPF_K) as u16;
+    let step = |code, jt, jf, k| libc::sock_filter { code, jt, jf, k };
+    let error = |number: i32| step(ANSWER, 0, 0, libc::SECCOMP_RET_ERRNO | number as u32);
+    // The number of the call is at 0, its first argument at 16.
+    let steps = [
+        step(LOAD, 0, 0, 0),
+        step(IF_EQUAL, 4, 0, libc::SYS_clone3 as u32),
+        step(IF_EQUAL, 0, 4, libc::SYS_clone as u32),
+        step(LOAD, 0, 0, 16),
+        step(IF_HAS, 0, 2, libc::CLONE_THREAD as u32),
+        error(libc::EAGAIN),
+        error(libc::ENOSYS),
+        step(ANSWER, 0, 0, libc::SECCOMP_RET_ALLOW),
+    ];
+    let filter = move || {
+        let mut steps = steps;
+        let program = libc::sock_fprog { len: steps.len() as u16, filter: steps.as_mut_ptr() };
+        // SAFETY: numbers alone.
+        unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) };
+        // SAFETY: the program and its steps are readable.
+        match unsafe { libc::prctl(libc::PR_SET_SECCOMP, 2, &raw const program) } {
+            0 => Ok(()),
+            _ => Err(std::io::Error::last_os_error()),
+        }
+    };
+    // SAFETY: system calls alone, which a forked child may make.
+    unsafe { command.pre_exec(filter) }
+}
+
+/// Checks all that starts threads: a line that names the limits and a status of ours, or the work without them; nothing
+/// panics, nothing is left running.
+#[test]
+fn a_limit_of_threads_is_told_in_a_line() {
+    let folder = Folder::new();
+    for arguments in ["run page-fault --quick", "run prefault --quick"] {
+        let ended = said(without_threads(&mut asked(arguments))).with(1);
+        let last = ended.err.lines().last().expect("a line");
+        has(last, &["no further thread: ", "ulimit -u", "pids.max"]);
+        assert!(!ended.err.contains("panicked"), "{ended:?}");
+    }
+    let nine = compiled(NINE, &folder, "nine");
+    for arguments in ["exec --", "exec --stats --"] {
+        let mut exec = asked_beside(&format!("{arguments} {nine}"));
+        let ended = said(without_threads(exec.env("HOME", folder.path("")))).with(9);
+        assert!(!ended.err.contains("panicked"), "{ended:?}");
+    }
+    // Children that were there before have advise work in a child, whose signals a thread passes on.
+    let mut shell = Command::new("sh");
+    let script = "sleep 30 & kept=$!; trap 'kill $kept' EXIT; exec 3>&-; (exec \"$0\" advise --budget 1s -- true)";
+    shell.args(["-c", script, env!("CARGO_BIN_EXE_cachewise")]).env("HOME", folder.path(""));
+    let ended = said(without_threads(&mut shell));
+    assert!(!ended.err.contains("panicked"), "{ended:?}");
 }

@@ -7,6 +7,7 @@
 use super::parallel::counts;
 use crate::backing::Backing;
 use crate::prelude::*;
+use crate::threads;
 use cachewise_measure::units::{bytes, counted};
 use memmap2::{Advice, MmapMut, UncheckedAdvice};
 use std::time::Instant;
@@ -69,7 +70,7 @@ fn cell(
 ) -> Result<(Vec<Row>, Option<String>)> {
     let refused = |error| LabError::Nothing(format!("{size} bytes of memory: {error}"));
     let mut kept = mapped(size, page).map_err(refused)?;
-    touch(&mut kept, threads[0]);
+    touch(&mut kept, threads[0])?;
     let mut times = vec![Vec::new(); threads.len()];
     let mut backing = Backing::new(size);
     setting.in_turns(threads.len(), page, |at| {
@@ -81,7 +82,7 @@ fn cell(
                 unsafe { kept.unchecked_advise(UncheckedAdvice::DontNeed) }.map_err(refused)?;
             }
             let begun = Instant::now();
-            touch(&mut kept, threads[at]);
+            touch(&mut kept, threads[at])?;
             times[at].push(begun.elapsed().as_secs_f64() * 1e9);
             if kept.iter().step_by(page).any(|byte| *byte != 1) {
                 return Err(LabError::WrongBytes(format!(
@@ -112,17 +113,17 @@ fn mapped(size: usize, page: usize) -> std::io::Result<MmapMut> {
 }
 
 /// A byte of each base page is written, each thread a part of its own.
-fn touch(memory: &mut [u8], threads: usize) {
+fn touch(memory: &mut [u8], threads: usize) -> Result {
     let part = (memory.len() / threads).next_multiple_of(HUGE_PAGE);
     let write = |part: &mut [u8]| part.iter_mut().step_by(PAGE_SIZE).for_each(|byte| *byte = 1);
     if threads == 1 {
-        return write(memory);
+        write(memory);
+        return Ok(());
     }
     std::thread::scope(|scope| {
-        for part in memory.chunks_mut(part) {
-            scope.spawn(move || write(part));
-        }
-    });
+        let mut parts = memory.chunks_mut(part);
+        parts.try_for_each(|part| threads::start(scope, move || write(part)).map(drop))
+    })
 }
 
 #[cfg(test)]
@@ -133,7 +134,7 @@ mod tests {
     fn every_page_is_touched_by_any_number_of_threads() {
         for threads in 1..5 {
             let mut memory = mapped(3 * HUGE_PAGE, PAGE_SIZE).expect("memory");
-            touch(&mut memory, threads);
+            touch(&mut memory, threads).expect("threads");
             assert!(memory.iter().step_by(PAGE_SIZE).all(|byte| *byte == 1), "{threads}");
         }
     }

@@ -6,6 +6,7 @@
 use crate::experiment::{Experiment, Flag, PLAIN};
 use crate::prelude::*;
 use crate::tables::*;
+use crate::threads;
 use cachewise::parallel::{Threads, Workers, copy_by, zero_by};
 use cachewise::profile::Supply;
 use cachewise_measure::units::bytes;
@@ -44,7 +45,7 @@ impl Pool {
             .num_threads(threads.saturating_sub(1).max(1))
             .build()
             .map(Pool)
-            .map_err(|error| LabError::Nothing(format!("no threads for a pool: {error}")))
+            .map_err(|error| threads::refused(std::io::Error::other(error)))
     }
 }
 

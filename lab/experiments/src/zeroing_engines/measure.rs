@@ -7,6 +7,7 @@
 use super::engines::{self, Arm};
 use super::service;
 use crate::prelude::*;
+use crate::threads;
 use cachewise_measure::Bystander;
 use cachewise_measure::record::PART_NOISE;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -108,13 +109,17 @@ fn lost(arm: &mut Arm, batch: usize, clock: &Clock, bystander: &Bystander) -> Re
     let before = quiet();
     let (passes, stop) = (AtomicU64::new(0), AtomicBool::new(false));
     let (beside, ended) = std::thread::scope(|scope| {
-        let zeroing = scope.spawn(|| {
+        let zeroing = threads::start(scope, || {
             while !stop.load(Ordering::Relaxed) {
                 arm.pass(batch)?;
                 passes.fetch_add(1, Ordering::Relaxed);
             }
             Ok(())
         });
+        let zeroing = match zeroing {
+            Ok(zeroing) => zeroing,
+            Err(refused) => return (0.0, Err(refused)),
+        };
         while passes.load(Ordering::Relaxed) == 0 && !zeroing.is_finished() {
             std::thread::yield_now();
         }

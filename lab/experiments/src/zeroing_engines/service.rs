@@ -6,6 +6,7 @@
 //! are the requests of all threads by wall time, and the CPU time of the whole process for each request.
 
 use crate::prelude::*;
+use crate::threads;
 use cachewise_pages::{EngineChoice, Pool, PoolError, Scrub};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -107,30 +108,35 @@ impl Arm {
         let waits = Mutex::new(Ok(Vec::new()));
         let is_over = AtomicBool::new(false);
         let cpu = cpu_ns();
+        let serve = || {
+            let own = self.serve(clock, work);
+            let mut all = waits.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            match (&mut *all, own) {
+                (Ok(all), Ok(own)) => all.extend(own),
+                (all, Err(error)) => *all = Err(error),
+                (Err(_), Ok(_)) => {}
+            }
+        };
+        let mut refused = Ok(());
         let took = clock.time(|| {
             std::thread::scope(|scope| {
-                if self.restless {
-                    scope.spawn(|| self.zero_on(&is_over));
-                }
                 let mut serving = Vec::new();
-                for _ in 0..threads {
-                    serving.push(scope.spawn(|| {
-                        let own = self.serve(clock, work);
-                        let mut all =
-                            waits.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-                        match (&mut *all, own) {
-                            (Ok(all), Ok(own)) => all.extend(own),
-                            (all, Err(error)) => *all = Err(error),
-                            (Err(_), Ok(_)) => {}
-                        }
-                    }));
-                }
+                refused = (|| {
+                    if self.restless {
+                        threads::start(scope, || self.zero_on(&is_over))?;
+                    }
+                    for _ in 0..threads {
+                        serving.push(threads::start(scope, &serve)?);
+                    }
+                    Ok(())
+                })();
                 serving.into_iter().for_each(|thread| {
                     let _ = thread.join();
                 });
                 is_over.store(true, Ordering::Relaxed);
             });
         });
+        refused?;
         self.cpu.push((cpu_ns() - cpu) / (REQUESTS * threads) as f64);
         self.waits.extend(waits.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner)?);
         self.requests.push(took / REQUESTS as f64);

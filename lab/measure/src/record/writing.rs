@@ -181,7 +181,10 @@ fn persist(temporary: TempPath, path: &Path) -> io::Result<()> {
 /// process has open.
 #[must_use]
 pub fn is_special(path: &Path) -> bool {
-    let is_open = || path.read_link().is_ok_and(|to| to.starts_with("/proc"));
+    // `/dev/stdout` leads there, `/dev/fd` is such a folder.
+    let is_there =
+        |path: io::Result<std::path::PathBuf>| path.is_ok_and(|to| to.starts_with("/proc"));
+    let is_open = || is_there(path.read_link()) || is_there(folder(path).canonicalize());
     path.metadata().is_ok_and(|there| !there.is_file() && !there.is_dir()) || is_open()
 }
 
@@ -192,7 +195,8 @@ pub fn is_special(path: &Path) -> bool {
 /// Those of the file system; what was there is there still.
 pub fn write_file(path: &Path, content: &[u8]) -> io::Result<()> {
     if is_special(path) {
-        return std::fs::write(path, content);
+        // A file that a process has open has something in it already, perhaps.
+        return std::fs::OpenOptions::new().append(true).open(path)?.write_all(content);
     }
     let mut file = new_file(path)?;
     file.write_all(content)?;

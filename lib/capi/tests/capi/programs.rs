@@ -27,6 +27,18 @@ fn several_threads_do_every_byte() {
     }
 }
 
+/// Nothing stays mapped after the first call; threads of a call take no signals, and are not needed for its work.
+#[test]
+fn a_call_takes_no_signals_keeps_no_memory_and_needs_no_threads() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let flags = [GNU, &["-pthread"]].concat();
+    for linked in [Linked::Shared, Linked::Static] {
+        let program = compile(directory.path(), "tests/c/limits.c", &flags, linked);
+        let told = output(&program);
+        assert!(told == "within its limits\n" || told.contains("SKIPPED"), "{told}");
+    }
+}
+
 #[test]
 fn under_address_sanitizer_nothing_is_found() {
     let directory = tempfile::tempdir().expect("a directory");

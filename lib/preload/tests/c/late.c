@@ -13,6 +13,9 @@ int main(int count, char **arguments) {
         if (!copy || (void *)copy == dlsym(RTLD_DEFAULT, "memcpy")) return 2;
         for (size_t i = 0; i < sizeof from; i++) from[i] = (char)(i % 251 + (size_t)file);
         if (copy(to, from, sizeof to) != to || memcmp(to, from, sizeof to)) return 3;
+        /* It stays: pointers to its functions may be anywhere. */
+        to[0] = 1;
+        if (dlclose(library) || copy(to, from, sizeof to) != to || to[0] != from[0]) return 4;
     }
     return 0;
 }

@@ -176,3 +176,47 @@ fn a_file_that_cannot_be_written_is_told_and_the_program_runs() {
     );
     assert_eq!(text(&run(command.env("CACHEWISE_QUIET", "1")).stderr), "");
 }
+
+/// A process that a signal ends prints nothing; one that ends by `_exit` all but its call sites; overlapping buffers and
+/// blocks are reported.
+#[test]
+fn how_a_process_ends_decides_what_it_prints() {
+    const ENDS: &str = r#"
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+static char from[1 << 20], to[1 << 20];
+static volatile size_t large = 100000;
+int main(int count, char **arguments) {
+    char *block = calloc(3, large);
+    memcpy(to, from, large);
+    memcpy(to, to + 1, large);
+    block = realloc(block, large);
+    free(block);
+    if (count > 1 && arguments[1][0] == 'k') raise(SIGKILL);
+    if (count > 1) _exit(7);
+    return 7;
+}
+"#;
+    let directory = tempfile::tempdir().expect("a directory");
+    let [source, program] = ["ends.c", "ends"].map(|name| directory.path().join(name));
+    std::fs::write(&source, ENDS).expect("written");
+    run(std::process::Command::new("cc")
+        .args(["-O1", "-fno-builtin", "-o"])
+        .args([&program, &source]));
+    let told = |words: &[&str]| {
+        let ended = watched(&program, "1").args(words).output().expect("it starts");
+        (ended.status.code(), text(&ended.stderr))
+    };
+    let (status, whole) = told(&[]);
+    assert_eq!(status, Some(7), "{whole}");
+    let words = |begin: &str| whole.lines().find(|line| line.starts_with(begin)).map(str::to_owned);
+    assert!(words("block").is_some(), "{whole}");
+    assert!(whole.contains("overlap"), "{whole}");
+    assert!(whole.contains(" site "), "{whole}");
+    let (status, part) = told(&["_exit"]);
+    assert_eq!(status, Some(7), "{part}");
+    assert!(part.contains("copy") && !part.contains(" site "), "{part}");
+    assert_eq!(told(&["kill"]), (None, String::new()));
+}

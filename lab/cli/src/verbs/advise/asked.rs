@@ -68,6 +68,8 @@ impl<'a> Asked<'a> {
             sampled: false,
             settle: args.settle.unwrap_or(SETTLE),
             left: 0,
+            by_shell: false,
+            has_run: false,
             notes: Vec::new(),
         })
     }

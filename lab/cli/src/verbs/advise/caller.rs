@@ -3,6 +3,7 @@
 //! none; this one waits for it, and hands on the signals that it gets.
 
 use anyhow::Context as _;
+use cachewise_experiments::LabError;
 use cachewise_measure::children;
 use rustix::process::{Pid, Signal, getpgrp, kill_process};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -20,7 +21,7 @@ pub fn apart() -> anyhow::Result<Option<u8>> {
     let name = words.next().unwrap_or_default();
     let mut own = Command::new("/proc/self/exe").arg0(name).args(words).spawn()?;
     let child = Pid::from_child(&own);
-    std::thread::spawn(move || {
+    let pass_on = move || {
         for signal in signals.forever() {
             // A terminal sends it to the whole group.
             if signal == SIGINT && is_in_foreground() {
@@ -29,7 +30,13 @@ pub fn apart() -> anyhow::Result<Option<u8>> {
             // It is not waited for before this process ends, so that the number is its own.
             let _ = kill_process(child, Signal::from_named_raw(signal).unwrap_or(Signal::TERM));
         }
-    });
+    };
+    if let Err(error) = std::thread::Builder::new().spawn(pass_on) {
+        // Nobody would pass on what this process is told.
+        own.kill()?;
+        own.wait()?;
+        return Err(LabError::Thread(error).into());
+    }
     let status = own.wait()?;
     Ok(Some(status.code().or(status.signal().map(|signal| 128 + signal)).unwrap_or(1) as u8))
 }

@@ -34,7 +34,11 @@ pub fn interpreter(program: &Path, arguments: &[OsString]) -> PathBuf {
         let mut begin = Vec::new();
         let read =
             programs::regular(&found).and_then(|file| file.take(256).read_to_end(&mut begin));
-        let Some(line) = begin.strip_prefix(b"#!").filter(|_| read.is_ok()) else { break };
+        let Some(line) = begin.strip_prefix(b"#!").filter(|_| read.is_ok()) else {
+            // A script without that line is a shell's.
+            let is_text = read.is_ok() && !begin.is_empty() && !begin.contains(&0);
+            return if is_text { PathBuf::from("/bin/sh") } else { found };
+        };
         let line = line.split(|byte| *byte == b'\n').next().unwrap_or(b"").trim_ascii();
         let mut words = line.split(|byte| byte.is_ascii_whitespace());
         let first = words.next().unwrap_or(b"");

@@ -4,17 +4,18 @@ use super::figure::Figure;
 use super::looks::Watched;
 use super::unit::Unit;
 use crate::progress::Bar;
-use anyhow::Context as _;
+use crate::verbs::program as programs;
 use cachewise_advise::candidates::Candidate;
 use cachewise_advise::sample::Sample;
 use cachewise_judge::race::{self, Ran, Stage};
 use cachewise_measure::held::{Held, Sampler};
+use cachewise_measure::units::bytes;
 use cachewise_measure::whole::{self, Ended, Run};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::os::unix::process::CommandExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -31,6 +32,9 @@ fn no_huge_pages() -> std::io::Result<()> {
         _ => Err(std::io::Error::last_os_error()),
     }
 }
+
+/// The shell that runs a script without `#!`, as the C library does.
+const SHELL: &str = "/bin/sh";
 
 /// The program, how it is run, and what it has to print.
 pub struct Runner<'a> {
@@ -61,6 +65,10 @@ pub struct Runner<'a> {
     pub settle: f64,
     /// Processes that runs left behind and that were ended, at most.
     pub left: usize,
+    /// The file is a script without `#!`.
+    pub by_shell: bool,
+    /// It could be started, and was.
+    pub has_run: bool,
     /// Notes for the reader, found while it ran.
     pub notes: Vec<String>,
 }
@@ -86,8 +94,12 @@ impl Runner<'_> {
     /// The command by a setting, and with further variables. The caller's variables are the program's too: a setting's
     /// lists hold them already (`lists`).
     fn command(&self, by: Option<&Candidate>, more: &[(&str, OsString)]) -> Command {
-        let mut command = Command::new(&self.program);
-        command.arg0(&self.words[0]);
+        let mut command =
+            Command::new(if self.by_shell { Path::new(SHELL) } else { &self.program });
+        match self.by_shell {
+            true => command.arg(&self.program),
+            false => command.arg0(&self.words[0]),
+        };
         command.env_remove("CACHEWISE_STATS");
         if let Some(candidate) = by {
             command.args(&candidate.words);
@@ -153,8 +165,19 @@ impl Runner<'_> {
             Err(error) if error.kind() == std::io::ErrorKind::Other => {
                 return wrong(error.to_string());
             }
-            ended => ended.with_context(|| self.program.display().to_string())?,
+            // The C library's functions and shells leave a file in no format of the kernel's to a shell.
+            Err(error) if error.raw_os_error() == Some(libc::ENOEXEC) && !self.by_shell => {
+                self.by_shell = true;
+                return self.measure(by, more, watched);
+            }
+            // It has run before: it takes itself away, or others do.
+            Err(error) if self.has_run => {
+                return wrong(programs::not_started(&self.program, &error));
+            }
+            Err(error) => anyhow::bail!(programs::not_started(&self.program, &error)),
+            Ok(ended) => ended,
         };
+        self.has_run = true;
         let run = match ended {
             Ended::Stopped => return Ok(Err(Failed::Stopped)),
             Ended::TooLong => {
@@ -162,6 +185,13 @@ impl Runner<'_> {
                     "still running after {:.0} s: ended",
                     self.limit.as_secs_f64()
                 ));
+            }
+            Ended::Suspended => {
+                return wrong("a signal stopped it, and nobody let it go on: ended".to_owned());
+            }
+            Ended::TooMuch => {
+                let most = bytes(whole::MOST_OUTPUT);
+                return wrong(format!("its output has more than {most}: ended"));
             }
             Ended::Run(run) => run,
         };

@@ -2,6 +2,7 @@
 
 use super::ready::{Ready, out_of_memory};
 use crate::prelude::*;
+use crate::threads;
 use cachewise_pages::{PageSize, Pool, PoolError, Scrub};
 use memmap2::{Advice, MmapMut, MmapOptions};
 use std::io;
@@ -353,6 +354,11 @@ struct Gate {
 }
 
 impl Gate {
+    /// Lets everybody pass, since not all will come.
+    fn open(&self) {
+        self.arrived.fetch_add(2 * self.threads, Ordering::AcqRel);
+    }
+
     /// Returns when every thread has called it as often as this one: `meeting` times.
     fn wait(&self, meeting: usize) {
         self.arrived.fetch_add(1, Ordering::AcqRel);
@@ -385,9 +391,10 @@ pub(super) fn sample(arm: Arm, pools: &Pools, cell: &Cell) -> Result<Sample> {
             let from = |thread| cell.pages * thread / cell.threads;
             let share = (from(thread)..from(thread + 1), cell.lines);
             let gate = &gate;
-            scope.spawn(move || part(arm, pools, share, cell.reps, gate))
+            let started = threads::start(scope, move || part(arm, pools, share, cell.reps, gate));
+            started.inspect_err(|_| gate.open())
         };
-        let threads: Vec<_> = (0..cell.threads).map(start).collect();
+        let threads: Vec<_> = (0..cell.threads).map(start).collect::<Result<_>>()?;
         let panicked = |_| Err(LabError::Child("a thread of page-fault panicked".to_owned()));
         let ended = threads.into_iter().map(|thread| thread.join().unwrap_or_else(panicked));
         ended.collect::<Result<_>>()

@@ -1,0 +1,19 @@
+//! Threads beside the measuring one: a system that refuses one (`ulimit -u`, a control group's `pids.max`) is an error
+//! in a line, where `Scope::spawn` panics.
+
+use crate::error::LabError;
+use std::io;
+use std::thread::{Builder, Scope, ScopedJoinHandle};
+
+/// Starts a thread of a scope.
+pub fn start<'scope, T: Send + 'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    work: impl FnOnce() -> T + Send + 'scope,
+) -> Result<ScopedJoinHandle<'scope, T>, LabError> {
+    Builder::new().spawn_scoped(scope, work).map_err(refused)
+}
+
+/// The system's refusal of a thread, whichever way it was asked.
+pub fn refused(error: impl Into<io::Error>) -> LabError {
+    LabError::Thread(error.into())
+}
