@@ -117,7 +117,7 @@ impl Arm {
                 (Err(_), Ok(_)) => {}
             }
         };
-        let mut refused = Ok(());
+        let mut refused: Result = Ok(());
         let took = clock.time(|| {
             std::thread::scope(|scope| {
                 let mut serving = Vec::new();
@@ -126,7 +126,7 @@ impl Arm {
                         threads::start(scope, || self.zero_on(&is_over))?;
                     }
                     for _ in 0..threads {
-                        serving.push(threads::start(scope, &serve)?);
+                        serving.push(threads::start(scope, serve)?);
                     }
                     Ok(())
                 })();

@@ -246,6 +246,8 @@ impl Runner<'_> {
             match whole::run(&mut shell, self.directory.path(), self.limit, &stop, watch, false)? {
                 Ended::Stopped => return Ok(Err(Failed::Stopped)),
                 Ended::TooLong => return wrong("the load is still running: ended".to_owned()),
+                Ended::Suspended => return wrong("a signal stopped the load: ended".to_owned()),
+                Ended::TooMuch => return wrong("the load prints too much: ended".to_owned()),
                 Ended::Run(run) if !run.status.success() => {
                     return wrong(format!(
                         "the load: {}: {}",
