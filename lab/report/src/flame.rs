@@ -1,12 +1,12 @@
 //! Stacks as a flame graph: each function as wide as the part of all that its stacks count.
 
 use inferno::flamegraph::color::{BackgroundColor, BasicPalette, Palette};
-use inferno::flamegraph::{self, Options};
+use inferno::flamegraph::{self, Direction, Options};
 
 /// Pixels across; narrower screens scroll.
 const WIDTH: usize = 1160;
 /// A function narrower than this part in per cent is left out: what it is called for is in the folded stacks.
-const LEAST_PER_CENT: f64 = 0.1;
+const LEAST_PER_CENT: f64 = 0.5;
 
 /// The element of a picture of folded stacks: lines of functions between semicolons, a space, a count.
 pub fn svg(title: &str, unit: &str, folded: &str) -> String {
@@ -18,6 +18,8 @@ pub fn svg(title: &str, unit: &str, folded: &str) -> String {
     options.deterministic = true;
     options.image_width = Some(WIDTH);
     options.min_width = LEAST_PER_CENT;
+    // From the top down: a page shows its beginning, and few stacks are deep.
+    options.direction = Direction::Inverted;
     // The page allows no scripts; what a mouse rests on has a title.
     options.no_javascript = true;
     let mut lines: Vec<&str> = folded.lines().collect();
@@ -30,11 +32,16 @@ pub fn svg(title: &str, unit: &str, folded: &str) -> String {
     }
 }
 
-/// The element alone, without its style, which would be the whole page's.
+/// The element alone, without its style, which would be the whole page's, and without the words that scripts make buttons of.
 fn inside(document: &str) -> String {
     let from = document.find("<svg").unwrap_or(0);
     let mut element = document[from..].to_owned();
-    for (begin, end) in [("<style", "</style>"), ("<script", "</script>")] {
+    for (begin, end) in [
+        ("<style", "</style>"),
+        ("<script", "</script>"),
+        ("<text id=\"unzoom\"", "</text>"),
+        ("<text id=\"search\"", "</text>"),
+    ] {
         while let Some(at) = element.find(begin)
             && let Some(length) = element[at..].find(end)
         {
@@ -55,7 +62,9 @@ mod tests {
         for part in ["&lt;f&gt; (30 page faults, 75.00%)", "main (40 page faults, 100.00%)"] {
             assert!(picture.contains(part), "{part}: {picture}");
         }
-        assert!(!picture.contains("<script") && !picture.contains("<style"), "{picture}");
+        for part in ["<script", "<style", "Reset Zoom", "Search"] {
+            assert!(!picture.contains(part), "{part}: {picture}");
+        }
         assert_eq!(svg("x", "y", ""), "");
     }
 }

@@ -131,9 +131,10 @@ pub fn headline(blamed: Blamed, stacks: &Stacks) -> String {
 
 /// Returns true for a function that says more than that the program ran.
 fn is_own(name: &str) -> bool {
-    let begins =
+    const START: [&str; 8] =
         ["_start", "__libc_start", "main", "clone", "start_thread", "std::rt::", "std::sys::", "["];
-    !begins.iter().any(|begin| name.starts_with(begin))
+    const PYTHON: [&str; 4] = ["Py", "_Py", "run_mod", "run_eval_code_obj"];
+    !START.iter().chain(&PYTHON).any(|begin| name.starts_with(begin))
 }
 
 fn what(blamed: Blamed) -> &'static str {
