@@ -117,7 +117,7 @@ impl Arm {
                 (Err(_), Ok(_)) => {}
             }
         };
-        let mut refused = Ok(());
+        let mut refused: Result = Ok(());
         let took = clock.time(|| {
             std::thread::scope(|scope| {
                 let mut serving = Vec::new();
