@@ -1,12 +1,17 @@
 //! Variables that hold lists: what the caller has set is extended, never replaced.
 
 /// Separators of the variables that are lists; of a list of settings a later one of the same name counts.
-const LISTS: [(&str, &[char]); 5] = [
+const LISTS: [(&str, &[char]); 10] = [
     ("GLIBC_TUNABLES", &[':']),
     ("LD_PRELOAD", &[':', ' ']),
     ("MALLOC_CONF", &[',']),
     ("_RJEM_MALLOC_CONF", &[',']),
+    ("LD_AUDIT", &[':']),
     ("JAVA_TOOL_OPTIONS", &[' ']),
+    ("JDK_JAVA_OPTIONS", &[' ']),
+    ("_JAVA_OPTIONS", &[' ']),
+    ("JAVA_OPTS", &[' ']),
+    ("NODE_OPTIONS", &[' ']),
 ];
 
 /// The separator of a variable that is a list.
@@ -31,12 +36,15 @@ pub fn extended(name: &str, caller: Option<&str>, ours: &str) -> String {
         parts.map(str::to_owned).collect()
     };
     let (theirs, own) = (parts(caller.unwrap_or_default()), parts(ours));
-    let is_preload = name == "LD_PRELOAD";
+    // What is looked through comes first; of settings and options the last of a name counts. Of options a name may stand
+    // for many (`-XX:`): only those that are the same are left out.
+    let is_path = name.starts_with("LD_");
+    let have_names = !is_path && separators[0] != ' ';
     let stays = |part: &String| {
-        own.iter().all(|one| if is_preload { one != part } else { key(one) != key(part) })
+        own.iter().all(|one| if have_names { key(one) != key(part) } else { one != part })
     };
     let theirs: Vec<String> = theirs.into_iter().filter(stays).collect();
-    let all = if is_preload { [own, theirs].concat() } else { [theirs, own].concat() };
+    let all = if is_path { [own, theirs].concat() } else { [theirs, own].concat() };
     all.join(&separators[0].to_string())
 }
 
@@ -57,5 +65,23 @@ mod tests {
         assert_eq!(preload("/a.so /b.so"), "/l/jemalloc.so:/a.so:/b.so");
         assert_eq!(preload("/l/jemalloc.so"), "/l/jemalloc.so");
         assert_eq!(extended("MIMALLOC_PURGE_DELAY", Some("10"), "-1"), "-1");
+        for (variable, before, setting, all) in [
+            ("GLIBC_TUNABLES", "a.b=7:x=0::a.b=8", "a.b=1", "x=0:a.b=1"),
+            ("GLIBC_TUNABLES", "x=0", "", "x=0"),
+            ("_RJEM_MALLOC_CONF", "narenas:1", "retain:false", "narenas:1,retain:false"),
+            ("LD_PRELOAD", "/a.so /b.so:/c.so", "/b.so", "/b.so:/a.so:/c.so"),
+            ("LD_AUDIT", "/a.so", "/b.so", "/b.so:/a.so"),
+            // Java's options of one name are many.
+            (
+                "JAVA_TOOL_OPTIONS",
+                "-XX:+UseG1GC -Xmx1g",
+                "-XX:+UseTransparentHugePages",
+                "-XX:+UseG1GC -Xmx1g -XX:+UseTransparentHugePages",
+            ),
+            ("NODE_OPTIONS", "--a=1", "--b=2", "--a=1 --b=2"),
+            ("MALLOC_ARENA_MAX", "2", "1", "1"),
+        ] {
+            assert_eq!(extended(variable, Some(before), setting), all, "{variable}");
+        }
     }
 }

@@ -1,6 +1,5 @@
 //! `cachewise export`: the decisions in other forms.
 
-mod lists;
 mod mpi;
 mod system;
 mod trial;
@@ -10,6 +9,7 @@ use crate::progress::Bar;
 use crate::{output, status};
 use anyhow::Context;
 use cachewise::profile::{Decision, MAX_SIZE, Profile, fnv1a64};
+use cachewise_advise::lists;
 use cachewise_experiments::LabError;
 use cachewise_experiments::helper::{Helper, Request};
 use cachewise_experiments::recorder::Progress;
@@ -156,7 +156,7 @@ fn of_the_caller() -> String {
 
 /// The assignment that a shell can take: the setting, and what the caller has set besides.
 fn with_the_callers(setting: &str) -> String {
-    format!("{GLIBC_TUNABLES}={}", lists::extended(GLIBC_TUNABLES, &of_the_caller(), setting))
+    format!("{GLIBC_TUNABLES}={}", lists::extended(GLIBC_TUNABLES, Some(&of_the_caller()), setting))
 }
 
 /// An error unless a glibc has in force what the setting says.
@@ -351,7 +351,8 @@ fn child(
     loader: Option<&Path>,
 ) -> anyhow::Result<Vec<f64>> {
     // glibc reads its tunables when a process starts: the caller's both times, since what is printed has them too.
-    let tunables = lists::extended(GLIBC_TUNABLES, &of_the_caller(), tunables.unwrap_or_default());
+    let tunables =
+        lists::extended(GLIBC_TUNABLES, Some(&of_the_caller()), tunables.unwrap_or_default());
     let tunables = Some(&*tunables);
     let mut helper = fresh(|program| match loader {
         Some(loader) => Helper::start_by(loader, program, tunables),

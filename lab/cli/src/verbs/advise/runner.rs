@@ -35,6 +35,11 @@ fn no_huge_pages() -> std::io::Result<()> {
 
 /// The shell that runs a script without `#!`, as the C library does.
 const SHELL: &str = "/bin/sh";
+const SUSPENDED: &str = "a signal stopped it, and nobody let it go on: ended";
+
+fn too_much() -> String {
+    format!("its output has more than {}: ended", bytes(whole::MOST_OUTPUT))
+}
 
 /// The program, how it is run, and what it has to print.
 pub struct Runner<'a> {
@@ -187,11 +192,10 @@ impl Runner<'_> {
                 ));
             }
             Ended::Suspended => {
-                return wrong("a signal stopped it, and nobody let it go on: ended".to_owned());
+                return wrong(SUSPENDED.to_owned());
             }
             Ended::TooMuch => {
-                let most = bytes(whole::MOST_OUTPUT);
-                return wrong(format!("its output has more than {most}: ended"));
+                return wrong(too_much());
             }
             Ended::Run(run) => run,
         };
@@ -246,8 +250,8 @@ impl Runner<'_> {
             match whole::run(&mut shell, self.directory.path(), self.limit, &stop, watch, false)? {
                 Ended::Stopped => return Ok(Err(Failed::Stopped)),
                 Ended::TooLong => return wrong("the load is still running: ended".to_owned()),
-                Ended::Suspended => return wrong("a signal stopped the load: ended".to_owned()),
-                Ended::TooMuch => return wrong("the load prints too much: ended".to_owned()),
+                Ended::Suspended => return wrong(format!("the load: {SUSPENDED}")),
+                Ended::TooMuch => return wrong(format!("the load: {}", too_much())),
                 Ended::Run(run) if !run.status.success() => {
                     return wrong(format!(
                         "the load: {}: {}",

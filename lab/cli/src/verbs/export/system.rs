@@ -1,10 +1,9 @@
 //! Files of a system: `tunables.conf`, and drop-ins for the units of single programs.
 
-use super::lists;
 use crate::verbs::program as names;
 use crate::{output, status};
 use anyhow::{Context as _, bail};
-use cachewise_advise::written;
+use cachewise_advise::{lists, written};
 use cachewise_measure::record;
 use cachewise_measure::record::names::RECOMMENDED;
 use std::collections::BTreeMap;
@@ -32,7 +31,7 @@ pub fn write(
         let set = unit_sets(directory, &program)?;
         let extended = variables.into_iter().map(|(name, value)| {
             let before = set.get(&name).map_or("", String::as_str);
-            let value = lists::extended(&name, before, &value);
+            let value = lists::extended(&name, Some(before), &value);
             (name, value)
         });
         let extended: Vec<_> = extended.collect();
