@@ -11,7 +11,7 @@ fn three_launches_are_three_processes_and_their_histograms_are_recorded() {
         "run compare-latency --quick --kernels compare\\.gpr64 --size 64 --json {}",
         folder.path("a.jsonl")
     ));
-    has(&printed, &["3 launches, each a process of its own"]);
+    has(&printed, &[" of 3"]);
     has(&printed, &["compare.gpr64, single calls to 5000 ns"]);
     let read = folder.record("a.jsonl");
     let mut launches = std::collections::BTreeSet::new();
