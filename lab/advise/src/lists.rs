@@ -36,8 +36,8 @@ pub fn extended(name: &str, caller: Option<&str>, ours: &str) -> String {
         parts.map(str::to_owned).collect()
     };
     let (theirs, own) = (parts(caller.unwrap_or_default()), parts(ours));
-    // What is looked through comes first; of settings and options the last of a name counts. Of options a name may stand
-    // for many (`-XX:`): only those that are the same are left out.
+    // Libraries are looked through from the first on; of settings and options the last of a name counts. Of options a
+    // name may stand for many (`-XX:`): only those that are the same are left out.
     let is_path = name.starts_with("LD_");
     let have_names = !is_path && separators[0] != ' ';
     let stays = |part: &String| {
