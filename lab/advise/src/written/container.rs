@@ -120,7 +120,7 @@ pub(super) fn kubernetes(candidate: &Candidate, program: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use crate::candidates::{Acts, Candidate, Kind};
+    use crate::candidates::{Acts, Candidate, Kind, quoted};
     use crate::written::{Form, text};
     use std::process::Command;
     use yaml_rust2::YamlLoader;
@@ -170,49 +170,59 @@ mod tests {
         assert!(!text.contains("/usr/lib"), "by name, not by path: {text}");
     }
 
-    /// Runs what is written, as written: its steps in a root file system of Debian, then a program with its variables.
+    /// A layer above this machine's files, then `$2`, in which `inside` is a command in it.
+    const LAYER: &str = "mount -t tmpfs none $1; mkdir $1/upper $1/work $1/root; root=$1/root
+        mount -t overlay none -o lowerdir=/,upperdir=$1/upper,workdir=$1/work $root
+        mount -t tmpfs none $root/tmp; mount -t proc proc $root/proc; mount --rbind /dev $root/dev
+        inside() { chroot $root /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin DEBIAN_FRONTEND=noninteractive \"$@\"; }
+        eval \"$2\"";
+
+    fn layered(folder: &std::path::Path, lines: &str) -> std::process::Output {
+        let mut sh = Command::new("unshare");
+        sh.args(["--mount", "sh", "-euc", LAYER, "sh"]).arg(folder).arg(lines);
+        sh.output().expect("unshare")
+    }
+
+    /// Runs what is written, as written: its steps in a layer above this Debian's files, then a program with its variables.
     #[test]
-    #[ignore = "needs root, debootstrap and Debian's archive: cargo test -p cachewise-advise -- --ignored as_written"]
+    #[ignore = "long: CI runs it, by --include-ignored"]
     fn a_dockerfile_works_as_written_and_its_build_fails_without_the_library() {
         let folder = tempfile::tempdir().expect("a folder");
-        let root = folder.path().join("root");
-        let run = |command: &mut Command| command.output().expect("it runs");
-        let made =
-            run(Command::new("debootstrap").args(["--variant=minbase", "bookworm"]).arg(&root));
-        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stdout));
-        let inside = |line: &str, variables: &[(String, String)]| {
-            let mut chroot = Command::new("chroot");
-            chroot.arg(&root).args(["/bin/sh", "-c", line]).env_clear();
-            chroot
-                .env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin")
-                .env("DEBIAN_FRONTEND", "noninteractive");
-            run(chroot.envs(variables.iter().cloned()))
-        };
-        let mounted = inside("mount -t proc proc /proc", &[]);
-        assert!(mounted.status.success(), "{mounted:?}");
+        let tried = layered(folder.path(), "true");
+        if !tried.status.success() {
+            let why = String::from_utf8_lossy(&tried.stderr);
+            eprintln!("a Dockerfile: SKIPPED, mounts are refused here: {why}");
+            return;
+        }
         let text = text(Form::Dockerfile, &preload(), &[], "y").expect("a text");
         let steps = |text: &str| -> Vec<String> {
-            text.lines().filter_map(|line| line.strip_prefix("RUN ")).map(str::to_owned).collect()
+            let lines = text.lines().filter_map(|line| line.strip_prefix("RUN "));
+            lines.map(|step| format!("inside /bin/sh -c {}", quoted(step))).collect()
         };
-        let failing = text.replace("libjemalloc.so.2", "libnowhere.so.1");
-        let proof = steps(&failing).pop().expect("a step");
-        let installed: Vec<_> = steps(&text).iter().map(|step| inside(step, &[])).collect();
-        let refused = inside(&proof, &[]);
         // As a builder expands it where nothing was set before.
         let set = |line: &str| {
             let (name, value) = line.strip_prefix("ENV ")?.split_once('=')?;
             let value = value.trim_matches('"').split("${").next().unwrap_or_default();
-            Some((name.to_owned(), value.replace("\\$", "$").replace("\\\"", "\"")))
+            Some(quoted(&format!("{name}={}", value.replace("\\$", "$").replace("\\\"", "\""))))
         };
-        let variables: Vec<(String, String)> = text.lines().filter_map(set).collect();
-        let maps = inside("cat /proc/self/maps", &variables[..1]);
-        let unmounted = inside("umount /proc", &[]);
-        assert!(unmounted.status.success(), "{unmounted:?}");
-        for step in installed {
-            assert!(step.status.success(), "{step:?}");
-        }
-        assert!(!refused.status.success(), "the build goes on without the library");
-        assert!(String::from_utf8_lossy(&maps.stdout).contains("libjemalloc.so.2"), "{maps:?}");
-        assert!(maps.stderr.is_empty(), "{maps:?}");
+        let variable = text.lines().find_map(set).expect("a preload");
+        let show = format!("inside {variable} cat /proc/self/maps");
+        let built = steps(&text).join(" >&2\n");
+        let maps = layered(folder.path(), &format!("{built} >&2\necho built\n{show}"));
+        let (printed, told) =
+            (String::from_utf8_lossy(&maps.stdout), String::from_utf8_lossy(&maps.stderr));
+        assert!(maps.status.success(), "{told}");
+        assert!(
+            printed.starts_with("built\n") && printed.contains("libjemalloc.so.2"),
+            "{printed}"
+        );
+        assert!(!told.contains("LD_PRELOAD"), "the dynamic linker warns: {told}");
+        let failing = text.replace("libjemalloc.so.2", "libnowhere.so.1");
+        let proof = steps(&failing).pop().expect("a step");
+        let refused = layered(folder.path(), &format!("echo begun\n{proof}"));
+        assert!(
+            !refused.status.success() && refused.stdout.starts_with(b"begun\n"),
+            "the build goes on without the library: {refused:?}"
+        );
     }
 }
