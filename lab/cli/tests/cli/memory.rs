@@ -27,6 +27,25 @@ int main(void)
     return 0;
 }
 ";
+
+/// Keeps all that it allocates: 12 MiB a second, in blocks of 40 KiB, beside others that it frees.
+const LEAKS: &str = r"
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+int main(void)
+{
+    for (int i = 0; i < 750; i++) {
+        char *other = memset(malloc(300 << 10), 2, 300 << 10);
+        char *volatile lost = memset(malloc(40 << 10), 1, 40 << 10);
+        free(other);
+        usleep(3000);
+        (void)lost;
+    }
+    return 0;
+}
+";
+
 fn advise(options: &[&str], words: &[&str]) -> Said {
     let mut asked = program();
     asked.env("CACHEWISE_LIBRARY", libraries());
@@ -81,6 +100,29 @@ fn a_setting_that_gives_memory_back_is_found_and_both_sides_are_said() {
     );
     let again = said(program().args(["report", &json])).with(0);
     has(&again.out, &["keeps: settings beside the plain program", "both thresholds at 128 KiB"]);
+}
+
+#[test]
+#[ignore = "long: CI runs it, by --include-ignored"]
+fn a_leak_is_called_one_and_leads_to_the_stacks() {
+    let folder = Folder::new();
+    let leaks = compiled(LEAKS, &folder, "leaks");
+    let json = folder.path("a.jsonl");
+    let written = format!("--json={json}");
+    let options = ["--goal=memory", "--rounds=4", "--only=^both thresholds", &written];
+    let found = advise(&options, &[&leaks]).with(0);
+    let growth = "this program's own memory grows: ";
+    has(
+        &found.out,
+        &[
+            &format!("gain here:  no: {growth}"),
+            "MiB a minute or more, plain and under every one of 3 settings",
+            "no setting of the allocator brings it back",
+            &format!("what next:  cachewise advise --blame memory -- {leaks}"),
+        ],
+    );
+    let record = record::read(Path::new(&json)).expect("a record");
+    has(&record.end.expect("an end").verdicts.join("\n"), &[growth]);
 }
 
 #[test]

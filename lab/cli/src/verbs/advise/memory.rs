@@ -12,6 +12,7 @@ use anyhow::bail;
 use cachewise_advise::bound::WORTH;
 use cachewise_advise::candidates::{self, Candidate, Facts, LeftOut, Linking};
 use cachewise_advise::goal::{self, Answer, Goal, Outcome, Plain, Sample};
+use cachewise_advise::growth::Growth;
 use cachewise_experiments::recorder::Progress as _;
 use cachewise_judge::race::{self, Question, Ran, Stage};
 use cachewise_measure::NoiseSnapshot;
@@ -36,6 +37,8 @@ pub struct Found {
     pub left_out: Vec<LeftOut>,
     pub outcome: Outcome,
     pub answer: Answer,
+    /// Growth that no setting stops.
+    pub growth: Option<Growth>,
     pub notes: Vec<String>,
     /// The program's allocator, as mapped.
     pub allocator: String,
@@ -69,6 +72,7 @@ pub(super) fn advise(
         left_out: Vec::new(),
         outcome: Outcome::default(),
         answer: Answer::CannotTell("it was stopped before its end".to_owned()),
+        growth: None,
         notes: Vec::new(),
         allocator: String::new(),
         by_cpu: false,
@@ -158,6 +162,7 @@ fn stages(
     };
     found.outcome = race::race(subject, question)?;
     found.answer = Answer::of(&found.outcome, found.goal, found.allowed);
+    found.growth = Growth::of(&found.outcome, subject.runner.settled().as_secs_f64());
     Ok(())
 }
 

@@ -6,7 +6,7 @@ use crate::verbs::advise::asked::Asked;
 use crate::verbs::advise::{forms, recorded};
 use crate::verbs::redraw::{self, Loaded};
 use crate::{output, status};
-use cachewise_advise::candidates::Candidate;
+use cachewise_advise::candidates::{self, Candidate};
 use cachewise_advise::goal::{self, Answer};
 use cachewise_judge::race::Fate;
 use cachewise_measure::held::Held;
@@ -31,7 +31,7 @@ pub(in crate::verbs::advise) fn say(found: &Found, asked: &Asked<'_>) -> anyhow:
     let disturbed = warnings(&asked.before, &NoiseSnapshot::take(), &asked.machine);
     let stopped = found.outcome.stopped || !found.ran;
     let trust = Trust::of(&[], &[], stopped);
-    let closing = closing(found, asked.words, trust);
+    let closing = closing(found, asked, trust);
     let mut record = record(found, asked);
     record.header.warnings = disturbed;
     record.end = Some(End {
@@ -39,7 +39,7 @@ pub(in crate::verbs::advise) fn say(found: &Found, asked: &Asked<'_>) -> anyhow:
         interrupted: stopped,
         seconds: found.begun.elapsed().as_secs_f64(),
         peak_bytes: None,
-        verdicts: vec![format!("{}: {}", closing.answer.name(), closing.because)],
+        verdicts: verdicts(found, &closing),
     });
     let places = [&args.json, &args.html, &args.write];
     if !places.into_iter().flatten().any(|file| output::is_stdout(file)) {
@@ -74,13 +74,16 @@ pub(in crate::verbs::advise) fn say(found: &Found, asked: &Asked<'_>) -> anyhow:
     })
 }
 
-fn closing(found: &Found, words: &[String], trust: Trust) -> Closing {
+fn closing(found: &Found, Asked { args, words, .. }: &Asked<'_>, trust: Trust) -> Closing {
     let by = if found.by_cpu { " by CPU time" } else { "" };
     let (answer, because, next) = match &found.answer {
         Answer::Set(at, ratios) => {
             let candidate = &found.candidates[*at];
             let said = format!("{}: {}{by}", candidate.name, goal::both(found.goal, ratios));
             (closing::Answer::Yes, said, line(candidate, words))
+        }
+        Answer::Nothing(_) if let Some(growth) = &found.growth => {
+            (closing::Answer::No, growth.sentence(), blame(args, words))
         }
         Answer::Nothing(why) => (
             closing::Answer::No,
@@ -94,6 +97,26 @@ fn closing(found: &Found, words: &[String], trust: Trust) -> Closing {
         ),
     };
     Closing { answer, because, trust, next }
+}
+
+/// The way to the code that memory grows by.
+fn blame(args: &Advise, words: &[String]) -> String {
+    match &args.unit {
+        Some(unit) => format!("cachewise advise --blame memory -- the program of {unit}"),
+        None => format!("cachewise advise --blame memory -- {}", candidates::command(words)),
+    }
+}
+
+/// The answer, and growth that it does not stop.
+fn verdicts(found: &Found, closing: &Closing) -> Vec<String> {
+    let answer = format!("{}: {}", closing.answer.name(), closing.because);
+    std::iter::once(answer).chain(beside(found)).collect()
+}
+
+/// Growth beside another answer.
+fn beside(found: &Found) -> Option<String> {
+    let is_answer = matches!(found.answer, Answer::Nothing(_));
+    found.growth.filter(|_| !is_answer).map(|growth| growth.sentence())
 }
 
 /// The command by a setting; huge pages are switched off by what starts it.
@@ -111,6 +134,7 @@ fn text(found: &Found, record: &Record, closing: &Closing) -> String {
     let mut text = format!("{closing}\n");
     if found.ran {
         text.push_str(&format!("{}\n", found.plain.sentence()));
+        text.extend(beside(found).map(|sentence| format!("{sentence}\n")));
         text.push_str(&format!("allocator: {}\n", found.allocator));
     }
     for table in table::tables(record) {
