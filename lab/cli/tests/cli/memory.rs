@@ -109,7 +109,7 @@ fn a_leak_is_called_one_and_leads_to_the_stacks() {
     let leaks = compiled(LEAKS, &folder, "leaks");
     let json = folder.path("a.jsonl");
     let written = format!("--json={json}");
-    let options = ["--goal=memory", "--rounds=4", "--only=^both thresholds", &written];
+    let options = ["--goal=memory", "--rounds=6", "--only=^both thresholds", &written];
     let found = advise(&options, &[&leaks]).with(0);
     let growth = "this program's own memory grows: ";
     has(
