@@ -96,6 +96,12 @@ def test_programs_run_on_the_library_inside_the_command(tmp_path):
     assert "libcachewise_preload.so" in said
 
 
+def test_the_example_of_the_readme_prints_the_same_each_time():
+    script = Path(__file__).resolve().parents[1] / "examples" / "columns.py"
+    said = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=True).stdout
+    assert said == "1.590965987e+08\n"
+
+
 def test_the_example_that_measures():
     script = Path(__file__).resolve().parents[1] / "examples" / "faster.py"
     run = [sys.executable, str(script), "--megabytes", "1", "--rounds", "3"]

@@ -3,6 +3,7 @@
 mod asked;
 mod blame;
 mod caller;
+mod ending;
 mod figure;
 mod forms;
 mod hints;

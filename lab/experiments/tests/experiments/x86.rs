@@ -82,10 +82,11 @@ fn the_map_answers_the_question() {
 fn a_cached_target_has_four_states() {
     let outcome = run("cached-target", &quick("copy[KLN]|copy\\.sse2", &[4096]));
     let verdicts = outcome.verdicts.join("\n");
-    // A row that was not measurable answers nothing.
-    let answers = ["001.2:", "001.10:", "001.5:"];
-    let is_answered = answers.iter().any(|text| verdicts.contains(text));
-    assert!(outcome.is_withheld() || is_answered, "{verdicts}");
+    // Rows that were not measurable answer nothing; that there are such is said.
+    let excused = outcome.is_withheld() || verdicts.contains("Not measurable here:");
+    for answer in ["001.2:", "001.10:", "001.5:"] {
+        assert!(excused || verdicts.contains(answer), "{answer} in {verdicts}");
+    }
     let states: std::collections::BTreeSet<_> =
         outcome.rows.iter().map(|row| row.cell.state.as_str()).collect();
     assert_eq!(states.len(), 4, "{states:?}");

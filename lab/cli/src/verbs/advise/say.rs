@@ -1,20 +1,14 @@
 //! Output of `advise`: the answer first, then the evidence.
 
 use super::recorded::{self, Found};
-use super::{forms, hints, table};
+use super::{ending, hints, table};
 use crate::args::Advise;
-use crate::verbs::redraw::{self, Loaded};
+use crate::verbs::redraw;
 use crate::{output, status};
 use cachewise_advise::candidates::{self, Candidate};
 use cachewise_advise::verdict::{self, Answer};
 use cachewise_measure::{NoiseSnapshot, Record, Warning, warnings};
-use cachewise_report::closing::{self, Closing, Trust};
-use std::path::Path;
-
-/// Disturbances that change an answer about whole programs, the gravest first: what is so for plain runs and settings
-/// alike (a guest, a governor) is in the record alone.
-const GRAVE: [&str; 8] =
-    ["emulation", "swapping", "throttled", "load", "others", "steal", "memory", "quota"];
+use cachewise_report::closing::{self, Closing};
 
 impl Found {
     /// Prints and writes everything that is known, where it was asked for; the exit status.
@@ -24,23 +18,15 @@ impl Found {
         let closing = self.closing(words, &disturbed);
         let mut record = recorded::record(&self, args, words, disturbed);
         record.end = Some(recorded::end(&self, &record, &closing, stopped));
-        let in_place = [&args.json, &args.html, &args.write]
-            .into_iter()
-            .flatten()
-            .any(|file| output::is_stdout(file));
-        if !in_place {
-            output::print(&self.text(&record, &closing))?;
-        }
-        self.write(args, words)?;
-        if let Some(path) = &args.json {
-            let verdicts = record.end.iter().flat_map(|end| end.verdicts.clone());
-            let verdicts: Vec<String> = verdicts.collect();
-            output::write_record(output::record_writer(path)?, &record, &verdicts, stopped)?;
-        }
-        if let Some(path) = &args.html {
-            let name = format!("{}.jsonl", recorded::EXPERIMENT);
-            output::write(path, redraw::page(&[Loaded { name, record }])?.as_bytes())?;
-        }
+        let set = match &self.answer {
+            Answer::Set(at, speed) => {
+                let candidate = &self.candidates[*at];
+                Some((candidate, format!("{}: {speed:.2} times the speed", candidate.name)))
+            }
+            _ => None,
+        };
+        ending::give(args, words, &self.text(&record, &closing), set, record)?;
+        self.keep()?;
         Ok(match self.answer {
             _ if stopped => status::INTERRUPTED,
             Answer::Set(..) | Answer::Nothing(_) => status::OK,
@@ -74,7 +60,7 @@ impl Found {
             ),
             Answer::CannotTell(why) => (closing::Answer::CannotTell, why.clone(), self.next(why)),
         };
-        Closing { answer, because, trust: self.trust(disturbed), next }
+        Closing { answer, because, trust: ending::trust(disturbed, self.outcome.stopped), next }
     }
 
     /// The next step where nothing was shown.
@@ -88,15 +74,6 @@ impl Found {
             () if why.contains("--budget") => "the same again with that --budget".to_owned(),
             () => "the same again with a larger --budget, on a quiet machine".to_owned(),
         }
-    }
-
-    fn trust(&self, disturbed: &[Warning]) -> Trust {
-        let mut trust = Trust::of(&[], &[], self.outcome.stopped);
-        let gravest = GRAVE.iter().find_map(|id| disturbed.iter().find(|one| one.id == *id));
-        if let Some(Warning { cause, figure, .. }) = gravest {
-            trust.doubt(format!("{figure}: {cause}"));
-        }
-        trust
     }
 
     /// The answer, what it costs, then what was measured.
@@ -127,27 +104,11 @@ impl Found {
         format!("{}\n", text.trim_end())
     }
 
-    /// Writes the setting, and keeps its hints in the profile.
-    fn write(&self, args: &Advise, words: &[String]) -> anyhow::Result<()> {
-        let Answer::Set(at, speed) = &self.answer else {
-            if let Some(file) = &args.write {
-                let file = file.display();
-                output::tell(&format!("note: {file}: not written: there is nothing to set"));
-            }
-            return Ok(());
-        };
-        let candidate = &self.candidates[*at];
-        if let Some(file) = &args.write {
-            let about = format!("{}: {speed:.2} times the speed", candidate.name);
-            forms::write(file, candidate, words, &about)?;
-        }
-        if let (Some(file), Some(hints)) = (&self.profile, self.hints.get(&candidate.name)) {
-            self.keep(file, hints)?;
-        }
-        Ok(())
-    }
-
-    fn keep(&self, file: &Path, hints: &[cachewise::profile::ProgramHint]) -> anyhow::Result<()> {
+    /// Keeps the setting's hints in the profile.
+    fn keep(&self) -> anyhow::Result<()> {
+        let Answer::Set(at, _) = &self.answer else { return Ok(()) };
+        let hints = self.hints.get(&self.candidates[*at].name);
+        let (Some(file), Some(hints)) = (&self.profile, hints) else { return Ok(()) };
         hints::keep(file, hints)?;
         let file = file.display();
         output::tell(&format!("hints for this program are in {file}: `exec` follows them"));

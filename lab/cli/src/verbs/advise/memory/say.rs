@@ -3,8 +3,8 @@
 use super::{Found, table, typical};
 use crate::args::Advise;
 use crate::verbs::advise::asked::Asked;
-use crate::verbs::advise::{forms, recorded};
-use crate::verbs::redraw::{self, Loaded};
+use crate::verbs::advise::{ending, recorded};
+use crate::verbs::redraw;
 use crate::{output, status};
 use cachewise_advise::candidates::{self, Candidate};
 use cachewise_advise::goal::{self, Answer};
@@ -30,8 +30,7 @@ pub(in crate::verbs::advise) fn say(found: &Found, asked: &Asked<'_>) -> anyhow:
     let args = asked.args;
     let disturbed = warnings(&asked.before, &NoiseSnapshot::take(), &asked.machine);
     let stopped = found.outcome.stopped || !found.ran;
-    let trust = Trust::of(&[], &[], stopped);
-    let closing = closing(found, asked, trust);
+    let closing = closing(found, asked, ending::trust(&disturbed, stopped));
     let mut record = record(found, asked);
     record.header.warnings = disturbed;
     record.end = Some(End {
@@ -41,32 +40,15 @@ pub(in crate::verbs::advise) fn say(found: &Found, asked: &Asked<'_>) -> anyhow:
         peak_bytes: None,
         verdicts: verdicts(found, &closing),
     });
-    let places = [&args.json, &args.html, &args.write];
-    if !places.into_iter().flatten().any(|file| output::is_stdout(file)) {
-        output::print(&text(found, &record, &closing))?;
-    }
-    match (&found.answer, &args.write) {
-        (Answer::Set(at, ratios), Some(file)) => {
+    let set = match &found.answer {
+        Answer::Set(at, ratios) => {
             let candidate = &found.candidates[*at];
             let about = format!("{}: {}", candidate.name, goal::both(found.goal, ratios));
-            forms::write(file, candidate, asked.words, &about)?;
+            Some((candidate, about))
         }
-        (_, Some(file)) => {
-            output::tell(&format!(
-                "note: {}: not written: there is nothing to set",
-                file.display()
-            ));
-        }
-        (_, None) => {}
-    }
-    if let Some(path) = &args.json {
-        let verdicts = record.end.iter().flat_map(|end| end.verdicts.clone()).collect::<Vec<_>>();
-        output::write_record(output::record_writer(path)?, &record, &verdicts, stopped)?;
-    }
-    if let Some(path) = &args.html {
-        let name = format!("{}.jsonl", recorded::EXPERIMENT);
-        output::write(path, redraw::page(&[Loaded { name, record }])?.as_bytes())?;
-    }
+        _ => None,
+    };
+    ending::give(args, asked.words, &text(found, &record, &closing), set, record)?;
     Ok(match found.answer {
         _ if stopped => status::INTERRUPTED,
         Answer::Set(..) | Answer::Nothing(_) => status::OK,
@@ -110,10 +92,11 @@ fn blame(args: &Advise, words: &[String]) -> String {
     }
 }
 
-/// The answer, and growth that it does not stop.
+/// The answer, growth that it does not stop, and how far it can be trusted.
 fn verdicts(found: &Found, closing: &Closing) -> Vec<String> {
     let answer = format!("{}: {}", closing.answer.name(), closing.because);
-    std::iter::once(answer).chain(beside(found)).collect()
+    let trust = format!("Trust: {}", closing.trust);
+    std::iter::once(answer).chain(beside(found)).chain([trust]).collect()
 }
 
 /// Growth beside another answer.
