@@ -126,10 +126,25 @@ fn timed(
     let ended = run(&mut shown);
     let seconds = begun.elapsed().as_secs();
     println!("=== {name}\n{}", shown.join("\n"));
-    ended.map(|()| format!("passed in {seconds} s")).map_err(|error| {
+    // A process of its own has said it, with its CPU time.
+    let passed = shown.iter().rev().find_map(|line| line.strip_prefix(&format!("{name}: passed ")));
+    let passed = || match passed {
+        Some(how) => format!("passed {how}"),
+        None => format!("passed in {seconds} s, {} s of CPU", children_cpu()),
+    };
+    ended.map(|()| passed()).map_err(|error| {
         println!("{name}: {error:#}");
         format!("FAILED in {seconds} s, {error:#}")
     })
+}
+
+/// CPU seconds of all processes that this one started and that ended (proc_pid_stat(5): `cutime` and `cstime`, in
+/// hundredths).
+fn children_cpu() -> u64 {
+    let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    let (_, fields) = stat.rsplit_once(')').unwrap_or_default();
+    let times = fields.split_whitespace().skip(13).take(2);
+    times.filter_map(|time| time.parse::<u64>().ok()).sum::<u64>() / 100
 }
 
 /// Runs a stage in a process of its own; what of its output is shown goes to `shown`.

@@ -18,7 +18,7 @@ SEEDS = 10
 
 @pytest.fixture(scope="session")
 def tunings(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Simulated tunings: `SEEDS` of each sound machine, one of each broken one.
+    """Simulated tunings: `SEEDS` of each sound machine, one of each broken one, four of Zen 3 with another cache.
 
     CACHEWISE_FLEET_TUNINGS names a directory that has them already.
     """

@@ -2,7 +2,7 @@
 //! made of where nobody has a thousand machines.
 //!
 //! `CACHEWISE_FLEET=DIRECTORY` keeps them; `SEEDS=300` makes so many of each sound machine, and a
-//! tenth as many of each broken one.
+//! tenth as many of each broken one; of Zen 3 a third as many with another cache.
 
 use crate::shipped::profile;
 use crate::simulated::Kind;
@@ -98,7 +98,13 @@ fn hosts(directory: &Path, model: &str, seeds: u64, half: u64) {
     // The machine's own description, from its CPU's tuning.
     let header = newest_tuning(model).header;
     for condition in CONDITIONS {
-        let many = if condition == "sound" { seeds } else { seeds.div_ceil(10) };
+        let many = match condition {
+            "sound" => seeds,
+            // One model has hosts with another cache, and enough of them to differ among themselves.
+            "other" if model == MODELS[0] => seeds.div_ceil(3),
+            "other" => 0,
+            _ => seeds.div_ceil(10),
+        };
         // Hosts that are alone have more in one half than in the other, by turns.
         let turn = CONDITIONS.iter().position(|found| *found == condition).unwrap_or(0) as u64;
         for seed in (0..many).filter(|seed| (seed + turn) % 2 == half) {
