@@ -1,9 +1,7 @@
 //! Tests the library on emulated Arm and POWER CPUs, for machines that are neither.
 //!
-//! QEMU runs single programs of another architecture, Debian's cross compilers link them, and its
-//! `rustc-web` brings the sources from which the target's standard library is built: the project's
-//! own toolchain has no such target, and needs none. `RUSTC_BOOTSTRAP` is for building that library
-//! alone; the project uses no unstable feature.
+//! QEMU runs single programs of another architecture, and Debian's cross compilers link them with Rust's library for it
+//! (`rustup target add`).
 //!
 //! What runs: the kernels' tests over the whole table, the library's, and C programs with the libraries
 //! for C; with more effort than `small` also the command line once per verb that works there, the profile's
@@ -39,13 +37,6 @@ const TARGETS: [Target; 2] = [
     },
 ];
 
-/// Packages that every target needs besides its own.
-const COMMON: [(&str, &str); 3] = [
-    ("/usr/bin/rustc", "rustc-web"),
-    ("/usr/bin/cargo", "cargo-web"),
-    ("/usr/lib/rustlib/src/rust/library/Cargo.toml", "rust-web-src"),
-];
-
 /// The same for all that is built, so that dependencies have the same features and are compiled once.
 const PACKAGES: &str = "-p cachewise-kernels -p cachewise --features cachewise-kernels/lab";
 
@@ -57,9 +48,6 @@ const TESTS: &str = "--lib --test kernels --test all";
 
 /// Packages whose tests say little of an architecture and take long there.
 const MORE: &str = "-p cachewise-measure";
-
-/// All of Rust's library is built for the target, but not the symbols of backtraces, whose crates take longer to compile than ours.
-const STD: &str = "-Zbuild-std=std,test,panic_abort -Zbuild-std-features=panic-unwind";
 
 /// Numbers of tests that passed.
 #[derive(Default)]
@@ -95,16 +83,15 @@ pub fn find(name: &str) -> Result<&'static Target> {
 /// Builds, runs and counts. Everything it makes is under `target/emulate-arch`; what the programs
 /// say goes to stderr.
 pub fn run(target: &Target, effort: &str) -> Result<()> {
-    Lacking::check(COMMON)?;
     target.is_installed()?;
     let with_command = effort != "small";
     let packages = if with_command { format!("{COMMAND} {PACKAGES}") } else { PACKAGES.to_owned() };
     let cachewise = match with_command {
-        true => cargo(target, &format!("build {packages} {STD}"))?.remove("cachewise"),
+        true => cargo(target, &format!("build {packages}"))?.remove("cachewise"),
         false => None,
     };
     let more = if effort == "small" { "" } else { MORE };
-    let tests = cargo(target, &format!("test --no-run {packages} {TESTS} {more} {STD}"))?;
+    let tests = cargo(target, &format!("test --no-run {packages} {TESTS} {more}"))?;
     let mut counts = Counts::default();
     for (name, program) in &tests {
         let mut command = target.emulated(&[], program);

@@ -1,7 +1,7 @@
 //! The C library and the preload library of another architecture: built as they ship, linked into C
 //! programs by a cross compiler, and run under emulation.
 
-use super::target::{CORE, Target, cargo};
+use super::target::{Target, cargo};
 use crate::command::{output, printed, prints, root};
 use anyhow::{Result, ensure};
 use fs_err as fs;
@@ -20,7 +20,7 @@ pub fn test(target: &Target) -> Result<usize> {
     let mut ran = 0;
     // Each by itself, as `xtask install` does, so that neither has another package's features.
     for package in ["cachewise-capi", "cachewise-preload", "cachewise-preload-stats"] {
-        cargo(target, &format!("build --release -p {package} {CORE}"))?;
+        cargo(target, &format!("build --release -p {package}"))?;
     }
     let built = root().join("target/emulate-arch").join(target.triple()).join("release");
     needs_only_libc(target, &built.join("libcachewise_c.so"))?;

@@ -1,6 +1,6 @@
 //! An architecture, and how programs are built for it and run.
 
-use crate::command::{Lacking, built, command, root};
+use crate::command::{self, Lacking, built, root};
 use anyhow::Result;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -16,9 +16,6 @@ pub struct Target {
     /// Further CPUs: QEMU's name for one, and the kernels that behave differently there.
     pub(super) variants: &'static [(&'static str, &'static str)],
 }
-
-/// How much of Rust's library is built for the target: `core` alone.
-pub(super) const CORE: &str = "-Zbuild-std=core";
 
 impl Target {
     /// As Rust calls it.
@@ -36,8 +33,9 @@ impl Target {
         format!("{}-linux-gnu-{name}", self.name)
     }
 
-    /// An error where its compiler, C library or emulator is not there.
+    /// An error where its compiler, a library or the emulator is not there.
     pub(crate) fn is_installed(&self) -> Result<()> {
+        Lacking::check_target(&self.triple())?;
         let file = |name: &str| format!("/usr/bin/{name}");
         Lacking::check([
             (&*file(&self.tool("gcc")), &*format!("gcc-{}-linux-gnu", self.name)),
@@ -65,22 +63,16 @@ pub(crate) fn tool(across: Option<&Target>, name: &str) -> Command {
 pub(super) fn cargo(target: &Target, words: &str) -> Result<BTreeMap<String, PathBuf>> {
     let triple = target.triple();
     let linker = format!("CARGO_TARGET_{}_LINKER", triple.to_uppercase().replace('-', "_"));
-    let mut cargo = command("/usr/bin/cargo");
+    let mut cargo = command::cargo(words);
     cargo
-        .args(words.split_whitespace())
         .args(["--target", &triple, "--target-dir"])
         .arg(root().join("target/emulate-arch"))
-        // Debug information and incremental builds cost compile time and serve nothing here.
-        .args(["--config", "profile.dev.debug=false", "--config", "profile.dev.incremental=false"])
+        // An incremental build costs compile time and serves nothing here.
+        .args(["--config", "profile.dev.incremental=false"])
         .args(["--config", "profile.dev.package.cachewise-measure.opt-level=1"])
         .args(["--config", "profile.dev.package.cachewise-experiments.opt-level=0"])
         .args(["--config", "profile.dev.package.cachewise-tune.opt-level=0"])
-        .envs([("RUSTC", "/usr/bin/rustc"), ("RUSTC_BOOTSTRAP", "1")])
         .env(linker, target.tool("gcc"))
         .current_dir(root());
-    // The outer cargo's choices, which are for another toolchain.
-    for name in ["RUSTUP_TOOLCHAIN", "RUSTDOC", "RUSTFLAGS", "LD_LIBRARY_PATH"] {
-        cargo.env_remove(name);
-    }
     built(&mut cargo, None)
 }
