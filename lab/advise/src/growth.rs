@@ -1,15 +1,15 @@
 //! Growth that is the program's own: its memory rises under every setting alike, so that no allocator gives it back. From
 //! outside a leak looks like data that the program keeps.
 //!
-//! A run's growth is that of the last half of its load, in [`PARTS`] parts of equal time, by their medians: from the first
+//! A run's growth is that of the last half of its load, in `PARTS` parts of equal time, by their medians: from the first
 //! part's to the last's. A setting grows if its runs do: the judge's interval of last over first is above 1 by what is
 //! worth a setting. All of the following have to hold, of the plain program and of every setting that raced:
 //!
 //! - the setting grows;
-//! - the growth goes on: in most runs each part adds [`STEADY`] of an even share or more. A step, a cache that fills up
+//! - the growth goes on: in most runs each part adds `STEADY` of an even share or more. A step, a cache that fills up
 //!   and a memory that swings do not;
 //! - it is still there after the load: at least half of it;
-//! - it is at least [`ALIKE`] of the plain program's: fragments grow at another speed under each allocator.
+//! - it is at least `ALIKE` of the plain program's: fragments grow at another speed under each allocator.
 
 use crate::bound::WORTH;
 use crate::goal::{Outcome, Runs};
