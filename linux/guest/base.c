@@ -82,9 +82,10 @@ long event(const char *key)
 	return number("/proc/vmstat", key);
 }
 
+/* Free pages that are zero and known to be. */
 long zero_pages(void)
 {
-	return number("/proc/meminfo", "MemZero") / 4;
+	return event("prezero_zeroed") - event("prezero_allocated") - event("prezero_dropped");
 }
 
 void write_to(const char *path, const char *text)
@@ -106,14 +107,13 @@ void set(const char *name, const char *value)
 
 void counters(const char *when)
 {
-	printf("guest: %-22s scrubbed %7ld hit %7ld miss %7ld wasted %7ld verified %7ld stale %ld failed %ld MemZero %ld\n",
-	       when, event("zero_scrubbed"), event("zero_hit"), event("zero_miss"),
-	       event("zero_wasted"), event("zero_verified"), event("zero_stale"),
-	       event("zero_engine_failed"), zero_pages());
+	printf("guest: %-22s zeroed %7ld allocated %7ld, zeroing skipped for %7ld, dropped %7ld, free and zero %ld\n",
+	       when, event("prezero_zeroed"), event("prezero_allocated"), event("prezero_skipped"),
+	       event("prezero_dropped"), zero_pages());
 	fflush(stdout);
 }
 
-/* Waits until scrubd has nothing left to do. */
+/* Waits until prezerod has nothing left to do. */
 void settle(void)
 {
 	long before, now = -1;
@@ -122,11 +122,11 @@ void settle(void)
 	for (i = 0; i < 600; i++) {
 		before = now;
 		usleep(300000);
-		now = event("zero_scrubbed");
+		now = event("prezero_zeroed");
 		if (now == before)
 			return;
 	}
-	fail("scrubd does not come to rest");
+	fail("prezerod does not come to rest");
 }
 
 /* Pages on the per-CPU lists, of any kind. */
@@ -144,28 +144,47 @@ long per_cpu_pages(void)
 	return sum;
 }
 
-/* With scrubd at rest: at most what the per-CPU lists hold is missing. */
+/*
+ * With prezerod at rest: what the kernel finds on its free lists. Marked pages that no event accounts for are
+ * on per-CPU lists, every marked page is zero, and no two buddies were left apart.
+ */
 void conserved(const char *when)
 {
-	long rest, i;
+	long found[5] = { 0 }, rest = 0;
+	char line[128];
+	int i;
 
 	for (i = 0; i < 20; i++) {
-		rest = event("zero_scrubbed") - event("zero_hit") - event("zero_wasted") - zero_pages();
+		FILE *file = fopen("/proc/prezero_test", "r");
+
+		if (!file)
+			fail("/proc/prezero_test");
+		while (fgets(line, sizeof(line), file)) {
+			sscanf(line, "pairs %ld", &found[0]);
+			sscanf(line, "marked %ld", &found[1]);
+			sscanf(line, "stale %ld", &found[2]);
+			sscanf(line, "large %ld", &found[3]);
+			sscanf(line, "displaced %ld", &found[4]);
+		}
+		fclose(file);
+		rest = zero_pages() - found[1];
 		if (rest >= 0 && rest <= per_cpu_pages())
 			break;
 		usleep(200000);
 	}
-	printf("guest: %-22s %ld zeroed pages in per-CPU lists\n", when, rest);
+	printf("guest: %-22s of %ld pages in large free blocks %ld are zero, %ld more on per-CPU lists; "
+	       "%ld buddies apart, %ld blocks displaced\n", when, found[3], found[1], rest, found[0], found[4]);
+	fflush(stdout);
 	if (i == 20)
 		fail("the counts do not add up");
-	if (event("zero_stale"))
-		fail("a zeroed block was not zero");
+	if (found[2])
+		fail("a marked page was not zero");
+	if (found[0])
+		fail("buddies that are free were not merged");
 }
 
 void switch_on(void)
 {
-	set("scrub_verify", "1");
-	set("scrub_stop", "0");
-	set("scrub_start", "0");
+	set("prezero", "1");
 	settle();
 }

@@ -27,11 +27,11 @@ static double per_fault(size_t size, size_t step, int huge)
 
 static void count(const char *when)
 {
-	long hits = event("zero_hit"), misses = event("zero_miss");
+	long skipped = event("prezero_skipped");
 	double small = per_fault(32 * MIB, PAGE, 0), huge = per_fault(32 * MIB, 2 * MIB, 1);
 
-	printf("guest: count %-14s %9.0f a fault of 4 KiB, %9.0f of 2 MiB; %ld pages hit, %ld missed\n",
-	       when, small, huge, event("zero_hit") - hits, event("zero_miss") - misses);
+	printf("guest: count %-14s %9.0f a fault of 4 KiB, %9.0f of 2 MiB; %ld MiB of memory, %ld pages not zeroed again\n",
+	       when, small, huge, number("/proc/meminfo", "MemTotal") / 1024, event("prezero_skipped") - skipped);
 	fflush(stdout);
 }
 
@@ -74,22 +74,20 @@ void counting(void)
 
 	if (exists("/proc/vector_bench"))
 		print_file("/proc/vector_bench", "vectors");
-	if (!exists("/proc/sys/vm/scrub_start")) {
+	if (!exists("/proc/sys/vm/prezero")) {
 		for (i = 0; i < 2; i++)
 			count("without series");
 		return;
 	}
 	for (i = 0; i < 2; i++)
 		count("off");
-	set("scrub_start", "0");
-	set("scrub_stop", "0");
-	settle();
+	switch_on();
 	for (i = 0; i < 2; i++) {
 		count("on, hitting");
 		settle();
 	}
-	/* scrubd no more. */
-	set("scrub_start", "99");
+	/* prezerod no more. */
+	set("prezero", "0");
 	use_up();
 	for (i = 0; i < 2; i++)
 		count("on, missing");
@@ -104,15 +102,14 @@ void benching(void)
 	use_up();
 	for (i = 0; i < 3; i++)
 		print_file("/proc/zeroed_bench", "off");
-	if (!exists("/proc/sys/vm/scrub_start"))
+	if (!exists("/proc/sys/vm/prezero"))
 		return;
-	set("scrub_stop", "0");
-	set("scrub_start", "0");
+	set("prezero", "1");
 	for (i = 0; i < 3; i++) {
 		settle();
 		print_file("/proc/zeroed_bench", "hitting");
 	}
-	set("scrub_start", "99");
+	set("prezero", "0");
 	use_up();
 	for (i = 0; i < 3; i++)
 		print_file("/proc/zeroed_bench", "missing");
@@ -280,18 +277,16 @@ static int told(const char *name, int otherwise)
 
 /*
  * How fragmented free memory is after a mix that keeps a part of what it allocates, and after all is given back: with
- * the lists off or on. The mix is of "rounds=" and the same for the same "seed=". scrubd has the same pauses whether
- * it works or not.
+ * prezeroing off or on. The mix is of "rounds=" and the same for the same "seed=". prezerod has the same pauses
+ * whether it works or not.
  */
-void fragmenting(int lists)
+void fragmenting(int on)
 {
 	static int pipes[PIPES][2];
 	int rounds = told("rounds", 20), round, i;
 
-	if (lists) {
-		set("scrub_start", "9");
-		settle();
-	}
+	if (on)
+		switch_on();
 	fragmentation("at first");
 	srandom(told("seed", 1));
 	for (round = 0; round < rounds; round++) {
@@ -302,7 +297,7 @@ void fragmenting(int lists)
 		run_mix(3, 2);
 		usleep(300000);
 	}
-	fragmentation(lists ? "after a mix, lists on" : "after a mix, lists off");
+	fragmentation(on ? "after a mix, on" : "after a mix, off");
 	huge_faults();
 	huge_pool();
 	for (i = 0; i < FILES; i++)
@@ -315,7 +310,7 @@ void fragmenting(int lists)
 		}
 	}
 	fragmentation("given back");
-	if (!lists)
+	if (!on)
 		return;
 	settle();
 	counters("fragmentation");

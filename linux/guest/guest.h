@@ -38,11 +38,13 @@ void run_mmap(size_t size, int huge, int times);
 void join(pid_t pid);
 void run_fork_exec(int times);
 void run_tmpfs(int times);
-void run_plain_writes(size_t size);
-void run_neighbours(int times);
+void run_pipes(int pipes);
 void run_copyout(void);
 void run_hugetlb(int pages);
 void run_shared_huge(size_t size);
+void run_guest_memory(size_t size);
+void run_report(void);
+void run_hibernation(void);
 void swap_on(const char *device);
 void run_pressure(void);
 void run_poison(int times);
@@ -54,7 +56,7 @@ long print_file(const char *path, const char *when);
 void counting(void);
 void benching(void);
 void fork_footprint(size_t pages, int times);
-void fragmenting(int lists);
+void fragmenting(int on);
 
 /* programs.c */
 void selftests(void);

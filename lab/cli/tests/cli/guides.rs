@@ -281,7 +281,7 @@ fn kernels_that_documents_name_exist() {
 /// The scripts for Linux, which build and boot for minutes, say first what they take.
 #[test]
 fn the_scripts_for_linux_say_what_they_take() {
-    for script in ["fetch", "apply", "build", "selftests", "boot"] {
+    for script in ["fetch", "apply", "build", "selftests", "boot", "bare-metal"] {
         let usage = said(&mut Command::new(root().join("linux").join(script))).with(2).err;
         assert!(usage.starts_with(&format!("usage: linux/{script} DIRECTORY")), "{usage}");
     }
