@@ -12,10 +12,9 @@ use fs_err as fs;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Duration;
 
-/// Programs that the steps need, each with the Debian package it comes from.
-const NEEDS: [(&str, &str); 8] = [
+/// Files that the steps need, each with the Debian package it comes from.
+const NEEDS: [(&str, &str); 7] = [
     ("/usr/share/keyrings/debian-archive-keyring.gpg", "debian-archive-keyring"),
     ("/usr/bin/patch", "patch"),
     ("/usr/bin/flex", "flex"),
@@ -23,30 +22,25 @@ const NEEDS: [(&str, &str); 8] = [
     ("/usr/bin/bc", "bc"),
     ("/usr/bin/cpio", "cpio"),
     ("/usr/include/libelf.h", "libelf-dev"),
-    ("/usr/bin/qemu-system-x86_64", "qemu-system-x86"),
 ];
 
-/// The stage that runs programs in the kernel.
-pub(crate) const BOOT: &str = "linux-boot";
+/// What the kernel for x86-64 needs besides.
+const MACHINE: (&str, &str) = ("/usr/bin/qemu-system-x86_64", "qemu-system-x86");
 
-/// Time limit of booting: a kernel has to be built first.
-pub(crate) const BOOT_LIMIT: Duration = Duration::from_secs(15 * 60);
-
-/// Every patch applies exactly and is as `checkpatch.pl` wants it. User Mode Linux, which proves the order of its
-/// locks, runs the guest's own tests, with every block that is marked as zero read before it is handed out.
-/// Meanwhile what the patches touch, hibernation included, is compiled for x86-64 without a warning.
+/// CI's stage, of one kernel, for minutes of CPU time. Every patch applies exactly and is as `checkpatch.pl` wants it.
+/// User Mode Linux, which proves the order of its locks, compiles without a warning and runs the guest's own tests, with
+/// every block that is marked as zero read before it is handed out. Meanwhile what the patches touch, hibernation
+/// included, is compiled for x86-64.
 pub(crate) fn proves_locks() -> Result<()> {
     Lacking::check(NEEDS)?;
-    let (build, mut touched) = (folder(), touched(&patches()?));
-    let _lock = locked(&build)?;
-    // Folders of an architecture have two parents in the makefiles: single files there are built twice at once.
-    touched.retain(|object| !object.starts_with("arch/"));
+    let (build, touched) = (folder(), touched(&patches()?));
     ensure!(!touched.is_empty(), "the series touches no file that is compiled");
+    let _lock = locked(&build)?;
     applied(&build)?;
     as_reviewers_want(&build)?;
-    compiles(&build, "um-locks", &BTreeSet::new())?;
+    compiles(&build, "um-locks", &[])?;
     let mut guest = boot(&build, "um-locks").arg("invariants").spawn()?;
-    let compiled = compiles(&build, "x86-locks", &touched);
+    let compiled = compiles_alone(&build, "x86-locks", &touched);
     let status = guest.wait()?;
     ensure!(status.success(), "the guest ended with {status}");
     compiled
@@ -67,10 +61,18 @@ fn as_reviewers_want(build: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The kernel, or these object files of it.
-fn compiles(build: &Path, flavour: &str, objects: &BTreeSet<String>) -> Result<()> {
-    let mut arguments = vec![flavour];
-    arguments.extend(objects.iter().map(String::as_str));
+/// These object files alone. Folders of an architecture have two parents in the makefiles: without the limit their files
+/// are built twice at once.
+fn compiles_alone(build: &Path, flavour: &str, objects: &BTreeSet<String>) -> Result<()> {
+    let objects = objects.iter().map(String::as_str);
+    let (special, general): (Vec<_>, Vec<_>) = objects.partition(|file| file.starts_with("arch/"));
+    compiles(build, flavour, &general)?;
+    compiles(build, flavour, &[&["-j1"], &special[..]].concat())
+}
+
+/// The kernel, or these targets of its makefile.
+fn compiles(build: &Path, flavour: &str, targets: &[&str]) -> Result<()> {
+    let arguments = [&[flavour], targets].concat();
     let printed = script("build", build, &arguments)?;
     ensure!(!printed.contains("warning:"), "the compiler warns:\n{printed}");
     Ok(())
@@ -79,25 +81,23 @@ fn compiles(build: &Path, flavour: &str, objects: &BTreeSet<String>) -> Result<(
 /// What only a kernel that hibernates has.
 const HIBERNATES: &str = "kernel/power/snapshot.o";
 
-/// The kernel for x86-64 runs the guest's own tests in QEMU, where there are huge pages. Then, with every allocation
-/// a request for zero: the kernel's own tests, and the command.
-pub(crate) fn runs_programs() -> Result<()> {
-    Lacking::check(NEEDS)?;
+/// What CI has no time for. The kernel for x86-64, which has all that the patches touch, compiles without a warning and
+/// runs the guest's own tests in QEMU, where there are huge pages. Then, with every allocation a request for zero: the
+/// kernel's own tests, and the command.
+pub(crate) fn boots_x86() -> Result<()> {
+    Lacking::check(NEEDS.into_iter().chain([MACHINE]))?;
     let build = folder();
     let _lock = locked(&build)?;
     if !build.join("source/mm/prezero.c").exists() {
         applied(&build)?;
     }
-    compiles(&build, "x86", &BTreeSet::new())?;
+    compiles(&build, "x86", &[])?;
     let mut lacks = touched(&patches()?);
     lacks.retain(|object| object != HIBERNATES && !build.join("x86").join(object).exists());
     ensure!(lacks.is_empty(), "not a part of the kernel: {lacks:?}");
-    let mut guest = boot(&build, "x86").arg("invariants").spawn()?;
-    let built = script("selftests", &build, &["x86"])
-        .and_then(|_| run(&mut command::cargo("build --release -p cachewise-cli")));
-    let status = guest.wait()?;
-    ensure!(status.success(), "the guest ended with {status}");
-    built?;
+    run(boot(&build, "x86").arg("invariants"))?;
+    script("selftests", &build, &["x86"])?;
+    run(&mut command::cargo("build --release -p cachewise-cli"))?;
     let mut programs = boot(&build, "x86");
     programs.args(["selftests", "cachewise", "init_on_alloc=1"]);
     run(programs.env("CACHEWISE", command::target().join("release/cachewise")))
@@ -121,7 +121,7 @@ fn folder() -> PathBuf {
     command::target().join("linux")
 }
 
-/// Two stages build there, one after the other.
+/// Whoever else builds there waits.
 fn locked(build: &Path) -> Result<fs::File> {
     fs::create_dir_all(build)?;
     let lock = fs::File::create(build.join("lock"))?;
