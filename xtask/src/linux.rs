@@ -24,7 +24,7 @@ const NEEDS: [(&str, &str); 7] = [
     ("/usr/include/libelf.h", "libelf-dev"),
 ];
 
-/// What the kernel for x86-64 needs besides.
+/// The emulator for the kernel for x86-64.
 const MACHINE: (&str, &str) = ("/usr/bin/qemu-system-x86_64", "qemu-system-x86");
 
 /// CI's stage, of one kernel, for minutes of CPU time. Every patch applies exactly and is as `checkpatch.pl` wants it.
@@ -78,10 +78,10 @@ fn compiles(build: &Path, flavour: &str, targets: &[&str]) -> Result<()> {
     Ok(())
 }
 
-/// What only a kernel that hibernates has.
+/// An object that only a kernel that hibernates has.
 const HIBERNATES: &str = "kernel/power/snapshot.o";
 
-/// What CI has no time for. The kernel for x86-64, which has all that the patches touch, compiles without a warning and
+/// A chore for which CI has no time. The kernel for x86-64, which has all that the patches touch, compiles without a warning and
 /// runs the guest's own tests in QEMU, where there are huge pages. Then, with every allocation a request for zero: the
 /// kernel's own tests, and the command.
 pub(crate) fn boots_x86() -> Result<()> {

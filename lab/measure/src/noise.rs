@@ -178,7 +178,7 @@ pub fn warnings(before: &NoiseSnapshot, after: &NoiseSnapshot, machine: &Machine
     }
     during(before, after, &mut all);
     host_memory(before, after, &mut all);
-    standing(after, machine, &mut all);
+    standing(before, after, machine, &mut all);
     all
 }
 
@@ -275,11 +275,16 @@ fn sibling_share(before: &NoiseSnapshot, after: &NoiseSnapshot) -> f64 {
     after.smt_siblings.iter().filter_map(share).fold(0.0, f64::max)
 }
 
-/// Adds disturbances that last all along.
-fn standing(now: &NoiseSnapshot, machine: &Machine, all: &mut Vec<Warning>) {
+/// Adds disturbances that last all along. The load is that of the beginning: later it has what is measured in it.
+fn standing(
+    before: &NoiseSnapshot,
+    now: &NoiseSnapshot,
+    machine: &Machine,
+    all: &mut Vec<Warning>,
+) {
     let cpus = machine.logical_cpus.max(1) as f64;
     let others = now.runnable.unwrap_or(1).saturating_sub(1);
-    let load = now.load.unwrap_or(0.0);
+    let load = before.load.unwrap_or(0.0);
     if load > 0.5 * cpus || others > 0 {
         warn(all, "load", format!("load {load:.2}, {others} others runnable, {cpus} CPUs"))
             .cause("other work is running or was within the last minute")

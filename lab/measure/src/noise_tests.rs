@@ -78,7 +78,9 @@ fn what_happened_meanwhile_is_named() {
 
 #[test]
 fn what_is_so_all_along_is_named() {
-    only(&[("proc/loadavg", "1.50 1 1 3/80 1\n")], "load");
+    let (quiet, loaded) = (snapshot(&[]), snapshot(&[("proc/loadavg", "1.50 1 1 3/80 1\n")]));
+    assert_eq!(ids(&loaded, &quiet, &machine()), ["load"]);
+    assert_eq!(ids(&quiet, &loaded, &machine()), [""; 0], "a load of one's own");
     only(&[("sys/kernel/mm/transparent_hugepage/enabled", "always madvise [never]\n")], "thp");
     only(&[("sys/kernel/mm/transparent_hugepage/enabled", "[always] madvise never\n")], "thp");
     only(&[("sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "powersave\n")], "governor");

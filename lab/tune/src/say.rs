@@ -193,7 +193,7 @@ impl<'t> Tuned<'t> {
             table.remark("cells: sizes and states that were checked with the library following these decisions");
         }
         table.remark(
-            "what is not listed is left to libc, or with a hint done as without; several kernels: by size; \
+            "sizes that are not listed use libc; a hint that is not listed changes nothing; several kernels: by size; \
              `cachewise explain` says which and why",
         );
         table
@@ -202,9 +202,10 @@ impl<'t> Tuned<'t> {
     /// From what size on several threads pay for one call.
     pub fn threads(&self) -> String {
         let line = |ThreadDecision { operation, supply, threads, from }: &ThreadDecision| {
-            let from = from
-                .map_or("at no size tried".to_owned(), |from| format!("from {} on", bytes(from)));
-            format!("  {operation:<8}{threads} {supply} threads pay {from}\n")
+            let from = from.map_or("gain at no size measured".to_owned(), |from| {
+                format!("are faster from {} on", bytes(from))
+            });
+            format!("  {operation:<8}{threads} {supply} threads {from}\n")
         };
         let text: String = self.decisions.threads.iter().map(line).collect();
         if text.is_empty() { text } else { format!("several threads for one call:\n{text}") }

@@ -286,3 +286,21 @@ fn the_scripts_for_linux_say_what_they_take() {
         assert!(usage.starts_with(&format!("usage: linux/{script} DIRECTORY")), "{usage}");
     }
 }
+
+/// The README begins with an answer as it was printed: its record says the same.
+#[test]
+fn the_readmes_answer_is_its_records() {
+    let readme = read("README.md");
+    let name = "record/2026-11-28-advise-columns-zen1-guest.jsonl.gz";
+    assert!(readme.contains(&format!("({name})")), "the record is named");
+    let record = cachewise_measure::record::read(&root().join(name)).expect("a record");
+    let said = record.end.expect("an end").verdicts;
+    let line = |beginning: &str| said.iter().find_map(|text| text.strip_prefix(beginning));
+    for line in [
+        format!("gain here:  {}", said[0]),
+        format!("trust:      {}", line("Trust: ").expect("it")),
+        format!("what next:  {}", line("Command: ").expect("it")),
+    ] {
+        assert!(readme.contains(&format!("\n{line}\n")), "{line}");
+    }
+}

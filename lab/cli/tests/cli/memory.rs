@@ -124,7 +124,9 @@ fn a_leak_is_called_one_and_leads_to_the_stacks() {
         ],
     );
     let record = record::read(Path::new(&json)).expect("a record");
-    has(&record.end.expect("an end").verdicts.join("\n"), &[growth]);
+    let end = record.end.expect("an end");
+    has(&end.verdicts.join("\n"), &[growth, "Trust: "]);
+    assert!(end.seconds > 10.0, "{}: the seconds of the race, not those of writing", end.seconds);
 }
 
 #[test]

@@ -76,7 +76,12 @@ pub(super) fn say(
         end: Some(end),
     };
     if let Some(path) = &args.json {
-        output::write_record(output::record_writer(path)?, &record, &[headline], false)?;
+        output::write_record(
+            output::record_writer(path)?.since(begun),
+            &record,
+            &[headline],
+            false,
+        )?;
     }
     if let Some(path) = &args.html {
         let name = format!("{}.jsonl", recorded::EXPERIMENT);

@@ -7,6 +7,7 @@ use crate::verbs::redraw::{self, Loaded};
 use cachewise_advise::candidates::Candidate;
 use cachewise_measure::{Record, Warning};
 use cachewise_report::closing::Trust;
+use std::time::Instant;
 
 /// Disturbances that change an answer about whole programs, the gravest first: what is so for plain runs and settings
 /// alike (a guest, a governor) is in the record alone.
@@ -31,6 +32,7 @@ pub(super) fn give(
     text: &str,
     set: Option<(&Candidate, String)>,
     record: Record,
+    begun: Instant,
 ) -> anyhow::Result<()> {
     let files = [&args.json, &args.html, &args.write];
     if !files.into_iter().flatten().any(|file| output::is_stdout(file)) {
@@ -48,7 +50,12 @@ pub(super) fn give(
         let end = record.end.as_ref();
         let verdicts = end.map_or(&[][..], |end| &end.verdicts);
         let stopped = end.is_none_or(|end| end.interrupted);
-        output::write_record(output::record_writer(path)?, &record, verdicts, stopped)?;
+        output::write_record(
+            output::record_writer(path)?.since(begun),
+            &record,
+            verdicts,
+            stopped,
+        )?;
     }
     if let Some(path) = &args.html {
         let name = format!("{}.jsonl", recorded::EXPERIMENT);

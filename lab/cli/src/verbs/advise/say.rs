@@ -25,7 +25,7 @@ impl Found {
             }
             _ => None,
         };
-        ending::give(args, words, &self.text(&record, &closing), set, record)?;
+        ending::give(args, words, &self.text(&record, &closing), set, record, self.begun)?;
         self.keep()?;
         Ok(match self.answer {
             _ if stopped => status::INTERRUPTED,

@@ -48,7 +48,7 @@ pub(in crate::verbs::advise) fn say(found: &Found, asked: &Asked<'_>) -> anyhow:
         }
         _ => None,
     };
-    ending::give(args, asked.words, &text(found, &record, &closing), set, record)?;
+    ending::give(args, asked.words, &text(found, &record, &closing), set, record, found.begun)?;
     Ok(match found.answer {
         _ if stopped => status::INTERRUPTED,
         Answer::Set(..) | Answer::Nothing(_) => status::OK,
