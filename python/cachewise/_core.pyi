@@ -14,12 +14,14 @@ __all__ = [
     "log_ratio",
     "may_lose_nothing",
     "move",
+    "part_noise",
     "pool_is_used",
     "pool_make",
     "pool_stats",
     "pool_use",
     "tolerance",
     "user_profile",
+    "verdict",
     "zero",
 ]
 
@@ -46,3 +48,5 @@ def user_profile() -> Path | None: ...
 def log_ratio(times: list[float], reference: list[float]) -> tuple[float, float] | None: ...
 def may_lose_nothing(log: Buffer, error: Buffer) -> bytes: ...
 def tolerance() -> float: ...
+def verdict(median: float, low: float, high: float, rounds: int) -> str: ...
+def part_noise() -> float: ...

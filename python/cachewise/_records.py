@@ -9,6 +9,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any, Literal, TypeAlias
 
+from ._core import part_noise, verdict
 from ._shown import Shown
 
 Row: TypeAlias = dict[str, Any]
@@ -16,8 +17,6 @@ Patterns: TypeAlias = "str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 
 SCHEMA = 2
 _PARTS = ("operation", "reader", "bystander")
-# As `cachewise` has them: rounds without which there is no interval, and the least difference of interest.
-_LEAST_ROUNDS, _MARGIN = 6, 0.01
 
 # Name and Arrow type of each column.
 COLUMNS = {
@@ -169,11 +168,7 @@ def _verdict(item: Row, row: Row) -> str | None:
     low, middle, high = (found[part] for part in ("low", "median", "high"))
     if not low <= middle <= high:
         return None
-    if found["rounds"] >= _LEAST_ROUNDS and high < 1 and middle < 1 - _MARGIN:
-        return "faster"
-    if found["rounds"] >= _LEAST_ROUNDS and low > 1 and middle > 1 + _MARGIN:
-        return "slower"
-    return "cannot-tell"
+    return verdict(middle, low, high, found["rounds"])
 
 
 def _is_measurable(row: Row) -> bool:
@@ -181,7 +176,7 @@ def _is_measurable(row: Row) -> bool:
     operation, *parts = (row[f"{part}_ns"] for part in _PARTS)
     if not operation or operation <= 0 or not row["total_ns"] or row["total_ns"] <= 0:
         return False
-    return all(part is None or part >= -2 * _MARGIN * operation for part in parts)
+    return all(part is None or part >= -part_noise() * operation for part in parts)
 
 
 def _median(values: list[float | None] | None) -> float | None:
@@ -223,7 +218,7 @@ def records(patterns: Patterns, *, form: Literal["pandas", "arrow", "rows"] = "p
         ``candidate``, ``operation_ns`` and the like (nanoseconds a call, medians of the rounds), ``ratio``
         with ``ratio_low`` and ``ratio_high`` (the operation's time over the reference's, 95 % interval;
         below 1 is faster), ``total_ratio`` (the same of operation, reader and bystander together),
-        ``verdict`` (of the total, as tables print it). ``cpu_family`` and ``cpu_model`` tell CPUs apart that
+        ``verdict`` (of the total, as tables print it: faster, slower, same, cannot-tell). ``cpu_family`` and ``cpu_model`` tell CPUs apart that
         are of one name. ``axes`` and ``extra`` are JSON objects as text. docs/schema/record.md says the rest.
 
     Raises

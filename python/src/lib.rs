@@ -16,7 +16,7 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _core {
     #[pymodule_export]
-    use crate::agreement::{log_ratio, may_lose_nothing, tolerance};
+    use crate::agreement::{log_ratio, may_lose_nothing, part_noise, tolerance, verdict};
     #[pymodule_export]
     use crate::numpy::{handler_use, pool_is_used, pool_make, pool_stats, pool_use};
     #[pymodule_export]

@@ -5,8 +5,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
+import yaml
 
-yaml = pytest.importorskip("yaml")
 ACTION = Path(__file__).resolve().parents[2] / "packaging/action/action.yml"
 
 COMMAND = """#!/bin/sh
