@@ -167,8 +167,11 @@ def test_sizes_of_nothing_and_beyond_all_memory(pool):
 
 def test_a_full_pool_hands_on(pool):
     full = pool.stats()["full"]
-    arrays = [np.full(8 << 20, 3, np.uint8) for _ in range(40)]  # 320 MiB of 256
-    assert pool.stats()["full"] > full
+    arrays = []
+    # 33 fill it; for a moment another thread may be in the pool, which makes one elsewhere.
+    while pool.stats()["full"] == full and len(arrays) < 200:
+        arrays.append(np.full(8 << 20, 3, np.uint8))
+    assert pool.stats()["full"] > full and len(arrays) > 32
     assert all((array == 3).all() for array in arrays)
 
 
