@@ -218,8 +218,9 @@ def records(patterns: Patterns, *, form: Literal["pandas", "arrow", "rows"] = "p
         ``candidate``, ``operation_ns`` and the like (nanoseconds a call, medians of the rounds), ``ratio``
         with ``ratio_low`` and ``ratio_high`` (the operation's time over the reference's, 95 % interval;
         below 1 is faster), ``total_ratio`` (the same of operation, reader and bystander together),
-        ``verdict`` (of the total, as tables print it: faster, slower, same, cannot-tell). ``cpu_family`` and ``cpu_model`` tell CPUs apart that
-        are of one name. ``axes`` and ``extra`` are JSON objects as text. docs/schema/record.md says the rest.
+        ``verdict`` (of the total, as tables print it: faster, slower, same, cannot-tell). ``cpu_family`` and
+        ``cpu_model`` tell CPUs apart that are of one name. ``axes`` and ``extra`` are JSON objects as text.
+        docs/schema/record.md says the rest.
 
     Raises
     ------
