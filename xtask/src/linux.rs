@@ -131,7 +131,7 @@ fn locked(build: &Path) -> Result<fs::File> {
 
 /// Run `/proc/zeroed_bench` under User Mode Linux and write a record.
 #[derive(Debug, clap::Args)]
-pub(crate) struct ZeroedBench {
+pub(crate) struct PrezeroBench {
     /// Folder where `linux/build DIRECTORY um-plain` built the kernel
     directory: PathBuf,
     /// Boots, each a round of the record
@@ -142,12 +142,12 @@ pub(crate) struct ZeroedBench {
     output: PathBuf,
 }
 
-const ZEROED_BENCH: &str = "zeroed-bench";
+const PREZERO_BENCH: &str = "prezero-bench";
 /// The candidate that the others are compared with: nothing is zeroed ahead.
 const OFF: &str = "off";
 
 /// Boots so often and writes what the kernel's allocator takes for a zeroed block.
-pub(crate) fn zeroed_bench(args: &ZeroedBench) -> Result<()> {
+pub(crate) fn prezero_bench(args: &PrezeroBench) -> Result<()> {
     let tool = concat!("xtask ", env!("CARGO_PKG_VERSION"));
     let mut header = Header::now(tool, Machine::describe(), Clock::of_process().facts(), 0);
     let noise = NoiseSnapshot::take();
@@ -196,7 +196,7 @@ fn timed(log: &str) -> Result<Vec<Row>> {
                 reader: Some(1.0),
                 ..CellKey::new("zero-pages", 4096 << order.parse::<u32>().ok()?, pass)
             };
-            let mut row = Row::new(ZEROED_BENCH, cell, when, OFF, vec![alone]);
+            let mut row = Row::new(PREZERO_BENCH, cell, when, OFF, vec![alone]);
             row.reader_ns = vec![whole - alone];
             row.calls = blocks.parse().ok()?;
             Some(row)

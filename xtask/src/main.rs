@@ -119,7 +119,7 @@ enum Chore {
     /// Build the kernel of `linux/` for x86-64 and run the guest's tests, the kernel's own and the command in QEMU; an hour.
     LinuxBoot,
     /// Time of the kernel of `linux/` for a zeroed block, at this CPU's speed (User Mode Linux), as a record.
-    ZeroedBench(linux::ZeroedBench),
+    PrezeroBench(linux::PrezeroBench),
     /// Test the AVX-512 kernels and entries on an emulated CPU (Bochs); minutes.
     EmulateAvx512(emulate::Options),
 }
@@ -158,7 +158,7 @@ fn run(chore: Chore) -> Result<()> {
             emulate_arch::chore(architecture.as_deref(), &effort, required)
         }
         Chore::LinuxBoot => linux::boots_x86(),
-        Chore::ZeroedBench(args) => linux::zeroed_bench(&args),
+        Chore::PrezeroBench(args) => linux::prezero_bench(&args),
         Chore::EmulateAvx512(args) => Lacking::allowed(emulate::run(&args), !args.required),
     }
 }

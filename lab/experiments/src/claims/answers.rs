@@ -112,9 +112,9 @@ impl Shelf {
     }
 }
 
-/// Tells whether it is a record of the allocator of `linux/`'s kernel, which is no experiment.
+/// Tells whether it is a record of the allocator of `linux/`'s kernel or of the one before it, which are no experiments.
 fn is_kernels(record: &Record) -> bool {
-    experiment_of(record) == "zeroed-bench"
+    ["prezero-bench", "zeroed-bench"].contains(&experiment_of(record))
 }
 
 /// `2026-11-22-page-fault-zen5-guest` is of `zen5`.
