@@ -2,6 +2,7 @@
 //! they name, and their commands show what the text says.
 
 use crate::support::{has, names, ok, root, said};
+use cachewise_measure::record::names as recorded;
 use std::collections::BTreeMap;
 use std::fs;
 use std::process::Command;
@@ -294,12 +295,22 @@ fn the_readmes_answer_is_its_records() {
     let name = "record/2026-11-28-advise-columns-zen1-guest.jsonl.gz";
     assert!(readme.contains(&format!("({name})")), "the record is named");
     let record = cachewise_measure::record::read(&root().join(name)).expect("a record");
-    let said = record.end.expect("an end").verdicts;
+    let said = &record.end.as_ref().expect("an end").verdicts;
     let line = |beginning: &str| said.iter().find_map(|text| text.strip_prefix(beginning));
+    let fresh: Vec<_> =
+        record.rows.iter().filter(|row| row.cell.state == recorded::ADVISED_FRESH).collect();
+    assert_eq!((fresh.len(), &*fresh[0].candidate), (2, recorded::PLAIN));
+    let figures = |name, unit: f64| {
+        let figure = |row: &&cachewise_measure::Row| (row.figure(name).expect("it") / unit).floor();
+        fresh.iter().map(figure).collect::<Vec<f64>>()
+    };
+    let (peaks, faults) = (figures(recorded::PEAK, 1048576.0), figures(recorded::PAGE_FAULTS, 1.0));
     for line in [
         format!("gain here:  {}", said[0]),
         format!("trust:      {}", line("Trust: ").expect("it")),
         format!("what next:  {}", line("Command: ").expect("it")),
+        format!("it costs: memory of the largest process {} MiB, plain {} MiB", peaks[1], peaks[0]),
+        format!("page faults: {} where the plain program has {}", faults[1], faults[0]),
     ] {
         assert!(readme.contains(&format!("\n{line}\n")), "{line}");
     }
