@@ -44,7 +44,7 @@ pub(super) fn say(
     let word = asked.words.first().map_or("", String::as_str);
     let program =
         args.name.clone().unwrap_or_else(|| word.rsplit('/').next().unwrap_or(word).to_owned());
-    let headline = headline(blamed, stacks);
+    let headline = headline(&program, blamed, stacks);
     let places = [&args.json, &args.html, &args.folded];
     if !places.into_iter().flatten().any(|file| output::is_stdout(file)) {
         let table = table(&program, blamed, stacks).terminal(output::width());
@@ -120,10 +120,10 @@ fn run(
     }
 }
 
-/// The finding in a sentence.
-pub fn headline(blamed: Blamed, stacks: &Stacks) -> String {
+/// The finding in a sentence: the function of the program's own, or the file without names, that most of it is under.
+pub fn headline(program: &str, blamed: Blamed, stacks: &Stacks) -> String {
     let total = stacks.total();
-    match stacks.functions().into_iter().find(|(name, _)| is_own(name)) {
+    match stacks.functions().into_iter().find(|(name, _)| is_own(name, program)) {
         _ if total == 0 => format!("no {}: no stack was sampled", what(blamed)),
         Some((name, count)) => format!(
             "{} in all, {} of them in {name} and what it calls",
@@ -134,12 +134,22 @@ pub fn headline(blamed: Blamed, stacks: &Stacks) -> String {
     }
 }
 
-/// Returns true for a function that says more than that the program ran.
-fn is_own(name: &str) -> bool {
-    const START: [&str; 8] =
-        ["_start", "__libc_start", "main", "clone", "start_thread", "std::rt::", "std::sys::", "["];
+/// Returns true for a function or file that says more than that the program ran.
+fn is_own(name: &str, program: &str) -> bool {
+    const START: [&str; 7] =
+        ["_start", "__libc_start", "main", "clone", "start_thread", "std::rt::", "std::sys::"];
     const PYTHON: [&str; 4] = ["Py", "_Py", "run_mod", "run_eval_code_obj"];
-    !START.iter().chain(&PYTHON).any(|begin| name.starts_with(begin))
+    const FILES: [&str; 6] = ["[libc.", "[ld-", "[python", "[libpython", "[kernel", "[unknown"];
+    let is_program =
+        || name.strip_prefix('[').is_some_and(|file| file.strip_suffix(']') == Some(program));
+    !START.iter().chain(&PYTHON).chain(&FILES).any(|begin| name.starts_with(begin)) && !is_program()
+}
+
+/// Returns true if stacks go through Python's evaluation and none has a function of the Python program.
+fn python_is_unnamed(stacks: &Stacks) -> bool {
+    let frames = || stacks.folded.keys().flat_map(|stack| stack.split(';'));
+    frames().any(|frame| frame == "_PyEval_EvalFrameDefault")
+        && !frames().any(|frame| frame.starts_with("py::"))
 }
 
 fn what(blamed: Blamed) -> &'static str {
@@ -186,6 +196,11 @@ pub fn table(program: &str, blamed: Blamed, stacks: &Stacks) -> Table {
             stacks.truncated, stacks.samples
         ));
     }
+    if python_is_unnamed(stacks) {
+        table.remark(
+            "Python's own functions are not named: Python 3.12 and later name them for profilers",
+        );
+    }
     if stacks.lost > 0 {
         table.remark(format!(
             "{} samples were lost: the program was faster than the reader",
@@ -222,13 +237,26 @@ mod tests {
             ("p;_start;main;[x.so]", 20),
         ]);
         assert_eq!(
-            headline(Blamed::Faults, &found),
+            headline("p", Blamed::Faults, &found),
             "100 page faults in all, 80 % of them in load and what it calls"
+        );
+        // A file without names, but not the program's or the C library's.
+        let files = stacks(&[("p;_start;[p];[libc.so.6];[x.so]", 80), ("p;_start;[p];memset", 20)]);
+        assert_eq!(
+            headline("p", Blamed::Faults, &files),
+            "100 page faults in all, 80 % of them in [x.so] and what it calls"
         );
         let table = table("p", Blamed::Faults, &found);
         let row = table.rows.iter().find(|row| row[0] == "load").expect("a row");
         assert_eq!(row[1..], ["80 %", "5 %"]);
         assert_eq!(table.remarks.len(), 2, "{:?}", table.remarks);
-        assert!(headline(Blamed::Copies, &stacks(&[])).starts_with("no CPU time in copies"));
+        // An old Python is said to be one; a new one has its functions among the stacks.
+        let remarks = |stack| {
+            let one = Stacks { folded: [(format!("p;{stack}"), 1)].into(), ..Stacks::default() };
+            super::table("p", Blamed::Faults, &one).remarks.len()
+        };
+        assert_eq!(remarks("_PyEval_EvalFrameDefault;memset"), 1);
+        assert_eq!(remarks("_PyEval_EvalFrameDefault;py::work:a.py;memset"), 0);
+        assert!(headline("p", Blamed::Copies, &stacks(&[])).starts_with("no CPU time in copies"));
     }
 }
