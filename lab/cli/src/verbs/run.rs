@@ -101,6 +101,7 @@ pub fn run(args: &Run) -> anyhow::Result<u8> {
         peers: args.peer.clone(),
         libcs: args.libc.iter().map(|folder| OtherLibc::of(folder)).collect::<Result<_, _>>()?,
         distribution: args.distribution.clone(),
+        launch: args.launch,
         helper: std::env::current_exe().ok(),
         shared,
     };

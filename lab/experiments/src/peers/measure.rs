@@ -9,6 +9,7 @@
 //! the peer that was best in the odd ones, and the other way round.
 
 use crate::callee::WIDTHS_STORED;
+use crate::code_layout;
 use crate::helper::Helper;
 use crate::prelude::*;
 use crate::script::{self, Script};
@@ -151,7 +152,7 @@ pub(super) fn run(setting: &mut Setting) -> Result {
     setting.begin(work.sum::<usize>() as f64);
 
     for operation in operations {
-        let routines = candidates(operation, &peers, setting.options.shared.as_deref())?;
+        let routines = candidates(operation, &peers, setting.options)?;
         let mut others = other_libcs(operation, setting)?;
         for (size, cell) in fixed_cells(operation) {
             let text = format!("{operation} {} {}", bytes(size), cell.label);
@@ -227,11 +228,15 @@ fn peers(operations: &[Operation], setting: &mut Setting) -> Result<Vec<(Operati
 fn candidates(
     operation: Operation,
     peers: &[(Operation, Routine)],
-    shared: Option<&Path>,
+    options: &Options,
 ) -> Result<Vec<Routine>> {
     let mut routines = vec![libc_reference(operation), library(operation)];
-    if let Some(library) = shared {
+    if let Some(library) = &options.shared {
         routines.extend(crate::libraries::shared(library, operation)?);
+    }
+    // The library's alone: libc is where programs have it.
+    for routine in &mut routines[1..] {
+        routine.function = code_layout::placed(routine.function, options.launch);
     }
     routines.extend(crate::libraries::built_in(operation));
     let those = peers.iter().filter(|(of, _)| *of == operation);
