@@ -17,3 +17,34 @@ pub mod lists;
 pub mod sample;
 pub mod verdict;
 pub mod written;
+
+/// Interpreters that a script's name may follow, by the beginning of their files' names.
+const INTERPRETERS: [&str; 10] =
+    ["python", "pypy", "perl", "ruby", "node", "php", "Rscript", "lua", "bash", "sh"];
+
+/// The name of a program in tables and records: its file's, or that of the script that an interpreter runs, or Python's
+/// module.
+///
+/// ```
+/// let name = |line: &str| {
+///     let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+///     cachewise_advise::program_name(&words).to_owned()
+/// };
+/// assert_eq!(name("/usr/bin/python3 jobs/columns.py --fast"), "columns.py");
+/// assert_eq!(name("python3 -m http.server"), "http.server");
+/// assert_eq!(name("sh -c ls"), "sh");
+/// assert_eq!(name("./shuffle data.txt"), "shuffle");
+/// ```
+#[must_use]
+pub fn program_name(words: &[String]) -> &str {
+    let file = |word: &'_ String| word.rfind('/').map_or(0, |at| at + 1);
+    let Some(program) = words.first().map(|word| &word[file(word)..]) else { return "" };
+    let version = |rest: &str| rest.chars().all(|c| c.is_ascii_digit() || c == '.');
+    let is_interpreter =
+        INTERPRETERS.iter().any(|name| program.strip_prefix(name).is_some_and(version));
+    match words.get(1..).filter(|_| is_interpreter) {
+        Some([option, module, ..]) if option == "-m" && program.starts_with("py") => module,
+        Some([script, ..]) if !script.starts_with('-') => &script[file(script)..],
+        _ => program,
+    }
+}

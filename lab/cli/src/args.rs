@@ -109,7 +109,7 @@ pub struct Advise {
     /// How long it may take: 90s, 10min, 0.5h [default: 3min]
     #[arg(long, value_name = "DURATION", value_parser = duration, allow_negative_numbers = true)]
     pub budget: Option<f64>,
-    /// The program's name in tables and the record [default: the name of its file]
+    /// The program's name in tables and the record [default: the name of its file, or of its script]
     #[arg(long, value_name = "NAME", value_parser = program_name)]
     pub name: Option<String>,
     /// The program is a server: run this shell command against it once it listens, and time that

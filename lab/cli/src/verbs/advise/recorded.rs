@@ -4,6 +4,7 @@ use crate::args::Advise;
 use cachewise::profile::ProgramHint;
 use cachewise_advise::bound::Bound;
 use cachewise_advise::candidates::{Candidate, LeftOut};
+use cachewise_advise::program_name;
 use cachewise_advise::sample::{Outcome, Runs, Sample};
 use cachewise_advise::verdict::{self, Answer};
 use cachewise_judge::race::Fate;
@@ -58,7 +59,7 @@ pub fn record(found: &Found, args: &Advise, words: &[String], warnings: Vec<Warn
         Header::now(tool, found.machine.clone(), Clock::of_process().facts(), found.seed);
     header.warnings = warnings;
     header.settings.insert("experiment".to_owned(), EXPERIMENT.into());
-    let name = args.name.clone().unwrap_or_else(|| program(words));
+    let name = args.name.clone().unwrap_or_else(|| program_name(words).to_owned());
     header.settings.insert("name".to_owned(), name.as_str().into());
     header.settings.insert("program".to_owned(), words.into());
     header.settings.insert("load".to_owned(), args.load.clone().into());
@@ -132,12 +133,6 @@ pub fn end(found: &Found, record: &Record, closing: &Closing, interrupted: bool)
     verdicts.push(format!("Trust: {}", closing.trust));
     let seconds = found.begun.elapsed().as_secs_f64();
     End { rows: record.rows.len() as u64, interrupted, seconds, peak_bytes: None, verdicts }
-}
-
-/// The program's name.
-fn program(words: &[String]) -> String {
-    let name = words.first().map_or("", |word| word.rsplit('/').next().unwrap_or(word));
-    name.to_owned()
 }
 
 /// A row for each that had a turn; the plain program is the reference.
