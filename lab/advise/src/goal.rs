@@ -1,7 +1,7 @@
 //! The goal: the quantity to make small, the allowed loss of time, and an answer with both sides.
 
 use crate::bound::WORTH;
-use crate::verdict::percent;
+use crate::verdict::{percent, tried, untried};
 use cachewise_judge::Ratio;
 use cachewise_judge::race::{self, Fate};
 use cachewise_measure::held::Held;
@@ -83,7 +83,8 @@ impl Plain {
         said
     }
 
-    fn grows(&self) -> bool {
+    /// True if memory grew by more than chance over the last half of the run.
+    pub fn grows(&self) -> bool {
         Plain::rises(&self.held)
     }
 
@@ -148,16 +149,23 @@ impl Answer {
             ));
         }
         let worth = percent(WORTH);
-        let tried = outcome.fates.len();
-        let left =
-            |fate: &Fate| matches!(fate, Fate::NoGain | Fate::TooDear | Fate::Disqualified(_));
-        if outcome.fates.iter().all(left) {
+        let (tried, waiting) = tried(&outcome.fates);
+        // What had no turn may save.
+        let nothing = |said: String| match waiting {
+            0 => Answer::Nothing(said),
+            _ => Answer::CannotTell(format!("{said}; {}", untried(waiting))),
+        };
+        let left = |fate: &Fate| {
+            use Fate::{Disqualified, NoGain, NotReached, TooDear};
+            matches!(fate, NoGain | TooDear | Disqualified(_) | NotReached)
+        };
+        if outcome.winner.is_none() && outcome.fates.iter().all(left) {
             let dear = outcome.fates.iter().filter(|fate| **fate == Fate::TooDear).count();
             let dear = match dear {
                 0 => String::new(),
                 _ => format!(", {dear} of them lose more than {} of time", percent(allowed)),
             };
-            return Answer::Nothing(format!(
+            return nothing(format!(
                 "none of {tried} settings saves {worth} of {}{dear}",
                 goal.what()
             ));
@@ -172,9 +180,9 @@ impl Answer {
         match () {
             () if saves && fits => Answer::Set(winner - 1, ratios),
             () if memory.low > 1.0 - WORTH => {
-                Answer::Nothing(format!("the best of {tried} settings: {said} {pairs}"))
+                nothing(format!("the best of {tried} settings: {said} {pairs}"))
             }
-            () if saves && time.low > 1.0 + allowed => Answer::Nothing(format!(
+            () if saves && time.low > 1.0 + allowed => nothing(format!(
                 "the best of {tried} settings loses more than {} of time: {said} {pairs}",
                 percent(allowed)
             )),

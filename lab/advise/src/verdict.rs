@@ -40,6 +40,8 @@ impl Answer {
             return cannot("it was stopped before its end");
         }
         let worth = percent(WORTH);
+        let (tried, waiting) = tried(&outcome.fates);
+        let open = |said: &str| Answer::CannotTell(format!("{said}; {}", untried(waiting)));
         let all = |wanted: fn(&Fate) -> bool| outcome.fates.iter().all(wanted);
         if let Some(Fate::Disqualified(why)) = outcome.fates.first()
             && all(|fate| matches!(fate, Fate::Disqualified(_)))
@@ -48,13 +50,20 @@ impl Answer {
                 "with each of the settings the program does something else: {why}"
             ));
         }
-        if all(|fate| matches!(fate, Fate::NoGain | Fate::Slower | Fate::Disqualified(_))) {
-            let tried = outcome.fates.len();
-            return Answer::Nothing(format!("none of {tried} settings gains {worth}"));
-        }
         let ratio = outcome.refereed(|sample| sample.cost);
         match outcome.winner.zip(ratio) {
-            Some((winner, ratio)) => Answer::of_fresh(winner - 1, &ratio),
+            Some((winner, ratio)) => match Answer::of_fresh(winner - 1, &ratio) {
+                Answer::Nothing(said) if waiting > 0 => open(&said),
+                answer => answer,
+            },
+            None if all(|fate| {
+                use Fate::{Disqualified, NoGain, NotReached, Slower};
+                matches!(fate, NoGain | Slower | Disqualified(_) | NotReached)
+            }) =>
+            {
+                let said = format!("none of {tried} settings gains {worth}");
+                if waiting > 0 { open(&said) } else { Answer::Nothing(said) }
+            }
             None => cannot("no setting was left to be compared on fresh runs"),
         }
     }
@@ -78,6 +87,35 @@ impl Answer {
             }
             _ => Answer::CannotTell(format!("{}; {}", verdict::open(&speed), would_tell(&speed))),
         }
+    }
+}
+
+/// The numbers of settings that had a turn, and that had none.
+pub(crate) fn tried(fates: &[Fate]) -> (usize, usize) {
+    let waiting = fates.iter().filter(|fate| **fate == Fate::NotReached).count();
+    (fates.len() - waiting, waiting)
+}
+
+/// Settings without a turn, in words.
+pub(crate) fn untried(waiting: usize) -> String {
+    match waiting {
+        1 => "1 setting was not tried for lack of time".to_owned(),
+        _ => format!("{waiting} settings were not tried for lack of time"),
+    }
+}
+
+/// The option that gives all settings their turn.
+///
+/// ```
+/// use cachewise_advise::verdict::budget;
+/// assert_eq!(budget(61.2), "--budget 62s");
+/// assert_eq!(budget(200.0), "--budget 4min");
+/// ```
+#[must_use]
+pub fn budget(seconds: f64) -> String {
+    match seconds {
+        ..120.0 => format!("--budget {:.0}s", seconds.ceil()),
+        _ => format!("--budget {:.0}min", (seconds / 60.0).ceil()),
     }
 }
 
@@ -126,6 +164,13 @@ pub fn of_bound(bound: &Bound, gained: Option<&Ratio>) -> String {
     let (part, end) = match gained {
         Some(_) => {
             (format!("estimated beforehand: {}", percent(bound.total())), ": fresh runs show more")
+        }
+        // More than a part of a run excludes nothing.
+        None if bound.total() > 0.99 => {
+            return format!(
+                "no useful bound: up to all of a run can be gained ({}{missing})",
+                parts.join(", ")
+            );
         }
         None => (at_most(bound.total()), ""),
     };
@@ -203,6 +248,8 @@ mod tests {
         // "At most" is never contradicted by what follows it.
         let speed = ratio(0.5, 0.6, 9).inverse();
         assert!(of_bound(&all, Some(&speed)).starts_with("estimated beforehand: 0.5 %"));
+        let whole = of_bound(&Bound { faults: 1.0, ..all }, None);
+        assert!(whole.starts_with("no useful bound: up to all of a run can be gained"), "{whole}");
         let large = Bound { faults: 0.7, ..all };
         assert!(of_bound(&large, Some(&speed)).starts_with("at most 70 %"));
     }
@@ -238,6 +285,12 @@ mod tests {
         assert!(matches!(of(&[Fate::NoGain, Fate::NoGain, disqualified()]), Answer::Nothing(_)));
         let all_differ = of(&[disqualified(), disqualified()]);
         assert!(matches!(&all_differ, Answer::CannotTell(why) if why.ends_with("exit status: 3")));
+        // Settings without a turn may gain.
+        let some = of(&[Fate::NoGain, Fate::NotReached, Fate::NotReached]);
+        assert!(
+            matches!(&some, Answer::CannotTell(why) if why == "none of 1 settings gains 2.0 %; 2 settings were not tried for lack of time"),
+            "{some:?}"
+        );
         let nothing = Outcome { fates: vec![Fate::NoGain; 3], ..Outcome::default() };
         let stopped = Outcome { stopped: true, ..nothing.clone() };
         assert!(matches!(Answer::of(&stopped), Answer::CannotTell(_)));

@@ -20,6 +20,13 @@ pub struct Cli {
     pub verb: Verb,
 }
 
+/// The options of a verb, as they are typed.
+pub fn options_of(verb: &str) -> Vec<String> {
+    let all = <Cli as clap::CommandFactory>::command();
+    let options = all.find_subcommand(verb).into_iter().flat_map(clap::Command::get_arguments);
+    options.filter_map(clap::Arg::get_long).map(|long| format!("--{long}")).collect()
+}
+
 #[derive(Debug, Subcommand)]
 pub enum Verb {
     Tune(Tune),

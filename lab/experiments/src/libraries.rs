@@ -157,7 +157,12 @@ impl std::str::FromStr for Peer {
         let (path, symbol) = rest.rsplit_once(':').ok_or_else(refused)?;
         let (symbol, operation) = match symbol.split_once('@') {
             Some((symbol, operation)) => {
-                (symbol, Some(Operation::from_name(operation).ok_or_else(refused)?))
+                let known = Operation::from_name(operation).ok_or_else(|| {
+                    format!(
+                        "found \"@{operation}\", accepted @copy, @move, @fill, @zero, @compare, @equal"
+                    )
+                })?;
+                (symbol, Some(known))
             }
             None => (symbol, implied(symbol)),
         };
@@ -251,7 +256,7 @@ mod tests {
             ("a", "accepted NAME=PATH:SYMBOL"),
             ("a=/x/lib.so", "accepted NAME=PATH:SYMBOL"),
             ("a=/x/lib.so:zap", "does not say what it does"),
-            ("a=/x/lib.so:zap@fly", "accepted NAME=PATH:SYMBOL"),
+            ("a=/x/lib.so:zap@fly", "accepted @copy, @move"),
             ("=/x/lib.so:memcpy", "accepted NAME=PATH:SYMBOL"),
         ] {
             let error = text.parse::<Peer>().expect_err(text);

@@ -44,7 +44,8 @@ const NEAR: f64 = 0.75;
 
 /// The names most like `wanted`, three at most and best first, where any is like it, as the end of an
 /// error.
-pub(crate) fn nearest<'a>(wanted: &str, names: impl Iterator<Item = &'a str>) -> String {
+#[must_use]
+pub fn nearest<'a>(wanted: &str, names: impl Iterator<Item = &'a str>) -> String {
     let scored = names.map(|name| (strsim::jaro_winkler(wanted, name), name));
     let mut scored: Vec<(f64, &str)> = scored.filter(|(score, _)| *score >= NEAR).collect();
     scored.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(b.1)));

@@ -170,6 +170,8 @@ pub struct Outcome<S> {
     pub stopped: bool,
     /// The seconds that would have been enough, where the budget had no room for anything.
     pub needs: Option<f64>,
+    /// The seconds that would have been enough for all, where some contestants had no turn.
+    pub for_all: Option<f64>,
     /// The way in which the reference failed when it was run again.
     pub unrepeatable: Option<String>,
 }
@@ -183,6 +185,7 @@ impl<S> Default for Outcome<S> {
             refereed: None,
             stopped: false,
             needs: None,
+            for_all: None,
             unrepeatable: None,
         }
     }
@@ -305,31 +308,35 @@ impl<R: Runner> Racing<'_, R> {
             }
             None => self.heats()?,
         }
-        while let Some(winner) = self.pick()
-            && !self.is_over()
-        {
+        while !self.is_over() {
+            let Some(winner) = self.pick().or_else(|| self.reach_another()) else { break };
             self.outcome.winner = Some(winner);
             if self.referee(winner)? {
-                return Ok(());
+                break;
             }
             self.outcome.winner = None;
-            self.reach_another();
         }
+        self.outcome.for_all = self.for_all();
         Ok(())
     }
 
-    /// Gives the simplest of the others its turn if none is left that raced.
-    fn reach_another(&mut self) {
-        let is_waiting = |fate: &&mut Fate| **fate == Fate::NotReached;
-        let late = self.runner.now() - self.begun > self.question.budget;
-        if !late && self.outcome.live().is_empty() {
-            self.outcome
-                .fates
-                .iter_mut()
-                .find(is_waiting)
-                .into_iter()
-                .for_each(|fate| *fate = Fate::Live);
+    /// Gives the simplest of those without a turn one, where none is left that raced and time for the fewest pairs is.
+    fn reach_another(&mut self) -> Option<usize> {
+        let spent = self.runner.now() - self.begun;
+        let pairs = 2.0 * LEAST_PAIRS as f64 * self.one();
+        if spent + pairs > self.question.budget {
+            return None;
         }
+        let at = self.outcome.fates.iter().position(|fate| *fate == Fate::NotReached)?;
+        self.outcome.fates[at] = Fate::Live;
+        Some(at + 1)
+    }
+
+    /// Seconds in which those without a turn would have had theirs, too.
+    fn for_all(&self) -> Option<f64> {
+        let waiting = self.outcome.fates.iter().filter(|fate| **fate == Fate::NotReached).count();
+        let rounds = (waiting * LEAST_ROUNDS) as f64 / (FIRST_ROUNDS * (1.0 - REFEREED));
+        (waiting > 0).then(|| self.question.budget + rounds * self.one())
     }
 
     fn is_over(&self) -> bool {

@@ -255,3 +255,22 @@ fn with_rounds_everybody_has_them_all() {
     assert!(outcome.runs.iter().all(|runs| runs.rounds() == 30));
     assert_eq!((outcome.winner, shown(&outcome)), (Some(1), 1));
 }
+
+#[test]
+fn time_that_is_left_is_used_and_the_time_for_all_is_known() {
+    let (mut idle, mut short) = (0, 0);
+    for seed in 0..100 {
+        let mut few = simulated(1.0, 0.02, &[1.0; 12], seed);
+        let outcome = few.race(40.0, None);
+        let waiting = outcome.fates.iter().filter(|fate| **fate == Fate::NotReached).count();
+        let for_all = outcome.for_all;
+        assert_eq!(waiting > 0, for_all.is_some(), "{seed}");
+        let Some(for_all) = for_all else { continue };
+        // Eight runs would be four pairs of another one.
+        idle += usize::from(few.clock < 40.0 - 9.0 * 1.5);
+        let mut all = simulated(1.0, 0.02, &[1.0; 12], seed);
+        let outcome = all.race(for_all, None);
+        short += usize::from(outcome.fates.contains(&Fate::NotReached));
+    }
+    assert!(idle <= 5 && short <= 5, "{idle} idle, {short} short");
+}

@@ -7,6 +7,10 @@
 #ifndef CACHEWISE_POOL_HPP
 #define CACHEWISE_POOL_HPP
 
+#if __cplusplus < 201703L
+#error "cachewise_pool.hpp needs C++17 or later"
+#endif
+
 #include "cachewise_pool.h"
 
 #include <cstddef>
@@ -50,8 +54,12 @@ private:
 
     bool do_is_equal(const std::pmr::memory_resource &other) const noexcept override
     {
+#ifdef __cpp_rtti
         const auto *same = dynamic_cast<const pool_resource *>(&other);
         return same && same->pool_ == pool_ && same->upstream_->is_equal(*upstream_);
+#else
+        return this == &other;
+#endif
     }
 
     cw_pool *pool_;

@@ -21,7 +21,7 @@ use super::{exec, export, program as programs, reach};
 use crate::args::{self, Advise};
 use crate::output;
 use crate::progress::Bar;
-use anyhow::bail;
+use anyhow::{Context as _, bail};
 use asked::Asked;
 use cachewise::profile::{Profile, program_name};
 use cachewise_advise::bound::{Bound, Costs, Seen, WORTH};
@@ -30,6 +30,7 @@ use cachewise_advise::counts::Counts;
 use cachewise_advise::sample::Outcome;
 use cachewise_advise::verdict::{self, Answer, percent};
 use cachewise_blame::Blamed;
+use cachewise_experiments::LabError;
 use cachewise_experiments::recorder::Progress as _;
 use cachewise_judge::race::{self, Question};
 use cachewise_measure::{NoiseSnapshot, children, costs};
@@ -50,10 +51,11 @@ pub fn run(args: &Advise) -> anyhow::Result<u8> {
     let files = [&args.json, &args.html, &args.write, &args.folded].map(|file| file.as_deref());
     output::check_all(&files)?;
     args.write.as_deref().map(forms::of).transpose()?;
+    has_its_options(args)?;
     let file = match args.program.first() {
-        Some(program) => exec::program(program),
+        Some(program) => exec::program(program, "advise")?,
         // For a service its manager is run.
-        None => exec::program(std::ffi::OsStr::new("systemctl")),
+        None => exec::program(std::ffi::OsStr::new("systemctl"), "advise")?,
     };
     let Some(file) = file else { return Ok(exec::NOT_FOUND) };
     if let Some(status) = caller::apart()? {
@@ -72,6 +74,22 @@ pub fn run(args: &Advise) -> anyhow::Result<u8> {
         }
         (None, _) => asked.save_memory(&file, linked),
     }
+}
+
+/// Refuses options that others ask for, and files that are not there, before anything is run.
+fn has_its_options(args: &Advise) -> anyhow::Result<()> {
+    let is_of_memory = args.unit.is_some() || !matches!(args.goal, args::Goal::Time);
+    let lacking = [
+        (args.at_most.is_some() && !is_of_memory, "--at-most", "--goal memory or peak"),
+        (args.settle.is_some() && args.load.is_none() && args.unit.is_none(), "--settle", "--load"),
+    ];
+    if let Some((_, option, other)) = lacking.into_iter().find(|(is_lacking, ..)| *is_lacking) {
+        return Err(LabError::Usage(format!("{option} needs {other}")).into());
+    }
+    if let Some(file) = &args.input {
+        fs::File::open(file).with_context(|| format!("--input {}", file.display()))?;
+    }
+    Ok(())
 }
 
 /// Prices of memory on this machine, in seconds.
@@ -256,9 +274,9 @@ impl Asked<'_> {
             Ok(plain) => plain,
             Err(Failed::Stopped) => return Ok(None),
             Err(Failed::Wrong(why)) => bail!(
-                "{}: the plain run: {why}; accepted: a program that ends by itself with status 0 within the \
-                 budget (--load is for servers)",
-                runner.program.display()
+                "{}: the plain run: {why}; accepted: {}",
+                runner.program.display(),
+                runner.accepted()
             ),
         };
         let long = Duration::from_secs_f64(plain.seconds * PATIENCE);

@@ -173,7 +173,7 @@ fn closing(found: &Comparison, old: &Record, new: &Record) -> Closing {
         Outcome::Faster => (Answer::Yes, "keep what is new"),
         Outcome::Slower => (
             Answer::No,
-            "`cachewise compare --all` lists every row; what became slower is listed first",
+            "what became slower is listed first; the same again with --all lists every row",
         ),
         Outcome::NoDifference => (Answer::No, "nothing; more launches show smaller differences"),
         Outcome::CannotTell if found.rows.is_empty() => {

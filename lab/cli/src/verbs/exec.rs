@@ -2,10 +2,12 @@
 
 use super::program as programs;
 use super::reach::{self, Reach};
-use crate::args::Exec;
+use crate::args::{self, Exec};
 use crate::inherited;
 use crate::{output, status};
 use anyhow::{Context as _, bail};
+use cachewise_experiments::LabError;
+use cachewise_experiments::select::nearest;
 use rustix::fs::{MemfdFlags, OFlags, SealFlags};
 use rustix::mm::{MapFlags, ProtFlags};
 use std::ffi::{OsStr, OsString};
@@ -40,7 +42,7 @@ pub fn run(args: &Exec) -> anyhow::Result<u8> {
     let profile = args.profile.as_deref().map(programs::canonical).transpose()?;
     let file = if args.stats { STATISTICS_LIBRARY } else { LIBRARY };
     let library = library(file, "--library", args.library.as_deref())?;
-    let Some(program) = program(&args.program[0]) else { return Ok(NOT_FOUND) };
+    let Some(program) = program(&args.program[0], "exec")? else { return Ok(NOT_FOUND) };
     let reach = reach::of(&program, &args.program[1..], &library);
     let why = match &reach {
         Reach::After(_) => None,
@@ -87,13 +89,25 @@ fn say_once(profile: Option<PathBuf>, command: &mut Command) {
 }
 
 /// The program's file. Where there is none, that is said.
-pub(super) fn program(name: &OsStr) -> Option<PathBuf> {
+///
+/// # Errors
+/// It is not found, and reads as an option of `verb` that does not exist.
+pub(super) fn program(name: &OsStr, verb: &str) -> anyhow::Result<Option<PathBuf>> {
     let name = Path::new(name);
     let program = programs::find(name);
-    if program.is_none() {
-        output::tell(&format!("cachewise: {}: program not found", name.display()));
+    let shown = name.display();
+    if program.is_none() && name.to_string_lossy().starts_with('-') {
+        let accepted = args::options_of(verb);
+        let nearest = nearest(&name.to_string_lossy(), accepted.iter().map(String::as_str));
+        return Err(LabError::Usage(format!(
+            "cachewise {verb}: found \"{shown}\", which is neither an option nor a program{nearest}"
+        ))
+        .into());
     }
-    program
+    if program.is_none() {
+        output::tell(&format!("cachewise: {shown}: program not found"));
+    }
+    Ok(program)
 }
 
 /// The name under which the profile has hints for the program; none where it has none, or where the

@@ -22,7 +22,7 @@ pub fn run(args: &Lease) -> anyhow::Result<u8> {
             format!("found no {PATH} among the program's arguments, accepted one that has it");
         return Err(cachewise_experiments::LabError::Usage(text).into());
     }
-    let Some(program) = program(&args.program[0]) else { return Ok(NOT_FOUND) };
+    let Some(program) = program(&args.program[0], "lease")? else { return Ok(NOT_FOUND) };
     let lease = cachewise_pages::lease::Lease::take_path(&socket(&args.at), args.size)?;
     let file = lease.as_fd().as_raw_fd();
     rustix::io::fcntl_setfd(&lease, rustix::io::FdFlags::empty())

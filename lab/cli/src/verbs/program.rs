@@ -65,12 +65,9 @@ pub fn find(name: &Path) -> Option<PathBuf> {
     if name.components().count() > 1 || name.is_absolute() || name.starts_with(".") {
         return name.exists().then(|| name.to_path_buf());
     }
-    let executable = |path: &PathBuf| {
-        fs::metadata(path).is_ok_and(|of| of.is_file() && of.permissions().mode() & 0o111 != 0)
-    };
     // The C library's own list, where nobody set one.
     let list = std::env::var_os("PATH").unwrap_or_else(|| "/bin:/usr/bin".into());
-    std::env::split_paths(&list).map(|path| path.join(name)).find(executable)
+    std::env::split_paths(&list).map(|path| path.join(name)).find(|path| is_executable(path))
 }
 
 /// The reason why a program that was found cannot be started: of a script whose interpreter is missing the system says that
@@ -93,8 +90,18 @@ pub fn not_started(program: &Path, error: &std::io::Error) -> String {
             Some(interpreter) => format!("{file}: its interpreter {interpreter}: {error}"),
             None => format!("{file}: the interpreter or the loader that it names: {error}"),
         },
+        false
+            if error.kind() == std::io::ErrorKind::PermissionDenied && !is_executable(program) =>
+        {
+            format!("{file}: it is not executable (chmod +x); {error}")
+        }
         false => format!("{file}: {error}"),
     }
+}
+
+/// Returns true for a file that somebody may execute.
+fn is_executable(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|of| of.is_file() && of.permissions().mode() & 0o111 != 0)
 }
 
 /// Opens a file that is one: no pipe that never ends, and no device.

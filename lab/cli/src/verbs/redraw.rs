@@ -41,7 +41,7 @@ impl Loaded {
 }
 
 /// A file's name without its folder.
-fn named(path: &Path) -> String {
+pub fn named(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 

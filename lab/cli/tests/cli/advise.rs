@@ -40,6 +40,60 @@ fn a_program_that_fails_or_hangs_or_is_not_there_is_told_in_a_line() {
     said(program().args(["advise", "--", "/nonexistent/program"])).with(127);
 }
 
+/// What is mistaken is told before anything is run, and by its own name.
+#[test]
+fn options_that_are_none_and_inputs_that_are_missing_are_told_at_once() {
+    let refused = |words: &[&str]| {
+        let found = said(program().args(words));
+        assert!(found.out.is_empty() && !found.err.contains("plain run"), "{found:#?}");
+        found
+    };
+    let misspelt = refused(&["advise", "--bugdet", "1min", "--", "true"]).with(2);
+    has(
+        &misspelt.err,
+        &["found \"--bugdet\", which is neither an option nor a program; nearest: --budget"],
+    );
+    has(&refused(&["exec", "--stat", "--", "true"]).with(2).err, &["nearest: --stats"]);
+    has(
+        &refused(&["advise", "--at-most=3%", "--", "true"]).with(2).err,
+        &["--at-most needs --goal memory or peak"],
+    );
+    has(&refused(&["advise", "--settle=2", "--", "true"]).with(2).err, &["--settle needs --load"]);
+    let missing = refused(&["advise", "--input=/nonexistent/file", "--", "cat"]).with(1);
+    has(&missing.err, &["--input /nonexistent/file", "No such file"]);
+    let folder = Folder::new();
+    let script = folder.path("job.py");
+    fs::write(&script, "print(1)\n").expect("written");
+    has(&refused_late(&script).err, &["job.py: it is not executable (chmod +x)"]);
+}
+
+/// A program that cannot be started.
+fn refused_late(program_file: &str) -> Said {
+    said(program().args(["advise", "--budget=2s", "--", program_file])).with(1)
+}
+
+#[test]
+fn a_load_that_fails_is_not_the_servers_fault() {
+    let serve = "import socket, time\ns = socket.create_server(('127.0.0.1', 0))\ntime.sleep(600)";
+    let found = said(program().args([
+        "advise",
+        "--budget=5s",
+        "--load",
+        "exit 3",
+        "--",
+        "python3",
+        "-c",
+        serve,
+    ]))
+    .with(1);
+    has(
+        found.err.lines().last().expect("a line"),
+        &[
+            "the plain run: the load: exit status: 3; accepted: a server that listens, and a load that ends with status 0",
+        ],
+    );
+}
+
 /// Before anything is run: no run ends in a name that tells no form, or in somebody else's file.
 #[test]
 fn a_file_to_write_has_a_form_and_is_nobody_elses() {

@@ -21,7 +21,7 @@ const MOST_TABLES: usize = 40;
 
 /// One record on the page.
 pub struct Sheet<'s> {
-    /// The record's file name, without directories.
+    /// The record's file name, without directories; empty where none was written.
     pub name: String,
     /// The record.
     pub record: &'s Record,

@@ -20,6 +20,8 @@ use std::time::Instant;
 
 /// Functions that the table has.
 const MOST: usize = 16;
+/// Characters of a function's name in the table: those of templates have hundreds. Files have all.
+const NAME: usize = 56;
 /// Python names its functions for profilers (from 3.12 on; older ones ignore it).
 const PYTHON: &str = "PYTHONPERFSUPPORT";
 
@@ -112,10 +114,9 @@ fn run(
     match runner.measure(None, more, watched)? {
         Ok(measured) => Ok(Some(measured)),
         Err(Failed::Stopped) => Ok(None),
-        Err(Failed::Wrong(why)) => bail!(
-            "{}: {why}; accepted: a program that ends by itself with status 0 within the budget (--load is for servers)",
-            runner.program.display()
-        ),
+        Err(Failed::Wrong(why)) => {
+            bail!("{}: {why}; accepted: {}", runner.program.display(), runner.accepted())
+        }
     }
 }
 
@@ -187,7 +188,7 @@ pub fn table(program: &str, blamed: Blamed, stacks: &Stacks) -> Table {
     };
     for (name, count) in stacks.functions().into_iter().take(MOST) {
         let own = percent(itself(&name), total);
-        table.push(vec![name, percent(count, total), own]);
+        table.push(vec![shortened(&name), percent(count, total), own]);
     }
     if stacks.truncated * 20 > stacks.samples {
         table.remark(format!(
@@ -212,6 +213,17 @@ pub fn table(program: &str, blamed: Blamed, stacks: &Stacks) -> Table {
         );
     }
     table
+}
+
+/// A name without its middle, where it is too long.
+fn shortened(name: &str) -> String {
+    let long = name.chars().count();
+    if long <= NAME {
+        return name.to_owned();
+    }
+    let (half, end) = ((NAME - 3) / 2, NAME - 3 - (NAME - 3) / 2);
+    let (first, last) = (name.chars().take(half), name.chars().skip(long - end));
+    format!("{}...{}", first.collect::<String>(), last.collect::<String>())
 }
 
 /// The record's setting, from which the page draws the flame graph.
@@ -249,6 +261,11 @@ mod tests {
         let row = table.rows.iter().find(|row| row[0] == "load").expect("a row");
         assert_eq!(row[1..], ["80 %", "5 %"]);
         assert_eq!(table.remarks.len(), 2, "{:?}", table.remarks);
+        assert_eq!(shortened("std::vector<int>::push_back"), "std::vector<int>::push_back");
+        let long = format!("begin{}end", "x".repeat(500));
+        let short = shortened(&long);
+        assert_eq!(short.chars().count(), NAME);
+        assert!(short.starts_with("begin") && short.contains("...") && short.ends_with("end"));
         // An old Python is said to be one; a new one has its functions among the stacks.
         let remarks = |stack| {
             let one = Stacks { folded: [(format!("p;{stack}"), 1)].into(), ..Stacks::default() };

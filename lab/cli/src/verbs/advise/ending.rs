@@ -1,6 +1,6 @@
 //! How each answer of `advise` ends: how far it can be trusted, and its files.
 
-use super::{forms, recorded};
+use super::forms;
 use crate::args::Advise;
 use crate::output;
 use crate::verbs::redraw::{self, Loaded};
@@ -16,10 +16,13 @@ const GRAVE: [&str; 8] =
 
 /// How far an answer can be trusted that was found while these disturbed.
 pub(super) fn trust(disturbed: &[Warning], stopped: bool) -> Trust {
-    let mut trust = Trust::of(&[], &[], stopped);
+    let stopped = stopped.then(|| "it was stopped before its end".to_owned());
     let gravest = GRAVE.iter().find_map(|id| disturbed.iter().find(|one| one.id == *id));
-    if let Some(Warning { cause, figure, .. }) = gravest {
-        trust.doubt(format!("{figure}: {cause}"));
+    let gravest = gravest.map(|Warning { cause, figure, .. }| format!("{figure}: {cause}"));
+    let reasons: Vec<String> = stopped.into_iter().chain(gravest).collect();
+    let mut trust = Trust::default();
+    if !reasons.is_empty() {
+        trust.doubt(reasons.join("; "));
     }
     trust
 }
@@ -58,7 +61,7 @@ pub(super) fn give(
         )?;
     }
     if let Some(path) = &args.html {
-        let name = format!("{}.jsonl", recorded::EXPERIMENT);
+        let name = args.json.as_ref().map_or_else(String::new, |file| redraw::named(file));
         output::write(path, redraw::page(&[Loaded { name, record }])?.as_bytes())?;
     }
     Ok(())

@@ -61,8 +61,8 @@ impl Load {
                 }
                 let what = if ended { "ended before it listened" } else { "does not listen" };
                 let told = told();
-                let last = told.lines().last().unwrap_or_default();
-                return Err(std::io::Error::other(format!("the server {what}: {last}")));
+                let last = told.lines().last().map(|last| format!(": {last}")).unwrap_or_default();
+                return Err(std::io::Error::other(format!("the server {what}{last}")));
             }
             std::thread::sleep(OFTEN);
         }

@@ -109,9 +109,9 @@ fn stages(
         Ok(plain) => plain,
         Err(Failed::Stopped) => return Ok(()),
         Err(Failed::Wrong(why)) => bail!(
-            "{}: the plain run: {why}; accepted: a program that ends by itself with status 0 within the budget (--load is \
-             for servers)",
-            subject.name()
+            "{}: the plain run: {why}; accepted: {}",
+            subject.name(),
+            subject.runner.accepted()
         ),
     };
     found.ran = true;

@@ -7,7 +7,7 @@ use cachewise_advise::candidates::{Candidate, LeftOut};
 use cachewise_advise::program_name;
 use cachewise_advise::sample::{Outcome, Runs, Sample};
 use cachewise_advise::verdict::{self, Answer};
-use cachewise_judge::race::Fate;
+use cachewise_judge::race::{self, Fate};
 use cachewise_measure::record::names::{
     ADVISED_CPU, ADVISED_FRESH, ADVISED_RACE, LEAST_RATIO, PAGE_FAULTS, PEAK, PEAK_RATIO, PLAIN,
     RECOMMENDED,
@@ -80,11 +80,11 @@ pub fn record(found: &Found, args: &Advise, words: &[String], warnings: Vec<Warn
     let dots = |title: &str, value: &str, state: &str| {
         Figure::new(title, FigureKind::Dots, "candidate", value).of(state)
     };
-    header.figures = vec![
-        dots("Time over the plain program's, by setting", "ratio", ADVISED_RACE),
-        dots("CPU time over the plain program's", "ratio", ADVISED_CPU),
-        dots("Memory over the plain program's", PEAK_RATIO, ADVISED_RACE),
-    ];
+    // Judged by CPU time, the first figure is that already.
+    let by_clock = dots("Time over the plain program's, by setting", "ratio", ADVISED_RACE);
+    let by_cpu = dots("CPU time over the plain program's", "ratio", ADVISED_CPU);
+    header.figures = if found.by_cpu { vec![by_cpu] } else { vec![by_clock, by_cpu] };
+    header.figures.push(dots("Memory over the plain program's", PEAK_RATIO, ADVISED_RACE));
     let mut rows = Vec::new();
     let names: Vec<&str> = found.candidates.iter().map(|one| one.name.as_str()).collect();
     let runs: Vec<(&str, &Runs)> =
@@ -110,16 +110,23 @@ pub fn record(found: &Found, args: &Advise, words: &[String], warnings: Vec<Warn
         Fate::Disqualified(why) => Some(format!("{}: disqualified: {why}", names[at])),
         _ => None,
     }));
-    let waiting = found.outcome.fates.iter().zip(&names);
-    let waiting = waiting.filter(|(fate, _)| **fate == Fate::NotReached);
-    let waiting: Vec<&str> = waiting.map(|(_, name)| *name).collect();
-    if !waiting.is_empty() {
-        let names = waiting.join("; ");
-        notes.push(format!("no time was left to try, a larger --budget has: {names}"));
-    }
+    notes.extend(not_tried(&found.outcome, &names));
     notes.extend(found.left_out.iter().map(|out| format!("not tried: {}: {}", out.name, out.why)));
     let notes = notes.into_iter().map(|text| Note { text }).collect();
     Record { header, rows, notes, decisions: Decisions::default(), end: None }
+}
+
+/// The settings without a turn, as a note.
+pub(super) fn not_tried<S>(outcome: &race::Outcome<S>, names: &[&str]) -> Option<String> {
+    let waiting = outcome.fates.iter().zip(names);
+    let waiting = waiting.filter(|(fate, _)| **fate == Fate::NotReached);
+    let names = waiting.map(|(_, name)| *name).collect::<Vec<_>>().join("; ");
+    let why = match outcome.for_all {
+        _ if outcome.stopped => "it was stopped before".to_owned(),
+        Some(seconds) => format!("{} has time for", verdict::budget(seconds)),
+        None => "a larger --budget has time for".to_owned(),
+    };
+    (!names.is_empty()).then(|| format!("not tried: {why}: {names}"))
 }
 
 /// The end of the record: the answer is its headline, and the command stands below it.

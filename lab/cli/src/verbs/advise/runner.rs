@@ -123,6 +123,18 @@ impl Runner<'_> {
         command
     }
 
+    /// What the runs have to do, for errors.
+    pub fn accepted(&self) -> &'static str {
+        match self.load {
+            Some(_) => {
+                "a server that listens, and a load that ends with status 0 within the budget"
+            }
+            None => {
+                "a program that ends by itself with status 0 within the budget (--load is for servers)"
+            }
+        }
+    }
+
     /// The time between a load's end and the end of a run, in which memory settles and is read.
     pub fn settled(&self) -> Duration {
         match (self.sampled, &self.load) {
@@ -203,7 +215,8 @@ impl Runner<'_> {
         if !run.status.success() {
             let told = run.told.lines().last().unwrap_or_default();
             let told = if told.is_empty() { String::new() } else { format!(": {told}") };
-            return wrong(format!("{}{told}", run.status));
+            let which = if self.load.is_some() { "the load: " } else { "" };
+            return wrong(format!("{which}{}{told}", run.status));
         }
         let cost = match &self.figure {
             Some(figure) => match figure.cost(&run.output) {

@@ -8,6 +8,7 @@ use crate::verbs::redraw;
 use crate::{output, status};
 use cachewise_advise::candidates::{self, Candidate};
 use cachewise_advise::goal::{self, Answer};
+use cachewise_advise::{program_name, verdict};
 use cachewise_judge::race::Fate;
 use cachewise_measure::held::Held;
 use cachewise_measure::record::names::{
@@ -70,14 +71,23 @@ fn closing(found: &Found, Asked { args, words, .. }: &Asked<'_>, trust: Trust) -
         Answer::Nothing(why) => (
             closing::Answer::No,
             format!("nothing to gain: {why}"),
-            "nothing: leave the program as it is".to_owned(),
+            match found.plain.grows() {
+                true => blame(args, words),
+                false => "nothing: leave the program as it is".to_owned(),
+            },
         ),
         Answer::CannotTell(why) => (
             closing::Answer::CannotTell,
             why.clone(),
-            match &found.growth {
-                Some(_) => blame(args, words),
-                None => "the same again with a larger --budget".to_owned(),
+            match found.outcome.for_all {
+                _ if found.outcome.stopped || !found.ran => "the same again, to its end".to_owned(),
+                _ if found.growth.is_some() || found.plain.grows() => blame(args, words),
+                Some(seconds) => format!(
+                    "the same again with {}: time for all settings",
+                    verdict::budget(seconds)
+                ),
+                None if why.contains("--") => "the same again with that option".to_owned(),
+                None => "the same again with a larger --budget, on a quiet machine".to_owned(),
             },
         ),
     };
@@ -86,9 +96,14 @@ fn closing(found: &Found, Asked { args, words, .. }: &Asked<'_>, trust: Trust) -
 
 /// The way to the code that memory grows by.
 fn blame(args: &Advise, words: &[String]) -> String {
+    let load = args.load.as_ref().map(|load| format!("--load {} ", candidates::quoted(load)));
     match &args.unit {
         Some(unit) => format!("cachewise advise --blame memory -- the program of {unit}"),
-        None => format!("cachewise advise --blame memory -- {}", candidates::command(words)),
+        None => format!(
+            "cachewise advise --blame memory {}-- {}",
+            load.unwrap_or_default(),
+            candidates::command(words)
+        ),
     }
 }
 
@@ -193,16 +208,14 @@ fn record(found: &Found, asked: &Asked<'_>) -> Record {
         Fate::Disqualified(why) => Some(format!("{}: disqualified: {why}", names[at + 1])),
         _ => None,
     }));
+    notes.extend(recorded::not_tried(&found.outcome, &names[1..]));
     notes.extend(found.left_out.iter().map(|out| format!("not tried: {}: {}", out.name, out.why)));
     let notes = notes.into_iter().map(|text| Note { text }).collect();
     Record { header, rows, notes, decisions: Decisions::default(), end: None }
 }
 
 fn program(args: &Advise, words: &[String]) -> String {
-    let own = || {
-        let word = args.unit.clone().or_else(|| words.first().cloned()).unwrap_or_default();
-        word.rsplit('/').next().unwrap_or_default().to_owned()
-    };
+    let own = || args.unit.clone().unwrap_or_else(|| program_name(words).to_owned());
     args.name.clone().unwrap_or_else(own)
 }
 

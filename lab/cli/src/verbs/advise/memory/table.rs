@@ -26,6 +26,7 @@ pub fn tables(record: &Record) -> Vec<Table> {
         let heads =
             format!("setting | >memory {what} | >over plain | >peak | >time | >over plain | >runs");
         let mut table = Table::of(format!("{}: {title}", first.cell.operation), &heads);
+        let any_out = rows.iter().any(|row| row.dropped);
         for row in rows {
             let size = |name: &str| {
                 let size = row.figure(name).filter(|size| size.is_finite());
@@ -56,7 +57,7 @@ pub fn tables(record: &Record) -> Vec<Table> {
                 times.len().to_string(),
             ]);
         }
-        if state == ADVISED_RACE {
+        if any_out {
             table.remark(
                 "out: saves too little, loses too much time, or worse than another; another output",
             );
