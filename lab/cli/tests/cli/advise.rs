@@ -40,7 +40,7 @@ fn a_program_that_fails_or_hangs_or_is_not_there_is_told_in_a_line() {
     said(program().args(["advise", "--", "/nonexistent/program"])).with(127);
 }
 
-/// What is mistaken is told before anything is run, and by its own name.
+/// Mistakes are told before anything is run, and by their own names.
 #[test]
 fn options_that_are_none_and_inputs_that_are_missing_are_told_at_once() {
     let refused = |words: &[&str]| {

@@ -123,7 +123,7 @@ impl Runner<'_> {
         command
     }
 
-    /// What the runs have to do, for errors.
+    /// The runs that are accepted, for errors.
     pub fn accepted(&self) -> &'static str {
         match self.load {
             Some(_) => {
