@@ -323,7 +323,7 @@ fn standing(
     }
     if now.swap_used > 0 {
         warn(all, "swap", format!("{} MiB in use", now.swap_used >> 20))
-            .cause("part of somebody's memory is on disk and will come back at its own time")
+            .cause("some memory of programs is in swap: it may be read from disk while times are taken")
             .remedy("sudo swapoff -a && sudo swapon -a");
     }
     if let Some((available, total)) = now.memory

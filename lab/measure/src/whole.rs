@@ -57,7 +57,7 @@ pub enum Ended {
     TooLong,
     /// It was killed because somebody wants to stop.
     Stopped,
-    /// It was killed, since a signal had stopped it and nobody let it go on.
+    /// It was killed, since a signal had stopped it and no SIGCONT followed.
     Suspended,
     /// It was killed, since its output had [`MOST_OUTPUT`].
     TooMuch,

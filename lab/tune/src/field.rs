@@ -31,11 +31,12 @@ const LEAST_ROUNDS: usize = 3;
 /// three on, the simulated machine of 2 GB/s gained 5.1 % over libc, from six on 7.4 %.
 const LAYOUT_ROUNDS: usize = 2 * LEAST_ROUNDS;
 
-/// An arm of the previous profile counts as this much better than it is shown.
-const LOYALTY: f64 = margin::IN_FORCE;
+/// A candidate of the previous profile counts as better by this part than it is shown.
+const BONUS_IN_FORCE: f64 = margin::IN_FORCE;
 
-/// Arms scatter as all of them together do, who run in the same weather, from so many rounds on.
-const TOLD: usize = 9;
+/// The number of rounds of all candidates from which the scatter of one is pooled with theirs: they share the machine's
+/// noise.
+const POOLED_FROM: usize = 9;
 
 /// With fewer it is as one round of a small operation does.
 const UNKNOWN: f64 = 0.05;
@@ -236,7 +237,7 @@ impl Field {
 
     fn of_handed_over(&self, size: usize) -> Estimate {
         let near = self.near(size).flat_map(|other| off_median(&self.handed_over[other]));
-        let pooled = pooled(&near.collect::<Vec<_>>(), TOLD).unwrap_or(UNKNOWN);
+        let pooled = pooled(&near.collect::<Vec<_>>(), POOLED_FROM).unwrap_or(UNKNOWN);
         Middle::of(&self.handed_over[size]).pooled(pooled, FLOOR)
     }
 
@@ -328,7 +329,7 @@ impl Field {
             let all = near().flat_map(|size| {
                 (0..self.arms.len()).flat_map(move |arm| self.off(arm, view, size))
             });
-            let of_all = pooled(&all.copied().collect::<Vec<_>>(), TOLD).unwrap_or(UNKNOWN);
+            let of_all = pooled(&all.copied().collect::<Vec<_>>(), POOLED_FROM).unwrap_or(UNKNOWN);
             let of_arm = |(arm, rounds): (usize, &Vec<Vec<CellRounds>>)| {
                 if arm == LIBC {
                     return Seen { whole: Estimate::LIBC, worst: Estimate::LIBC };
@@ -492,8 +493,8 @@ impl Field {
             || libc > 0.0 && worst.mean - worst.error <= libc
             || in_use && self.proven_loss(arm, size) <= GUARD.max(libc);
         let loyalty = match self.previous[size] {
-            Some(LIBC) => LOYALTY,
-            Some(previous) if previous == arm => -LOYALTY,
+            Some(LIBC) => BONUS_IN_FORCE,
+            Some(previous) if previous == arm => -BONUS_IN_FORCE,
             _ => 0.0,
         };
         let error = if default { 0.0 } else { value.error };

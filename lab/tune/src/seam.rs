@@ -111,7 +111,7 @@ pub struct Facts {
 }
 
 impl Facts {
-    /// Returns whether the LLC answers faster than memory; if not, it is somebody else's.
+    /// Returns whether the LLC answers faster than memory; if not, others use it.
     #[must_use]
     pub fn llc_is_ours(&self) -> bool {
         self.near_ns <= 0.6 * self.dram_ns
@@ -124,7 +124,7 @@ impl Facts {
     }
 }
 
-/// One who competes.
+/// A candidate routine: libc's or a kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Competitor {
     /// `libc`, or a kernel's canonical name.

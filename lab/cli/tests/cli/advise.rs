@@ -52,7 +52,10 @@ fn a_file_to_write_has_a_form_and_is_nobody_elses() {
     );
     std::fs::write(&compose, "services:\n  mine: {}\n").expect("written");
     let refused = shell(&[&format!("--write={compose}")], "exit 3").with(2);
-    has(&refused.err, &["compose.yaml: found a file of somebody else's; accepted: a new file"]);
+    has(
+        &refused.err,
+        &["compose.yaml: found a file that this command did not write; accepted: a new file"],
+    );
     assert_eq!(std::fs::read_to_string(&compose).expect("read"), "services:\n  mine: {}\n");
     // A run's own file is replaced: this one goes as far as the program.
     let own = folder.path("own.sh");

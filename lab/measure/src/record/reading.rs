@@ -64,7 +64,7 @@ fn open(path: &Path, first: &mut Vec<u8>) -> io::Result<fs::File> {
         match file.read(&mut part) {
             // No writer yet, or none any more.
             Ok(0) if begun.elapsed() > PATIENCE => {
-                return Err(io::Error::other("found a pipe that nobody writes to"));
+                return Err(io::Error::other("found a pipe without a writer"));
             }
             Ok(0) => std::thread::sleep(Duration::from_millis(10)),
             Ok(length) => first.extend_from_slice(&part[..length]),

@@ -24,8 +24,8 @@
 //! found is the first there is, and buffers that differ early are not read to their end. Where the
 //! vectors of one test overlap, they are looked through in the order of their places.
 //!
-//! Where a difference is comes from the registers that it was found in, never from a second look:
-//! another thread may have made the bytes equal since.
+//! The difference is computed from the loaded registers. Bytes are never loaded again: another thread may have
+//! changed them.
 
 /// Comparisons of 2 to 32 bytes by classes that read nothing else, from label 20 on. `$same` is an instruction that
 /// leaves in eax what stands for equal buffers, where

@@ -22,7 +22,7 @@
 //! The buffer of stores that wait for their lines is short as well: half as many stores keep twice as many calls in flight.
 //!
 //! In all of them rax holds what is returned from the first instruction on, which is three bytes
-//! long (who wants another value enters behind it), and nothing touches the stack.
+//! long (`mempcpy` enters after this instruction), and nothing touches the stack.
 
 /// A copy or a move of up to 64 bytes, from the first instruction on; more go to label 23.
 #[doc(hidden)]

@@ -80,8 +80,7 @@ impl Inner {
         }
         match self.grow_portion() {
             Ok(()) => true,
-            // With the guard where there is one: under the lock, as it is remembered, so that
-            // nobody who falls behind meanwhile is overheard.
+            // Register while the lock is held (by the guard, where there is one), so that no wake-up is missed.
             Err(guard) => {
                 self.stay_behind();
                 drop(guard);

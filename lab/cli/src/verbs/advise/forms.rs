@@ -24,7 +24,9 @@ pub fn of(file: &Path) -> Result<Form, LabError> {
             .take(2)
             .any(|line| line.contains(BY));
     if is_others {
-        return Err(usage("found a file of somebody else's; accepted: a new file".to_owned()));
+        return Err(usage(
+            "found a file that this command did not write; accepted: a new file".to_owned(),
+        ));
     }
     Ok(form)
 }

@@ -35,7 +35,7 @@ fn no_huge_pages() -> std::io::Result<()> {
 
 /// The shell that runs a script without `#!`, as the C library does.
 const SHELL: &str = "/bin/sh";
-const SUSPENDED: &str = "a signal stopped it, and nobody let it go on: ended";
+const SUSPENDED: &str = "a signal stopped it and no SIGCONT followed: ended";
 
 fn too_much() -> String {
     format!("its output has more than {}: ended", bytes(whole::MOST_OUTPUT))
