@@ -1,9 +1,9 @@
 //! How each answer of `advise` ends: how far it can be trusted, and its files.
 
-use super::{forms, recorded};
+use super::forms;
 use crate::args::Advise;
-use crate::output;
 use crate::verbs::redraw::{self, Loaded};
+use crate::{advised, output};
 use cachewise_advise::candidates::Candidate;
 use cachewise_measure::{Record, Warning};
 use cachewise_report::closing::Trust;
@@ -58,7 +58,7 @@ pub(super) fn give(
         )?;
     }
     if let Some(path) = &args.html {
-        let name = format!("{}.jsonl", recorded::EXPERIMENT);
+        let name = format!("{}.jsonl", advised::EXPERIMENT);
         output::write(path, redraw::page(&[Loaded { name, record }])?.as_bytes())?;
     }
     Ok(())
