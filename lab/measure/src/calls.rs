@@ -17,7 +17,7 @@ const BINS: usize = 500;
 pub struct CallTimes {
     /// Calls per bin of [`BIN_NS`].
     pub counts: Vec<u64>,
-    /// Calls beyond the last bin.
+    /// Number of calls beyond the last bin.
     pub above: u64,
     /// Nanoseconds of all calls together, single-call costs of the clock subtracted.
     pub sum_ns: f64,
