@@ -33,7 +33,7 @@ fn main() {
         for crate_of in SOURCES {
             for part in ["src", "Cargo.toml", "build.rs"] {
                 let part = root.join("lib").join(crate_of).join(part);
-                // A file that is named and not there would be changed each time.
+                // Cargo takes a file that is named but missing for changed at every build.
                 if part.exists() {
                     println!("cargo:rerun-if-changed={}", part.display());
                 }

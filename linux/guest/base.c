@@ -23,13 +23,13 @@ static int has_word(const char *path, const char *word)
 	return found;
 }
 
-/* Whether /proc/cpuinfo has the word. */
+/* Returns whether /proc/cpuinfo has the word. */
 int cpu_is(const char *word)
 {
 	return has_word("/proc/cpuinfo", word);
 }
 
-/* Whether the kernel's command line has the word. */
+/* Returns whether the kernel's command line has the word. */
 int said_at_boot(const char *word)
 {
 	return has_word("/proc/cmdline", word);

@@ -194,7 +194,7 @@ static long free_pages(long pages[ORDERS])
 	return sum;
 }
 
-/* Of free memory, the part that no request of this order can use ("unusable free space index"). */
+/* The part of free memory that no request of this order can use ("unusable free space index"). */
 static double unusable(unsigned int order)
 {
 	long pages[ORDERS], sum = free_pages(pages), small = 0;

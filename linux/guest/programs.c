@@ -68,7 +68,7 @@ static long lines(const char *start, long *all)
 	return found;
 }
 
-/* How many huge pages a selftest wants: one of them exactly one. */
+/* The number of huge pages that a selftest wants: one of them exactly one. */
 static const char *huge_pages(const char *test)
 {
 	if (strstr(test, "_madv"))

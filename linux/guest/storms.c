@@ -363,7 +363,7 @@ void swap_on(const char *device)
 void run_pressure(void)
 {
 	long available = number("/proc/meminfo", "MemAvailable"), swap = number("/proc/meminfo", "SwapFree");
-	/* What lies on per-CPU lists is not counted as available, and is. */
+	/* Memory on per-CPU lists is available but not counted as available. */
 	size_t size = (swap > 0 ? available + per_cpu_pages() * 4 + swap / 2 : available / 10 * 9) * 1024 & ~(PAGE - 1), page;
 	char *at = map(size, 0);
 	long before = event("pswpout");

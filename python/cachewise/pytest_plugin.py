@@ -40,7 +40,7 @@ def _copied() -> int | None:
     return None if taken == (1 << 64) - 1 else taken
 
 
-# What is counted by which mark; a size may be text.
+# Counters by mark; a size may be text.
 _LIMITS: dict[str, tuple[Callable[[], int | None], str]] = {
     "limit_page_faults": (_faults, "page faults"),
     "limit_copied": (_copied, "bytes copied"),

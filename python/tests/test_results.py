@@ -68,7 +68,7 @@ def test_one_row_by_hand(tmp_path):
     file = written(tmp_path / "one.jsonl", HEADER, ROW, {"type": "note", "text": ""}, {"type": "end", "rows": 1})
     [row] = cachewise.records(file, form="rows")
     assert (row["candidate"], row["state"], row["axes"]) == ("x", "warm", '{"a": 1, "b": 2}')
-    # Of each round the sum, and of those the median: 11, 32, 50.
+    # The sum of each round, then their median: 11, 32, 50.
     assert (row["operation_ns"], row["reader_ns"], row["total_ns"]) == (20, 2, 32)
     assert (row["ratio"], row["ratio_low"], row["ratio_high"], row["total_ratio"]) == (0.5, 0.4, 0.6, None)
     assert row["bystander_ns"] is None and row["cpu"] == "A CPU" and row["libc"] == "glibc 2.36"

@@ -17,7 +17,7 @@ from selenium.webdriver.common.keys import Keys
 
 WIDTHS = [(1280, False), (360, True)]
 
-# What is wider than the window, beside the window's own overhang.
+# Elements wider than the window, beside the window's own overhang.
 SIDEWAYS = """
 const w = document.documentElement.clientWidth;
 const wide = [...document.querySelectorAll('body *')].filter(e => {
@@ -43,7 +43,7 @@ document.querySelectorAll('.legend details').forEach(d => d.open = true);
 document.querySelectorAll('.legend input').forEach((e, i) => e.dataset.at = i);
 return document.querySelectorAll('.legend input').length;
 """
-# Whether a toggle is checked, the marks of its series, and how many of them are seen.
+# Returns whether a toggle is checked, the marks of its series, and how many of them are seen.
 TOGGLE = """
 const e = document.querySelector(`.legend input[data-at='${arguments[0]}']`);
 const marks = [...e.closest('.plot').querySelectorAll('svg.chart .s' + e.className.slice(1))];

@@ -63,7 +63,7 @@ impl Bound {
     /// Computes the bound of a run, with the library's counts of a run like it.
     pub fn of(seen: &Seen, counts: Option<&Counts>, costs: &Costs<'_>) -> Bound {
         let share = |seconds: f64| (seconds / seen.seconds.max(1e-6)).clamp(0.0, 1.0);
-        // Blocks from `M_MMAP_THRESHOLD` on are mapped each by itself; so many there are at most.
+        // The greatest number of blocks that reach `M_MMAP_THRESHOLD`: each of them is mapped by itself.
         let mapped = counts.map_or(0, |counts| counts.block_bytes / MAPPED_FROM) as f64;
         // The system's work costs its caller more than its own time: tables that are walked again, lines that
         // zeroing pushed out. So it counts twice.
@@ -85,7 +85,7 @@ impl Bound {
         }
     }
 
-    /// All of it.
+    /// The sum of all parts, at most 1.
     pub fn total(&self) -> f64 {
         let all = self.faults + self.copies.unwrap_or(0.0) + self.blocks.unwrap_or(0.0);
         all.min(1.0)

@@ -150,7 +150,7 @@ impl Answer {
         }
         let worth = percent(WORTH);
         let (tried, waiting) = tried(&outcome.fates);
-        // What had no turn may save.
+        // Settings without a turn may save.
         let nothing = |said: String| match waiting {
             0 => Answer::Nothing(said),
             _ => Answer::CannotTell(format!("{said}; {}", untried(waiting))),

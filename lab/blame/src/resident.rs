@@ -1,4 +1,4 @@
-//! Which sampled pages are still resident, looked at now and then while the program runs (proc(5), `pagemap`).
+//! Sampled pages that are still resident, looked at now and then while the program runs (proc(5), `pagemap`).
 
 use std::collections::BTreeMap;
 use std::fs::File;

@@ -188,7 +188,7 @@ impl Processes {
         own.mappings.insert(range.start, Mapping { file: Arc::from(file), bias, end: range.end });
     }
 
-    /// All processes.
+    /// The numbers of all processes.
     pub(crate) fn all(&self) -> impl Iterator<Item = i32> {
         self.all.keys().copied()
     }

@@ -610,9 +610,9 @@ pub struct Lease {
 
 /// A program's name, of which files and lines of others' files are made.
 fn program_name(text: &str) -> Result<String, String> {
-    match crate::verbs::program::is_name(text) {
+    match crate::program::is_name(text) {
         true => Ok(text.to_owned()),
-        false => Err(format!("found {text:?}, accepted {}", crate::verbs::program::NAMES)),
+        false => Err(format!("found {text:?}, accepted {}", crate::program::NAMES)),
     }
 }
 

@@ -1,10 +1,12 @@
 //! `cachewise`: flags and glue. What is measured is the experiments' and the tuner's business, what is drawn the
 //! report's; here are the verbs, the exit codes, the progress bar and Ctrl-C.
 
+mod advised;
 mod args;
 mod inherited;
 mod libraries;
 mod output;
+mod program;
 mod progress;
 mod status;
 mod verbs;
@@ -49,7 +51,7 @@ fn main() -> ExitCode {
 
 /// Serves requests until standard input ends.
 fn helper() -> anyhow::Result<u8> {
-    cachewise_experiments::helper::serve(std::io::stdin().lock(), std::io::stdout().lock())?;
+    cachewise_experiments::serving::serve(std::io::stdin().lock(), std::io::stdout().lock())?;
     Ok(status::OK)
 }
 

@@ -24,7 +24,7 @@ pub struct Bar {
     begun: Instant,
     plain: bool,
     said: Instant,
-    /// Which of how many launches this process does: others are before it and after it.
+    /// The launch that this process is, and the number of all: others are before it and after it.
     pub launch: Option<(u32, u32)>,
 }
 

@@ -39,7 +39,7 @@ pub struct Task {
 pub struct Outcome {
     /// The samples and the proofs, in the order of the candidates.
     pub result: CellResult,
-    /// Which part of the arena is backed by huge pages, where that can be told.
+    /// The part of the arena that is backed by huge pages, where that can be told.
     pub huge: Option<f64>,
     experiment: &'static str,
     key: CellKey,

@@ -2,11 +2,7 @@
 //! under other tunables, timing single calls in a fresh layout.
 //!
 //! One protocol for all: a request is a line of JSON, and so is its answer, a `Result` whose error is why
-//! there is none. The program serves them ([`serve`]) until its input ends; [`Helper`] is its other end.
-
-mod serving;
-
-pub use serving::serve;
+//! there is none. The program serves them ([`serve`](crate::serving::serve)) until its input ends; [`Helper`] is its other end.
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -52,13 +48,13 @@ pub struct Calls {
     pub(crate) dst: usize,
     /// The source's place in a page.
     pub(crate) src: usize,
-    /// How many calls are timed.
+    /// Number of timed calls.
     pub(crate) calls: usize,
-    /// How many are made before those, one at least.
+    /// Number of calls before those, at least one.
     pub(crate) untimed: usize,
 }
 
-/// Which single calls to time.
+/// Single calls to time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Order {
     pub(crate) pages: usize,
@@ -71,7 +67,7 @@ pub struct Order {
 }
 
 /// In one write: a line in two pieces could wake the other end twice.
-fn send(to: &mut impl Write, message: &impl Serialize) -> io::Result<()> {
+pub(crate) fn send(to: &mut impl Write, message: &impl Serialize) -> io::Result<()> {
     let mut text = serde_json::to_vec(message)?;
     text.push(b'\n');
     to.write_all(&text)
@@ -187,23 +183,6 @@ impl Drop for Helper {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::Value;
-
-    #[test]
-    fn what_is_no_request_is_refused_by_name_and_the_next_is_served() {
-        let requests = "nonsense\n{\"fly\":1}\n{\"fork\":{\"buffer\":4096,\"loops\":1}}\n";
-        let mut told = Vec::new();
-        serve(requests.as_bytes(), &mut told).expect("served");
-        let told = String::from_utf8(told).expect("text");
-        let refused = |line: &str| {
-            serde_json::from_str::<Result<Value, String>>(line).expect("an answer").expect_err(line)
-        };
-        let said: Vec<String> = told.lines().map(refused).collect();
-        assert!(said[0].contains("found \"nonsense\", accepted a request"), "{said:?}");
-        assert!(said[1].contains("unknown variant `fly`"), "{said:?}");
-        // The test harness runs this in a thread of its own.
-        assert!(said[2].contains("one thread"), "{said:?}");
-    }
 
     #[test]
     fn a_program_that_does_not_answer_is_refused() {

@@ -38,6 +38,7 @@ pub mod routines;
 pub mod said;
 pub mod script;
 pub mod select;
+pub mod serving;
 mod setting;
 mod support;
 mod tables;

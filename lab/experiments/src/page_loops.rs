@@ -1,35 +1,39 @@
 //! `page-clear` and `page-copy` in seed 000's form (000.9): five sorted times of so many loops, then
 //! the pages zeroed and copied in all five.
 
-use crate::page_copy::kernels_of;
 use crate::tables::*;
 
 /// Runs of the seed.
 const RUNS: usize = 5;
 
-/// One table per buffer, rows in the order they were given.
-pub fn tables(rows: &[Row]) -> Vec<Table> {
-    by_cell(rows).into_iter().map(table).collect()
+/// The words of an experiment's tables.
+pub struct Words {
+    /// The caption's word for the work.
+    pub work: &'static str,
+    /// The last column's heading.
+    pub last: &'static str,
+    /// That column's text for a candidate.
+    pub of: fn(&str) -> String,
 }
 
-fn table((key, rows): (&CellKey, Vec<&Row>)) -> Table {
+/// One table per buffer, rows in the order they were given.
+pub fn tables(rows: &[Row], words: &Words) -> Vec<Table> {
+    by_cell(rows).into_iter().map(|(key, rows)| table(key, &rows, words)).collect()
+}
+
+fn table(key: &CellKey, rows: &[&Row], words: &Words) -> Table {
     let loops = rows.iter().find_map(|row| row.figure("loops")).unwrap_or(1.0);
-    // Rows that zero are kernels, and have other names; those that copy are pairs of kernels.
-    let (what, last, other): (_, _, fn(&str) -> String) = match &*key.operation {
-        "zero" => ("zeroing", "alias", aliases),
-        _ => ("copying", "zeroes and copies by", kernels_of),
-    };
     let size = bytes(key.size);
-    let caption = format!("{size} {what}, {RUNS}x{loops:.0} loops ({})", key.state);
+    let caption = format!("{size} {}, {RUNS}x{loops:.0} loops ({})", words.work, key.state);
     let columns =
         ["name", ">", ">", ">five times", ">", ">", ">zeroed/copied", ">ratio", ">95 % interval"];
-    let mut table = Table::new(caption, &[&columns[..], &["verdict", last][..]].concat());
-    for row in &rows {
+    let mut table = Table::new(caption, &[&columns[..], &["verdict", words.last][..]].concat());
+    for row in rows {
         let mut cells = vec![row.candidate.clone()];
         cells.extend(five(&row.total_ns()).map(|time| minutes(time * loops)));
         cells.push(counters(row, loops));
         cells.extend(comparison(row));
-        cells.push(other(&row.candidate));
+        cells.push((words.of)(&row.candidate));
         table.push(cells);
     }
     let Some(first) = rows.first() else { return table };

@@ -26,7 +26,7 @@ pub struct PageSet {
     arena: Arena,
     pub pages: usize,
     pub files: usize,
-    /// Which of them are compared, in that order.
+    /// Those that are compared, in that order.
     pub pairs: Vec<(u32, u32)>,
 }
 

@@ -77,7 +77,7 @@ impl<'r> Recorder<'r> {
         Ok(())
     }
 
-    /// Which kernel the library decided on, where that is what was measured.
+    /// The kernel that the library decided on, where that is what was measured.
     pub fn decision(&mut self, decision: Decision) -> Result<(), LabError> {
         let line = Decisions { kernels: vec![decision], threads: Vec::new() };
         self.writer.iter_mut().try_for_each(|writer| writer.decisions(&line))?;

@@ -47,7 +47,7 @@ impl Step {
     }
 }
 
-/// How many calls a script of a distribution has.
+/// The number of calls in a script of a distribution.
 pub fn calls(distribution: &Distribution) -> usize {
     (CALLS * LARGE / distribution.mean().max(1)).clamp(1, CALLS)
 }

@@ -1,4 +1,4 @@
-//! Which kernels a user means: names, aliases, regular expressions; and the nearest names when none
+//! The kernels that a user means: names, aliases, regular expressions; and the nearest names when none
 //! answers.
 
 use crate::error::LabError;

@@ -81,7 +81,7 @@ struct Operands {
 }
 
 impl Operands {
-    /// Each function called once on them, every byte looked at: nobody else checks this process.
+    /// Calls each function once on new operands and checks every byte: no other check runs in this process.
     fn new(calls: &Calls, functions: [Function; 2]) -> Result<Operands, LabError> {
         let apart = (calls.size + PAGE_SIZE).next_power_of_two();
         let arena = Arena::new(2 * apart, PagePolicy::Huge, 0x7BED)?;

@@ -54,7 +54,7 @@ fn blocks(logs: &[f64]) -> Vec<f64> {
     logs.chunks(of_block).map(|block| block.iter().sum::<f64>() / block.len() as f64).collect()
 }
 
-/// How many of the means of pairs of rounds lie below, and how many above, the 95 % interval of the
+/// Numbers of means of pairs of rounds that lie below, and above, the 95 % interval of the
 /// signed-rank test of so many rounds: the most that the sum of positive ranks is at or below with a
 /// probability of 2.5 % at most. None below [`LEAST_ROUNDS`], where there is no such interval.
 fn signed_ranks_outside(rounds: usize) -> usize {

@@ -64,7 +64,7 @@ pub fn mann_whitney(a: &[f64], b: &[f64]) -> f64 {
     two_sided((u - n * m / 2.0).abs() - 0.5, variance)
 }
 
-/// How many of the ratios of all pairs lie below, and how many above, the 95 % interval.
+/// Numbers of ratios of all pairs that lie below, and above, the 95 % interval.
 fn outside(n: usize, m: usize) -> usize {
     if n + m > COUNTED {
         let (n, m) = (n as f64, m as f64);

@@ -13,7 +13,7 @@ use std::sync::{Arc, LazyLock};
 /// Bytes of a huge page on x86-64 and on aarch64 with 4 KiB pages; arenas are aligned to it.
 pub const HUGE_PAGE: usize = 2 << 20;
 
-/// Which pages an arena asks for.
+/// The pages that an arena asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PagePolicy {
     /// Huge pages (`MADV_HUGEPAGE`); given unless the system says `never`. With them the lines of
@@ -178,7 +178,7 @@ impl Arena {
         self.policy
     }
 
-    /// Which part of it the kernel backs with huge pages, 0 to 1, from `/proc/self/smaps`; `None`
+    /// The part of it that the kernel backs with huge pages, 0 to 1, from `/proc/self/smaps`; `None`
     /// where that cannot be read. Adjacent arenas may share one entry, and then one answer.
     pub fn huge_fraction(&self) -> Option<f64> {
         let smaps = std::fs::read_to_string("/proc/self/smaps").ok()?;

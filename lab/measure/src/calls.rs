@@ -17,7 +17,7 @@ const BINS: usize = 500;
 pub struct CallTimes {
     /// Calls per bin of [`BIN_NS`].
     pub counts: Vec<u64>,
-    /// Calls beyond the last bin.
+    /// Number of calls beyond the last bin.
     pub above: u64,
     /// Nanoseconds of all calls together, single-call costs of the clock subtracted.
     pub sum_ns: f64,
@@ -55,12 +55,12 @@ impl CallTimes {
         self.sum_ns += other.sum_ns;
     }
 
-    /// How many there were.
+    /// Number of calls.
     pub fn calls(&self) -> u64 {
         self.counts.iter().sum::<u64>() + self.above
     }
 
-    /// Which part of the calls took less than that many nanoseconds (a multiple of [`BIN_NS`]); NaN
+    /// The part of the calls that took less than that many nanoseconds (a multiple of [`BIN_NS`]); NaN
     /// for no calls.
     pub fn share_below(&self, nanoseconds: f64) -> f64 {
         let bins = ((nanoseconds / BIN_NS).round() as usize).min(self.counts.len());

@@ -1,4 +1,4 @@
-//! Which sizes and alignments programs call the C library's memory operations with.
+//! Sizes and alignments with which programs call the C library's memory operations.
 //!
 //! The built-in ones are 128 quantiles each (the sizes below which (i + 1/2)/128 of the calls lie) of
 //! the distributions that Fleetbench publishes from Google's fleet (Chen et al., "automemcpy", ISMM

@@ -94,7 +94,7 @@ pub struct Note {
 /// Decisions made from the rows: the profile's lines, with what stands behind each.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Decisions {
-    /// Which kernel does what.
+    /// The decisions: a kernel for each range of sizes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub kernels: Vec<Decision>,
     /// From what size on several threads do one call.
@@ -131,7 +131,7 @@ pub struct ThreadDecision {
     pub operation: String,
     /// Source of the threads: `spawned` or `pooled`.
     pub supply: String,
-    /// How many, the calling one among them.
+    /// Number of threads, the calling one among them.
     pub threads: u32,
     /// First size; absent is never.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -57,7 +57,7 @@ pub(crate) fn cpus(list: &str) -> Option<Vec<RangeInclusive<usize>>> {
     parts.map(range).collect()
 }
 
-/// How many CPUs a list names; `None` for none.
+/// The number of CPUs that a list names; `None` for none.
 pub(crate) fn cpus_in_list(list: &str) -> Option<usize> {
     let count = |all: usize, range: RangeInclusive<usize>| {
         all.checked_add((range.end() - range.start()).checked_add(1)?)

@@ -18,7 +18,7 @@ pub struct WrongBytes {
     pub operation: Operation,
     /// Bytes it was asked to process.
     pub n: usize,
-    /// Which of the checks failed.
+    /// The check that failed.
     pub case: &'static str,
     /// Name of the wrong thing: `byte 17`, `source byte 3`, `the answer`, `the returned pointer`.
     pub what: String,

@@ -179,7 +179,7 @@ fn samples(record: &Record) -> BTreeMap<String, Sample<'_>> {
     found
 }
 
-/// How many launches a record is of.
+/// The number of launches in a record.
 fn launches(record: &Record) -> u64 {
     record.header.settings.get("launches").and_then(serde_json::Value::as_u64).unwrap_or(1)
 }
@@ -366,7 +366,7 @@ fn percent(ratio: f64) -> String {
 }
 
 impl Comparison {
-    /// How many rows have that outcome.
+    /// The number of rows with that outcome.
     pub fn count(&self, outcome: Outcome) -> usize {
         self.rows.iter().filter(|row| row.outcome == outcome).count()
     }
@@ -413,7 +413,7 @@ impl Comparison {
         table
     }
 
-    /// How many of which, and what else differs, a line each.
+    /// The number of rows for each outcome, and other differences, a line each.
     pub fn remarks(&self) -> Vec<String> {
         let outcomes =
             [Outcome::Slower, Outcome::Faster, Outcome::NoDifference, Outcome::CannotTell];

@@ -43,7 +43,7 @@ pub enum What {
     Claims(String),
     /// The same documents' items, with what answers them.
     Items(String),
-    /// How many claims have which answer.
+    /// The number of claims for each answer.
     Counts,
     /// Results for each program of a file of several programs' records.
     Programs,

@@ -146,7 +146,7 @@ impl Table {
         (words.max(word(head)), cells.max(length(head)))
     }
 
-    /// Which columns stand side by side, for each part of the table.
+    /// The columns that stand side by side, for each part of the table.
     fn folded(&self, width: usize) -> Vec<Vec<usize>> {
         let taken = |columns: &[usize]| {
             let widths = columns.iter().map(|column| self.widths(*column).0 + GAP);

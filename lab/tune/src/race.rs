@@ -46,7 +46,7 @@ enum What {
 /// Rounds that the referee is expected to take of a cell: on simulated machines, where little fails, 4 to 6.
 const REFEREED: f64 = 5.0;
 
-/// How many lanes are of sizes: the first ones.
+/// Number of lanes for sizes: the first ones.
 const SIZES: usize = 3;
 
 /// The race of all operations.

@@ -192,7 +192,7 @@ pub struct Ask {
     pub cell: Cell,
     /// The routine.
     pub arm: Arm,
-    /// How many samples, 1 or more.
+    /// Number of samples, 1 or more.
     pub samples: usize,
     /// Seed of all random choices of this visit.
     pub draw: u64,
@@ -211,7 +211,7 @@ pub struct Cell {
     pub layout: Layout,
     /// Work timed behind the call, in the same sample.
     pub after: After,
-    /// How many threads do it.
+    /// Number of threads.
     pub threads: Threads,
     /// Contents that `compare` and `equal` find.
     pub contents: Contents,
@@ -287,7 +287,7 @@ pub enum After {
     Bystander(usize),
 }
 
-/// How many threads share a call.
+/// Number of threads that share a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Threads {
     /// The calling one among them.

@@ -1,4 +1,4 @@
-//! Which CPU this is, and how large the caches are that *one core complex* can use.
+//! The CPU's identity, and the size of the caches that *one core complex* can use.
 //!
 //! Read this to know what a profile is matched against and where the computed defaults get their
 //! sizes. Nothing here allocates or needs an operating system on x86-64: CPUID answers. On other

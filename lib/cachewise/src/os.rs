@@ -238,14 +238,14 @@ fn status(file: c_int) -> Option<libc::stat> {
     Some(unsafe { status.assume_init() })
 }
 
-/// Which file stderr is: device and number, 0 where it is closed.
+/// The file that stderr is: device and number, 0 where it is closed.
 #[allow(clippy::unnecessary_cast, reason = "numbers of other widths on other targets")]
 fn stderr() -> [u64; 2] {
     let (device, number) = identity(libc::STDERR_FILENO).unwrap_or_default();
     [device as u64, number as u64]
 }
 
-/// Which file it was when the library was loaded.
+/// The file that it was when the library was loaded.
 static STDERR: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
 /// True if that is known.
 static NOTED: AtomicBool = AtomicBool::new(false);

@@ -273,7 +273,7 @@ fn in_chunks(
     job();
 }
 
-/// How many of the workers' threads pay for `n` bytes.
+/// The number of the workers' threads that pays for `n` bytes.
 fn paying(operation: Operation, workers: &(impl Workers + ?Sized), n: usize) -> usize {
     let offered = workers.threads();
     if offered < 2 {

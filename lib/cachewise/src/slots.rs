@@ -22,7 +22,7 @@ impl Slot {
     }
 }
 
-/// How many kernels of an operation the library may use.
+/// The number of kernels of an operation that the library may use.
 pub(crate) const fn count(operation: Operation) -> usize {
     let (mut at, mut found) = (0, 0);
     while at < TABLE.len() {

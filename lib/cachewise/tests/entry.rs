@@ -109,7 +109,7 @@ struct Buffers {
     clean: Vec<u8>,
     /// Longest comparison: one of a single byte fills the table.
     longest_comparison: usize,
-    /// How many calls were checked, not counting those in which a single byte differs.
+    /// The number of calls checked, not counting those in which a single byte differs.
     checked: u64,
 }
 

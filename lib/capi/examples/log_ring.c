@@ -21,7 +21,7 @@ struct ring {
     unsigned long written;
 };
 
-/* What a real one would give to the device. */
+/* A real program would give it to the device. */
 static void send_out(struct ring *ring)
 {
     cw_copy_hint(ring->outgoing, ring->filling, ring->used, CW_REUSE_NEVER);

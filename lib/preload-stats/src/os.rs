@@ -258,7 +258,7 @@ pub(crate) fn close(file: c_int) {
     unsafe { libc::syscall(libc::SYS_close, file) };
 }
 
-/// Which file a descriptor stands for; 0 where it stands for none.
+/// The file that a descriptor stands for; 0 where it stands for none.
 pub(crate) fn identity(file: c_int) -> u64 {
     status(file).map_or(0, |status| {
         status.st_ino.rotate_left(32) ^ status.st_dev ^ status.st_rdev.rotate_left(16) ^ 1 << 63

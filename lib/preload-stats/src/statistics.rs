@@ -95,7 +95,7 @@ struct Counters {
 static COUNTERS: AtomicPtr<Counters> = AtomicPtr::new(ptr::null_mut());
 /// Output file: an absolute path that ends in NUL; stderr where there is none.
 static FILE: AtomicPtr<u8> = AtomicPtr::new(ptr::null_mut());
-/// Which file stderr was at the start: a program that closes it may open another in its place.
+/// The file that stderr was at the start: a program that closes it may open another in its place.
 static STDERR: AtomicU64 = AtomicU64::new(0);
 /// stderr once more, since many programs close it before they end: all of coreutils, to learn whether
 /// what they wrote arrived. -1 where there is none.
@@ -400,7 +400,7 @@ impl fmt::Display for Class {
     }
 }
 
-/// Which kernel does the sizes of a class, from the smallest to the largest: a class may have
+/// The kernels for the sizes of a class, from the smallest to the largest: a class may have
 /// several.
 struct DoneBy(Operation, usize);
 

@@ -1,4 +1,4 @@
-//! Which parts of a pool are address space alone. Memory is opened and closed in units, so few that the system's
+//! Parts of a pool that are address space alone. Memory is opened and closed in units, so few that the system's
 //! limit on mappings is not in the way.
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// Words of a bit for each unit.
 const WORDS: usize = 64;
 
-/// Which units are closed. A bit is set under the lock, where all of its unit is free and absent; it is cleared
+/// The units that are closed. A bit is set under the lock, where all of its unit is free and absent; it is cleared
 /// under the lock, or by whoever has taken part of the unit: until that is free again nobody sets it.
 #[derive(Debug)]
 pub(crate) struct Closed {

@@ -10,7 +10,7 @@ use std::format;
 use std::string::ToString;
 use std::time::Duration;
 
-/// Which pages a pool asks for.
+/// The pages that a pool asks for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PageSize {
     /// Base pages only: what is returned is returned page by page.
@@ -158,7 +158,7 @@ builder! {
     initial: usize = 0;
     /// Bytes by which the pool grows when it has nothing left, at least. 4 MiB by default.
     growth: usize = 4 << 20;
-    /// Which pages are asked for. Transparent huge pages by default.
+    /// The pages that are asked for. Transparent huge pages by default.
     page_size: PageSize = PageSize::default();
     /// Threads that make the initial memory resident. 1 by default, 256 at most.
     prefault_threads: usize = 1;

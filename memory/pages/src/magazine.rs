@@ -21,7 +21,7 @@ pub(crate) const PART: usize = 4;
 /// reserve of these.
 pub(crate) const STACKS: usize = 3;
 
-/// Which stack: contents unknown, or zero.
+/// Stacks by what their blocks contain: unknown bytes, or zeros.
 pub(crate) const DIRTY: usize = 0;
 pub(crate) const ZERO: usize = 1;
 

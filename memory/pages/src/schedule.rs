@@ -23,7 +23,7 @@ struct State {
     current: usize,
     running: Vec<usize>,
     random: u64,
-    /// Which thread went on at each point.
+    /// The thread that went on at each point.
     trace: Vec<u8>,
 }
 

@@ -46,7 +46,7 @@ impl Word {
                 if take(me) {
                     return true;
                 }
-                // Whoever has it goes on at a point, and not while this thread is asleep.
+                // The thread that has it goes on at a point, and not while this thread is asleep.
                 continue;
             }
             let found = word.load(Ordering::Relaxed);

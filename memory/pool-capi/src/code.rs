@@ -32,7 +32,7 @@ codes! {
     Invalid = 1, c"an argument or a setting is outside what is accepted";
     /// A `struct_size` of another version.
     Version = 2, c"struct_size: this library does not know a structure of that size";
-    /// More than there is.
+    /// More memory than there is.
     OverMemory = 3, c"more capacity than memory this process may use";
     /// Nothing left.
     Exhausted = 4, c"no free block that large, and the pool may not grow so far";

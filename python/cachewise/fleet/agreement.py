@@ -37,7 +37,7 @@ class Choices:
         self._chosen = measured.chosen
         self._logs = _with_libc(nearest(measured.logs, steps), np.nan)
         self._errors = _with_libc(nearest(measured.errors, steps), 0.0)
-        # Where a host has not measured a kernel, the others have.
+        # The others' figure for a kernel that a host has not measured.
         self._middle = middle(self._logs)
 
     def agreement(self, seed: int = 0) -> Answers:
@@ -51,7 +51,7 @@ class Choices:
             other = np.empty(hosts, np.int64)
             other[order] = np.roll(order, -turn)
             found += self._same(other)
-        # Who is alone disagrees with nobody.
+        # A host alone disagrees with no other.
         return found / np.float32(len(turns)) if turns else np.ones_like(found)
 
     def _same(self, other: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -121,10 +121,10 @@ def nearest(values: Floats, steps: int) -> Floats:
     known = values.reshape(values.shape[0], -1, steps)
     there = ~np.isnan(known)
     at = np.arange(steps, dtype=np.int16)
-    # Of every size, the nearest one below and above that has a figure; itself where it has one.
+    # For every size, the nearest one below and above that has a figure; itself where it has one.
     below = np.maximum.accumulate(np.where(there, at, np.int16(-2 * steps)), axis=2)
     above = np.where(there, at, np.int16(3 * steps))[:, :, ::-1]
     above = np.minimum.accumulate(above, axis=2)[:, :, ::-1]
-    # Where none has, any is as good: all are NaN.
+    # If none has, any is as good: all are NaN.
     out_of = np.where(at - below < above - at, below, above).clip(0, steps - 1)
     return np.take_along_axis(known, out_of.astype(np.int64), axis=2).reshape(values.shape)

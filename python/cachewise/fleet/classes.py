@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 CLIP = 0.25
 # Neighbours are at most this many times as far apart as near neighbours usually are.
 REACH = 1.5
-# Whose curves differ by no more than this in the mean are equal, however near to each other the rest of the
+# Hosts whose curves differ by no more than this in the mean are equal, however near to each other the rest of the
 # fleet is: so far apart are tunings of one simulated machine, a minute each, with different seeds.
 ALIKE = 0.04
 # Hosts that everybody is compared with: enough that a class of the least share has five among them.
@@ -57,7 +57,7 @@ class Classes:
 
 def distances(curves: Matrix, sample: NDArray[np.int64]) -> Matrix:
     """Distance of every host to every host of the sample; shape (hosts, sample)."""
-    # What nobody has measured tells nobody apart.
+    # Kernels that no host has measured distinguish no hosts.
     curves = curves[:, ~np.isnan(curves).all(axis=0)]
     others = curves[sample]
     known, theirs = ~np.isnan(curves), ~np.isnan(others)
@@ -76,7 +76,7 @@ def distances(curves: Matrix, sample: NDArray[np.int64]) -> Matrix:
             result[first : first + BLOCK, column] = difference.sum(axis=1)
     result -= np.float32(CLIP) * (curves.shape[1] - shared)
     result /= np.maximum(shared, 1)
-    # Who shares less than half of what the other has measured is a stranger.
+    # A host that shares less than half of the other's measurements is unrelated to it.
     result[shared < 0.5 * theirs.sum(axis=1)] = CLIP
     return np.maximum(result, 0)
 

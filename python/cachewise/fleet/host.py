@@ -119,7 +119,7 @@ def _measure(program: str, budget: float, limit: float, scratch: Path, lock: int
     words = [program, "tune", "--budget", f"{budget:g}s"]
     words += ["--output", str(profile), "--record", str(record)]
     begun = time.monotonic()
-    # Where this worker is killed, the command goes on, and with it the lock: nobody measures beside it.
+    # If this worker is killed, the command goes on and keeps the lock: no other measures beside it.
     with subprocess.Popen(
         words,
         stdin=subprocess.DEVNULL,

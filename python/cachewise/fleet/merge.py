@@ -31,7 +31,7 @@ POOLED = 48
 # The tuner takes fewer rounds than this for nothing; here a host is a round.
 LEAST_ROUNDS = 3
 OPERATIONS = ("copy", "move", "fill", "zero", "compare", "equal")
-# Where hosts are asked whether they agree: without a hint. With one, what decides is these kernels and one
+# Hosts are asked whether they agree about calls without a hint. With one, what decides is these kernels and one
 # size more, which the merged record decides.
 CELLS = [(name, "unknown", size) for name in OPERATIONS for size in SIZES]
 # The merged result beside the records.

@@ -41,7 +41,7 @@ def _rows(cell: dict[str, Any], candidates: list[tuple[Any, ...]], hosts: int) -
         return []
     result: list[dict[str, Any]] = []
     base = np.empty(0)
-    # Of an operation without a reader nobody has a reader's time.
+    # No host has a reader's time for an operation without a reader.
     here = [0, *(at for at, name in enumerate(PARTS) if at and cell[name.removesuffix("_ns")] is not None)]
     for candidate, _, numbers, *parts, ratio in candidates:
         times = np.array([_by_host(numbers, parts[at], hosts) for at in here])

@@ -52,7 +52,7 @@ FIGURE = pa.struct(
         ("error", pa.float32()),
     ]
 )
-# What tells one row of a record from another, but for the candidate.
+# Identifies a row of a record, but for the candidate.
 CELL = tuple(field.name for field in FIGURE)[: FIGURE.get_field_index("candidate")]
 # One kernel at one size: the logarithm of its time over libc's, in the mean over the states in which it was
 # measured, and that mean's standard error.

@@ -97,7 +97,7 @@ class Store:
         self.kernels: dict[tuple[str, str], int] = {}
 
     def _read_hosts(self, files: list[str]) -> list[Host]:
-        # Of two rows of one host the later counts.
+        # The later of two rows of one host counts.
         query = """
             SELECT host, host_key, cpu, cpu_name, microcode, kernel, libc, started, busy, filename
             FROM read_parquet(?, filename=true, hive_partitioning=false)

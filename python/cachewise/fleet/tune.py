@@ -25,7 +25,7 @@ from . import errors, files, host, records
 from .errors import FleetError
 from .plan import Plan
 
-# What a tuning takes beyond its budget: the look at the load, the start, the way back.
+# Time that a tuning takes beyond its budget: the look at the load, the start, the way back.
 BESIDE = 5.0
 # Beyond which a worker ends a tuning, and beyond which the plan no longer waits for the worker.
 LATE, LOST = 60.0, 30.0
@@ -284,7 +284,7 @@ def _duration(seconds: float) -> str:
 
 @contextlib.contextmanager
 def _client(scheduler: str) -> Iterator[Client]:
-    # What goes wrong is told here, in one line.
+    # This command prints errors itself, in one line.
     logging.disable(logging.ERROR)
     cloudpickle.register_pickle_by_value(host)
     try:

@@ -43,7 +43,7 @@ class Template:
         raced_sizes = [figure["size"] for figure in figures if figure["experiment"] == "tune"]
         self._sizes = np.array([figure["size"] for figure in figures])
         self._drawn = ~np.isin(self._sizes, raced_sizes)
-        # Which point each figure belongs to; of none, one behind the last.
+        # The point of each figure; for none, one behind the last.
         number = {(point["operation"], point["kernel"], point["size"]): at for at, point in enumerate(points)}
         keys = [(figure["operation"], figure["candidate"], figure["size"]) for figure in figures]
         raced = [figure["experiment"] == "tune" for figure in figures]

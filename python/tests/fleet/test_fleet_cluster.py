@@ -62,7 +62,7 @@ def test_a_fleet_from_nothing_to_installed_profiles(cluster, fleet, words, tunin
     files = records.listing(tmp_path / "out")
     assert len(files) == 4 and all(records.check(path) is None for path in files)
 
-    # What is there is not measured again.
+    # Stored rows are not measured again.
     before = started(tmp_path / "fake")
     for name in ("broken-a", "garbage-a"):
         cluster.kill(name)
@@ -204,7 +204,7 @@ def test_the_command_itself(cluster, fleet, cachewise, tmp_path):
     assert status == 4 and "1 of at least 3 hosts" in out
     status, out, err = fleet(*words, "--hosts", "1")
     profiles = list((tmp_path / "out" / RESULT).rglob("*.profile"))
-    # Where others take the machine's time, so little may be too little for a profile; then it is said why.
+    # If others take the machine's time, so little may be too little for a profile; then it is said why.
     assert (status, len(profiles)) in ((0, 1), (4, 0)), (out, err)
     assert ("no profile: " in out) == (status == 4)
 

@@ -231,7 +231,7 @@ def test_hosts_that_lose_by_a_profile_are_not_served():
     logs = [[-0.2, -0.1], [-0.2, -0.1], [0.2, -0.1], [0.2, -0.1]]
     theirs, ours = [[0], [0], [1], [LIBC]], np.array([0], np.int32)
     assert Choices(measured(logs, theirs), 1).served(ours)[:, 0].tolist() == [True, True, False, False]
-    # What is not shown is allowed; what nobody knows is not.
+    # A loss that is not shown is allowed; one that no host measured is not.
     assert Choices(measured(logs, theirs, 0.3), 1).served(ours).all()
     assert not Choices(measured(logs, theirs), 1).served(np.array([UNKNOWN], np.int32)).any()
 
@@ -243,7 +243,7 @@ def test_two_hosts_agree_within_three_in_a_hundred_on_one_of_them():
     assert of([0.0, 0.02], [0.0, 0.5]) == [1, 1]
     assert of([0.0, 0.5], [0.0, 0.02]) == [1, 1]
     assert of([0.0, 0.05], [0.0, 0.5]) == [0, 0]
-    # What is within one of the hosts' intervals is not shown to differ.
+    # A figure within one host's interval is not shown to differ.
     assert of([0.0, 0.05], [0.0, 0.5], error=0.01) == [1, 1]
     assert of([0.0, 0.08], [0.0, 0.5], error=0.01) == [0, 0]
     assert of([0.0, np.nan], [np.nan, 0.0]) == [0, 0]
@@ -284,7 +284,7 @@ def test_the_nearest_size_stands_in_for_one_that_was_not_measured(of):
     for (host, column), value in np.ndenumerate(found):
         first = column - column % steps
         there = [at for at in range(first, first + steps) if not np.isnan(values[host, at])]
-        # Of two that are as near, the larger.
+        # The larger of two that are as near.
         best = min(there, key=lambda at: (abs(at - column), -at), default=column)
         assert np.array_equal(value, values[host, best], equal_nan=True)
 

@@ -14,13 +14,12 @@ pub mod recorded;
 mod runner;
 mod saved;
 mod say;
-pub mod table;
 mod unit;
 
-use super::{exec, export, program as programs, reach};
+use super::{exec, export, reach};
 use crate::args::{self, Advise};
-use crate::output;
 use crate::progress::Bar;
+use crate::{output, program as programs};
 use anyhow::{Context as _, bail};
 use asked::Asked;
 use cachewise::profile::{Profile, program_name};

@@ -1,9 +1,9 @@
 //! `cachewise exec`: a program on the library, by preload.
 
-use super::program as programs;
 use super::reach::{self, Reach};
 use crate::args::{self, Exec};
 use crate::inherited;
+use crate::program as programs;
 use crate::{output, status};
 use anyhow::{Context as _, bail};
 use cachewise_experiments::LabError;

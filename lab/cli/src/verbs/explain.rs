@@ -1,7 +1,8 @@
 //! `cachewise explain`: a decision, and the figures behind it.
 
 use super::redraw::Loaded;
-use super::{file_of, profile_in_force, program};
+use super::{file_of, profile_in_force};
+use crate::program;
 use crate::{args, output, status};
 use anyhow::{Context as _, bail};
 use cachewise::profile::{FIRST_SIZE, LIBC, MAX_SIZE, Profile, fnv1a64, libc_from};

@@ -8,7 +8,6 @@ pub mod explain;
 pub mod export;
 pub mod lease;
 pub mod list;
-pub mod program;
 mod reach;
 pub mod redraw;
 pub mod report;

@@ -1,6 +1,6 @@
 //! Effect of preloading on a program: its file is looked at as the kernel and the dynamic linker will.
 
-use super::program as programs;
+use crate::program as programs;
 use object::elf::{DT_NEEDED, DT_SONAME, FileHeader64};
 use object::read::elf::{Dyn as _, ElfFile64, ElfSymbol64, FileHeader as _, ProgramHeader as _};
 use object::read::{ReadCache, ReadRef as _};

@@ -1,7 +1,6 @@
 //! Records back from disk, and what is drawn from them: what `report`, `run` and `tune` share.
 
-use crate::output;
-use crate::verbs::advise::{memory, recorded, table};
+use crate::{advised, output};
 use anyhow::Context;
 use cachewise_experiments::said;
 use cachewise_measure::{Record, record};
@@ -63,12 +62,8 @@ pub fn said(record: &Record) -> Said {
     if said.decisions.is_none() && tuned.is_decided() {
         said.decisions = Some(tuned.table());
     }
-    if record.experiment() == Some(recorded::EXPERIMENT) {
-        let tables = match memory::table::is_of_memory(record) {
-            true => memory::table::tables(record),
-            false => table::tables(record),
-        };
-        (said.tables, said.is_matrix) = (tables, false);
+    if record.experiment() == Some(advised::EXPERIMENT) {
+        (said.tables, said.is_matrix) = (advised::tables(record), false);
         // Its answer, with the command and the variables to set.
         said.verdicts = record.end.as_ref().map_or(Vec::new(), |end| end.verdicts.clone());
     }

@@ -1,7 +1,7 @@
 //! `cachewise report`: old records drawn again, and spliced into documents.
 
+use crate::advised;
 use crate::args::Report;
-use crate::verbs::advise;
 use crate::verbs::redraw::{self, Loaded};
 use crate::{output, status};
 use anyhow::Context;
@@ -142,7 +142,7 @@ fn spliced(path: &Path, sources: &mut Sources) -> anyhow::Result<Vec<(PathBuf, S
         }
         if marker.what == What::Programs {
             let records = record::read_all(&record_path).map_err(|error| error.to_string())?;
-            return Ok(advise::table::programs(&records));
+            return Ok(advised::programs(&records));
         }
         let records = &mut sources.records;
         if !records.contains_key(&record_path) {

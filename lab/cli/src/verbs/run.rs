@@ -19,7 +19,7 @@ use cachewise_experiments::{Options, Setting, said};
 use cachewise_measure::Machine;
 use cachewise_measure::record::names::{SHARED, TUNED_LIBC};
 use cachewise_measure::record::{self, Record};
-use cachewise_measure::{NoiseSnapshot, Note, Warning, Writer, warnings};
+use cachewise_measure::{Header, NoiseSnapshot, Note, Warning, Writer, warnings};
 use cachewise_report::Said;
 use cachewise_report::closing::{self, Closing, Trust};
 use rustix::process::{Pid, Signal, kill_process};
@@ -27,7 +27,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::io::{Read as _, Seek as _};
 use std::os::unix::process::CommandExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::Duration;
 
@@ -58,68 +58,9 @@ pub fn run(args: &Run) -> anyhow::Result<u8> {
     if let Some(llc) = args.llc {
         bench.machine.caches.count_on(llc);
     }
-    // The profile in force decides for the library and, in glibc's terms, for libc.
-    let follows = super::profile_in_force().and_then(|path| Profile::read(path).ok());
-    let libc = Machine::describe().libc;
-    let tunables = follows.as_ref().filter(|_| cfg!(target_env = "gnu"));
-    let tunables = tunables.map(|profile| tunables_of(profile, &libc));
-    let nothing_to_set = tunables.as_ref().is_some_and(String::is_empty);
-    let tunables = tunables.filter(|_| !nothing_to_set);
-    let is_peers = experiment.takes_peers();
-    // The first of several launches prints it.
-    let left_out = |who: &str, why: &str| {
-        if matches!(args.launch, None | Some(1)) {
-            output::tell(&format!("note: {who} left out: {why}"));
-        }
-    };
-    if is_peers && nothing_to_set {
-        left_out(
-            TUNED_LIBC,
-            "the profile leaves copies and fills to libc: there is nothing to set",
-        );
-    } else if is_peers && tunables.is_none() {
-        left_out(TUNED_LIBC, "it takes glibc and a profile for this CPU (`cachewise tune`)");
-    }
-    // Not what lies beside the program, which may be of another build.
-    let mut shared = None;
-    if is_peers {
-        match crate::libraries::written_out("libcachewise_c.so") {
-            Ok(Some(library)) => shared = Some(library),
-            Ok(None) => left_out(SHARED, "this build carries no library"),
-            Err(error) => left_out(SHARED, &format!("{error:#}")),
-        }
-    }
-    let options = Options {
-        tunables,
-        kernels: args.kernels.clone(),
-        sizes: args.size.clone(),
-        placements: args.residency.clone(),
-        quick: args.quick,
-        classic: args.classic,
-        rounds: args.rounds.map(|rounds| rounds as usize),
-        operations: args.op.clone(),
-        peers: args.peer.clone(),
-        libcs: args.libc.iter().map(|folder| OtherLibc::of(folder)).collect::<Result<_, _>>()?,
-        distribution: args.distribution.clone(),
-        launch: args.launch,
-        helper: std::env::current_exe().ok(),
-        shared,
-    };
-    let mut settings = BTreeMap::from([
-        ("experiment".to_owned(), experiment.name.into()),
-        ("quick".to_owned(), args.quick.into()),
-        ("classic".to_owned(), args.classic.into()),
-        (LLC.to_owned(), bench.machine.caches.usable().into()),
-    ]);
-    if let Some(tunables) = options.tunables.as_ref().filter(|_| is_peers) {
-        settings.insert("libc+tunables".to_owned(), tunables.as_str().into());
-    }
-    let mut header = bench.header(settings);
-    header.figures = experiment.figures();
-    let mut writer = match args.launch_record.as_ref().or(args.json.as_ref()) {
-        Some(path) => output::record_writer(path)?,
-        None => Writer::to(Box::new(std::io::sink())),
-    };
+    let options = options(args, experiment)?;
+    let header = header(args, experiment, &bench, &options);
+    let mut writer = writer(args)?;
     writer.header(&header)?;
     let mut out = Recorder::new(&mut bar, Some(writer));
     let mut setting = Setting { bench: &mut bench, options: &options, out: &mut out };
@@ -155,6 +96,96 @@ pub fn run(args: &Run) -> anyhow::Result<u8> {
     lost?;
     shown?;
     Ok(exit)
+}
+
+/// Peers that this build and the profile in force allow.
+#[derive(Default)]
+struct Peers {
+    /// glibc's tunables as the profile decides; `None` where there is nothing to set.
+    tunables: Option<String>,
+    /// The library for C programs, written out to a file.
+    shared: Option<PathBuf>,
+}
+
+impl Peers {
+    /// Finds them; says which are left out, and why.
+    fn of(args: &Run) -> Peers {
+        // The first of several launches prints it.
+        let left_out = |peer: &str, why: &str| {
+            if matches!(args.launch, None | Some(1)) {
+                output::tell(&format!("note: {peer} left out: {why}"));
+            }
+        };
+        let profile = super::profile_in_force().and_then(|path| Profile::read(path).ok());
+        let profile = profile.filter(|_| cfg!(target_env = "gnu"));
+        let tunables = profile.map(|profile| tunables_of(&profile, &Machine::describe().libc));
+        match &tunables {
+            Some(tunables) if tunables.is_empty() => left_out(
+                TUNED_LIBC,
+                "the profile leaves copies and fills to libc: there is nothing to set",
+            ),
+            Some(_) => {}
+            None => {
+                left_out(
+                    TUNED_LIBC,
+                    "it takes glibc and a profile for this CPU (`cachewise tune`)",
+                );
+            }
+        }
+        // Not the file beside the program, which may be of another build.
+        let shared = match crate::libraries::written_out("libcachewise_c.so") {
+            Ok(Some(library)) => Some(library),
+            Ok(None) => {
+                left_out(SHARED, "this build carries no library");
+                None
+            }
+            Err(error) => {
+                left_out(SHARED, &format!("{error:#}"));
+                None
+            }
+        };
+        Peers { tunables: tunables.filter(|tunables| !tunables.is_empty()), shared }
+    }
+}
+
+fn options(args: &Run, experiment: &Experiment) -> anyhow::Result<Options> {
+    let peers = if experiment.takes_peers() { Peers::of(args) } else { Peers::default() };
+    Ok(Options {
+        tunables: peers.tunables,
+        kernels: args.kernels.clone(),
+        sizes: args.size.clone(),
+        placements: args.residency.clone(),
+        quick: args.quick,
+        classic: args.classic,
+        rounds: args.rounds.map(|rounds| rounds as usize),
+        operations: args.op.clone(),
+        peers: args.peer.clone(),
+        libcs: args.libc.iter().map(|folder| OtherLibc::of(folder)).collect::<Result<_, _>>()?,
+        distribution: args.distribution.clone(),
+        launch: args.launch,
+        helper: std::env::current_exe().ok(),
+        shared: peers.shared,
+    })
+}
+
+fn writer(args: &Run) -> anyhow::Result<Writer> {
+    Ok(match args.launch_record.as_ref().or(args.json.as_ref()) {
+        Some(path) => output::record_writer(path)?,
+        None => Writer::to(Box::new(std::io::sink())),
+    })
+}
+
+fn header(args: &Run, experiment: &Experiment, bench: &Bench, options: &Options) -> Header {
+    let mut settings = BTreeMap::from([
+        ("experiment".to_owned(), experiment.name.into()),
+        ("quick".to_owned(), args.quick.into()),
+        ("classic".to_owned(), args.classic.into()),
+        (LLC.to_owned(), bench.machine.caches.usable().into()),
+    ]);
+    if let Some(tunables) = options.tunables.as_ref().filter(|_| experiment.takes_peers()) {
+        settings.insert("libc+tunables".to_owned(), tunables.as_str().into());
+    }
+    Header { figures: experiment.figures(), ..bench.header(settings) }
 }
 
 /// `--launches N`: the same in N processes, one after the other, and one record of what they found.

@@ -80,7 +80,7 @@ fn hints_are_measured_with_their_reader_and_their_bystander() {
     let folder = Folder::new();
     let arguments = "run reuse-map --size 128K --op copy --rounds 15 --json";
     let said = ok(&format!("{arguments} {}", folder.path("r.jsonl")));
-    // Which of them is the machine's business, and so is whether operands stay where they were put.
+    // One of them; the machine decides which, and whether operands stay where they were put.
     let verdict = said.contains("with the hint `soon` over `never`");
     let record = folder.record("r.jsonl");
     let mut proofs = record.rows.iter().flat_map(|row| &row.proofs);

@@ -35,7 +35,7 @@ pub struct Cell {
     pub destination: Placement,
     /// The part of a reused destination's state that is restored.
     pub restore: Destination,
-    /// How many bytes the destination lies above the source at least; a multiple of a page.
+    /// The least distance in bytes from the source up to the destination; a multiple of a page.
     pub apart: usize,
     /// On which pages.
     pub pages: PagePolicy,

@@ -150,7 +150,7 @@ impl Answers {
         empty.map(|(claim, _)| &*claim.asks).collect()
     }
 
-    /// How many claims have which answer, in a sentence.
+    /// The number of claims for each answer, in a sentence.
     pub fn counts(&self) -> String {
         let of_documents = || self.rows.iter().filter(|(claim, _)| claim.item != OWN);
         let words: Vec<Option<Word>> = of_documents().map(word).collect();

@@ -25,7 +25,7 @@ pub struct Claim {
     /// The document's own figure where `says` has none.
     #[serde(default)]
     pub theirs: String,
-    /// How many of its cells and of the CPUs it speaks of.
+    /// The share of its cells, and of the CPUs, that it speaks of.
     #[serde(default)]
     pub over: Over,
     /// The experiment whose records answer; with `-classic` those by the document's parameters.
@@ -149,7 +149,7 @@ impl Claim {
     }
 }
 
-/// Which cells are meant: those that all fields fit; one that is absent fits any.
+/// The cells that are meant: all fields fit them; one that is absent fits any.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Cells {
@@ -384,7 +384,7 @@ pub(super) fn is_misplaced(row: &Row) -> bool {
     row.proofs.iter().any(|proof| proof.verdict == ProofVerdict::Failed)
 }
 
-/// How many coordinates two cells have in common.
+/// The number of coordinates that two cells have in common.
 fn likeness(one: &CellKey, other: &CellKey) -> usize {
     let axes = one.axes.iter().filter(|(name, value)| other.axes.get(*name) == Some(value)).count();
     let same = [

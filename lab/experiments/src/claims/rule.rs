@@ -16,7 +16,7 @@ pub const LEAST: f64 = 0.01;
 /// Two times are the same, or a difference is not noticeable, within this.
 pub const SAME: f64 = 0.05;
 
-/// Which ratios confirm a claim.
+/// The ratios that confirm a claim.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Expect {
     /// At most this. Below 1 it claims a gain, from 1 on the absence of a loss.
@@ -27,7 +27,7 @@ pub enum Expect {
     Within(f64, f64),
 }
 
-/// How many of its cells, and of the CPUs, a claim speaks of.
+/// The share of its cells, and of the CPUs, that a claim speaks of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Over {

@@ -41,7 +41,7 @@ fn sizes(setting: &Setting) -> Vec<usize> {
     setting.sizes_or(sizes.iter().copied())
 }
 
-/// How many comparisons of how many pages.
+/// Numbers of comparisons and of pages.
 fn order(setting: &Setting, compares: &[Routine]) -> Order {
     let (wanted, comparisons, passes) =
         if setting.options.quick { (8192, 20_000, 4) } else { (32768, 100_000, 10) };

@@ -3,7 +3,11 @@
 mod measure;
 
 use crate::experiment::{Experiment, Flag, PLAIN};
+use crate::page_loops::{self, Words};
+use crate::tables::aliases;
 use cachewise_kernels::Operation;
+
+const WORDS: Words = Words { work: "zeroing", last: "alias", of: aliases };
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     name: "page-clear",
@@ -12,7 +16,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     operations: &[Operation::Zero],
     refuses: &[(Flag::Residency, "the loop leaves its buffer where it leaves it")],
     classic: "buffers of 32k and 320k, five runs of 200000 and 20000 loops",
-    tables: Some(crate::page_loops::tables),
+    tables: Some(|rows| page_loops::tables(rows, &WORDS)),
     figures: measure::figures,
     run: measure::run,
     ..PLAIN

@@ -55,7 +55,7 @@ const ROWS: &[(&str, &str, &str)] = &[
 const HUGE_PREFIX: &str = "2M ";
 
 /// The kernels of a row, the zeroing one first; nothing where they are in its name.
-pub(crate) fn kernels_of(row: &str) -> String {
+pub(super) fn kernels_of(row: &str) -> String {
     let row = row.trim_start_matches(HUGE_PREFIX);
     let found = ROWS.iter().find(|(name, _, _)| *name == row);
     found.map_or_else(String::new, |(_, zero, copy)| format!("{zero}, {copy}"))

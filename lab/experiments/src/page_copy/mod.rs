@@ -2,10 +2,12 @@
 
 mod measure;
 
-pub(crate) use measure::kernels_of;
-
 use crate::experiment::{Experiment, Flag, PLAIN};
+use crate::page_loops::{self, Words};
 use cachewise_kernels::Operation;
+
+const WORDS: Words =
+    Words { work: "copying", last: "zeroes and copies by", of: measure::kernels_of };
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     name: "page-copy",
@@ -14,7 +16,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     operations: &[Operation::Copy, Operation::Zero],
     refuses: &[(Flag::Residency, "the loop leaves its pages where it leaves them")],
     classic: "buffers of 256k to 4k, five runs of 5000 to 40000 loops, 4 KiB pages only",
-    tables: Some(crate::page_loops::tables),
+    tables: Some(|rows| page_loops::tables(rows, &WORDS)),
     figures: measure::figures,
     run: measure::run,
     ..PLAIN

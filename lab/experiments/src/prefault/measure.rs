@@ -50,7 +50,7 @@ pub(super) fn run(setting: &mut Setting) -> Result {
     })
 }
 
-/// How many threads pay: the fewest of which the next number takes off too little.
+/// The number of threads that pays: the fewest after which the next number saves too little.
 fn paying(rows: &[Row], threads: &[usize]) -> usize {
     let mut pays = 0;
     for next in 1..rows.len() {

@@ -7,7 +7,7 @@
 use crate::prelude::*;
 use std::collections::BTreeMap;
 
-/// Which kernels set the ceiling of an operation: the straight members of each vector family and
+/// Kernels that set the ceiling of an operation: the straight members of each vector family and
 /// the string instruction.
 fn straight(operation: Operation, bench: &Bench) -> Vec<Routine> {
     let straight = "sse2 avx avx2 avx512 sse2.nt avx.nt avx512.nt rep.movsb rep.stosb clzero gpr64";

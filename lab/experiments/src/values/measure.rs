@@ -128,7 +128,7 @@ fn holds(value: usize, place: &Place) -> Result<(), String> {
 /// Fills of zeros and ones over the same and over other bytes.
 fn stored(setting: &mut Setting, routines: &[Routine], size: usize, level: Level) -> Result {
     let near = level <= Level::L2;
-    // Which routine stores what, and whether over other bytes.
+    // The routine, the bytes it stores, and whether it stores over other bytes.
     let mut ways = Vec::new();
     for (nth, routine) in routines.iter().enumerate() {
         for (over_others, value) in [(false, 0), (false, 1), (true, 0), (true, 1)] {

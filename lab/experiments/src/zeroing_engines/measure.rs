@@ -196,7 +196,7 @@ fn rows(setting: &Setting, batch: usize, arms: &[Arm], found: &[Found]) -> Vec<R
     arms.iter().zip(found).map(row).collect()
 }
 
-/// Which engine costs least here, in a sentence: CPU time and what a reader pays afterwards, for a GB in batches
+/// The engine that costs least here, in a sentence: CPU time and what a reader pays afterwards, for a GB in batches
 /// of a huge page, in a tenth of a second. Nobody else is looked at.
 ///
 /// # Errors

@@ -139,7 +139,7 @@ impl Writer {
         text.push(b'\n');
         let written = output.write_all(&text).and_then(|()| output.flush()).map_err(failed);
         if written.is_err() {
-            // A line may stand there in part: nothing can follow it, nor a file have the name.
+            // Part of a line may be in the file: nothing can be written after it, and the file does not get its name.
             (self.output, self.files) = (None, None);
         }
         written

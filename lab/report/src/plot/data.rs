@@ -28,14 +28,14 @@ pub struct Key {
     pub reference: bool,
     /// True if it is drawn before anybody asks.
     pub shown: bool,
-    /// Which of the colours it has; the reference needs none.
+    /// The number of its colour; the reference needs none.
     pub colour: usize,
 }
 
 /// One pair of axes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Panel {
-    /// Which part of the rows.
+    /// The part of the rows that it shows.
     pub title: String,
     /// The horizontal axis.
     pub x: Axis,

@@ -1,4 +1,4 @@
-//! Lying bars with the interval's whisker; stacked where the value is a sum of three parts.
+//! Horizontal bars with the interval's whisker; stacked where the value is a sum of three parts.
 
 use super::elements::*;
 use crate::plot::{Bar, Quantity, longest_bar, range};

@@ -55,7 +55,7 @@ fn pad_left(text: &str, width: usize) -> String {
     format!("{:>width$}", cut(text, width))
 }
 
-/// Which series are drawn: the reference and the first that stand in the picture anyway.
+/// The series that are drawn: the reference and the first that stand in the picture anyway.
 fn chosen<'p>(plot: &Plot, panel: &'p Panel) -> Vec<(char, &'p Series)> {
     let shown = panel.series.iter().filter(|series| plot.keys[series.key].shown);
     let (references, others): (Vec<_>, Vec<_>) =

@@ -90,7 +90,7 @@ impl Operands {
         }
     }
 
-    /// How many pairs there are.
+    /// Number of pairs.
     fn places(&self) -> usize {
         if self.stride == 0 { 1 } else { self.calls }
     }

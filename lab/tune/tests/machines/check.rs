@@ -164,7 +164,7 @@ pub fn assert_whole(decisions: &[Decision]) {
     }
 }
 
-/// How many sizes two profiles agree at: the same kernel or within 3 %.
+/// The number of sizes at which two profiles agree: the same kernel or within 3 %.
 pub fn agreement(kind: &Kind, one: &[Decision], other: &[Decision]) -> f64 {
     let (mut same, mut all) = (0, 0);
     for &operation in kind.table.keys() {

@@ -262,7 +262,7 @@ fn named(name: &str) -> Kind {
     machines().into_iter().find(|(found, _)| *found == name).expect(name).1
 }
 
-/// How many seeds: `SEEDS` in the environment, or as many.
+/// Number of seeds: `SEEDS` in the environment, or as many.
 fn seeds(otherwise: u64) -> u64 {
     std::env::var("SEEDS").map_or(otherwise, |seeds| seeds.parse().expect("a number"))
 }

@@ -14,7 +14,7 @@ pub const AVX2: u8 = 1;
 /// As [`SSE2`].
 pub const AVX512VL: u8 = 2;
 
-/// How many there are.
+/// Number of entries.
 #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
 pub(crate) const COUNT: usize = 3;
 

@@ -34,7 +34,7 @@ pub enum ProfileError {
     Field {
         /// Line, from 1.
         line: u32,
-        /// Which part of the line.
+        /// The field's name.
         field: &'static str,
         /// Text found there.
         found: Found,

@@ -86,7 +86,7 @@ pub struct Parallel {
     pub operation: Operation,
     /// Source of the threads.
     pub supply: Supply,
-    /// How many, the calling one among them: 2 to 1024.
+    /// Number of threads, the calling one among them: 2 to 1024.
     pub threads: u32,
     /// The smallest size, in bytes, for which they are faster than half as many; `None` where they
     /// were at no size.

@@ -1,4 +1,4 @@
-/* What is decided for 3000 bytes, and that the bytes are right: linked, or by dlopen of argv[1]. */
+/* Prints the decision for 3000 bytes, and checks that the bytes are right: linked, or by dlopen of argv[1]. */
 #define _GNU_SOURCE
 #include "cachewise.h"
 #ifdef BY_NAME

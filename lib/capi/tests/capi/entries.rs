@@ -8,6 +8,7 @@ use cachewise_kernels::{Features, Operation};
 use std::process::Command;
 
 #[test]
+#[cfg_attr(not(feature = "as-shipped"), ignore = "cargo test -F as-shipped")]
 fn every_entry_is_right_however_the_program_is_linked_and_started() {
     let directory = tempfile::tempdir().expect("a directory");
     let by_name = libraries().join("libcachewise.so");
@@ -52,6 +53,7 @@ fn every_entry_is_right_however_the_program_is_linked_and_started() {
 
 /// A damaged profile is told by the first call that has a choice, and by none that is the same with every profile.
 #[test]
+#[cfg_attr(not(feature = "as-shipped"), ignore = "cargo test -F as-shipped")]
 fn the_first_call_with_a_choice_reads_the_profile() {
     let directory = tempfile::tempdir().expect("a directory");
     let damaged = directory.path().join("damaged");

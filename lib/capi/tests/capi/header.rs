@@ -85,6 +85,7 @@ fn rust_kind(declared: &str) -> String {
 }
 
 #[test]
+#[cfg_attr(not(feature = "as-shipped"), ignore = "cargo test -F as-shipped")]
 fn every_function_is_declared_exported_and_defined_alike() {
     let declared = declarations();
     assert_eq!(declared, definitions());
@@ -131,6 +132,7 @@ fn listed(library: &str) -> BTreeSet<String> {
 }
 
 #[test]
+#[cfg_attr(not(feature = "as-shipped"), ignore = "cargo test -F as-shipped")]
 fn it_needs_libc_alone() {
     let mut command = Command::new("readelf");
     let text = match command.args(["-d", "-W"]).arg(libraries().join("libcachewise.so")).output() {
@@ -147,6 +149,7 @@ fn it_needs_libc_alone() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "as-shipped"), ignore = "cargo test -F as-shipped")]
 fn the_header_compiles_alone_in_every_dialect() {
     the_header_compiles_alone(
         "enum cw_reuse hint(void);\nenum cw_reuse hint(void) { return CW_REUSE_SOON; }\n",
@@ -156,6 +159,7 @@ fn the_header_compiles_alone_in_every_dialect() {
 /// Constant sizes are no calls where the compiler optimises, and calls where it does not or is told so. In every dialect, and as
 /// C++.
 #[test]
+#[cfg_attr(not(feature = "as-shipped"), ignore = "cargo test -F as-shipped")]
 fn constant_sizes_are_done_in_place() {
     let directory = tempfile::tempdir().expect("a directory");
     let source = package().join("tests/c/constant.c");
@@ -195,6 +199,7 @@ fn constant_sizes_are_done_in_place() {
 
 /// Every function: one that could throw keeps what calls it from being `noexcept` itself.
 #[test]
+#[cfg_attr(not(feature = "as-shipped"), ignore = "cargo test -F as-shipped")]
 fn in_cpp_every_function_is_noexcept() {
     let asserted = |name: &String| format!("static_assert(is_noexcept({name}), \"{name}\");\n");
     let directory = tempfile::tempdir().expect("a directory");
@@ -212,6 +217,7 @@ fn in_cpp_every_function_is_noexcept() {
 /// Declarations stay as long as the soname does: `packaging/interface` has them as the first release of this soname had
 /// them. Before that release, `CACHEWISE_BLESS=1` writes the file anew.
 #[test]
+#[cfg_attr(not(feature = "as-shipped"), ignore = "cargo test -F as-shipped")]
 fn programs_of_the_last_release_of_this_soname_still_fit() {
     let mut command = Command::new("cc");
     command.args(["-E", "-P"]).arg(package().join("include/cachewise.h"));
@@ -220,6 +226,7 @@ fn programs_of_the_last_release_of_this_soname_still_fit() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "as-shipped"), ignore = "cargo test -F as-shipped")]
 fn constants_and_version_are_the_libraries() {
     let header = header();
     let (major, minor, patch) = (

@@ -5,6 +5,7 @@ use crate::support::{Linked, compile, libraries, run};
 use std::process::Command;
 
 #[test]
+#[cfg_attr(not(feature = "as-shipped"), ignore = "cargo test -F as-shipped")]
 fn libc_is_called_where_there_is_one_and_the_nearest_kernel_where_none_can_be_found() {
     let directory = tempfile::tempdir().expect("a directory");
     let decisions = "decide copy unknown 256 max libc copy.bytes\n\

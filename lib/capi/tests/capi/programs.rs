@@ -9,6 +9,7 @@ const GNU: &[&str] = &["-std=gnu11"];
 const CPP: &[&str] = &["-std=c++11", "-pedantic"];
 
 #[test]
+#[cfg_attr(not(feature = "as-shipped"), ignore = "cargo test -F as-shipped")]
 fn the_contract_is_kept() {
     let directory = tempfile::tempdir().expect("a directory");
     for linked in [Linked::Shared, Linked::Static] {
@@ -18,6 +19,7 @@ fn the_contract_is_kept() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "as-shipped"), ignore = "cargo test -F as-shipped")]
 fn several_threads_do_every_byte() {
     let directory = tempfile::tempdir().expect("a directory");
     let flags = [C89, &["-pthread"]].concat();
@@ -29,6 +31,7 @@ fn several_threads_do_every_byte() {
 
 /// Nothing stays mapped after the first call; threads of a call take no signals, and are not needed for its work.
 #[test]
+#[cfg_attr(not(feature = "as-shipped"), ignore = "cargo test -F as-shipped")]
 fn a_call_takes_no_signals_keeps_no_memory_and_needs_no_threads() {
     let directory = tempfile::tempdir().expect("a directory");
     let flags = [GNU, &["-pthread"]].concat();
@@ -40,6 +43,7 @@ fn a_call_takes_no_signals_keeps_no_memory_and_needs_no_threads() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "as-shipped"), ignore = "cargo test -F as-shipped")]
 fn under_address_sanitizer_nothing_is_found() {
     let directory = tempfile::tempdir().expect("a directory");
     let sanitized = ["-g", "-pthread", "-fsanitize=address,undefined", "-fno-sanitize-recover"];
@@ -54,6 +58,7 @@ fn under_address_sanitizer_nothing_is_found() {
 
 /// The warning was once written into whatever file the program had in stderr's place by then.
 #[test]
+#[cfg_attr(not(feature = "as-shipped"), ignore = "cargo test -F as-shipped")]
 fn a_warning_goes_to_stderr_and_to_no_file_in_its_place() {
     let directory = tempfile::tempdir().expect("a directory");
     for linked in [Linked::Shared, Linked::Static] {
@@ -80,6 +85,7 @@ fn a_warning_goes_to_stderr_and_to_no_file_in_its_place() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "as-shipped"), ignore = "cargo test -F as-shipped")]
 fn examples_run_and_valgrind_has_no_complaint() {
     let directory = tempfile::tempdir().expect("a directory");
     for (source, flags, ends) in [
@@ -114,6 +120,7 @@ fn valgrind(program: &Path, ends: &str) {
 /// Somebody's shared library may have it inside, as Cargo leaves it: its code is independent of its
 /// place, and all of it is taken, so that no part goes unseen.
 #[test]
+#[cfg_attr(not(feature = "as-shipped"), ignore = "cargo test -F as-shipped")]
 fn the_static_library_goes_into_a_shared_one() {
     let directory = tempfile::tempdir().expect("a directory");
     let built = directory.path().join("libsomebodys.so");
@@ -166,6 +173,7 @@ fn no_jump_to_an_entry_calls_the_dynamic_linker(library: &Path) {
 /// A call begins with the test of its size; larger ones go on to the one that tells the entry.
 #[cfg(target_arch = "x86_64")]
 #[test]
+#[cfg_attr(not(feature = "as-shipped"), ignore = "cargo test -F as-shipped")]
 fn a_function_is_the_operation_and_no_jump_through_a_table() {
     use iced_x86::{Decoder, DecoderOptions, Mnemonic, Register};
     use object::{Object as _, ObjectSection as _, ObjectSymbol as _};
@@ -194,6 +202,7 @@ fn a_function_is_the_operation_and_no_jump_through_a_table() {
 /// Trap flag and registers are x86-64's.
 #[cfg(target_arch = "x86_64")]
 #[test]
+#[cfg_attr(not(feature = "as-shipped"), ignore = "cargo test -F as-shipped")]
 fn a_signal_handler_may_call_it_while_the_first_call_is_under_way() {
     let directory = tempfile::tempdir().expect("a directory");
     let program = compile(directory.path(), "tests/c/stepped.c", GNU, Linked::Shared);
@@ -202,6 +211,7 @@ fn a_signal_handler_may_call_it_while_the_first_call_is_under_way() {
 
 /// Whatever happens, nothing unwinds out of it: the library has nothing that could.
 #[test]
+#[cfg_attr(not(feature = "as-shipped"), ignore = "cargo test -F as-shipped")]
 fn nothing_in_it_unwinds() {
     let bytes = std::fs::read(libraries().join("libcachewise.so")).expect("the library");
     let has = |name: &[u8]| bytes.windows(name.len()).any(|window| window == name);

@@ -54,7 +54,7 @@ pub(crate) const fn join<const N: usize>(parts: &[&[Kernel]]) -> [Kernel; N] {
     rows
 }
 
-/// How many rows the parts have.
+/// The number of rows in all parts.
 pub(crate) const fn count(parts: &[&[Kernel]]) -> usize {
     let (mut part, mut total) = (0, 0);
     while part < parts.len() {

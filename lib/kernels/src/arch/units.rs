@@ -54,7 +54,7 @@ pub(super) trait Comparer {
     /// As [`Body::MARGIN`].
     const MARGIN: usize = 0;
 
-    /// How many bytes in front are equal, in whole units.
+    /// The number of equal bytes in front, in whole units.
     ///
     /// # Safety
     /// `a`, aligned, and `b` are readable for `units` units and the margin on both sides.

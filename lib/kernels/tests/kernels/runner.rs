@@ -1,4 +1,4 @@
-//! Which kernels run, how hard they are tried, and on how many threads.
+//! Kernels to run, how hard they are tried, and the number of threads.
 //!
 //! Three variables steer it, for a slow (emulated) CPU and for chasing one failure:
 //! - `CACHEWISE_TEST_KERNELS`: comma-separated; a kernel runs when its name contains one of them.

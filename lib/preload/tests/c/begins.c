@@ -1,4 +1,4 @@
-/* What `main` finds: errno is 0, whatever the library has met before. */
+/* The state that `main` finds: errno is 0, whatever the library has met before. */
 #include <errno.h>
 #include <stdio.h>
 

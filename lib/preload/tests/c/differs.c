@@ -1,4 +1,4 @@
-/* What calls do at the edges of what C promises, a line each: result and bytes, or the signal. A call of its own
+/* Calls at the edges of what C promises, a line each: result and bytes, or the signal. A call of its own
  * for each case, in a child, so that a fault ends no other. */
 #define _GNU_SOURCE
 #include <stdint.h>

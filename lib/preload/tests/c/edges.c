@@ -52,7 +52,7 @@ static void ended_with(int child, const char *what) {
 
 int main(int count, char **arguments) {
     if (count < 2) return 2;
-    /* What the kernel writes for a signal on this CPU, whose registers it saves, and ROOM bytes for the
+    /* Bytes that the kernel writes for a signal on this CPU, whose registers it saves, and ROOM bytes for the
      * handler; a page nobody may touch lies below. */
     size_t least = getauxval(AT_MINSIGSTKSZ), page = (size_t)sysconf(_SC_PAGESIZE);
     if (least == 0) least = MINSIGSTKSZ;
@@ -86,7 +86,7 @@ int main(int count, char **arguments) {
             }
         }
         munmap(half, 2 * n);
-        /* What a call left half-way must not be felt by floating point, nor by the next call. */
+        /* A call left half-way disturbs neither floating point nor the next call. */
         double sum = 0;
         for (int i = 1; i <= 64; i++) sum += 1.0 / i;
         if (sum < 4.74 || sum > 4.75) return 1;

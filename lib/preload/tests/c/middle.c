@@ -1,4 +1,4 @@
-/* What a program asks of the system in its middle: copies, moves, fills, zeros and comparisons of all sizes,
+/* System calls in the middle of a program: copies, moves, fills, zeros and comparisons of all sizes,
  * in two threads and in a signal handler, while a filter traps every
  * system call but write, exit and a handler's return. Says which calls those were: "middle N: numbers".
  *   middle end    ends by exit, so that destructors run, and their calls are told one by one: "end 1: number"

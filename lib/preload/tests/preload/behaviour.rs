@@ -10,6 +10,7 @@ use std::process::Command;
 const CALLS: &[&str] = &["-O1", "-fno-builtin"];
 
 #[test]
+#[cfg_attr(not(feature = "as-shipped"), ignore = "cargo test -F as-shipped")]
 fn every_length_alignment_and_overlap() {
     let directory = tempfile::tempdir().expect("a directory");
     let program = compile(directory.path(), "exhaustive", &[CALLS, &["-ldl"]].concat());
@@ -25,6 +26,7 @@ fn every_length_alignment_and_overlap() {
 /// Against libc itself: pages that must not be touched beside the operands, overlap by little, equal pointers, null pointers
 /// where nothing is copied, results. Where libc succeeds on memory that may only be read, so does the library.
 #[test]
+#[cfg_attr(not(feature = "as-shipped"), ignore = "cargo test -F as-shipped")]
 fn what_succeeds_in_libc_has_the_same_result() {
     let directory = tempfile::tempdir().expect("a directory");
     let program = compile(directory.path(), "differs", CALLS);
@@ -45,6 +47,7 @@ fn what_succeeds_in_libc_has_the_same_result() {
 /// `mempcpy` has its own way into each.
 #[cfg(target_arch = "x86_64")]
 #[test]
+#[cfg_attr(not(feature = "as-shipped"), ignore = "cargo test -F as-shipped")]
 fn every_length_by_each_entry_that_a_profile_may_name() {
     use cachewise::entry::{self, Operation};
     let directory = tempfile::tempdir().expect("a directory");
@@ -64,6 +67,7 @@ fn every_length_by_each_entry_that_a_profile_may_name() {
 
 /// Lines that need a missing feature are passed over, and the rest of the profile followed.
 #[test]
+#[cfg_attr(not(feature = "as-shipped"), ignore = "cargo test -F as-shipped")]
 fn a_profile_that_names_what_this_cpu_lacks_is_followed_where_it_can_be() {
     use cachewise_kernels::{Features, TABLE};
     let directory = tempfile::tempdir().expect("a directory");
@@ -86,6 +90,7 @@ fn a_profile_that_names_what_this_cpu_lacks_is_followed_where_it_can_be() {
 
 /// Both have little room for thread-local storage of libraries.
 #[test]
+#[cfg_attr(not(feature = "as-shipped"), ignore = "cargo test -F as-shipped")]
 fn it_runs_under_an_auditor_and_opened_late() {
     let directory = tempfile::tempdir().expect("a directory");
     let [source, auditor] = ["auditor.c", "auditor.so"].map(|name| directory.path().join(name));
@@ -106,6 +111,7 @@ fn it_runs_under_an_auditor_and_opened_late() {
 /// C promises it, and programs that look at `errno` after `strtol` rely on it. A file that could not be opened
 /// once left its error there.
 #[test]
+#[cfg_attr(not(feature = "as-shipped"), ignore = "cargo test -F as-shipped")]
 fn errno_is_zero_where_main_begins() {
     let directory = tempfile::tempdir().expect("a directory");
     let program = compile(directory.path(), "begins", &[]);
@@ -118,6 +124,7 @@ fn errno_is_zero_where_main_begins() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "as-shipped"), ignore = "cargo test -F as-shipped")]
 fn at_every_moment_of_a_process() {
     let directory = tempfile::tempdir().expect("a directory");
     let program = compile(directory.path(), "moments", &[CALLS, &["-pthread"]].concat());
@@ -132,6 +139,7 @@ fn at_every_moment_of_a_process() {
 /// library refers to a function of another, whose resolver copies, and finds this one as it lies in
 /// its file.
 #[test]
+#[cfg_attr(not(feature = "as-shipped"), ignore = "cargo test -F as-shipped")]
 fn in_a_resolver_before_it_is_relocated() {
     let directory = tempfile::tempdir().expect("a directory");
     let here = directory.path().to_str().expect("UTF-8");
@@ -166,6 +174,7 @@ fn in_a_resolver_before_it_is_relocated() {
 /// a function at its first call takes the dynamic linker more of a stack than there is, on a CPU
 /// with AVX-512, whatever the function.
 #[test]
+#[cfg_attr(not(feature = "as-shipped"), ignore = "cargo test -F as-shipped")]
 fn where_there_is_least_room() {
     let directory = tempfile::tempdir().expect("a directory");
     let program = compile(directory.path(), "edges", &[CALLS, &["-Wl,-z,now"]].concat());
@@ -178,6 +187,7 @@ fn where_there_is_least_room() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "as-shipped"), ignore = "cargo test -F as-shipped")]
 fn checked_forms_end_the_program_as_glibcs_do() {
     let directory = tempfile::tempdir().expect("a directory");
     let program = compile(directory.path(), "overflow", CALLS);
@@ -211,6 +221,7 @@ fn checked_forms_end_the_program_as_glibcs_do() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "as-shipped"), ignore = "cargo test -F as-shipped")]
 fn explicit_bzero_really_clears() {
     let directory = tempfile::tempdir().expect("a directory");
     let program = compile(directory.path(), "clears", &["-O2"]);
@@ -218,6 +229,7 @@ fn explicit_bzero_really_clears() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "as-shipped"), ignore = "cargo test -F as-shipped")]
 fn the_profile_is_read_and_a_bad_one_is_told_once() {
     let directory = tempfile::tempdir().expect("a directory");
     let program = compile(directory.path(), "moments", &[CALLS, &["-pthread"]].concat());
@@ -238,6 +250,7 @@ fn the_profile_is_read_and_a_bad_one_is_told_once() {
 /// A limit on the size of files, a pipe that nobody reads: what the library cannot write it does not
 /// write, and the program goes on, and dies of its own signals as before.
 #[test]
+#[cfg_attr(not(feature = "as-shipped"), ignore = "cargo test -F as-shipped")]
 fn what_cannot_be_written_ends_no_program() {
     use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
     let directory = tempfile::tempdir().expect("a directory");
@@ -282,6 +295,7 @@ fn what_cannot_be_written_ends_no_program() {
 /// `AT_SECURE` is respected: first of a program that pretends, then of one that really is
 /// set-user-id, where this test may make one.
 #[test]
+#[cfg_attr(not(feature = "as-shipped"), ignore = "cargo test -F as-shipped")]
 fn a_program_with_more_privilege_than_its_caller_ignores_the_environment() {
     let directory = tempfile::tempdir().expect("a directory");
     let counts = directory.path().join("counts");

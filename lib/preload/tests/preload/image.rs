@@ -49,6 +49,7 @@ fn bytes() -> Vec<u8> {
 
 /// Programs with a C library of their own are started by programs that have another one.
 #[test]
+#[cfg_attr(not(feature = "as-shipped"), ignore = "cargo test -F as-shipped")]
 fn it_runs_on_glibc_2_28_and_later() {
     for library in [library(), statistics_library()] {
         let mut nm = std::process::Command::new("nm");
@@ -66,6 +67,7 @@ fn it_runs_on_glibc_2_28_and_later() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "as-shipped"), ignore = "cargo test -F as-shipped")]
 fn it_needs_libc_alone_and_offers_what_it_says() {
     // It names no library, so that a program of another C library can load it.
     needs_and_offers(library(), &IMPORTED, &EXPORTED, &[]);
@@ -194,6 +196,7 @@ impl<'a> Code<'a> {
 /// What the tables of kernels hold is not a way out that code shows; kernels are checked as such:
 /// no function of the kernels' crate leads to an exported one either.
 #[test]
+#[cfg_attr(not(feature = "as-shipped"), ignore = "cargo test -F as-shipped")]
 fn no_exported_function_leads_back_to_itself() {
     let bytes = bytes();
     let file = object::File::parse(&*bytes).expect("an object file");
@@ -242,6 +245,7 @@ fn no_exported_function_leads_back_to_itself() {
 /// Each exported function is the operation itself, from the comparison of the size on. Where the room is checked, that comes first and a jump to the operation second; `mempcpy` tests the size
 /// first of all.
 #[test]
+#[cfg_attr(not(feature = "as-shipped"), ignore = "cargo test -F as-shipped")]
 fn an_exported_function_begins_with_the_comparison_of_its_size() {
     let bytes = bytes();
     let file = object::File::parse(&*bytes).expect("an object file");

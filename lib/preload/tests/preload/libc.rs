@@ -26,6 +26,7 @@ pub fn leave_all(directory: &Path) -> PathBuf {
 /// The next definition in the order of look-up is the one that is called, and called once per call:
 /// what `next` itself hands on would come back to it for ever if anything led back.
 #[test]
+#[cfg_attr(not(feature = "as-shipped"), ignore = "cargo test -F as-shipped")]
 fn the_next_definition_is_called_and_never_this_one() {
     let directory = tempfile::tempdir().expect("a directory");
     let flags = ["-O1", "-shared", "-fPIC", "-fno-builtin", "-fno-tree-loop-distribute-patterns"];
@@ -51,6 +52,7 @@ fn the_next_definition_is_called_and_never_this_one() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "as-shipped"), ignore = "cargo test -F as-shipped")]
 fn every_length_alignment_and_overlap_by_libc() {
     let directory = tempfile::tempdir().expect("a directory");
     let profile = leave_all(directory.path());
@@ -69,6 +71,7 @@ fn every_length_alignment_and_overlap_by_libc() {
 /// In a resolver, before `main`, in signal handlers, in forked children, in threads, at exit; with
 /// statistics as well.
 #[test]
+#[cfg_attr(not(feature = "as-shipped"), ignore = "cargo test -F as-shipped")]
 fn libc_at_every_moment_of_a_process() {
     let directory = tempfile::tempdir().expect("a directory");
     let profile = leave_all(directory.path());

@@ -23,6 +23,7 @@ fn told(mut command: Command, how: &str) -> Vec<(String, Vec<u32>)> {
 }
 
 #[test]
+#[cfg_attr(not(feature = "as-shipped"), ignore = "cargo test -F as-shipped")]
 fn no_mode_asks_the_system_for_anything_in_the_middle() {
     let directory = tempfile::tempdir().expect("a directory");
     let program =

@@ -40,6 +40,7 @@ fn same(program: &str, arguments: &[&str], directory: &Path) {
 }
 
 #[test]
+#[cfg_attr(not(feature = "as-shipped"), ignore = "cargo test -F as-shipped")]
 fn output_is_the_same_with_the_library_and_without() {
     let directory = tempfile::tempdir().expect("a directory");
     let directory = directory.path();

@@ -65,6 +65,7 @@ fn check(told: &str) {
 }
 
 #[test]
+#[cfg_attr(not(feature = "as-shipped"), ignore = "cargo test -F as-shipped")]
 fn calls_bytes_and_call_sites_go_where_they_are_wanted() {
     let directory = tempfile::tempdir().expect("a directory");
     let program = program(directory.path());
@@ -88,6 +89,7 @@ fn calls_bytes_and_call_sites_go_where_they_are_wanted() {
 /// As all of coreutils do, to learn whether what they wrote arrived; and a daemon, in whose stderr's place
 /// is another file by then.
 #[test]
+#[cfg_attr(not(feature = "as-shipped"), ignore = "cargo test -F as-shipped")]
 fn a_program_that_closes_stderr_prints_there_and_nowhere_else() {
     let directory = tempfile::tempdir().expect("a directory");
     let source = directory.path().join("closes.c");
@@ -115,6 +117,7 @@ fn a_program_that_closes_stderr_prints_there_and_nowhere_else() {
 /// A server that calls itself something else (`redis-server *:6379`), and one at a fixed address:
 /// what is printed is what `addr2line` takes.
 #[test]
+#[cfg_attr(not(feature = "as-shipped"), ignore = "cargo test -F as-shipped")]
 fn call_sites_are_named_by_their_file_whatever_the_program_calls_itself() {
     let directory = tempfile::tempdir().expect("a directory");
     for (name, flags) in [("moves", &["-fPIE", "-pie"]), ("stays", &["-fno-pie", "-no-pie"])] {
@@ -148,6 +151,7 @@ fn call_sites_are_named_by_their_file_whatever_the_program_calls_itself() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "as-shipped"), ignore = "cargo test -F as-shipped")]
 fn nothing_is_printed_without_being_asked_for() {
     let directory = tempfile::tempdir().expect("a directory");
     let program = program(directory.path());
@@ -164,6 +168,7 @@ fn nothing_is_printed_without_being_asked_for() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "as-shipped"), ignore = "cargo test -F as-shipped")]
 fn a_file_that_cannot_be_written_is_told_and_the_program_runs() {
     let directory = tempfile::tempdir().expect("a directory");
     let program = program(directory.path());
@@ -180,6 +185,7 @@ fn a_file_that_cannot_be_written_is_told_and_the_program_runs() {
 /// A process that a signal ends prints nothing; one that ends by `_exit` all but its call sites; overlapping buffers and
 /// blocks are reported.
 #[test]
+#[cfg_attr(not(feature = "as-shipped"), ignore = "cargo test -F as-shipped")]
 fn how_a_process_ends_decides_what_it_prints() {
     const ENDS: &str = r#"
 #include <signal.h>

@@ -11,7 +11,7 @@ pub fn library() -> &'static Path {
     BUILT.get_or_init(|| built("cachewise-preload"))
 }
 
-/// The one that counts.
+/// The library that counts calls.
 pub fn statistics_library() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     BUILT.get_or_init(|| built("cachewise-preload-stats"))

@@ -51,7 +51,7 @@ pub(crate) fn keeps_pages() -> bool {
 
 static LOAD: AtomicU32 = AtomicU32::new(u32::MAX);
 
-/// Lets the load average be what is said, in hundredths; without a value, what it is.
+/// Sets the load average that is read, in hundredths; `None` restores the real one.
 pub fn load(hundredths: Option<u32>) {
     LOAD.store(hundredths.unwrap_or(u32::MAX), Ordering::SeqCst);
 }

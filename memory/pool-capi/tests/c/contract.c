@@ -163,7 +163,7 @@ static void flags(void)
         CHECK(block != NULL && is_zero(block, cw_pool_page_size(pool) << 9));
         cw_pool_destroy(pool);
     }
-    /* Where there is no server. */
+    /* Without a server. */
     config = quiet(MIB);
     config.leased = "/nonexistent/socket";
     CHECK(cw_pool_create(&config, &pool) == CW_OK);

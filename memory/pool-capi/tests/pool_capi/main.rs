@@ -17,6 +17,7 @@ fn compile(into: &Path, source: &str, flags: &[&str], linked: Linked) -> PathBuf
 }
 
 #[test]
+#[cfg_attr(not(feature = "as-shipped"), ignore = "cargo test -F as-shipped")]
 fn the_contract_is_kept_and_the_example_runs() {
     let directory = tempfile::tempdir().expect("a directory");
     for linked in [Linked::Shared, Linked::Static] {
@@ -30,6 +31,7 @@ fn the_contract_is_kept_and_the_example_runs() {
 
 /// C++ as programs write it: names, exceptions, the memory resource, the example of the guide.
 #[test]
+#[cfg_attr(not(feature = "as-shipped"), ignore = "cargo test -F as-shipped")]
 fn the_memory_resource_serves_containers_and_the_example_runs() {
     let directory = tempfile::tempdir().expect("a directory");
     let flags = ["-std=c++17", "-pedantic", "-pthread"];
@@ -42,6 +44,7 @@ fn the_memory_resource_serves_containers_and_the_example_runs() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "as-shipped"), ignore = "cargo test -F as-shipped")]
 fn a_process_whose_main_thread_leaves_ends_with_its_last_thread() {
     let directory = tempfile::tempdir().expect("a directory");
     let program = compile(directory.path(), "tests/c/leaves.c", &["-pthread"], Linked::Shared);
@@ -58,6 +61,7 @@ fn a_process_whose_main_thread_leaves_ends_with_its_last_thread() {
 
 /// With both libraries under ThreadSanitizer as well (`cargo run -p xtask -- ci thread-sanitizer`).
 #[test]
+#[cfg_attr(not(feature = "as-shipped"), ignore = "cargo test -F as-shipped")]
 fn threads_pass_blocks_on_while_one_zeroes_and_trims() {
     let directory = tempfile::tempdir().expect("a directory");
     for linked in [Linked::Shared, Linked::Static] {
@@ -69,6 +73,7 @@ fn threads_pass_blocks_on_while_one_zeroes_and_trims() {
 /// Each reads and writes what it may, and leaves nothing that nobody can reach: handles, which are never
 /// freed, were once reported as lost.
 #[test]
+#[cfg_attr(not(feature = "as-shipped"), ignore = "cargo test -F as-shipped")]
 fn under_address_sanitizer_nothing_is_found() {
     let directory = tempfile::tempdir().expect("a directory");
     let flags = ["-g", "-pthread", "-fsanitize=address,undefined", "-fno-sanitize-recover"];
@@ -95,6 +100,7 @@ fn declared() -> BTreeSet<String> {
 }
 
 #[test]
+#[cfg_attr(not(feature = "as-shipped"), ignore = "cargo test -F as-shipped")]
 fn what_is_declared_is_exported_and_nothing_else() {
     let mut command = Command::new("nm");
     command.args(["-D", "--defined-only"]).arg(libraries().join("libcachewise_pool.so"));
@@ -110,12 +116,14 @@ fn what_is_declared_is_exported_and_nothing_else() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "as-shipped"), ignore = "cargo test -F as-shipped")]
 fn the_header_compiles_alone_in_every_dialect() {
     support::the_header_compiles_alone("");
 }
 
 /// Declarations stay as long as the soname does; before the first release of it, `CACHEWISE_BLESS=1` writes the file anew.
 #[test]
+#[cfg_attr(not(feature = "as-shipped"), ignore = "cargo test -F as-shipped")]
 fn programs_of_the_last_release_of_this_soname_still_fit() {
     let mut command = Command::new("cc");
     command.args(["-E", "-P"]).arg(package().join("include/cachewise_pool.h"));

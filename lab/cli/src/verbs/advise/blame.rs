@@ -2,11 +2,10 @@
 
 use super::asked::Asked;
 use super::looks::Watched;
-use super::recorded;
 use super::runner::{Failed, Measured, Runner};
 use crate::args;
 use crate::verbs::redraw::{self, Loaded};
-use crate::{output, status};
+use crate::{advised, output, status};
 use anyhow::bail;
 use cachewise_advise::program_name;
 use cachewise_blame::{Blamed, Recording, Stacks};
@@ -57,7 +56,7 @@ pub(super) fn say(
     let tool = concat!("cachewise ", env!("CARGO_PKG_VERSION"));
     let mut header =
         Header::now(tool, asked.machine.clone(), Clock::of_process().facts(), asked.seed);
-    header.settings.insert("experiment".to_owned(), recorded::EXPERIMENT.into());
+    header.settings.insert("experiment".to_owned(), advised::EXPERIMENT.into());
     header.settings.insert("name".to_owned(), program.into());
     header.settings.insert("program".to_owned(), asked.words.into());
     header.settings.insert("load".to_owned(), args.load.clone().into());
@@ -85,7 +84,7 @@ pub(super) fn say(
         )?;
     }
     if let Some(path) = &args.html {
-        let name = format!("{}.jsonl", recorded::EXPERIMENT);
+        let name = format!("{}.jsonl", advised::EXPERIMENT);
         output::write(path, redraw::page(&[Loaded { name, record }])?.as_bytes())?;
     }
     Ok(status::OK)

@@ -1,6 +1,6 @@
 //! Facts about a program: its linking, its `malloc`, the files mapped into it while it runs.
 
-use crate::verbs::program as programs;
+use crate::program as programs;
 use crate::verbs::reach;
 use cachewise_advise::candidates::{Installed, Linking, Malloc};
 use object::elf::{FileHeader64, PT_INTERP, SHN_UNDEF};

@@ -2,7 +2,6 @@
 //! services of systemd, for any goal.
 
 pub mod say;
-pub mod table;
 
 use super::asked::Asked;
 use super::looks::{self, Watched};

@@ -1,5 +1,6 @@
 //! Results of `advise` as a record: `report`, `compare` and pages are drawn from it.
 
+use crate::advised::{CPU_TIME, EXPERIMENT, FATES, JUDGED_BY};
 use crate::args::Advise;
 use cachewise::profile::ProgramHint;
 use cachewise_advise::bound::Bound;
@@ -20,14 +21,6 @@ use cachewise_report::closing::Closing;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Instant;
-
-pub const EXPERIMENT: &str = "advise";
-/// Setting of the record: the reason why each setting is not the answer.
-pub const FATES: &str = "fates";
-/// Setting of the record: the figure that was judged.
-pub const JUDGED_BY: &str = "judged_by";
-/// Its value where the machine was busy.
-pub const CPU_TIME: &str = "CPU time";
 
 /// The findings of one call of `advise`.
 pub struct Found {

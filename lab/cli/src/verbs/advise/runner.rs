@@ -3,8 +3,8 @@
 use super::figure::Figure;
 use super::looks::Watched;
 use super::unit::Unit;
+use crate::program as programs;
 use crate::progress::Bar;
-use crate::verbs::program as programs;
 use cachewise_advise::candidates::Candidate;
 use cachewise_advise::sample::Sample;
 use cachewise_judge::race::{self, Ran, Stage};
@@ -195,21 +195,26 @@ impl Runner<'_> {
             Ok(ended) => ended,
         };
         self.has_run = true;
+        Ok(self.measured(ended, watched.threads, held))
+    }
+
+    /// The measurement of a run that ended well.
+    fn measured(
+        &mut self,
+        ended: Ended,
+        threads: usize,
+        held: Option<Held>,
+    ) -> Result<Measured, Failed> {
+        let wrong = |why: String| Err(Failed::Wrong(why));
         let run = match ended {
-            Ended::Stopped => return Ok(Err(Failed::Stopped)),
-            Ended::TooLong => {
-                return wrong(format!(
-                    "still running after {:.0} s: ended",
-                    self.limit.as_secs_f64()
-                ));
-            }
-            Ended::Suspended => {
-                return wrong(SUSPENDED.to_owned());
-            }
-            Ended::TooMuch => {
-                return wrong(too_much());
-            }
             Ended::Run(run) => run,
+            Ended::Stopped => return Err(Failed::Stopped),
+            Ended::TooLong => {
+                let limit = self.limit.as_secs_f64();
+                return wrong(format!("still running after {limit:.0} s: ended"));
+            }
+            Ended::Suspended => return wrong(SUSPENDED.to_owned()),
+            Ended::TooMuch => return wrong(too_much()),
         };
         self.left = self.left.max(run.left);
         if !run.status.success() {
@@ -218,21 +223,18 @@ impl Runner<'_> {
             let which = if self.load.is_some() { "the load: " } else { "" };
             return wrong(format!("{which}{}{told}", run.status));
         }
-        let cost = match &self.figure {
-            Some(figure) => match figure.cost(&run.output) {
-                Ok(cost) => cost,
-                Err(why) => return wrong(format!("{why:#}")),
-            },
-            None => run.seconds,
-        };
-        let (faults, peak, threads) =
-            (run.faults as f64, run.resident as f64, watched.threads as f64);
+        let cost = self.cost(&run).map_err(Failed::Wrong)?;
+        let (faults, peak, threads) = (run.faults as f64, run.resident as f64, threads as f64);
         let sample = Sample { cost, cpu: run.cpu, peak, faults, threads };
         let (system, seconds) = (run.system, run.seconds);
-        Ok(match self.printed(run) {
-            Ok(printed) => Ok(Measured { sample, system, seconds, printed, held }),
-            Err(why) => Err(Failed::Wrong(why)),
-        })
+        let printed = self.printed(run).map_err(Failed::Wrong)?;
+        Ok(Measured { sample, system, seconds, printed, held })
+    }
+
+    /// The cost of a run: its figure where one is named, its seconds otherwise.
+    fn cost(&self, run: &Run) -> Result<f64, String> {
+        let figure = self.figure.as_ref().map(|figure| figure.cost(&run.output));
+        figure.unwrap_or(Ok(run.seconds)).map_err(|why| format!("{why:#}"))
     }
 
     /// Restarts a service by a setting, runs the load, and reads its memory. The seconds are the load's; of a service
@@ -273,13 +275,10 @@ impl Runner<'_> {
                     ));
                 }
                 Ended::Run(run) => {
-                    seconds = Some(match &self.figure {
-                        Some(figure) => match figure.cost(&run.output) {
-                            Ok(cost) => cost,
-                            Err(why) => return wrong(format!("{why:#}")),
-                        },
-                        None => run.seconds,
-                    });
+                    seconds = match self.cost(&run) {
+                        Ok(cost) => Some(cost),
+                        Err(why) => return wrong(why),
+                    };
                     if !self.compared.is_empty() {
                         printed = match self.printed(run) {
                             Ok(printed) => printed,

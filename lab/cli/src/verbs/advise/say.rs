@@ -1,10 +1,10 @@
 //! Output of `advise`: the answer first, then the evidence.
 
 use super::recorded::{self, Found};
-use super::{ending, hints, table};
+use super::{ending, hints};
 use crate::args::Advise;
 use crate::verbs::redraw;
-use crate::{output, status};
+use crate::{advised, output, status};
 use cachewise_advise::candidates::{self, Candidate};
 use cachewise_advise::verdict::{self, Answer};
 use cachewise_measure::{NoiseSnapshot, Record, Warning, warnings};
@@ -95,7 +95,7 @@ impl Found {
             };
             text.push_str(&format!("\n{}\n", verdict::of_bound(bound, gained)));
         }
-        let tables = table::tables(record);
+        let tables = advised::tables(record);
         for table in tables.iter().filter(|table| !table.rows.is_empty()) {
             text.push_str(&format!("\n{}", table.terminal(output::width())));
         }

@@ -6,8 +6,8 @@
 //! measured here, the others are the profile's.
 
 use super::trial::{PAIRS, Trial, Variables, settle, table};
+use crate::program;
 use crate::progress::Bar;
-use crate::verbs::program;
 use anyhow::{Context as _, bail};
 use cachewise::Reuse;
 use cachewise::profile::{Decision, MAX_SIZE, Profile};

@@ -1,6 +1,6 @@
 //! Files of a system: `tunables.conf`, and drop-ins for the units of single programs.
 
-use crate::verbs::program as names;
+use crate::program as names;
 use crate::{output, status};
 use anyhow::{Context as _, bail};
 use cachewise_advise::{lists, written};

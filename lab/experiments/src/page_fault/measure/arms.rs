@@ -20,7 +20,7 @@ const LOOKS: usize = 1 << 14;
 /// Lines of a page.
 pub(super) const PAGE_LINES: usize = PAGE_SIZE / LINE;
 
-/// How many pages are handed out, touched how far, by how many threads, how often.
+/// One setting of the measurement: pages handed out, lines touched of each, threads, repetitions.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cell {
     pub(super) pages: usize,

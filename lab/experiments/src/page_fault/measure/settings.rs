@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 const POOL: usize = 16 << 20;
 const BURST: usize = POOL / PAGE_SIZE / 4 * 3;
-/// One of so many pages of the second half stays in use.
+/// Pages of the second half for each one of them that stays in use.
 const HELD: usize = 16;
 /// The other work takes at least so many times what zeroing a burst takes alone: the bystander has
 /// its part of the memory's bandwidth meanwhile.

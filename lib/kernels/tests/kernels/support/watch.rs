@@ -1,4 +1,4 @@
-//! Which kernel runs right now on which buffers, so that a failure, and a crash above all, can say
+//! The kernel that runs right now and its buffers, so that a failure, and a crash above all, can say
 //! so: a kernel that leaves its buffer dies of SIGSEGV at a guard page, inside machine code.
 
 use super::guarded::Guarded;

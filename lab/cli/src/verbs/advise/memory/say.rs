@@ -1,11 +1,11 @@
 //! Sentences on a race for less memory: the answer with both sides, the settings, memory over time.
 
-use super::{Found, table, typical};
+use super::{Found, typical};
 use crate::args::Advise;
 use crate::verbs::advise::asked::Asked;
 use crate::verbs::advise::{ending, recorded};
 use crate::verbs::redraw;
-use crate::{output, status};
+use crate::{advised, output, status};
 use cachewise_advise::candidates::{self, Candidate};
 use cachewise_advise::goal::{self, Answer};
 use cachewise_advise::{program_name, verdict};
@@ -138,7 +138,7 @@ fn text(found: &Found, record: &Record, closing: &Closing) -> String {
         text.extend(beside(found).map(|sentence| format!("{sentence}\n")));
         text.push_str(&format!("allocator: {}\n", found.allocator));
     }
-    for table in table::tables(record) {
+    for table in advised::tables(record) {
         text.push_str(&format!("\n{}", table.terminal(output::width())));
     }
     if !record.rows.is_empty() {
@@ -159,7 +159,7 @@ fn record(found: &Found, asked: &Asked<'_>) -> Record {
     let mut setting = |name: &str, value: serde_json::Value| {
         header.settings.insert(name.to_owned(), value);
     };
-    setting("experiment", recorded::EXPERIMENT.into());
+    setting("experiment", advised::EXPERIMENT.into());
     setting("name", name.as_str().into());
     setting("program", (*words).into());
     setting("load", args.load.clone().into());
@@ -237,7 +237,7 @@ fn row(
         return None;
     }
     let times = runs.of(|sample| sample.time * 1e9);
-    let row = Row::new(recorded::EXPERIMENT, CellKey::new(program, 0, state), name, PLAIN, times);
+    let row = Row::new(advised::EXPERIMENT, CellKey::new(program, 0, state), name, PLAIN, times);
     let memory = runs.over(plain, |sample| sample.memory);
     let row = row.with(&[
         (HELD_BYTES, runs.median(|sample| sample.memory)),
@@ -273,7 +273,7 @@ fn curves(found: &Found, program: &str, names: &[&str]) -> Vec<Row> {
             // Curves have their points at places in common.
             let at = (reading.at * 20.0).round() / 20.0;
             let cell = CellKey::new(program, 0, ADVISED_MEMORY).with(&[(SECONDS, at)]);
-            let row = Row::new(recorded::EXPERIMENT, cell, name, PLAIN, Vec::new());
+            let row = Row::new(advised::EXPERIMENT, cell, name, PLAIN, Vec::new());
             rows.push(row.with(&[(HELD_MIB, reading.bytes / f64::from(1 << 20))]));
         }
     }

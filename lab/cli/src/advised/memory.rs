@@ -66,8 +66,3 @@ pub fn tables(record: &Record) -> Vec<Table> {
     }
     tables
 }
-
-/// Returns true for a record of a race for less memory, or of a service.
-pub fn is_of_memory(record: &Record) -> bool {
-    record.header.settings.contains_key("goal")
-}

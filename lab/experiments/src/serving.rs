@@ -1,10 +1,10 @@
 //! A helper, from the end that answers: above all that it can be asked for.
 
-use super::{Request, send};
 use crate::bench::{Bench, Cell, Task};
 use crate::compare_latency::launch;
 use crate::error::LabError;
 use crate::forking::Looper;
+use crate::helper::{Request, send};
 use crate::routines::libc_reference;
 use crate::tuned_libc::Elsewhere;
 use cachewise_kernels::Operation;
@@ -56,4 +56,25 @@ fn times(operation: &str, sizes: &[usize]) -> Result<Vec<f64>, LabError> {
         Ok(found.row(0, 0).median_ns())
     };
     sizes.iter().map(time).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_request_is_refused_by_name_and_the_next_is_served() {
+        let requests = "nonsense\n{\"fly\":1}\n{\"fork\":{\"buffer\":4096,\"loops\":1}}\n";
+        let mut told = Vec::new();
+        serve(requests.as_bytes(), &mut told).expect("served");
+        let told = String::from_utf8(told).expect("text");
+        let refused = |line: &str| {
+            serde_json::from_str::<Result<Value, String>>(line).expect("an answer").expect_err(line)
+        };
+        let said: Vec<String> = told.lines().map(refused).collect();
+        assert!(said[0].contains("found \"nonsense\", accepted a request"), "{said:?}");
+        assert!(said[1].contains("unknown variant `fly`"), "{said:?}");
+        // The test harness runs this in a thread of its own.
+        assert!(said[2].contains("one thread"), "{said:?}");
+    }
 }

@@ -1,6 +1,5 @@
 //! `advise`: what each setting of a program gains and costs, and the fresh runs of the best.
 
-use super::recorded::{FATES, JUDGED_BY};
 use cachewise_advise::verdict::percent;
 use cachewise_measure::record::names::{
     ADVISED_CPU, ADVISED_FRESH, ADVISED_RACE, PAGE_FAULTS, PEAK, PEAK_RATIO, PLAIN, RECOMMENDED,
@@ -10,6 +9,13 @@ use cachewise_measure::units::{bytes, time};
 use cachewise_measure::{Record, Row};
 use cachewise_report::Table;
 use cachewise_report::cost::median;
+
+/// Setting of the record: the reason why each setting is not the answer.
+pub const FATES: &str = "fates";
+/// Setting of the record: the figure that was judged.
+pub const JUDGED_BY: &str = "judged_by";
+/// Its value where the machine was busy.
+pub const CPU_TIME: &str = "CPU time";
 
 /// Markdown: of each program what can be gained at most, what was answered, and what that costs.
 pub fn programs(records: &[Record]) -> String {
