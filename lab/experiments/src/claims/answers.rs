@@ -86,8 +86,8 @@ pub struct Answers {
     rows: Vec<(&'static Claim, [Option<Answer>; CPUS.len()])>,
 }
 
-/// The records of a folder that claims may be answered from, the newest first.
-pub(super) struct Shelf(Vec<(String, Record)>);
+/// The records of a folder that claims may be answered from, the newest first, runs of chosen cells last.
+pub(super) struct Shelf(pub(super) Vec<(String, Record)>);
 
 impl Shelf {
     pub(super) fn new(folder: &Path) -> Result<Shelf, String> {
@@ -96,6 +96,7 @@ impl Shelf {
         records.retain(|(_, record)| {
             registry::of(experiment_of(record)).is_some() || is_kernels(record)
         });
+        records.sort_by(|(_, one), (_, other)| rank(one).cmp(&rank(other)));
         records.reverse();
         Ok(Shelf(records))
     }
@@ -110,6 +111,16 @@ impl Shelf {
         };
         self.0.iter().find(is_its).map(|(_, record)| record)
     }
+}
+
+/// The rank of a record among others that answer the same claims: runs of chosen sizes or operations are the lowest, as
+/// their cells are not those of other CPUs; then its time and the number of its launches decide.
+pub(super) fn rank(record: &Record) -> (bool, &str, u64) {
+    let header = &record.header;
+    let chooses =
+        |word: &String| ["--op", "--size"].contains(&word.split('=').next().unwrap_or(word));
+    let launches = header.settings.get("launches").and_then(serde_json::Value::as_u64);
+    (!header.command.iter().any(chooses), &header.started, launches.unwrap_or(1))
 }
 
 /// Tells whether it is a record of the allocator of `linux/`'s kernel or of the one before it, which are no experiments.
