@@ -5,6 +5,7 @@ use super::items::{Item, Kind, items};
 use super::rule::{Asked, Judged, Over, Ratios, Word, joined, judge};
 use crate::experiment::Experiment;
 use crate::registry;
+use cachewise_judge::{Ratio, interval};
 use cachewise_measure::units::significant;
 use cachewise_measure::{Record, Row, record};
 use cachewise_report::rows::experiment_of;
@@ -184,7 +185,8 @@ impl Answers {
 
     /// One line a question, as Markdown.
     pub fn short(&self) -> String {
-        let mut text = String::from("|the first so many times as fast as the second|");
+        let mut text =
+            String::from("|speed of the first over that of the second: 2 is twice as fast|");
         CPUS.iter().for_each(|(name, _)| _ = write!(text, "{name}|"));
         _ = writeln!(text, "item|\n|---|{}---|", NUMBERS.repeat(CPUS.len()));
         // Document 003 first: what it asks has the largest answer.
@@ -222,9 +224,15 @@ impl Answers {
                 true => _ = write!(text, "|{}|", claim.words()),
                 false => _ = write!(text, "|{}|{}|{}|", claim.item, claim.words(), claim.bounds()),
             }
+            let is_alone = answers.iter().flatten().count() == 1;
             for answer in answers {
                 let shown = answer.as_ref().map_or("-".to_owned(), |answer| answer.text(claim));
-                _ = write!(text, "{shown}|");
+                let alone = answer.as_ref().filter(|_| is_alone);
+                _ = write!(
+                    text,
+                    "{shown}{}|",
+                    alone.and_then(Answer::intervals).unwrap_or_default()
+                );
             }
             if !is_own {
                 _ = write!(text, "{}|", word(row).map_or("asked", Word::name));
@@ -300,6 +308,17 @@ impl Answer {
             }
             _ => significant(speeds[0]),
         }
+    }
+
+    /// The span of its cells' 95 % intervals, where all have one.
+    fn intervals(&self) -> Option<String> {
+        self.judged.word?;
+        let of_cells = self.cells.iter().map(|cell| interval::paired(&cell.0));
+        let all: Vec<Ratio> = of_cells.filter(Ratio::has_interval).collect();
+        let low = all.iter().map(|ratio| ratio.low).reduce(f64::min)?;
+        let high = all.iter().map(|ratio| ratio.high).reduce(f64::max)?;
+        let is_of_all = all.len() == self.cells.len();
+        is_of_all.then(|| format!(" [{}..{}]", significant(low), significant(high)))
     }
 
     /// Its figures and its word, as findings and commands print them: in brackets where it rests on one process.
