@@ -5,6 +5,7 @@ use super::items::{Item, Kind, items};
 use super::rule::{Asked, Judged, Over, Ratios, Word, joined, judge};
 use crate::experiment::Experiment;
 use crate::registry;
+use cachewise_judge::{Ratio, interval};
 use cachewise_measure::units::significant;
 use cachewise_measure::{Record, Row, record};
 use cachewise_report::rows::experiment_of;
@@ -86,8 +87,8 @@ pub struct Answers {
     rows: Vec<(&'static Claim, [Option<Answer>; CPUS.len()])>,
 }
 
-/// The records of a folder that claims may be answered from, the newest first.
-pub(super) struct Shelf(Vec<(String, Record)>);
+/// The records of a folder that claims may be answered from, the newest first, runs of chosen cells last.
+pub(super) struct Shelf(pub(super) Vec<(String, Record)>);
 
 impl Shelf {
     pub(super) fn new(folder: &Path) -> Result<Shelf, String> {
@@ -96,6 +97,7 @@ impl Shelf {
         records.retain(|(_, record)| {
             registry::of(experiment_of(record)).is_some() || is_kernels(record)
         });
+        records.sort_by(|(_, one), (_, other)| rank(one).cmp(&rank(other)));
         records.reverse();
         Ok(Shelf(records))
     }
@@ -110,6 +112,16 @@ impl Shelf {
         };
         self.0.iter().find(is_its).map(|(_, record)| record)
     }
+}
+
+/// The rank of a record among others that answer the same claims: runs of chosen sizes or operations are the lowest, as
+/// their cells are not those of other CPUs; then its time and the number of its launches decide.
+pub(super) fn rank(record: &Record) -> (bool, &str, u64) {
+    let header = &record.header;
+    let chooses =
+        |word: &String| ["--op", "--size"].contains(&word.split('=').next().unwrap_or(word));
+    let launches = header.settings.get("launches").and_then(serde_json::Value::as_u64);
+    (!header.command.iter().any(chooses), &header.started, launches.unwrap_or(1))
 }
 
 /// Tells whether it is a record of the allocator of `linux/`'s kernel or of the one before it, which are no experiments.
@@ -173,7 +185,8 @@ impl Answers {
 
     /// One line a question, as Markdown.
     pub fn short(&self) -> String {
-        let mut text = String::from("|the first so many times as fast as the second|");
+        let mut text =
+            String::from("|speed of the first over that of the second: 2 is twice as fast|");
         CPUS.iter().for_each(|(name, _)| _ = write!(text, "{name}|"));
         _ = writeln!(text, "item|\n|---|{}---|", NUMBERS.repeat(CPUS.len()));
         // Document 003 first: what it asks has the largest answer.
@@ -211,9 +224,15 @@ impl Answers {
                 true => _ = write!(text, "|{}|", claim.words()),
                 false => _ = write!(text, "|{}|{}|{}|", claim.item, claim.words(), claim.bounds()),
             }
+            let is_alone = answers.iter().flatten().count() == 1;
             for answer in answers {
                 let shown = answer.as_ref().map_or("-".to_owned(), |answer| answer.text(claim));
-                _ = write!(text, "{shown}|");
+                let alone = answer.as_ref().filter(|_| is_alone);
+                _ = write!(
+                    text,
+                    "{shown}{}|",
+                    alone.and_then(Answer::intervals).unwrap_or_default()
+                );
             }
             if !is_own {
                 _ = write!(text, "{}|", word(row).map_or("asked", Word::name));
@@ -289,6 +308,17 @@ impl Answer {
             }
             _ => significant(speeds[0]),
         }
+    }
+
+    /// The span of its cells' 95 % intervals, where all have one.
+    fn intervals(&self) -> Option<String> {
+        self.judged.word?;
+        let of_cells = self.cells.iter().map(|cell| interval::paired(&cell.0));
+        let all: Vec<Ratio> = of_cells.filter(Ratio::has_interval).collect();
+        let low = all.iter().map(|ratio| ratio.low).reduce(f64::min)?;
+        let high = all.iter().map(|ratio| ratio.high).reduce(f64::max)?;
+        let is_of_all = all.len() == self.cells.len();
+        is_of_all.then(|| format!(" [{}..{}]", significant(low), significant(high)))
     }
 
     /// Its figures and its word, as findings and commands print them: in brackets where it rests on one process.

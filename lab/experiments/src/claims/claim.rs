@@ -249,7 +249,7 @@ impl Reads {
     pub(super) fn shown(&self, value: f64) -> String {
         match self {
             Reads::BreakEven if value.is_finite() => bytes(value as u64),
-            Reads::BreakEven => "none measured".to_owned(),
+            Reads::BreakEven => "no size".to_owned(),
             Reads::Figure(name) if name.contains("share") || name.starts_with("within_") => {
                 format!("{:.0} %", value * 100.0)
             }

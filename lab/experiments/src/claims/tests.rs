@@ -1,5 +1,7 @@
+use super::answers::{Shelf, rank};
 use super::items::{Kind, items};
 use super::*;
+use cachewise_measure::Record;
 use std::path::{Path, PathBuf};
 
 /// Digest of all quotations, for when the documents' text is not at hand: a quotation that was changed has to be
@@ -73,9 +75,28 @@ fn every_item_is_answered_and_every_claim_is_of_an_item() {
     }
 }
 
+/// The folder of records.
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../record")
+}
+
+/// An experiment had two names: under the older one is not the newer record.
+#[test]
+fn records_are_read_in_the_order_of_their_times_whole_runs_first() {
+    let shelf = Shelf::new(&folder()).expect("records");
+    let zen3: Vec<&Record> =
+        shelf.0.iter().filter(|(name, _)| name.contains("-zen3-")).map(|(_, one)| one).collect();
+    let at =
+        |wanted: &str| zen3.iter().position(|one| one.experiment() == Some(wanted)).expect(wanted);
+    assert!(at("receive") < at("tcp-copies"), "the older record of one experiment is first");
+    let newest = zen3[at("receive")];
+    assert!(!newest.header.command.contains(&"--size".to_owned()), "{:?}", newest.header.command);
+    assert!(at("hints") < zen3.len() - 1, "a run of chosen sizes is before a whole one");
+    assert!(shelf.0.is_sorted_by(|(_, one), (_, other)| rank(one) >= rank(other)));
+}
+
 #[test]
 fn every_claim_finds_rows() {
-    let records = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../record");
-    let answers = Answers::of(&records).expect("records");
+    let answers = Answers::of(&folder()).expect("records");
     assert!(answers.without_rows().is_empty(), "{:#?}", answers.without_rows());
 }
