@@ -12,7 +12,7 @@ use cachewise_measure::{
 };
 use processes::{GIB, MIB, Process, Server};
 use record::{CellKey, Header};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
 
@@ -104,7 +104,7 @@ impl Table {
         more: &[(&str, f64)],
     ) {
         let [candidate, reference] = who;
-        let cell = CellKey::new("zero-pages", bytes as u64, state);
+        let cell = CellKey::new("zero-pages", bytes, state);
         let ns = ms.iter().map(|ms| ms * 1e6).collect();
         self.rows.push(Row::new(EXPERIMENT, cell, candidate, reference, ns).with(more));
     }
@@ -266,25 +266,20 @@ fn pressure(table: &mut Table) {
 fn old_host(table: &mut Table) {
     let bytes = 2 * GIB;
     let server = Server::start([bytes, bytes, 0], "-");
-    let mut rows = |table: &mut Table, state: &str, rest: u64| {
+    let rows = |table: &mut Table, state: &str, rest: u64| {
         let found = in_turns(KINDS.len(), table.rounds, |kind| {
             std::thread::sleep(Duration::from_secs(rest));
             let values = used(KINDS[kind], bytes, 1, &server);
             server.wait_until_full();
             values
         });
-        for reference in ["huge", "small"] {
-            for (kind, values) in KINDS.iter().zip(&found) {
-                let [resident, pass, huge] = &values[..] else { panic!("found {values:?}") };
-                let more = [("first_pass_ms", median(pass)), ("in_huge_pages", median(huge))];
-                if reference == "huge" {
-                    table.enter(state, bytes, [kind, reference], resident, &more);
-                } else if *kind == "leased" {
-                    let ratio = PairedRatio::paired(resident, &found[1][0]);
-                    table.note(format!("{state}: leased takes {ratio:.3} of small pages' time"));
-                }
-            }
+        for (kind, values) in KINDS.iter().zip(&found) {
+            let [resident, pass, huge] = &values[..] else { panic!("found {values:?}") };
+            let more = [("first_pass_ms", median(pass)), ("in_huge_pages", median(huge))];
+            table.enter(state, bytes, [kind, "huge"], resident, &more);
         }
+        let ratio = PairedRatio::paired(&found[2][0], &found[1][0]);
+        table.note(format!("{state}: leased takes {ratio:.4} of small pages' time"));
     };
     rows(table, "as it was found", 0);
     // The host takes free memory back meanwhile, where the guest reports it.
@@ -476,7 +471,7 @@ fn programs(table: &mut Table) {
         server.wait_until_full();
         vec![ms]
     };
-    let mut rows = |table: &mut Table, state: &str| {
+    let rows = |table: &mut Table, state: &str| {
         let found = in_turns(2, table.rounds, |kind| started(kind == 1));
         for (kind, values) in ["QEMU, private", "QEMU, leased"].iter().zip(&found) {
             table.enter(state, bytes, [kind, "QEMU, private"], &values[0], &[]);

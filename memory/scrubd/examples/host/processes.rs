@@ -129,7 +129,7 @@ impl Drop for Changed<'_> {
 // A server.
 
 pub struct Server {
-    pub process: Process,
+    _process: Process,
     pub socket: PathBuf,
 }
 
@@ -140,7 +140,7 @@ impl Server {
         let mut process = Process::start(&["serve", &size, &segment, &keep, group]);
         let socket = PathBuf::from(process.line());
         assert!(!socket.as_os_str().is_empty(), "no server");
-        let server = Server { process, socket };
+        let server = Server { _process: process, socket };
         server.wait(|status| status.zeroing == 0 && status.ready != 0);
         server
     }
