@@ -26,7 +26,7 @@ const LIMIT: usize = 128 << 20;
 /// Clients at a time.
 const CLIENTS: usize = 4;
 /// One in so many kills is the server's, in the first half of the leases: in the second one server has to stay small.
-const SERVERS: u64 = 16;
+const SERVERS: u64 = 8;
 
 fn child(what: &str, socket: &Path, group: Option<&Path>) -> Child {
     let mut command = Command::new(std::env::current_exe().expect("a path"));
@@ -66,17 +66,20 @@ fn server(socket: &Path) {
         scrub: cachewise_pages::Scrub { cpu_share: 1.0, ..Default::default() },
         goes_first: true,
     };
-    serve(settings, systemd::Passed::default(), told.as_fd(), &mut |_| {}).expect("no error");
+    if let Err(error) = serve(settings, systemd::Passed::default(), told.as_fd(), &mut |_| {}) {
+        eprintln!("a server: {error}");
+        std::process::exit(1);
+    }
 }
 
-/// Needs most of what the server has ready, lets go of it, and again.
+/// Needs most of what the server has ready, lets go of it, and again; then leaves it alone until it takes memory again.
 fn neighbour() {
-    loop {
+    for time in 1.. {
         let memory = vec![1u8; LIMIT / 2];
         assert_eq!(std::hint::black_box(&memory)[LIMIT / 4], 1);
         println!("n");
         drop(memory);
-        std::thread::sleep(Duration::from_millis(100));
+        std::thread::sleep(Duration::from_millis(if time % 10 == 0 { 12_000 } else { 100 }));
     }
 }
 
@@ -256,13 +259,28 @@ fn nothing_is_lost_stale_or_grown() {
                 continue;
             }
             // The server's memory, from a while after its start.
-            if let Some(now) = status(&socket).filter(|now| now.given > 200) {
+            if status(&socket).is_some_and(|now| now.given > 200) {
                 let own = own_memory(server.id());
                 let first = *warm.get_or_insert(own);
                 grown = grown.max(own.saturating_sub(first));
-                given_back.fetch_max(now.given_back, Ordering::Relaxed);
             }
             killed += 1;
+            // While all clients are stopped, memory is ready, and goes back when the neighbour needs it.
+            if killed % 500 == 30 {
+                let all = |signal| {
+                    clients.iter().for_each(|client| {
+                        let _ = kill_process(Pid::from_child(client), signal);
+                    });
+                };
+                let given = || status(&socket).map_or(0, |now| now.given_back);
+                all(Signal::STOP);
+                let (stopped, before) = (Instant::now(), given());
+                while given() == before && stopped.elapsed() < Duration::from_secs(30) {
+                    std::thread::sleep(Duration::from_millis(20));
+                }
+                given_back.fetch_add(given() - before, Ordering::Relaxed);
+                all(Signal::CONT);
+            }
             if killed % SERVERS == 0 && taken.load(Ordering::Relaxed) < leases.div_ceil(2) {
                 servers += 1;
                 server.kill().and_then(|()| server.wait()).expect("it ran");

@@ -16,8 +16,9 @@ use std::path::Path;
 use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
 
-/// The sections: a name, what they do, and the rounds that their figures take.
-const SECTIONS: [(&str, fn(&mut Table), usize); 6] = [
+/// A section: its name, the measuring, and the rounds that its figures take.
+type Section = (&'static str, fn(&mut Table), usize);
+const SECTIONS: [Section; 6] = [
     ("pressure", pressure, 6),
     ("old-host", old_host, 6),
     ("cost", cost, 6),

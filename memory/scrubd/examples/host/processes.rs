@@ -357,11 +357,9 @@ fn fragment(gib: usize) {
     let mut whole = MmapOptions::new().len(most).no_reserve_swap().map_anon().expect("memory");
     whole.advise(Advice::HugePage).expect("advice");
     let mut places = (0..most).step_by(HUGE);
-    while whole_blocks() > 16
-        && host.look().available > SPARE
-        && let Some(place) = places.next()
-    {
-        whole[place] = 1;
+    while whole_blocks() > 16 && host.look().available > SPARE {
+        let some = places.by_ref().take(16);
+        some.for_each(|place| whole[place] = 1);
     }
     say_and_wait(&whole_blocks().to_string());
 }
