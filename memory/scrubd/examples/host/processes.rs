@@ -335,8 +335,17 @@ fn fragment(gib: usize) {
     let _changed = Changed::set("/proc/sys/vm/compact_unevictable_allowed", "0");
     let bytes = gib * GIB;
     let mut map = memory("small", bytes, Path::new(""));
-    map.advise(Advice::PopulateWrite).expect("resident");
+    // The parent may end at any time: then all goes.
+    for place in (0..bytes).step_by(64 * MIB) {
+        if read_ends() {
+            return;
+        }
+        map.advise_range(Advice::PopulateWrite, place, 64 * MIB).expect("resident");
+    }
     for place in (0..bytes).step_by(HUGE) {
+        if read_ends() {
+            return;
+        }
         rustix::io::retry_on_intr(|| {
             // SAFETY: inside the mapping above.
             unsafe { rustix::mm::mlock(map.as_mut_ptr().wrapping_add(place).cast(), 4096) }
@@ -357,9 +366,12 @@ fn fragment(gib: usize) {
     let mut whole = MmapOptions::new().len(most).no_reserve_swap().map_anon().expect("memory");
     whole.advise(Advice::HugePage).expect("advice");
     let mut places = (0..most).step_by(HUGE);
-    while whole_blocks() > 16 && host.look().available > SPARE {
+    while whole_blocks() > 16 && host.look().available > SPARE && !read_ends() {
         let some = places.by_ref().take(16);
-        some.for_each(|place| whole[place] = 1);
+        let taken = some.map(|place| whole[place] = 1).count();
+        if taken == 0 {
+            break;
+        }
     }
     say_and_wait(&whole_blocks().to_string());
 }
