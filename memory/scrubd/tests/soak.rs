@@ -25,8 +25,8 @@ const SIZE: usize = 24 * PAGE;
 const LIMIT: usize = 128 << 20;
 /// Clients at a time.
 const CLIENTS: usize = 4;
-/// One in so many kills is the server's.
-const SERVERS: u64 = 16;
+/// One in so many kills is the server's, in the first half of the leases: in the second one server has to stay small.
+const SERVERS: u64 = 8;
 
 fn child(what: &str, socket: &Path, group: Option<&Path>) -> Child {
     let mut command = Command::new(std::env::current_exe().expect("a path"));
@@ -66,17 +66,20 @@ fn server(socket: &Path) {
         scrub: cachewise_pages::Scrub { cpu_share: 1.0, ..Default::default() },
         goes_first: true,
     };
-    serve(settings, systemd::Passed::default(), told.as_fd(), &mut |_| {}).expect("no error");
+    if let Err(error) = serve(settings, systemd::Passed::default(), told.as_fd(), &mut |_| {}) {
+        eprintln!("a server: {error}");
+        std::process::exit(1);
+    }
 }
 
-/// Needs most of what the server has ready, lets go of it, and again.
+/// Needs most of what the server has ready, lets go of it, and again; then leaves it alone until it takes memory again.
 fn neighbour() {
-    loop {
+    for time in 1.. {
         let memory = vec![1u8; LIMIT / 2];
         assert_eq!(std::hint::black_box(&memory)[LIMIT / 4], 1);
         println!("n");
         drop(memory);
-        std::thread::sleep(Duration::from_millis(100));
+        std::thread::sleep(Duration::from_millis(if time % 10 == 0 { 12_000 } else { 100 }));
     }
 }
 
@@ -145,6 +148,39 @@ impl Drop for Group {
     }
 }
 
+/// A folder without room, as `/run` may be; `None` where this user may mount nothing. It is seen by this thread and the
+/// processes that it starts.
+struct Full(PathBuf);
+
+impl Full {
+    fn new(folder: &Path) -> Option<Full> {
+        use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
+        // SAFETY: this thread alone has other mounts, and uses no file of them that it has open.
+        let own = unsafe { libc::unshare(libc::CLONE_NEWNS) };
+        let alone = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
+        (own == 0 && mount_change("/", alone).is_ok()).then_some(())?;
+        mount("full", folder, "tmpfs", MountFlags::empty(), c"size=64k,nr_inodes=16").ok()?;
+        let full = Full(folder.to_owned());
+        std::fs::write(folder.join("fills"), vec![1; 128 << 10]).expect_err("room is left");
+        Some(full)
+    }
+
+    /// Leaves no room for names either, while that is done.
+    fn without_names(&self, done: impl FnOnce()) {
+        let name = |number: u32| self.0.join(format!("name{number}"));
+        let made = (0..16).take_while(|number| std::fs::File::create(name(*number)).is_ok());
+        let made = made.count() as u32;
+        done();
+        (0..made).for_each(|number| std::fs::remove_file(name(number)).expect("made before"));
+    }
+}
+
+impl Drop for Full {
+    fn drop(&mut self) {
+        let _ = rustix::mount::unmount(&self.0, rustix::mount::UnmountFlags::DETACH);
+    }
+}
+
 fn status(socket: &Path) -> Option<Status> {
     serde_json::from_str(&lease::status(socket).ok()?).ok()
 }
@@ -182,6 +218,11 @@ fn nothing_is_lost_stale_or_grown() {
     if group.is_none() {
         eprintln!("memory under pressure: SKIPPED, no control group can be made");
     }
+    let full = Full::new(directory.path());
+    if full.is_none() {
+        eprintln!("a socket in a full folder: SKIPPED, nothing can be mounted");
+    }
+    let begun = Instant::now();
     let start_server = || {
         let server = child("server", &socket, group_path);
         let begun = Instant::now();
@@ -218,16 +259,37 @@ fn nothing_is_lost_stale_or_grown() {
                 continue;
             }
             // The server's memory, from a while after its start.
-            if let Some(now) = status(&socket).filter(|now| now.given > 200) {
+            if status(&socket).is_some_and(|now| now.given > 200) {
                 let own = own_memory(server.id());
                 let first = *warm.get_or_insert(own);
                 grown = grown.max(own.saturating_sub(first));
-                given_back.fetch_max(now.given_back, Ordering::Relaxed);
             }
             killed += 1;
-            if killed % SERVERS == 0 {
+            // While all clients are stopped, memory is ready, and goes back when the neighbour needs it.
+            if killed % 500 == 30 {
+                let all = |signal| {
+                    clients.iter().for_each(|client| {
+                        let _ = kill_process(Pid::from_child(client), signal);
+                    });
+                };
+                let given = || status(&socket).map_or(0, |now| now.given_back);
+                all(Signal::STOP);
+                let (stopped, before) = (Instant::now(), given());
+                while given() == before && stopped.elapsed() < Duration::from_secs(30) {
+                    std::thread::sleep(Duration::from_millis(20));
+                }
+                given_back.fetch_add(given() - before, Ordering::Relaxed);
+                all(Signal::CONT);
+            }
+            if killed % SERVERS == 0 && taken.load(Ordering::Relaxed) < leases.div_ceil(2) {
                 servers += 1;
                 server.kill().and_then(|()| server.wait()).expect("it ran");
+                if let Some(full) = full.as_ref().filter(|_| servers == 1) {
+                    full.without_names(|| {
+                        let ended = child("server", &socket, group_path).wait().expect("it ran");
+                        assert!(!ended.success(), "a server without a socket");
+                    });
+                }
                 (server, warm) = (start_server(), None);
                 continue;
             }
@@ -246,6 +308,7 @@ fn nothing_is_lost_stale_or_grown() {
             client.kill().and_then(|()| client.wait()).expect("it ran");
         }
     });
+    let took = begun.elapsed().as_secs_f64();
     let begun = Instant::now();
     // All of it is back, and what was given up is taken again.
     while status(&socket).is_none_or(|now| now.ready != now.size) {
@@ -254,9 +317,10 @@ fn nothing_is_lost_stale_or_grown() {
     }
     server.kill().and_then(|()| server.wait()).expect("it ran");
     eprintln!(
-        "{} leases, {killed} kills, {servers} of them the server's; a neighbour needed memory {} times, {} MiB given \
-         back; the server grew by {} KiB",
+        "{} leases in {took:.0} s, {:.0} a second, none stale or lost; {killed} kills, {servers} of them the server's; \
+         a neighbour needed memory {} times, {} MiB given back; the server grew by {} KiB",
         taken.load(Ordering::Relaxed),
+        taken.load(Ordering::Relaxed) as f64 / took,
         needed.load(Ordering::Relaxed),
         given_back.load(Ordering::Relaxed) >> 20,
         grown >> 10,

@@ -95,7 +95,7 @@ impl Shelf {
         let wanted = |name: &str| cpu_of(name).is_some();
         let mut records = record::folder(folder, wanted).map_err(|error| error.to_string())?;
         records.retain(|(_, record)| {
-            registry::of(experiment_of(record)).is_some() || is_kernels(record)
+            registry::of(experiment_of(record)).is_some() || is_no_experiments(record)
         });
         records.sort_by(|(_, one), (_, other)| rank(one).cmp(&rank(other)));
         records.reverse();
@@ -124,9 +124,9 @@ pub(super) fn rank(record: &Record) -> (bool, &str, u64) {
     (!header.command.iter().any(chooses), &header.started, launches.unwrap_or(1))
 }
 
-/// Tells whether it is a record of the allocator of `linux/`'s kernel or of the one before it, which are no experiments.
-fn is_kernels(record: &Record) -> bool {
-    ["prezero-bench", "zeroed-bench"].contains(&experiment_of(record))
+/// Tells whether it is a record of the allocator of `linux/`'s kernel, of the one before it, or of scrubd's host, which are no experiments.
+fn is_no_experiments(record: &Record) -> bool {
+    ["prezero-bench", "zeroed-bench", "scrubd-host"].contains(&experiment_of(record))
 }
 
 /// `2026-11-22-page-fault-zen5-guest` is of `zen5`.
