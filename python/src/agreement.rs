@@ -1,4 +1,4 @@
-//! The judge's words and the agreement of two choices: the rules are those of `cachewise_measure`.
+//! The judge's words and the agreement of two choices: the rules are those of `cachewise_judge`.
 
 use crate::buffer::{Access, Buffer, alike};
 use cachewise_measure::agreement::{self, LogRatio};

@@ -3,6 +3,7 @@
 //! Reference Manual, "Skylake Server Power Management"). No time of a kernel shows that, and where kernels take turns
 //! libc pays as well.
 
+use cachewise_judge::margin::ROW;
 use cachewise_kernels::Function;
 use cachewise_measure::{Clock, PairedRatio};
 use std::time::{Duration, Instant};
@@ -58,7 +59,7 @@ pub unsafe fn of_copies(clock: &Clock, wide: Function, plain: Function) -> Paire
 
 /// Tells whether that shows a lower clock: those are lowered by steps of 100 MHz, which is more than a hundredth.
 pub fn shows_a_lower_clock(ratio: &PairedRatio) -> bool {
-    ratio.low > 1.01
+    ratio.low > 1.0 + ROW
 }
 
 #[cfg(test)]

@@ -68,13 +68,13 @@ fn within(t: f64, freedom: usize) -> f64 {
     if is_odd { (angle + sine * sum) * std::f64::consts::FRAC_2_PI } else { sine * sum }
 }
 
-/// Marks the p that stand together with a chance of one in twenty that any of them is wrong (Holm 1979).
-pub fn holm(p: &[f64]) -> Vec<bool> {
+/// Marks the p that stand together with a chance of `level` at most that any of them is wrong (Holm 1979).
+pub fn holm(p: &[f64], level: f64) -> Vec<bool> {
     let mut order: Vec<usize> = (0..p.len()).filter(|at| !p[*at].is_nan()).collect();
     order.sort_unstable_by(|a, b| p[*a].total_cmp(&p[*b]));
     let mut stand = vec![false; p.len()];
     for (rank, at) in order.into_iter().enumerate() {
-        if p[at] > 0.05 / (p.len() - rank) as f64 {
+        if p[at] > level / (p.len() - rank) as f64 {
             break;
         }
         stand[at] = true;
@@ -126,6 +126,7 @@ mod tests {
         assert_eq!(discoveries(&[0.04, 0.03]), [true, true], "both, or neither");
         assert_eq!(discoveries(&[0.9, 0.001, f64::NAN]), [false, true, false]);
         assert!(discoveries(&[]).is_empty());
+        let holm = |p: &[f64]| holm(p, 0.05);
         assert_eq!(holm(&[0.04, 0.03]), [false, false], "neither is below a half of 5 %");
         assert_eq!(holm(&[0.04, 0.02, f64::NAN]), [false, false, false]);
         assert_eq!(holm(&[0.04, 0.02]), [true, true]);

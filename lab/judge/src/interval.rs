@@ -6,6 +6,7 @@
 //! | [`unpaired`] | two runs that have no round in common |
 //! | [`anytime`] | rounds that are looked at after each one, as a race does |
 
+use crate::estimate::{Scatter, always, away, deviation};
 use crate::margin::LAUNCHES;
 use crate::order::{median, quantile_of_sorted, sorted};
 use crate::ratio::{LEAST_ROUNDS, Ratio, of_rounds};
@@ -99,38 +100,17 @@ pub fn anytime(ratios: &[f64]) -> Ratio {
         return Ratio { median, low: f64::NAN, high: f64::NAN, rounds };
     }
     let middle = median(&logs);
-    let away = median(&logs.iter().map(|log| (log - middle).abs()).collect::<Vec<_>>());
-    // 1.48 of the median deviation is a normal's standard deviation; of few values it falls short by some 15 %.
-    let most = if rounds < LEAST_ROUNDS { f64::INFINITY } else { (2.0 * 1.48 * away).max(0.01) };
+    let away = away(&logs, middle);
+    let most =
+        if rounds < LEAST_ROUNDS { f64::INFINITY } else { (2.0 * 1.48 * median(&away)).max(0.01) };
     let near: Vec<f64> = logs.iter().map(|log| log.clamp(middle - most, middle + most)).collect();
     let n = rounds as f64;
     let mean = near.iter().sum::<f64>() / n;
     let squares: f64 = near.iter().map(|log| (log - mean).powi(2)).sum();
-    let scatter = (1.1 * (squares / (n - 1.0)).sqrt()).max(1.15 * 1.48 * away);
+    let scatter = (1.1 * (squares / (n - 1.0)).sqrt()).max(deviation(&away));
     let half = always(rounds, Scatter::Own) * (scatter / n.sqrt()).max(LAUNCHES);
     let [low, high] = [mean - half, mean + half].map(f64::exp);
     Ratio { median: mean.exp(), low, high, rounds }
-}
-
-/// Source of the scatter of rounds, from which an error is estimated.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Scatter {
-    /// These rounds alone: the error of few is an estimate itself, which Student's t allows for.
-    Own,
-    /// Many other comparisons on the same machine, as a tuning has them.
-    Pooled,
-}
-
-/// The width of an interval in standard errors that holds at every moment of a growing number of rounds at once.
-#[must_use]
-pub fn always(rounds: usize, scatter: Scatter) -> f64 {
-    let n = rounds.max(1) as f64;
-    // t of n - 1 degrees over the normal's, at 5 %: 2.2 of 3 rounds, 1.15 of 10.
-    let student = match scatter {
-        Scatter::Own => 1.0 + 1.2 / (n - 2.0).max(1.0),
-        Scatter::Pooled => 1.0,
-    };
-    student * (2.0 * (1.0 + 1.0 / n) * ((n + 1.0).sqrt() / 0.05).ln()).sqrt()
 }
 
 /// The distribution-free interval of the median of single values, at least 95 %: from the k-th smallest to the k-th
@@ -266,15 +246,6 @@ mod tests {
             // 5 % and three standard errors of 1000 cases.
             assert!(count <= 70, "{factor}: {count} of 1000");
         }
-    }
-
-    #[test]
-    fn the_width_is_that_of_the_formula() {
-        let near = |found: f64, wanted: f64| assert!((found - wanted).abs() < 1e-3, "{found}");
-        near(always(1, Scatter::Pooled), 3.6564);
-        near(always(100, Scatter::Pooled), 3.2731);
-        near(always(0, Scatter::Pooled), 3.6564);
-        near(always(3, Scatter::Own) / always(3, Scatter::Pooled), 2.2);
     }
 
     #[test]

@@ -4,6 +4,8 @@
 //! |---|---|
 //! | [`ratio`] | one time over another, round by round or launch by launch |
 //! | [`interval`] | where the true ratio lies: of paired rounds, of unpaired runs, at every moment of a race |
+//! | [`estimate`] | what some rounds show of a logarithm, and whether a bound on a loss is kept |
+//! | [`agreement`] | do two choices come to the same? |
 //! | [`margin`] | which differences matter: every threshold, with its reason |
 //! | [`verdict`] | faster, slower, same or unknown, and the sentences for them |
 //! | [`family`] | what stands of many comparisons at once |
@@ -14,6 +16,8 @@
 //! The rules and their reasons: `docs/decisions/the-judge.md`.
 #![warn(missing_docs)]
 
+pub mod agreement;
+pub mod estimate;
 pub mod family;
 pub mod interval;
 pub mod margin;

@@ -12,6 +12,9 @@ pub const SETTING: f64 = 0.02;
 /// one answer.
 pub const SIMPLER: f64 = 0.05;
 
+/// A loss that is not noticeable, two times that documents call the same.
+pub const NOTICEABLE: f64 = 0.05;
+
 /// A headline, a variable of `export`, a row that `compare` calls changed, a choice of `tune` that comes to the same as
 /// another: what two launches of one program differ by.
 pub const HEADLINE: f64 = 0.03;
@@ -20,8 +23,20 @@ pub const HEADLINE: f64 = 0.03;
 /// [`HEADLINE`] is broken.
 pub const GUARD: f64 = 0.02;
 
+/// Kernels so near (logarithm) are as good as equal to a race, and one of them may be wanted next door.
+pub const EQUAL: f64 = 0.015;
+
+/// A kernel that takes so much longer than libc (logarithm) has one round.
+pub const HOPELESS: f64 = 0.4;
+
+/// A change of kernel between two sizes has to gain so much over one octave (logarithm).
+pub const SWITCH: f64 = 0.06;
+
 /// A kernel that replaces the one in force has to be better by this much: two tunings should agree.
 pub const IN_FORCE: f64 = 0.05;
+
+/// Error that no number of a tuning's rounds removes: layouts differ by this much (logarithm).
+pub const LAYOUTS: f64 = 0.004;
 
 /// Error that no number of rounds removes: launches of one program lie apart by this much (logarithm).
 pub const LAUNCHES: f64 = 0.006;

@@ -136,6 +136,21 @@ pub enum Fate {
     Disqualified(String),
 }
 
+/// The fate of a contestant by its cost and its loss, both over the reference's at any moment of a race: it costs more
+/// than is `worth` racing on, or loses more than is `allowed`. `None` while neither is shown.
+#[must_use]
+pub fn leaves(
+    cost: Option<&Ratio>,
+    worth: f64,
+    loss: Option<&Ratio>,
+    allowed: f64,
+) -> Option<Fate> {
+    if loss.is_some_and(|loss| loss.low > allowed) {
+        return Some(Fate::TooDear);
+    }
+    cost.filter(|cost| cost.low > worth).map(|_| Fate::NoGain)
+}
+
 /// The question that a race is asked.
 #[derive(Clone, Copy, Debug)]
 pub struct Question {
@@ -483,16 +498,11 @@ impl<R: Runner> Racing<'_, R> {
         let better = 1.0 / (1.0 + SIMPLER);
         let most = 1.0 + self.question.allowed.unwrap_or(f64::INFINITY);
         for who in heat {
-            let is_dear = |lost: &Ratio| lost.rounds >= LEAST_ROUNDS && lost.low > most;
-            if self.lost(*who).as_ref().is_some_and(is_dear)
-                && self.outcome.fates[who - 1] == Fate::Live
-            {
-                self.outcome.fates[who - 1] = Fate::TooDear;
-            }
-            if self.over(*who, 0).is_some_and(|over| over.low > worth)
-                && self.outcome.fates[who - 1] == Fate::Live
-            {
-                self.outcome.fates[who - 1] = Fate::NoGain;
+            let lost = self.lost(*who).filter(Ratio::has_interval);
+            let leaves = leaves(self.over(*who, 0).as_ref(), worth, lost.as_ref(), most);
+            let fate = &mut self.outcome.fates[who - 1];
+            if *fate == Fate::Live {
+                *fate = leaves.unwrap_or(Fate::Live);
             }
         }
         let live = self.outcome.live();

@@ -18,7 +18,6 @@
 //! | [`turns`], [`children`] | which whole program runs when, and what CPU did it use? |
 //! | [`held`] | how much memory do its processes hold, over time? |
 //! | [`stats`] | did the machine drift? (is a difference real: `cachewise_judge`) |
-//! | [`agreement`] | do two choices come to the same? |
 //! | [`surroundings`] | which allocator, tunables and limits did a process have? |
 //! | [`warnings`], [`Reporting`] | what disturbed the measurement, and how is it removed? |
 //! | [`record`] | how is it written down? |
@@ -28,7 +27,6 @@
 //! laboratory crate, tables and plots to the report crate.
 #![warn(missing_docs)]
 
-pub mod agreement;
 pub mod arena;
 mod bystander;
 mod caches;
@@ -66,6 +64,7 @@ pub(crate) use cachewise_judge::rounded;
 pub use arena::{Arena, MemoryBudget, PagePolicy};
 pub use bystander::{Bystander, Reader};
 pub use caches::{CacheLevel, Caches};
+pub use cachewise_judge::agreement;
 pub use cachewise_judge::margin::ROW as MARGIN;
 pub use cachewise_judge::turns;
 pub use calls::CallTimes;

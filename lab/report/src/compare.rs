@@ -9,7 +9,7 @@
 
 use crate::Table;
 use crate::plot::cell_caption;
-use cachewise_judge::interval;
+use cachewise_judge::{family, interval};
 use cachewise_measure::stats::{LEAST_ROUNDS, median};
 use cachewise_measure::{CellKey, Header, Machine, PairedRatio, Record, Row};
 use serde::Serialize;
@@ -298,9 +298,8 @@ const LEVEL: f64 = 0.025;
 fn judge(rows: &mut [(usize, Change, f64)], margin: f64) {
     rows.sort_by(|a, b| a.2.total_cmp(&b.2));
     let count = rows.len();
-    let mut is_different = true;
-    for (rank, (_, Change { change, outcome, .. }, p)) in rows.iter_mut().enumerate() {
-        is_different &= *p * ((count - rank) as f64) < LEVEL;
+    let stand = family::holm(&rows.iter().map(|row| row.2).collect::<Vec<_>>(), LEVEL);
+    for ((_, Change { change, outcome, .. }, _), is_different) in rows.iter_mut().zip(stand) {
         *outcome = match change.median {
             // A bystander that gained more than the operation took leaves sums that have no ratio.
             _ if !change.is_sound() || interval::least_p(change.rounds) * count as f64 >= LEVEL => {

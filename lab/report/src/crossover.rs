@@ -4,6 +4,7 @@
 use crate::Table;
 use crate::plot::{Quantity, Spread};
 use crate::units::{bytes, gain};
+use cachewise_judge::margin::ROW;
 use cachewise_measure::record::groups;
 use cachewise_measure::{CellKey, Record, Row};
 
@@ -73,7 +74,7 @@ fn ranges(name: &str, rows: &[&Row]) -> Vec<Vec<String>> {
         let (from, to) = (run[0].0, run[run.len() - 1].0);
         let (_, fastest, is_reference, ratio) = run[run.len() / 2];
         let has_interval = ratio.low < ratio.high;
-        let is_faster = has_interval && ratio.high < 1.0 && ratio.mid < 0.99;
+        let is_faster = has_interval && ratio.high < 1.0 && ratio.mid < 1.0 - ROW;
         let told = if is_reference {
             [String::new(), String::new(), "reference".to_owned()]
         } else {

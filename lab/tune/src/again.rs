@@ -1,6 +1,5 @@
 //! Rounds as rows of a record, and back: a record can be decided again by the rules of today.
 
-use super::estimate::Estimate;
 use super::field::Field;
 use super::hints::{self, Never};
 use super::never;
@@ -15,6 +14,7 @@ use super::tuning::Tuning;
 use cachewise::profile::{Decision, FIRST_SIZE, OPERATIONS, Supply};
 use cachewise::{Reuse, entry};
 use cachewise_experiments::LabError;
+use cachewise_judge::estimate::{Estimate, Scatter, Sure};
 use cachewise_kernels::{Operation, TABLE};
 use cachewise_measure::record::names::LIBC;
 use cachewise_measure::record::{CellKey, State};
@@ -291,12 +291,13 @@ fn refuse(field: &mut Field, evidence: &Evidence) {
         }
         for name in log.others.keys() {
             let Some(arm) = field.arms.iter().position(|arm| arm.name == *name) else { continue };
-            let Estimate { mean, error, rounds } = Estimate::of(&log.log_ratios(name), 0.0);
+            let seen = Estimate::of(&log.log_ratios(name), 0.0);
             let near = |size: &usize| (*size as f64 / cell.size as f64).ln().abs();
             let nearest = (0..field.sizes.len())
                 .min_by(|a, b| near(&field.sizes[*a]).total_cmp(&near(&field.sizes[*b])));
             let Some(nearest) = nearest else { continue };
-            if rounds >= 3 && mean - error > field.guard(nearest) {
+            let is_enough = seen.rounds >= Scatter::Pooled.least_rounds();
+            if is_enough && seen.is_above(field.guard(nearest), Sure::Seems) {
                 field.refused[arm][nearest] = true;
             }
         }

@@ -1,15 +1,14 @@
 //! One operation's race as it stands: who is still in it at which size, the rounds so far, and what
 //! they show. Pure.
 
-use super::estimate::{
-    Estimate, FLOOR, GUARD, Middle, NEW, always, deviation, has_plenty, is_plenty, off,
-};
 use super::plan::{self, View};
 use super::ranges::{From, LIBC, choose};
 use super::rounds::{Evidence, Purpose};
 use super::seam::{Cell, Class, Competitor, Contents, Destination, Facts, Layout, Sample};
 use cachewise::profile::Decision;
-use cachewise_judge::margin;
+use cachewise_judge::estimate::{Estimate, Middle, Scatter, Sure, away, deviation};
+use cachewise_judge::margin::{EQUAL, GUARD, HOPELESS, IN_FORCE, LAYOUTS};
+use cachewise_judge::race;
 use cachewise_kernels::Operation;
 use cachewise_measure::stats::{LEAST_ROUNDS as INTERVAL_ROUNDS, median};
 use std::cell::OnceCell;
@@ -24,15 +23,15 @@ const MOST_HANDED_OVER: usize = 16;
 /// The candidate of a record's rows that is libc as the library calls it.
 pub(super) const HANDED_OVER: &str = "libc.handed-over";
 
+/// Shown at every moment of a race, where the error is that of all arms together.
+pub(super) const ALWAYS: Sure = Sure::Always(Scatter::Pooled);
+
 /// Fewer rounds show nothing.
-const LEAST_ROUNDS: usize = 3;
+const LEAST_ROUNDS: usize = Scatter::Pooled.least_rounds();
 
 /// Fewer rounds of one layout show nothing of it alone. Where a visit is dear they are few: judged from
 /// three on, the simulated machine of 2 GB/s gained 5.1 % over libc, from six on 7.4 %.
 const LAYOUT_ROUNDS: usize = 2 * LEAST_ROUNDS;
-
-/// A candidate of the previous profile counts as better by this part than it is shown.
-const BONUS_IN_FORCE: f64 = margin::IN_FORCE;
 
 /// The number of rounds of all candidates from which the scatter of one is pooled with theirs: they share the machine's
 /// noise.
@@ -229,16 +228,16 @@ impl Field {
         let rounds = &self.handed_over[size];
         self.views[view].destination == Destination::Repeated
             && self.sizes[size] <= self.handed_over_to
-            && (rounds.len() < LEAST_ROUNDS || {
-                let Estimate { mean, error, .. } = self.of_handed_over(size);
-                rounds.len() < MOST_HANDED_OVER && mean + NEW * error > GUARD && !has_plenty(rounds)
-            })
+            && (rounds.len() < LEAST_ROUNDS
+                || rounds.len() < MOST_HANDED_OVER
+                    && !self.of_handed_over(size).keeps(GUARD, Sure::Likely)
+                    && !Middle::of(rounds).own(LAYOUTS).is_plenty(LAYOUTS))
     }
 
     fn of_handed_over(&self, size: usize) -> Estimate {
         let near = self.near(size).flat_map(|other| off_median(&self.handed_over[other]));
         let pooled = pooled(&near.collect::<Vec<_>>(), POOLED_FROM).unwrap_or(UNKNOWN);
-        Middle::of(&self.handed_over[size]).pooled(pooled, FLOOR)
+        Middle::of(&self.handed_over[size]).pooled(pooled, LAYOUTS)
     }
 
     /// Proven cost of a decision for libc at a size, as a logarithm over a direct call: the library's
@@ -247,8 +246,8 @@ impl Field {
         if self.handed_over[size].len() < LEAST_ROUNDS {
             return 0.0;
         }
-        let Estimate { mean, error, rounds } = self.of_handed_over(size);
-        if mean - always(rounds) * error > GUARD { mean - error } else { 0.0 }
+        let seen = self.of_handed_over(size);
+        if seen.is_above(GUARD, ALWAYS) { seen.low(Sure::Seems) } else { 0.0 }
     }
 
     /// Returns whether an arm at that many bytes is what a decision for libc comes to there anyway.
@@ -269,7 +268,7 @@ impl Field {
 
     /// Least loss of an arm that is shown in one of the views where it counts.
     fn proven_loss(&self, arm: usize, size: usize) -> f64 {
-        self.proven(arm, size).map(|e| e.mean - NEW * e.error).fold(0.0, f64::max)
+        self.proven(arm, size).map(|of| of.low(Sure::Likely)).fold(0.0, f64::max)
     }
 
     /// Loss that an arm may have in a state at a size: the guard, or what libc itself loses there when the library
@@ -332,13 +331,13 @@ impl Field {
             let of_all = pooled(&all.copied().collect::<Vec<_>>(), POOLED_FROM).unwrap_or(UNKNOWN);
             let of_arm = |(arm, rounds): (usize, &Vec<Vec<CellRounds>>)| {
                 if arm == LIBC {
-                    return Seen { whole: Estimate::LIBC, worst: Estimate::LIBC };
+                    return Seen { whole: Estimate::REFERENCE, worst: Estimate::REFERENCE };
                 }
                 let own = self.own.and_then(|least| {
                     let off = near().flat_map(|size| self.off(arm, view, size));
                     pooled(&off.copied().collect::<Vec<_>>(), least)
                 });
-                let estimate = |middle: Middle| middle.pooled(own.unwrap_or(of_all), FLOOR);
+                let estimate = |middle: Middle| middle.pooled(own.unwrap_or(of_all), LAYOUTS);
                 let middles = || {
                     let layouts = [false, true].map(|is_odd| {
                         let rounds = from.iter().flat_map(|at| rounds[view][*at].of(is_odd));
@@ -358,10 +357,10 @@ impl Field {
                 };
                 let whole = estimate(whole);
                 let enough = [aligned, odd].into_iter().filter(|of| of.rounds >= LAYOUT_ROUNDS);
-                let worst = enough.map(|middle| estimate(middle).judged(of));
+                let worst = enough.map(|middle| of.judged(estimate(middle)));
                 Seen {
                     whole,
-                    worst: worst.chain([whole.judged(of)]).fold(NO_LOSS, Estimate::worse),
+                    worst: worst.chain([of.judged(whole)]).fold(Estimate::NO_LOSS, Estimate::worse),
                 }
             };
             self.rounds.iter().enumerate().map(of_arm).collect()
@@ -387,18 +386,14 @@ impl Field {
 
     /// The weighted mean over views.
     pub(super) fn value(&self, arm: usize, size: usize) -> Estimate {
-        let views = || self.covering(arm, size);
-        let weight: f64 = views().map(|(view, _)| view.weight).sum();
-        let mean: f64 = views().map(|(view, seen)| seen.whole.mean * view.weight).sum();
-        let variance: f64 =
-            views().map(|(view, seen)| (seen.whole.error * view.weight).powi(2)).sum();
-        let rounds = views().map(|(_, seen)| seen.whole.rounds).min().unwrap_or(0);
-        Estimate { mean: mean / weight, error: variance.sqrt() / weight, rounds }
+        Estimate::mean(self.covering(arm, size).map(|(view, seen)| (seen.whole, view.weight)))
     }
 
     /// The view with the largest loss, as estimated, or one of its layouts alone.
     pub(super) fn worst(&self, arm: usize, size: usize) -> Estimate {
-        self.covering(arm, size).map(|(_, seen)| seen.worst).fold(NO_LOSS, Estimate::worse)
+        self.covering(arm, size)
+            .map(|(_, seen)| seen.worst)
+            .fold(Estimate::NO_LOSS, Estimate::worse)
     }
 
     /// An arm's results where a view is visited: view, size and estimate.
@@ -427,7 +422,8 @@ impl Field {
         self.live(size).iter().all(|arm| {
             // Whole states only: a layout alone, with half of the rounds, would ask for twice as many.
             let worst = self.proven(*arm, size).reduce(Estimate::worse);
-            worst.is_none_or(|worst| is_plenty(self.value(*arm, size).rounds, worst.error, FLOOR))
+            let rounds = self.value(*arm, size).rounds;
+            worst.is_none_or(|worst| Estimate { rounds, ..worst }.is_plenty(LAYOUTS))
         })
     }
 
@@ -435,10 +431,6 @@ impl Field {
     /// names; returns the sizes where something is left to learn. libc is never dropped, nor what is in use in
     /// its place.
     pub(super) fn eliminate(&mut self, at: &dyn Fn(usize) -> bool) -> Vec<usize> {
-        // Kernels so near are as good as equal, and one of them may be wanted next door.
-        const CLASS: f64 = 0.015;
-        // One round shows this much.
-        const HOPELESS: f64 = 0.4;
         let sizes: Vec<usize> =
             (0..self.sizes.len()).filter(|size| at(self.sizes[*size])).collect();
         for &size in &sizes {
@@ -446,18 +438,20 @@ impl Field {
             let guard = GUARD.max(libc);
             let bound = |arm: usize| {
                 let (value, worst) = (self.value(arm, size), self.worst(arm, size));
-                let z = always(value.rounds);
-                let safe = worst.rounds >= LEAST_ROUNDS && worst.mean + z * worst.error <= guard;
-                if safe { value.mean + z * value.error } else { libc }
+                // By the fewest rounds that any state has.
+                let of_all = Estimate { rounds: value.rounds, ..worst };
+                let is_safe = worst.rounds >= LEAST_ROUNDS && of_all.keeps(guard, ALWAYS);
+                if is_safe { value.high(ALWAYS) } else { libc }
             };
             let best = (1..self.arms.len()).map(bound).fold(libc, f64::min);
+            let [worth, allowed] = [best + EQUAL, guard].map(f64::exp);
             let out = |arm: &usize| {
-                let (value, worst) = (self.value(*arm, size), self.worst(*arm, size));
+                let value = self.value(*arm, size);
                 if self.is_default(*arm, self.sizes[size]) {
                     false
                 } else if value.rounds >= LEAST_ROUNDS {
-                    value.mean - always(value.rounds) * value.error > best + CLASS
-                        || worst.mean - always(worst.rounds) * worst.error > guard
+                    let [cost, loss] = [value, self.worst(*arm, size)].map(|of| of.ratio(ALWAYS));
+                    race::leaves(Some(&cost), worth, Some(&loss), allowed).is_some()
                 } else {
                     value.rounds > 0 && value.mean > HOPELESS
                 }
@@ -489,12 +483,12 @@ impl Field {
         let (value, worst) = (self.value(arm, size), self.worst(arm, size));
         let default = self.is_default(arm, bytes);
         let in_use = default || self.is_previous(arm, size);
-        let guarded = worst.mean + NEW * worst.error <= GUARD
-            || libc > 0.0 && worst.mean - worst.error <= libc
+        let guarded = worst.keeps(GUARD, Sure::Likely)
+            || libc > 0.0 && !worst.is_above(libc, Sure::Seems)
             || in_use && self.proven_loss(arm, size) <= GUARD.max(libc);
         let loyalty = match self.previous[size] {
-            Some(LIBC) => BONUS_IN_FORCE,
-            Some(previous) if previous == arm => -BONUS_IN_FORCE,
+            Some(LIBC) => IN_FORCE,
+            Some(previous) if previous == arm => -IN_FORCE,
             _ => 0.0,
         };
         let error = if default { 0.0 } else { value.error };
@@ -517,12 +511,9 @@ impl Field {
     }
 }
 
-/// Less than any.
-const NO_LOSS: Estimate = Estimate { mean: f64::NEG_INFINITY, ..Estimate::LIBC };
-
 /// How far rounds lie from their median, where they are enough to have one.
 fn off_median(rounds: &[f64]) -> Vec<f64> {
-    if rounds.len() < LEAST_ROUNDS { Vec::new() } else { off(rounds, median(rounds)) }
+    if rounds.len() < LEAST_ROUNDS { Vec::new() } else { away(rounds, median(rounds)) }
 }
 
 /// The scatter of what lies so far off, where it is enough to tell.

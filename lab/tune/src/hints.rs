@@ -4,13 +4,13 @@
 //! over the time of libc's operation: a ratio would have a denominator that a bystander's noise can
 //! bring near 0.
 
-use super::estimate::{Estimate, FLOOR, GUARD, Middle};
 use super::field::Field;
 use super::plan::{self, weights};
 use super::ranges::{From, MOST_RANGES, Range, SWITCH, most_ranges, ranges};
 use super::rounds::{Evidence, Purpose};
 use super::seam::{After, Cell, Class, Destination, Facts, Sample};
-use cachewise_judge::interval::{Scatter, always};
+use cachewise_judge::estimate::{Estimate, Middle, Scatter, Sure};
+use cachewise_judge::margin::{GUARD, LAYOUTS};
 use cachewise_kernels::Operation;
 use cachewise_measure::stats::median;
 
@@ -165,7 +165,7 @@ fn rounds(field: &Field, evidence: &Evidence, size: usize, arm: usize) -> (Vec<f
 /// Estimates of the rounds; `None` for too few.
 fn beside(field: &Field, evidence: &Evidence, size: usize, arm: usize) -> Option<[Estimate; 2]> {
     let rounds: [Vec<f64>; 2] = rounds(field, evidence, size, arm).into();
-    (rounds[0].len() >= LEAST_ROUNDS).then(|| rounds.map(|values| Estimate::of(&values, FLOOR)))
+    (rounds[0].len() >= LEAST_ROUNDS).then(|| rounds.map(|values| Estimate::of(&values, LAYOUTS)))
 }
 
 /// The cut with the least sum of gains above it: a non-temporal arm and the first size from which on it is
@@ -203,8 +203,7 @@ pub(super) fn soon(field: &Field, temporal: &[usize]) -> Option<From> {
 pub(super) fn never(field: &Field, evidence: &Evidence) -> Option<From> {
     cut(&non_temporal(field), &sizes(field), |arm, size| {
         let [to_temporal, to_libc] = beside(field, evidence, size, arm)?;
-        (to_libc.mean + to_libc.error <= GUARD)
-            .then_some(to_temporal.mean + 2.0 * to_temporal.error)
+        to_libc.keeps(GUARD, Sure::Seems).then_some(to_temporal.high(Sure::Shown))
     })
 }
 
@@ -238,10 +237,11 @@ fn loses(field: &Field, evidence: &Evidence, size: usize, arm: usize) -> bool {
     let here = logs.filter(|(cell, _)| cell.operation == field.operation && cell.size == size);
     let over = |(ours, libc): (Sample, Sample)| (ours.total() - libc.total()) / libc.operation;
     let values: Vec<f64> = here.flat_map(|(_, log)| log.pairs(name).map(over)).collect();
-    let Estimate { mean, error, rounds } = Estimate::of(&values, FLOOR);
+    let seen = Estimate::of(&values, LAYOUTS);
     // The larger of two errors: few values can lie near each other by chance, but for one of them.
-    let error = error.max(Middle::with_tail(&values).own(FLOOR).error);
-    rounds >= LEAST_ROUNDS && mean - always(rounds, Scatter::Own) * error > GUARD
+    let error = seen.error.max(Middle::with_tail(&values).own(LAYOUTS).error);
+    let seen = Estimate { error, ..seen };
+    seen.rounds >= LEAST_ROUNDS && seen.is_above(GUARD, Sure::Always(Scatter::Own))
 }
 
 /// The ranges up to a size, and one arm from there on, where there is one.
@@ -278,7 +278,7 @@ fn losing(field: &Field, evidence: &Evidence) -> Option<(usize, Vec<usize>)> {
         None => true,
         Some([_, to_libc]) => {
             to_libc.rounds < MOST_OF_DEFAULT
-                && to_libc.mean - to_libc.error > GUARD
+                && to_libc.is_above(GUARD, Sure::Seems)
                 && !loses(field, evidence, *size, default.arm)
         }
     };
@@ -305,10 +305,8 @@ fn gaining(field: &Field, evidence: &Evidence) -> Option<(usize, Vec<usize>)> {
         let Some([to_temporal, to_libc]) = beside(field, evidence, size, best) else {
             return Some((size, vec![best]));
         };
-        let worse = to_temporal.mean - 2.0 * to_temporal.error > 0.0
-            || to_libc.mean - 2.0 * to_libc.error > GUARD;
-        let better = to_temporal.mean + 2.0 * to_temporal.error < 0.0
-            && to_libc.mean + to_libc.error <= GUARD;
+        let worse = to_temporal.is_above(0.0, Sure::Shown) || to_libc.is_above(GUARD, Sure::Shown);
+        let better = to_temporal.high(Sure::Shown) < 0.0 && to_libc.keeps(GUARD, Sure::Seems);
         if !worse && !better && to_libc.rounds < MOST_ROUNDS {
             return Some((size, vec![best]));
         }

@@ -14,7 +14,6 @@
 #![warn(missing_docs)]
 
 pub mod again;
-mod estimate;
 mod field;
 pub mod hardware;
 mod hints;

@@ -1,16 +1,17 @@
 //! The referee of the hint `never`: the library with the numbers that [`hints`] found, against libc
 //! beside a bystander. A number only rises: to the least size from which on the library lost nowhere.
 
-use super::estimate::{Estimate, FLOOR, GUARD};
 use super::field::Field;
 use super::hints::{self, Never};
 use super::ranges::From;
-use super::referee::{Referee, Rule, Trial, decisions};
+use super::referee::{Referee, Trial, decisions};
 use super::rounds::{Evidence, Purpose};
 use super::seam::{Arm, Cell, Stage};
-use super::tuning::{Refereed, Repair, Ruling};
+use super::tuning::{Refereed, Repair};
 use cachewise::Reuse;
 use cachewise_experiments::LabError;
+use cachewise_judge::estimate::{Estimate, Guard, Ruling};
+use cachewise_judge::margin::{GUARD, LAYOUTS};
 use cachewise_kernels::Operation;
 
 #[cfg(test)]
@@ -38,7 +39,7 @@ fn seen(field: &Field, evidence: &Evidence, size: usize, arm: usize) -> Option<E
     let pairs = logs.flat_map(|(_, log)| log.pairs(&field.arms[arm].name));
     let values: Vec<f64> =
         pairs.map(|(ours, libc)| (ours.total() - libc.total()) / libc.operation).collect();
-    (values.len() >= LEAST_ROUNDS).then(|| Estimate::of(&values, FLOOR))
+    (values.len() >= LEAST_ROUNDS).then(|| Estimate::of(&values, LAYOUTS))
 }
 
 /// Ruling on an estimate; `None` for too few rounds, or where more may tell, unless this is the `last` look.
@@ -49,8 +50,7 @@ fn ruling(
     arm: usize,
     last: bool,
 ) -> Option<Ruling> {
-    let rule = Rule { guard: GUARD, shown_by: 2.0, counts_slower_by: 1.0 };
-    rule.on(seen(field, evidence, size, arm)?, last)
+    Guard::to_prove(GUARD).rules(seen(field, evidence, size, arm)?, last)
 }
 
 /// The number that is left of one: the least of its points from which on the library lost at none.

@@ -2,6 +2,7 @@
 
 use super::seam::{After, Cell, Contents, Destination, Facts, Layout};
 use cachewise::profile::FIRST_SIZE;
+use cachewise_judge::estimate::{Estimate, Sure};
 use cachewise_kernels::Operation;
 
 #[cfg(test)]
@@ -48,6 +49,11 @@ pub(super) struct View {
 }
 
 impl View {
+    /// Estimate that is held against the guard here: where nothing need be proven, the other end of the interval.
+    pub(super) fn judged(&self, seen: Estimate) -> Estimate {
+        if self.proven { seen } else { seen.from_the_other_end(Sure::Likely) }
+    }
+
     pub(super) fn covers(&self, size: usize) -> bool {
         (self.from..=self.to).contains(&size)
     }

@@ -5,15 +5,16 @@
 //! has been through all its cells in random order, that was an epoch: arms that are shown to be out
 //! are dropped, cells where nothing is left to learn rest, and the next order is drawn.
 
-use super::estimate::has_plenty;
 use super::field::{Field, HANDED_OVER};
 use super::hints;
 use super::plan;
-use super::rounds::{Evidence, Purpose};
+use super::rounds::{Evidence, Log, Purpose};
 use super::seam::{Arm, Cell, Class, Contents, Destination, Facts, Sample, Script, Stage};
 use super::threads;
 use super::visits::{Candidate, LEFT, Visits};
 use cachewise_experiments::LabError;
+use cachewise_judge::estimate::Middle;
+use cachewise_judge::margin::LAYOUTS;
 use cachewise_kernels::Operation;
 use std::ops::Range;
 
@@ -243,7 +244,9 @@ impl<'r, 'm> Race<'r, 'm> {
     /// Returns whether something is left to learn of a cell whose candidates are compared with the reference.
     fn is_open(&self, purpose: Purpose, cell: Cell) -> bool {
         let log = self.evidence.of(purpose).find(|(other, _)| **other == cell);
-        log.is_none_or(|(_, log)| !log.others.keys().all(|name| has_plenty(&log.log_ratios(name))))
+        let is_plenty =
+            |log: &Log, name| Middle::of(&log.log_ratios(name)).own(LAYOUTS).is_plenty(LAYOUTS);
+        log.is_none_or(|(_, log)| !log.others.keys().all(|name| is_plenty(log, name)))
     }
 
     fn item(&mut self, item: Item, first: bool, stop: f64) -> Result<bool, LabError> {

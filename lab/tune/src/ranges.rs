@@ -1,6 +1,7 @@
 //! From costs to ranges of sizes: pure.
 
 use super::plan::weights;
+pub(super) use cachewise_judge::margin::SWITCH;
 
 /// Position of libc among the arms.
 pub(super) const LIBC: usize = 0;
@@ -12,9 +13,6 @@ pub(super) const MOST_RANGES: usize = 6;
 pub(super) fn most_ranges(extends: bool) -> usize {
     MOST_RANGES - usize::from(!extends)
 }
-
-/// Gain that a change of arm needs: a logarithm of cost times octaves, so 6 % over one octave.
-pub(super) const SWITCH: f64 = 0.06;
 
 /// A non-temporal arm, and the first size that it does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

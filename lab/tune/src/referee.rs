@@ -2,18 +2,19 @@
 //! every range, in every state, on operands on lines and at odd offsets. What fails is taken back and the rest
 //! decided again, three times at most; what is undecided at the end is taken back too.
 
-use super::estimate::{Estimate, FLOOR, GUARD, deviation, off, robust_mean, scatter};
 use super::field::Field;
 use super::plan::{self, View};
 use super::race::scripts;
 use super::ranges::{Border, LIBC, MOST_RANGES, Range, choose, most_ranges, ranges, settle};
 use super::rounds::{Evidence, Purpose, between};
 use super::seam::{Arm, Cell, Facts, Layout, Stage};
-use super::tuning::{Refereed, Repair, Ruling};
+use super::tuning::{Refereed, Repair};
 use super::visits::Visits;
 use cachewise::Reuse;
 use cachewise::profile::{Decision, OPERATIONS};
 use cachewise_experiments::LabError;
+use cachewise_judge::estimate::{Estimate, Guard, Middle, Ruling, Scatter, Sure, deviation};
+use cachewise_judge::margin::{GUARD, LAYOUTS};
 use cachewise_kernels::Operation;
 use std::collections::BTreeMap;
 
@@ -23,44 +24,8 @@ mod tests;
 /// Repairs that may bring new places to look at.
 const REPAIRS: usize = 3;
 
-/// Rounds of a cell.
-const LEAST_ROUNDS: usize = 3;
-const MOST_ROUNDS: usize = 12;
-
-/// The measure that the referee holds an estimate against.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Rule {
-    /// The loss that is allowed, as a logarithm.
-    pub guard: f64,
-    /// Standard errors beyond the guard from which on a loss is shown.
-    pub shown_by: f64,
-    /// Standard errors by which an estimate counts as slower where no further rounds come; negative where it need not be
-    /// shown to keep the guard.
-    pub counts_slower_by: f64,
-}
-
-impl Rule {
-    /// The ruling on an estimate; `None` where more rounds may tell, unless this is the `last` look.
-    pub(super) fn on(
-        self,
-        Estimate { mean, error, rounds }: Estimate,
-        last: bool,
-    ) -> Option<Ruling> {
-        // Somebody else's burst spans some rounds: what looks lost is looked at again before it is.
-        const SURE_ROUNDS: usize = 4;
-        let Rule { guard, shown_by, counts_slower_by } = self;
-        if mean + 2.5 * error <= guard {
-            Some(Ruling::Kept)
-        } else if rounds >= SURE_ROUNDS && mean - shown_by * error > guard {
-            Some(Ruling::Lost)
-        } else if last || rounds >= MOST_ROUNDS {
-            let is_kept = mean + counts_slower_by * error <= guard;
-            Some(if is_kept { Ruling::Kept } else { Ruling::Lost })
-        } else {
-            None
-        }
-    }
-}
+/// Rounds of a cell at least.
+const LEAST_ROUNDS: usize = Scatter::Pooled.least_rounds();
 
 /// One arm at one size that it is decided for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -237,10 +202,12 @@ impl Trial {
         let guard = self.handed_over(point).max(least);
         // A kernel that is in use was refereed before, at other times: it is out where it is shown to lose.
         let known = self.field.is_previous(point.arm, point.grid);
-        let shown_by = if known { 3.0 } else { 2.0 };
-        let proven = view.proven && guard <= GUARD && !default && !known;
-        let counts_slower_by = if proven { 1.0 } else { -1.0 };
-        Rule { guard, shown_by, counts_slower_by }.on(self.estimate(cell, rounds), last)
+        let guard = match () {
+            () if known => Guard::in_force(guard),
+            () if view.proven && guard <= GUARD && !default => Guard::to_prove(guard),
+            () => Guard::until_shown(guard),
+        };
+        guard.rules(self.estimate(cell, rounds), last)
     }
 
     /// How much longer libc takes at that size when the library calls it; between two measured sizes, the larger of
@@ -254,18 +221,14 @@ impl Trial {
 
     /// With the scatter of the cells in the same state up to an octave away beside its own.
     fn estimate(&self, cell: &Cell, rounds: &[f64]) -> Estimate {
-        let mean = robust_mean(rounds);
         let near = |other: &Cell| {
             other.destination == cell.destination
                 && other.size <= 2 * cell.size
                 && cell.size <= 2 * other.size
         };
         let all = self.seen.iter().filter(|((_, other), all)| near(other) && is_enough(all));
-        let all = all.flat_map(|(_, all)| off(all, robust_mean(all)));
-        let pooled = deviation(&all.collect::<Vec<_>>());
-        let variance = 0.6 * pooled.powi(2) + 0.4 * scatter(rounds, mean).powi(2);
-        let error = (variance / rounds.len() as f64 + FLOOR.powi(2)).sqrt();
-        Estimate { mean, error, rounds: rounds.len() }
+        let all = all.flat_map(|(_, all)| Middle::of(all).away(all));
+        Middle::around_mean(rounds).beside(deviation(&all.collect::<Vec<_>>()), LAYOUTS)
     }
 
     /// Takes back what failed or was never decided; whether there was any. Borders move where that `may` be
@@ -504,8 +467,9 @@ impl Referee<'_, '_> {
                 if !is_enough(&ratios) {
                     continue;
                 }
-                let Estimate { mean, error, rounds } = Estimate::of(&ratios, 0.0);
-                let kept = mean + error <= GUARD;
+                let seen = Estimate::of(&ratios, 0.0);
+                let kept = seen.keeps(GUARD, Sure::Seems);
+                let Estimate { mean, error, rounds } = seen;
                 found.push(Refereed {
                     cell,
                     name: LIBRARY.to_owned(),

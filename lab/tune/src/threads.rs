@@ -2,11 +2,12 @@
 //! cell, and decided by the same bounds: a second CPU that somebody else had for some seconds is one
 //! round among many.
 
-use super::estimate::{Estimate, GUARD};
 use super::rounds::{Evidence, Purpose};
 use super::seam::{Arm, Cell, Destination, Threads};
 use super::visits::Candidate;
 use cachewise::profile::{PARALLEL, Parallel, Supply};
+use cachewise_judge::estimate::{Estimate, Sure};
+use cachewise_judge::margin::GUARD;
 use cachewise_kernels::Operation;
 use std::collections::BTreeSet;
 
@@ -72,11 +73,11 @@ pub(super) fn paying(evidence: &Evidence) -> Vec<Parallel> {
                 if ratios.len() < LEAST {
                     break;
                 }
-                let Estimate { mean, error, .. } = Estimate::of(&ratios, 0.0);
-                if mean > GUARD {
+                let seen = Estimate::of(&ratios, 0.0);
+                if seen.mean > GUARD {
                     break;
                 }
-                if mean + 2.0 * error < -GUARD {
+                if seen.high(Sure::Shown) < -GUARD {
                     from = Some(cell.size as u64);
                 }
             }

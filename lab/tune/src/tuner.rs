@@ -1,7 +1,6 @@
 //! The tuner from beginning to end: race, decide, referee, and only then a result.
 
-use super::estimate::{Estimate, FLOOR, GUARD, always};
-use super::field::Field;
+use super::field::{ALWAYS, Field};
 use super::hints::{self, Never};
 use super::nearest::name_nearest;
 use super::plan;
@@ -16,6 +15,9 @@ use super::visits::Visits;
 use cachewise::profile::{Decision, OPERATIONS};
 use cachewise::{Reuse, entry};
 use cachewise_experiments::LabError;
+use cachewise_judge::Ratio;
+use cachewise_judge::estimate::{Estimate, Scatter, Sure};
+use cachewise_judge::margin::{GUARD, LAYOUTS};
 use cachewise_kernels::Operation;
 
 /// Shares of the budget at whose end a stage stops. The last part is for what no visit can promise: a
@@ -192,13 +194,14 @@ pub(super) fn entries(evidence: &Evidence, facts: &Facts) -> Vec<(Operation, Str
             let mut sum = 0.0;
             for log in &logs {
                 let ratios = log.log_ratios(name);
-                if ratios.len() < 3 {
+                if ratios.len() < Scatter::Pooled.least_rounds() {
                     return None;
                 }
-                let Estimate { mean, error, .. } = Estimate::of(&ratios, FLOOR);
+                let seen = Estimate::of(&ratios, LAYOUTS);
                 // A loss that is shown in one script is made up for by nothing; an apparent loss counts for more than an apparent gain.
-                let shown = mean - error > GUARD;
-                sum += mean + if shown { 10.0 } else { LOSSES * (mean - GUARD).max(0.0) };
+                let is_lost = seen.is_above(GUARD, Sure::Seems);
+                sum +=
+                    seen.mean + if is_lost { 10.0 } else { LOSSES * (seen.mean - GUARD).max(0.0) };
             }
             Some(sum)
         };
@@ -214,26 +217,18 @@ pub(super) fn entries(evidence: &Evidence, facts: &Facts) -> Vec<(Operation, Str
 
 /// Returns whether a stub is shown to be better than another in the mean over the scripts, by more than the guard.
 fn is_better(logs: &[&Log], stub: &str, other: &str) -> bool {
-    let (mut mean, mut variance) = (0.0, 0.0);
-    for log in logs {
-        let ratios = log.log_ratios_over(stub, other);
-        if ratios.len() < 3 {
-            return false;
-        }
-        let of_log = Estimate::of(&ratios, FLOOR);
-        mean += of_log.mean / logs.len() as f64;
-        variance += (of_log.error / logs.len() as f64).powi(2);
-    }
-    mean + 2.0 * variance.sqrt() < -GUARD
+    let seen = Estimate::mean(
+        logs.iter().map(|log| (Estimate::of(&log.log_ratios_over(stub, other), LAYOUTS), 1.0)),
+    );
+    seen.rounds >= Scatter::Pooled.least_rounds() && seen.high(Sure::Shown) < -GUARD
 }
 
 /// Results that were shown.
 fn shown(field: &Field) -> Vec<Shown> {
     let mut found = Vec::new();
     for (arm, competitor) in field.arms.iter().enumerate().skip(1) {
-        for (view, size, Estimate { mean, error, rounds }) in field.visited(arm) {
-            let reach = always(rounds) * error;
-            let [ratio, low, high] = [mean, mean - reach, mean + reach].map(f64::exp);
+        for (view, size, seen) in field.visited(arm) {
+            let Ratio { median: ratio, low, high, rounds } = seen.ratio(ALWAYS);
             let (cell, name) = (view.cell(field.operation, size, false), competitor.name.clone());
             if rounds > 0 {
                 found.push(Shown { cell, name, ratio, low, high, rounds });

@@ -3,6 +3,7 @@
 use super::seam::{Cell, Facts};
 use cachewise::Reuse;
 use cachewise::profile::{Decision, Parallel};
+pub use cachewise_judge::estimate::Ruling;
 use cachewise_kernels::Operation;
 
 /// Settings of a tuning.
@@ -76,17 +77,6 @@ pub struct Refereed {
     pub verdict: Ruling,
     /// True if that kernel is what was decided for there in the end.
     pub in_use: bool,
-}
-
-/// The referee's ruling on a cell.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ruling {
-    /// At least 0.97 of libc's speed.
-    Kept,
-    /// Slower than that: the decision was taken back there.
-    Lost,
-    /// Time ran out first: the decision was taken back.
-    Undecided,
 }
 
 /// A decision that the referee took back.

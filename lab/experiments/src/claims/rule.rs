@@ -7,14 +7,15 @@
 //! and these are corrected together.
 
 use cachewise_judge::family::{discoveries, p_around};
+use cachewise_judge::margin;
 use cachewise_measure::stats;
 use std::cmp::Ordering;
 
 /// The least difference from 1 that counts.
-pub const LEAST: f64 = 0.01;
+pub const LEAST: f64 = margin::ROW;
 
 /// Two times are the same, or a difference is not noticeable, within this.
-pub const SAME: f64 = 0.05;
+pub const SAME: f64 = margin::NOTICEABLE;
 
 /// The ratios that confirm a claim.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -4,6 +4,7 @@
 use crate::plot::{Bar, Panel, Plot, Quantity, Scale, Series, bins, longest_bar, range};
 use crate::table::wrap;
 use crate::units::{counted, significant, time};
+use cachewise_judge::margin::HEADLINE;
 use cachewise_measure::FigureKind;
 
 /// The narrowest that is drawn for; narrower terminals wrap.
@@ -238,8 +239,8 @@ fn heat(plot: &Plot, panel: &Panel, width: usize) -> Vec<String> {
 
 fn mark(ratio: f64) -> &'static str {
     match ratio {
-        _ if ratio < 0.97 => "<",
-        _ if ratio > 1.03 => ">",
+        _ if ratio < 1.0 - HEADLINE => "<",
+        _ if ratio > 1.0 + HEADLINE => ">",
         _ => "=",
     }
 }

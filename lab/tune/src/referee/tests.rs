@@ -123,7 +123,7 @@ fn cells_near_by_in_the_same_state_say_how_far_rounds_scatter() {
         [(2049, 10, false), (511, 10, false), (2048, 2, false), (2048, 10, true)]
     {
         assert!(
-            (error_beside(size, rounds, other) - FLOOR).abs() < 1e-9,
+            (error_beside(size, rounds, other) - LAYOUTS).abs() < 1e-9,
             "{size}, {rounds}, {other}"
         );
     }

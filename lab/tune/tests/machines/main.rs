@@ -7,6 +7,7 @@
 mod check;
 mod fleet;
 mod random;
+mod replayed;
 mod shipped;
 mod simulated;
 mod table;

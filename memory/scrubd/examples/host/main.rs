@@ -81,7 +81,7 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-// What is found.
+// Findings.
 
 const EXPERIMENT: &str = "scrubd-host";
 

@@ -1,8 +1,8 @@
 //! Agreement of two choices, as far as was measured: the tunings of one machine (`xtask agree`) and of
 //! the hosts of a fleet (`cachewise.fleet`).
 
-use crate::stats::median;
-use cachewise_judge::margin;
+use crate::margin;
+use crate::order::median;
 
 /// Times that differ by no more than this count as the same choice.
 pub const TOLERANCE: f64 = margin::HEADLINE;

@@ -1,0 +1,296 @@
+//! Kept tunings, tuned again: a machine whose visits are drawn from the rounds of a record, and the gain that the
+//! decisions have by the same rounds. What the tuner gains on real machines is seen to stay when its rules change.
+//!
+//! `cargo test -p cachewise-tune --test machines replayed -- --nocapture` prints the gains; `SEEDS=16` tunes so often.
+
+use crate::{at, check, seeds, unpacked};
+use cachewise::Reuse;
+use cachewise::entry;
+use cachewise::profile::{Decision, LIBC, OPERATIONS, Parallel, libc_from};
+use cachewise_experiments::LabError;
+use cachewise_kernels::{Operation, TABLE};
+use cachewise_measure::{record, stats};
+use cachewise_tune::again::{decide_again, facts, previous};
+use cachewise_tune::rounds::{Evidence, Log, Purpose};
+use cachewise_tune::seam::{
+    After, Arm, Ask, Cell, Competitor, Contents, Destination, Facts, Layout, Machine, Sample,
+    Stage, Visit,
+};
+use cachewise_tune::tuner;
+use cachewise_tune::tuning::Settings;
+use fastrand::Rng;
+use std::collections::BTreeMap;
+
+/// The kept tunings (that of 2026-11-22 has no states of today), and the gain in percent when this test was written: of the
+/// decisions in the record, of those that are made from its rows, and of nine tunings on its machine the middle one.
+const KEPT: [(&str, [f64; 3]); 5] = [
+    ("2026-11-24-tune-quick-zen5-guest", [4.33, 4.41, 4.09]),
+    ("2026-11-25-tune-quick-zen3-guest", [1.38, 2.25, 1.01]),
+    ("2026-11-27-tune-quick-emerald-rapids-guest", [2.85, 2.95, 2.46]),
+    ("2026-11-27-tune-quick-zen4-guest", [1.48, 1.57, 1.37]),
+    ("2026-11-28-tune-quick-zen1-guest", [0.26, 0.28, 0.82]),
+];
+
+/// Percent of the gain that a change of the rules may cost.
+const ALLOWED: f64 = 1.0;
+
+/// Tunings of each machine.
+const SEEDS: u64 = 3;
+
+/// The row of libc as the library calls it.
+const HANDED_OVER: &str = "libc.handed-over";
+
+/// GB/s of restoring a state.
+const BANDWIDTH: f64 = 10.0;
+
+/// A state without its size.
+type State = (Purpose, Operation, Destination, Layout, Contents);
+
+fn state(purpose: Purpose, cell: &Cell) -> State {
+    (purpose, cell.operation, cell.destination, cell.layout, cell.contents)
+}
+
+/// The rounds of a record behind the tuner's seam.
+struct Replayed<'e> {
+    evidence: &'e Evidence,
+    /// The logs of each state by size.
+    logs: BTreeMap<State, BTreeMap<usize, &'e Log>>,
+    arms: BTreeMap<Operation, Vec<Competitor>>,
+    facts: Facts,
+    clock: f64,
+    follows: Vec<Decision>,
+}
+
+impl<'e> Replayed<'e> {
+    fn new(evidence: &'e Evidence, facts: Facts) -> Replayed<'e> {
+        let mut logs: BTreeMap<State, BTreeMap<usize, &Log>> = BTreeMap::new();
+        for purpose in [Purpose::Race, Purpose::Hints] {
+            for (cell, log) in evidence.of(purpose) {
+                logs.entry(state(purpose, cell)).or_default().insert(cell.size, log);
+            }
+        }
+        let arms = OPERATIONS.into_iter().map(|of| (of, arms(evidence, of))).collect();
+        Replayed { evidence, logs, arms, facts, clock: 3.0, follows: Vec::new() }
+    }
+
+    /// The log of the nearest size, in the same state or on lines, and that size.
+    fn log(&self, cell: &Cell) -> Option<(usize, &'e Log)> {
+        let beside = matches!(cell.after, After::Bystander(_));
+        let purpose = if beside { Purpose::Hints } else { Purpose::Race };
+        let aligned = Cell { layout: Layout::Aligned, ..*cell };
+        let logs = [*cell, aligned].iter().find_map(|cell| self.logs.get(&state(purpose, cell)))?;
+        let away = |size: usize| (size as f64 / cell.size as f64).ln().abs();
+        let nearest = logs.iter().min_by(|a, b| away(*a.0).total_cmp(&away(*b.0)))?;
+        Some((*nearest.0, nearest.1))
+    }
+
+    /// The name under which an arm's rounds are recorded.
+    fn name(&self, ask: &Ask) -> String {
+        let cell = &ask.cell;
+        match ask.arm {
+            Arm::Kernel(arm) => self.arms[&cell.operation][arm].name.clone(),
+            Arm::HandedOver => HANDED_OVER.to_owned(),
+            Arm::Entry(_) | Arm::Library => called(&self.facts, &self.follows, cell),
+        }
+    }
+
+    /// A round of that draw: the arm's times beside libc's; those of another round where it took no part in this one.
+    fn sample(&self, ask: &Ask) -> Sample {
+        let nothing = Sample { operation: ask.cell.size as f64 / 10.0, ..Sample::default() };
+        let Some((size, log)) = self.log(&ask.cell) else { return nothing };
+        let mut random = Rng::with_seed(ask.draw);
+        let round = random.usize(..log.reference.len());
+        let libc = log.reference[round];
+        let name = self.name(ask);
+        let own = log.others.get(&name).and_then(|rounds| rounds.get(round).copied().flatten());
+        let sample = own.or_else(|| {
+            let all: Vec<(Sample, Sample)> = log.pairs(&name).collect();
+            let (ours, theirs) = *all.get(random.usize(..all.len().max(1)))?;
+            let part = |ours: f64, theirs: f64, here: f64| {
+                if theirs > 0.0 { ours / theirs * here } else { ours }
+            };
+            Some(Sample {
+                operation: part(ours.operation, theirs.operation, libc.operation),
+                reader: part(ours.reader, theirs.reader, libc.reader),
+                bystander: ours.bystander - theirs.bystander + libc.bystander,
+            })
+        });
+        let slow = Sample { operation: 2.0 * libc.operation, ..libc };
+        let is_libc = name == LIBC || name == HANDED_OVER;
+        let sample = sample.unwrap_or(if is_libc { libc } else { slow });
+        let scale = ask.cell.size as f64 / size as f64;
+        Sample {
+            operation: scale * sample.operation,
+            reader: scale * sample.reader,
+            bystander: sample.bystander,
+        }
+    }
+
+    /// Time of a candidate that is recorded by its name alone: an entry stub, or threads.
+    fn named(&self, purpose: Purpose, ask: &Ask, name: &str) -> Sample {
+        let mut random = Rng::with_seed(ask.draw);
+        let cell = &ask.cell;
+        let same = |other: &Cell| {
+            (other.operation, other.script, other.contents, other.threads.supply)
+                == (cell.operation, cell.script, cell.contents, cell.threads.supply)
+        };
+        let away = |other: &Cell| (other.size as f64 / cell.size as f64).ln().abs();
+        let logs = self.evidence.of(purpose).filter(|(other, _)| same(other));
+        let nearest = logs.min_by(|a, b| away(a.0).total_cmp(&away(b.0)));
+        let Some((_, log)) = nearest else {
+            return Sample { operation: 12.0, ..Sample::default() };
+        };
+        let round = random.usize(..log.reference.len());
+        let own = log.others.get(name).and_then(|rounds| rounds.get(round).copied().flatten());
+        own.unwrap_or(log.reference[round])
+    }
+}
+
+/// libc and the kernels that took part.
+fn arms(evidence: &Evidence, operation: Operation) -> Vec<Competitor> {
+    let logs = evidence.of(Purpose::Race).filter(|(cell, _)| cell.operation == operation);
+    let logs: Vec<&Log> = logs.map(|(_, log)| log).collect();
+    let kernels = TABLE.iter().filter(|kernel| {
+        kernel.operation() == operation
+            && logs.iter().any(|log| log.others.contains_key(kernel.name))
+    });
+    std::iter::once(Competitor::libc()).chain(kernels.map(Competitor::of)).collect()
+}
+
+/// The routine that the library calls by these decisions.
+fn called(facts: &Facts, decisions: &[Decision], cell: &Cell) -> String {
+    let size = cell.size as u64;
+    let here = decisions.iter().find(|decision| {
+        decision.operation == cell.operation
+            && decision.reuse == Reuse::Unknown
+            && (decision.from..=decision.to).contains(&size)
+    });
+    let name = here.map_or(LIBC, |decision| &decision.kernel);
+    let below = facts.below_libc[entry::place(cell.operation)];
+    match below.filter(|_| name == LIBC && size < libc_from(cell.operation)) {
+        Some(below) => below.to_owned(),
+        None if name == LIBC => HANDED_OVER.to_owned(),
+        None => name.to_owned(),
+    }
+}
+
+impl Machine for Replayed<'_> {
+    fn facts(&self) -> Facts {
+        self.facts
+    }
+
+    fn arms(&self, operation: Operation) -> Vec<Competitor> {
+        self.arms[&operation].clone()
+    }
+
+    fn entries(&self, operation: Operation) -> Vec<String> {
+        let mut logs = self.evidence.of(Purpose::Entries);
+        let first = logs.find(|(cell, _)| cell.operation == operation);
+        first.map_or(Vec::new(), |(_, log)| log.others.keys().cloned().collect())
+    }
+
+    fn now(&self) -> f64 {
+        self.clock
+    }
+
+    fn visit(&mut self, ask: &Ask) -> Result<Visit, LabError> {
+        let cell = &ask.cell;
+        let is_threaded = cell.threads.count > 1
+            || ask.arm == Arm::Library
+                && cell.after == After::Nothing
+                && cell.destination == Destination::Cached
+                && !matches!(cell.operation, Operation::Compare | Operation::Equal);
+        let sample = match (cell.script, ask.arm) {
+            (Some(_), Arm::Entry(nth)) => {
+                let name = self.entries(cell.operation).swap_remove(nth);
+                self.named(Purpose::Entries, ask, &name)
+            }
+            (Some(_), _) => self.named(Purpose::Entries, ask, LIBC),
+            (None, _) if is_threaded => {
+                self.named(Purpose::Threads, ask, &cell.threads.count.to_string())
+            }
+            _ => self.sample(ask),
+        };
+        let operands = match cell.operation {
+            Operation::Fill | Operation::Zero => 1.0,
+            _ => 2.0,
+        };
+        let calls = if cell.size < 16 << 10 { 8.0 } else { 1.0 };
+        let restoring = operands * cell.size as f64 / BANDWIDTH + 96.0;
+        let each = calls * (sample.total().max(0.0) + restoring) + 200.0;
+        self.clock += (ask.samples as f64 * each + 10e3) * 1e-9;
+        Ok(Visit { samples: vec![sample; ask.samples], disturbed: 0 })
+    }
+
+    fn follow(&mut self, decisions: &[Decision], _: &[Parallel]) -> Result<(), LabError> {
+        self.follows = decisions.to_vec();
+        Ok(())
+    }
+
+    fn progress(&mut self, _: Stage, _: f64) {}
+}
+
+/// libc's time over the library's by these decisions, less 1, in percent: the geometric mean over the cells of a
+/// record's race, of each the median of its rounds.
+fn gain(evidence: &Evidence, facts: &Facts, decisions: &[Decision]) -> f64 {
+    let logs: Vec<f64> = evidence
+        .of(Purpose::Race)
+        .map(|(cell, log)| {
+            let name = called(facts, decisions, cell);
+            let ratios: Vec<f64> = log
+                .pairs(&name)
+                .map(|(ours, libc)| (ours.total() / libc.total()).ln())
+                .filter(|log| log.is_finite())
+                .collect();
+            // libc through the library is not counted: no decision for it has another time.
+            if ratios.is_empty() || name == HANDED_OVER { 0.0 } else { stats::median(&ratios) }
+        })
+        .collect();
+    check::percent(-logs.iter().sum::<f64>() / logs.len() as f64)
+}
+
+/// Decisions of a record, as far as their kernels are still called so.
+fn recorded(record: &record::Record) -> Vec<Decision> {
+    let lines = record.decisions.kernels.iter().filter_map(|line| {
+        let operation = Operation::from_name(&line.operation)?;
+        let is_plain = line.reuse == Reuse::Unknown.name();
+        let to = line.to.unwrap_or(u64::MAX);
+        is_plain.then(|| Decision::new(operation, Reuse::Unknown, (line.from, to), &line.kernel))
+    });
+    lines.collect()
+}
+
+/// Gains of the record's decisions, of those made from its rows, and the middle one of tunings on its machine.
+fn gains(name: &str) -> [f64; 3] {
+    let record = unpacked(&at("record").join(format!("{name}.jsonl.gz")));
+    let (facts, previous) = (facts(&record.header), previous(&record.header));
+    let evidence = Evidence::of_rows(&record.rows);
+    let again = decide_again(&record.rows, facts, &previous).expect("rows of a tuning");
+    let tuned: Vec<f64> = (0..seeds(SEEDS))
+        .map(|seed| {
+            let mut machine = Replayed::new(&evidence, facts);
+            let settings = Settings { budget: 60.0, seed, previous: previous.clone() };
+            let tuning = tuner::run(&mut machine, &settings, &mut Evidence::default());
+            gain(&evidence, &facts, &tuning.expect("nothing stops it").decisions)
+        })
+        .collect();
+    let of = |decisions: &[Decision]| gain(&evidence, &facts, decisions);
+    [of(&recorded(&record)), of(&again.decisions), stats::median(&tuned)]
+}
+
+#[test]
+fn kept_tunings_gain_as_much_as_they_did() {
+    let less: Vec<String> = KEPT
+        .iter()
+        .flat_map(|(name, before)| {
+            let found = gains(name);
+            println!("{name}: {found:.2?} (were {before:.2?})");
+            let pairs = found.into_iter().zip(*before);
+            let less = pairs
+                .filter(|(now, before)| (100.0 + now) / (100.0 + before) < 1.0 - ALLOWED / 100.0);
+            less.map(|(now, before)| format!("{name}: {now:.2} %, was {before:.2} %"))
+                .collect::<Vec<_>>()
+        })
+        .collect();
+    assert!(less.is_empty(), "{less:?}");
+}
