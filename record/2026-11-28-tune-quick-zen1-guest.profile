@@ -1,7 +1,7 @@
 cachewise-profile 2
 cpu AuthenticAMD 23 1 2 AMD EPYC
 caches 32768 524288 8388608
-record AuthenticAMD-23-1-2.record.jsonl fnv1a64:f26a3b00eb04c916
+record 2026-11-28-tune-quick-zen1-guest.jsonl.gz fnv1a64:b74be70715a469f1
 written 2026-11-28T03:01:12Z by cachewise 0.2.0
 note budget 60 s, glibc 2.36
 decide copy unknown 256 1572863 libc copy.avx
@@ -42,4 +42,4 @@ parallel copy spawned 2 never
 parallel copy pooled 2 never
 parallel zero spawned 2 16777216
 parallel zero pooled 2 16777216
-end 44 fnv1a64:08209a54b29867b1
+end 44 fnv1a64:6102203d28b41ecb

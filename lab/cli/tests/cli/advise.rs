@@ -236,7 +236,7 @@ fn a_server_is_loaded_and_ended_and_its_figure_taken() {
     let expected = 1e9 / 1250.0;
     assert!(row.operation_ns.iter().all(|cost| (cost / expected - 1.0).abs() < 1e-3), "{row:?}");
     let refused = shell(&["--load=false", "--budget=60s"], &line).with(1);
-    has(refused.err.lines().last().expect("a line"), &["the plain run: exit status: 1"]);
+    has(refused.err.lines().last().expect("a line"), &["the plain run: the load: exit status: 1"]);
     // One that a setting keeps from listening is out, and the others go on.
     let line = format!("[ -z \"$GLIBC_TUNABLES\" ] || exit 3; {line}");
     let options = ["--rounds=6", "--only=^keep freed memory$", "--load", &load];

@@ -369,3 +369,19 @@ fn shells_and_man_know_every_verb() {
         assert_eq!(told.out.trim(), completed, "{told:?}");
     }
 }
+
+/// The profiles of `record/` are evidence only with the records that they were made from.
+#[test]
+fn every_kept_profile_has_its_record() {
+    let folder = root().join("record");
+    let names =
+        std::fs::read_dir(&folder).expect("a folder").map(|entry| entry.expect("a file").path());
+    let profiles: Vec<_> =
+        names.filter(|path| path.extension().is_some_and(|end| end == "profile")).collect();
+    assert!(profiles.len() >= 5, "{profiles:?}");
+    for profile in profiles {
+        let profile = profile.display();
+        let found = ok(&format!("explain --op copy --size 4K --profile {profile}"));
+        assert!(!found.contains("no figures"), "{profile}: {found}");
+    }
+}

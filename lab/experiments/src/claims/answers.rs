@@ -5,7 +5,6 @@ use super::items::{Item, Kind, items};
 use super::rule::{Asked, Judged, Over, Ratios, Word, joined, judge};
 use crate::experiment::Experiment;
 use crate::registry;
-use cachewise_judge::{Ratio, interval};
 use cachewise_measure::units::significant;
 use cachewise_measure::{Record, Row, record};
 use cachewise_report::rows::experiment_of;
@@ -126,7 +125,8 @@ pub(super) fn rank(record: &Record) -> (bool, &str, u64) {
 
 /// Tells whether it is a record of the allocator of `linux/`'s kernel, of the one before it, or of scrubd's host, which are no experiments.
 fn is_no_experiments(record: &Record) -> bool {
-    ["prezero-bench", "zeroed-bench", "scrubd-host"].contains(&experiment_of(record))
+    let name = experiment_of(record);
+    ["prezero-bench", "zeroed-bench"].contains(&name) || name.starts_with("scrubd-")
 }
 
 /// `2026-11-22-page-fault-zen5-guest` is of `zen5`.
@@ -224,15 +224,9 @@ impl Answers {
                 true => _ = write!(text, "|{}|", claim.words()),
                 false => _ = write!(text, "|{}|{}|{}|", claim.item, claim.words(), claim.bounds()),
             }
-            let is_alone = answers.iter().flatten().count() == 1;
             for answer in answers {
                 let shown = answer.as_ref().map_or("-".to_owned(), |answer| answer.text(claim));
-                let alone = answer.as_ref().filter(|_| is_alone);
-                _ = write!(
-                    text,
-                    "{shown}{}|",
-                    alone.and_then(Answer::intervals).unwrap_or_default()
-                );
+                _ = write!(text, "{shown}|");
             }
             if !is_own {
                 _ = write!(text, "{}|", word(row).map_or("asked", Word::name));
@@ -308,17 +302,6 @@ impl Answer {
             }
             _ => significant(speeds[0]),
         }
-    }
-
-    /// The span of its cells' 95 % intervals, where all have one.
-    fn intervals(&self) -> Option<String> {
-        self.judged.word?;
-        let of_cells = self.cells.iter().map(|cell| interval::paired(&cell.0));
-        let all: Vec<Ratio> = of_cells.filter(Ratio::has_interval).collect();
-        let low = all.iter().map(|ratio| ratio.low).reduce(f64::min)?;
-        let high = all.iter().map(|ratio| ratio.high).reduce(f64::max)?;
-        let is_of_all = all.len() == self.cells.len();
-        is_of_all.then(|| format!(" [{}..{}]", significant(low), significant(high)))
     }
 
     /// Its figures and its word, as findings and commands print them: in brackets where it rests on one process.

@@ -146,7 +146,9 @@ pub fn folder(
                 let own = record.name().unwrap_or_default();
                 (name.replacen(part, &format!("-{own}{behind}-"), 1), record)
             })),
-            None if wanted(name) => found.push((name.to_owned(), read(&file)?)),
+            None if wanted(name) => {
+                found.extend(read_all(&file)?.into_iter().map(|record| (name.to_owned(), record)));
+            }
             None => {}
         }
     }

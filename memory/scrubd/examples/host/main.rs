@@ -68,8 +68,7 @@ fn main() -> ExitCode {
     }
     let (machine, clock) = (Machine::describe(), Clock::of_process().facts());
     let mut header = Header::now("cachewise-scrubd's host", machine, clock, 0);
-    header.settings.insert("experiment".into(), EXPERIMENT.into());
-    header.settings.insert("section".into(), table.section.into());
+    header.settings.insert("experiment".into(), table.experiment().into());
     let before = NoiseSnapshot::take();
     section(&mut table);
     header.warnings = warnings(&before, &NoiseSnapshot::take(), &header.machine);
@@ -81,10 +80,6 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-// Findings.
-
-const EXPERIMENT: &str = "scrubd-host";
-
 struct Table {
     section: &'static str,
     rounds: usize,
@@ -95,6 +90,11 @@ struct Table {
 }
 
 impl Table {
+    /// The name of the section's record.
+    fn experiment(&self) -> String {
+        format!("scrubd-{}", self.section)
+    }
+
     /// Enters the times of a candidate in ms, by round, with further figures.
     fn enter(
         &mut self,
@@ -107,7 +107,7 @@ impl Table {
         let [candidate, reference] = who;
         let cell = CellKey::new("zero-pages", bytes, state);
         let ns = ms.iter().map(|ms| ms * 1e6).collect();
-        self.rows.push(Row::new(EXPERIMENT, cell, candidate, reference, ns).with(more));
+        self.rows.push(Row::new(&self.experiment(), cell, candidate, reference, ns).with(more));
     }
 
     fn note(&mut self, text: String) {

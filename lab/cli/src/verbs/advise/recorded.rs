@@ -73,10 +73,12 @@ pub fn record(found: &Found, args: &Advise, words: &[String], warnings: Vec<Warn
     let dots = |title: &str, value: &str, state: &str| {
         Figure::new(title, FigureKind::Dots, "candidate", value).of(state)
     };
-    // Judged by CPU time, the first figure is that already.
-    let by_clock = dots("Time over the plain program's, by setting", "ratio", ADVISED_RACE);
+    let judged = |title: &str| dots(title, "ratio", ADVISED_RACE);
     let by_cpu = dots("CPU time over the plain program's", "ratio", ADVISED_CPU);
-    header.figures = if found.by_cpu { vec![by_cpu] } else { vec![by_clock, by_cpu] };
+    header.figures = match found.by_cpu {
+        true => vec![judged("Time over the plain program's, by setting: CPU time")],
+        false => vec![judged("Time over the plain program's, by setting"), by_cpu],
+    };
     header.figures.push(dots("Memory over the plain program's", PEAK_RATIO, ADVISED_RACE));
     let mut rows = Vec::new();
     let names: Vec<&str> = found.candidates.iter().map(|one| one.name.as_str()).collect();
