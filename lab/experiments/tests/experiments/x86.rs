@@ -80,7 +80,7 @@ fn the_map_answers_the_question() {
 
 #[test]
 fn a_cached_target_has_four_states() {
-    let outcome = run("cached-target", &quick("copy[KLN]|copy\\.sse2", &[4096]));
+    let outcome = run("cached-target", &quick("copy[KLNO]|copy\\.sse2", &[4096]));
     let verdicts = outcome.verdicts.join("\n");
     // Rows that were not measurable answer nothing; that there are such is said.
     let excused = outcome.is_withheld() || verdicts.contains("Not measurable here:");
