@@ -52,6 +52,7 @@ mod xstate;
 
 // The experiments: one folder each. A new one is a line here and one in the list below.
 mod aliasing;
+mod buffer_reuse;
 mod cached_target;
 mod compare_latency;
 mod extent;
@@ -86,6 +87,7 @@ pub const EXPERIMENTS: &[Experiment] = &[
     page_copy::EXPERIMENT,
     reuse_map::EXPERIMENT,
     cached_target::EXPERIMENT,
+    buffer_reuse::EXPERIMENT,
     receive::EXPERIMENT,
     read_batch::EXPERIMENT,
     aliasing::EXPERIMENT,
