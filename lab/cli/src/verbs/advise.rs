@@ -38,7 +38,7 @@ use runner::{Failed, Measured, Runner};
 use saved::Saved;
 use std::collections::BTreeMap;
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -86,7 +86,12 @@ fn has_its_options(args: &Advise) -> anyhow::Result<()> {
         return Err(LabError::Usage(format!("{option} needs {other}")).into());
     }
     if let Some(file) = &args.input {
-        fs::File::open(file).with_context(|| format!("--input {}", file.display()))?;
+        let shown = format!("--input {}", file.display());
+        let is_pipe = fs::metadata(file).with_context(|| shown.clone())?.file_type().is_fifo();
+        if is_pipe {
+            bail!("{shown}: found a pipe, accepted a file: each run reads it from its beginning");
+        }
+        fs::File::open(file).context(shown)?;
     }
     Ok(())
 }

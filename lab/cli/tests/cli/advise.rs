@@ -62,6 +62,11 @@ fn options_that_are_none_and_inputs_that_are_missing_are_told_at_once() {
     let missing = refused(&["advise", "--input=/nonexistent/file", "--", "cat"]).with(1);
     has(&missing.err, &["--input /nonexistent/file", "No such file"]);
     let folder = Folder::new();
+    let pipe = folder.path("pipe");
+    rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, 0o600.into(), 0)
+        .expect("a pipe");
+    let input = format!("--input={pipe}");
+    has(&refused(&["advise", &input, "--", "cat"]).with(1).err, &["found a pipe, accepted a file"]);
     let script = folder.path("job.py");
     fs::write(&script, "print(1)\n").expect("written");
     has(&refused_late(&script).err, &["job.py: it is not executable (chmod +x)"]);

@@ -84,7 +84,7 @@ pub(super) fn say(
         )?;
     }
     if let Some(path) = &args.html {
-        let name = format!("{}.jsonl", advised::EXPERIMENT);
+        let name = args.json.as_ref().map_or_else(String::new, |file| redraw::named(file));
         output::write(path, redraw::page(&[Loaded { name, record }])?.as_bytes())?;
     }
     Ok(status::OK)

@@ -5,6 +5,8 @@ use crate::args::Advise;
 use crate::output;
 use crate::verbs::redraw::{self, Loaded};
 use cachewise_advise::candidates::Candidate;
+use cachewise_advise::verdict;
+use cachewise_judge::race;
 use cachewise_measure::{Record, Warning};
 use cachewise_report::closing::Trust;
 use std::time::Instant;
@@ -25,6 +27,23 @@ pub(super) fn trust(disturbed: &[Warning], stopped: bool) -> Trust {
         trust.doubt(reasons.join("; "));
     }
     trust
+}
+
+/// The next step where nothing was shown, for that reason.
+pub(super) fn next<S>(outcome: &race::Outcome<S>, ran: bool, why: &str) -> String {
+    let again = match outcome.for_all {
+        _ if outcome.stopped || !ran => ", to its end".to_owned(),
+        _ if outcome.unrepeatable.is_some() => {
+            return "a command that can be run twice: one that sets up what it needs, and cleans up"
+                .to_owned();
+        }
+        _ if why.contains("--at-most") => " with that --at-most or --rounds".to_owned(),
+        _ if why.contains("--rounds") => " with that --rounds".to_owned(),
+        _ if why.contains("--budget") => " with that --budget".to_owned(),
+        Some(seconds) => format!(" with {}: time for all settings", verdict::budget(seconds)),
+        None => " with a larger --budget, on a quiet machine".to_owned(),
+    };
+    format!("the same again{again}")
 }
 
 /// Prints the text, and writes the setting with the sentence about it, the record and the page, each where it was asked
@@ -65,4 +84,27 @@ pub(super) fn give(
         output::write(path, redraw::page(&[Loaded { name, record }])?.as_bytes())?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_next_step_is_that_of_the_gravest_reason() {
+        let short = || race::Outcome::<()> { for_all: Some(500.0), ..race::Outcome::default() };
+        let why = "none of 2 settings gains 2.0 %; 9 settings were not tried for lack of time";
+        assert_eq!(
+            next(&short(), true, why),
+            "the same again with --budget 9min: time for all settings"
+        );
+        let stopped = race::Outcome { stopped: true, ..short() };
+        assert_eq!(next(&stopped, true, why), "the same again, to its end");
+        let once = race::Outcome { unrepeatable: Some("exit status: 9".to_owned()), ..short() };
+        assert!(next(&once, true, why).starts_with("a command that can be run twice"));
+        assert_eq!(
+            next(&short(), true, "open; --rounds 60 would tell"),
+            "the same again with that --rounds"
+        );
+    }
 }

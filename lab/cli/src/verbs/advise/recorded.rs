@@ -116,10 +116,9 @@ pub(super) fn not_tried<S>(outcome: &race::Outcome<S>, names: &[&str]) -> Option
     let waiting = outcome.fates.iter().zip(names);
     let waiting = waiting.filter(|(fate, _)| **fate == Fate::NotReached);
     let names = waiting.map(|(_, name)| *name).collect::<Vec<_>>().join("; ");
-    let why = match outcome.for_all {
-        _ if outcome.stopped => "it was stopped before".to_owned(),
-        Some(seconds) => format!("{} has time for", verdict::budget(seconds)),
-        None => "a larger --budget has time for".to_owned(),
+    let why = match outcome.stopped {
+        true => "it was stopped before".to_owned(),
+        false => format!("{} has time for", verdict::budget(outcome.for_all?)),
     };
     (!names.is_empty()).then(|| format!("not tried: {why}: {names}"))
 }

@@ -65,19 +65,7 @@ impl Found {
 
     /// The next step where nothing was shown.
     fn next(&self, why: &str) -> String {
-        match self.outcome.for_all {
-            _ if self.outcome.stopped || !self.ran => "the same again, to its end".to_owned(),
-            Some(seconds) if !why.contains("--") => {
-                format!("the same again with {}: time for all settings", verdict::budget(seconds))
-            }
-            _ if self.outcome.unrepeatable.is_some() => {
-                "a command that can be run twice: one that sets up what it needs, and cleans up"
-                    .to_owned()
-            }
-            _ if why.contains("--rounds") => "the same again with that --rounds".to_owned(),
-            _ if why.contains("--budget") => "the same again with that --budget".to_owned(),
-            _ => "the same again with a larger --budget, on a quiet machine".to_owned(),
-        }
+        ending::next(&self.outcome, self.ran, why)
     }
 
     /// The answer, what it costs, then what was measured.

@@ -8,7 +8,7 @@ use crate::verbs::redraw;
 use crate::{advised, output, status};
 use cachewise_advise::candidates::{self, Candidate};
 use cachewise_advise::goal::{self, Answer};
-use cachewise_advise::{program_name, verdict};
+use cachewise_advise::program_name;
 use cachewise_judge::race::Fate;
 use cachewise_measure::held::Held;
 use cachewise_measure::record::names::{
@@ -79,15 +79,9 @@ fn closing(found: &Found, Asked { args, words, .. }: &Asked<'_>, trust: Trust) -
         Answer::CannotTell(why) => (
             closing::Answer::CannotTell,
             why.clone(),
-            match found.outcome.for_all {
-                _ if found.outcome.stopped || !found.ran => "the same again, to its end".to_owned(),
-                _ if found.growth.is_some() || found.plain.grows() => blame(args, words),
-                Some(seconds) => format!(
-                    "the same again with {}: time for all settings",
-                    verdict::budget(seconds)
-                ),
-                None if why.contains("--") => "the same again with that option".to_owned(),
-                None => "the same again with a larger --budget, on a quiet machine".to_owned(),
+            match found.outcome.stopped || !found.ran {
+                false if found.growth.is_some() || found.plain.grows() => blame(args, words),
+                _ => ending::next(&found.outcome, found.ran, why),
             },
         ),
     };
