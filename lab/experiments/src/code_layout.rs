@@ -53,11 +53,13 @@ use x86::copied;
 
 #[cfg(target_arch = "x86_64")]
 mod x86 {
-    use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction};
+    use cachewise_kernels::PAGE_SIZE;
+    use iced_x86::{
+        ConstantOffsets, Decoder, DecoderError, DecoderOptions, FlowControl, Instruction,
+    };
     use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect, munmap};
     use std::collections::BTreeMap;
     use std::ffi::c_void;
-    use std::ops::Range;
 
     /// Branches to what lies further away from the beginning leave the copy.
     const MOST: usize = 4096;
@@ -77,10 +79,9 @@ mod x86 {
     /// A copy of the code that begins there, at `offset` past the beginning of a page.
     pub(super) fn copied(function: *const u8, offset: usize) -> Option<*const u8> {
         let begin = function.addr();
-        let mapping = mapping_of(begin)?;
-        let code = reached(begin, &mapping)?;
+        let code = reached(begin)?;
         let end = code.iter().map(|(at, (length, _))| at + length).max()?;
-        let memory = near(begin, (offset + end - begin).next_multiple_of(4096))?;
+        let memory = near(begin, (offset + end - begin).next_multiple_of(PAGE_SIZE))?;
         let copy = memory.wrapping_byte_add(offset).cast::<u8>();
         // SAFETY: inside of the new mapping, which has so many bytes past the offset; the code is mapped for reading.
         unsafe { copy.copy_from_nonoverlapping(function, end - begin) };
@@ -96,52 +97,51 @@ mod x86 {
             let new = i32::try_from(old + moved).ok().filter(|_| *size == 4);
             let Some(new) = new else {
                 // SAFETY: the new mapping, which nothing refers to yet.
-                let _ = unsafe { munmap(memory, (offset + end - begin).next_multiple_of(4096)) };
+                let _ =
+                    unsafe { munmap(memory, (offset + end - begin).next_multiple_of(PAGE_SIZE)) };
                 return None;
             };
             // SAFETY: as above.
             unsafe { displacement.write_unaligned(new) };
         }
-        let length = (offset + end - begin).next_multiple_of(4096);
+        let length = (offset + end - begin).next_multiple_of(PAGE_SIZE);
         // SAFETY: the new mapping.
         unsafe { mprotect(memory, length, MprotectFlags::READ | MprotectFlags::EXEC) }.ok()?;
         Some(copy)
     }
 
-    /// The executable mapping that an address lies in (proc_pid_maps(5)).
-    fn mapping_of(address: usize) -> Option<Range<usize>> {
-        let maps = std::fs::read_to_string("/proc/self/maps").ok()?;
-        let executable = maps.lines().filter_map(|line| {
-            let (range, rest) = line.split_once(' ')?;
-            let (begin, end) = range.split_once('-')?;
-            let number = |digits| usize::from_str_radix(digits, 16).ok();
-            rest.starts_with("r-x").then_some(number(begin)?..number(end)?)
-        });
-        executable.into_iter().find(|range| range.contains(&address))
+    /// The instruction there, and where its constants lie in it. An instruction that its page does not hold whole goes on in
+    /// the next one, which is then mapped too.
+    fn decoded(at: usize) -> Option<(Instruction, ConstantOffsets)> {
+        /// Bytes of the longest instruction (Intel SDM, 2.3.11).
+        const LONGEST: usize = 15;
+        for room in [LONGEST.min(PAGE_SIZE - at % PAGE_SIZE), LONGEST] {
+            // SAFETY: machine code, which is mapped for reading, and which nobody writes.
+            let bytes =
+                unsafe { std::slice::from_raw_parts(std::ptr::with_exposed_provenance(at), room) };
+            let mut decoder = Decoder::with_ip(64, bytes, at as u64, DecoderOptions::NONE);
+            let instruction = decoder.decode();
+            let offsets = decoder.get_constant_offsets(&instruction);
+            if !instruction.is_invalid() {
+                return Some((instruction, offsets));
+            }
+            if decoder.last_error() != DecoderError::NoMoreBytes {
+                break;
+            }
+        }
+        None
     }
 
     /// The instructions that are reached from the beginning without a call, by address: length, and what is referred to
     /// relative to them.
-    fn reached(
-        begin: usize,
-        mapping: &Range<usize>,
-    ) -> Option<BTreeMap<usize, (usize, Option<Reference>)>> {
+    fn reached(begin: usize) -> Option<BTreeMap<usize, (usize, Option<Reference>)>> {
         let mut found = BTreeMap::new();
         let mut next = vec![begin];
         while let Some(at) = next.pop() {
             if found.contains_key(&at) {
                 continue;
             }
-            let room = mapping.end.checked_sub(at).filter(|room| *room > 0)?.min(15);
-            // SAFETY: mapped for reading, as the range says; nobody writes machine code.
-            let bytes =
-                unsafe { std::slice::from_raw_parts(std::ptr::with_exposed_provenance(at), room) };
-            let mut decoder = Decoder::with_ip(64, bytes, at as u64, DecoderOptions::NONE);
-            let instruction = decoder.decode();
-            if instruction.is_invalid() {
-                return None;
-            }
-            let offsets = decoder.get_constant_offsets(&instruction);
+            let (instruction, offsets) = decoded(at)?;
             let branch = branch_target(&instruction);
             let reference = if instruction.is_ip_rel_memory_operand() {
                 Some(Reference {
@@ -155,8 +155,7 @@ mod x86 {
                 })
             };
             found.insert(at, (instruction.len(), reference));
-            let is_own =
-                |target: &usize| (begin..begin + MOST).contains(target) && mapping.contains(target);
+            let is_own = |target: &usize| (begin..begin + MOST).contains(target);
             let follows = Some(at + instruction.len()).filter(|follows| is_own(follows));
             let branch = branch.and_then(|target| usize::try_from(target).ok()).filter(is_own);
             match instruction.flow_control() {
@@ -186,7 +185,7 @@ mod x86 {
 
     /// New memory in reach of displacements from there.
     fn near(address: usize, length: usize) -> Option<*mut c_void> {
-        let page = address & !4095;
+        let page = address & !(PAGE_SIZE - 1);
         let tried = (1..=TRIED).flat_map(|step| {
             [page.checked_sub(step * APART), page.checked_add(step * APART)].into_iter().flatten()
         });

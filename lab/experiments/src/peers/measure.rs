@@ -152,7 +152,7 @@ pub(super) fn run(setting: &mut Setting) -> Result {
     setting.begin(work.sum::<usize>() as f64);
 
     for operation in operations {
-        let routines = candidates(operation, &peers, setting.options)?;
+        let routines = candidates(operation, &peers, setting)?;
         let mut others = other_libcs(operation, setting)?;
         for (size, cell) in fixed_cells(operation) {
             let text = format!("{operation} {} {}", bytes(size), cell.label);
@@ -228,15 +228,22 @@ fn peers(operations: &[Operation], setting: &mut Setting) -> Result<Vec<(Operati
 fn candidates(
     operation: Operation,
     peers: &[(Operation, Routine)],
-    options: &Options,
+    setting: &mut Setting,
 ) -> Result<Vec<Routine>> {
     let mut routines = vec![libc_reference(operation), library(operation)];
-    if let Some(library) = &options.shared {
+    if let Some(library) = &setting.options.shared {
         routines.extend(crate::libraries::shared(library, operation)?);
     }
     // The library's alone: libc is where programs have it.
     for routine in &mut routines[1..] {
-        routine.function = code_layout::placed(routine.function, options.launch);
+        let own = routine.function.address();
+        routine.function = code_layout::placed(routine.function, setting.options.launch);
+        if setting.options.launch.is_some() && routine.function.address() == own {
+            let Routine { name, .. } = routine;
+            setting.out.note(format!(
+                "{name}: its code cannot be copied: its place is that of every launch"
+            ))?;
+        }
     }
     routines.extend(crate::libraries::built_in(operation));
     let those = peers.iter().filter(|(of, _)| *of == operation);
