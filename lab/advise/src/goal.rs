@@ -1,7 +1,7 @@
 //! The goal: the quantity to make small, the allowed loss of time, and an answer with both sides.
 
 use crate::bound::WORTH;
-use crate::verdict::{percent, tried, untried};
+use crate::verdict::{none_of, percent, tried, untried};
 use cachewise_judge::Ratio;
 use cachewise_judge::race::{self, Fate};
 use cachewise_measure::held::Held;
@@ -165,10 +165,8 @@ impl Answer {
                 0 => String::new(),
                 _ => format!(", {dear} of them lose more than {} of time", percent(allowed)),
             };
-            return nothing(format!(
-                "none of {tried} settings saves {worth} of {}{dear}",
-                goal.what()
-            ));
+            let saved = format!("{worth} of {}{dear}", goal.what());
+            return nothing(none_of(tried, "save", &saved));
         }
         let (Some(winner), Some(ratios)) = (outcome.winner, trade(outcome)) else {
             return cannot("no setting was left to be compared on fresh runs");

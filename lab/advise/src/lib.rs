@@ -28,7 +28,7 @@ const INTERPRETERS: [&str; 10] =
 /// ```
 /// let name = |line: &str| {
 ///     let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
-///     cachewise_advise::program_name(&words).to_owned()
+///     cachewise_advise::shown_name(&words).to_owned()
 /// };
 /// assert_eq!(name("/usr/bin/python3 jobs/columns.py --fast"), "columns.py");
 /// assert_eq!(name("python3 -m http.server"), "http.server");
@@ -36,7 +36,7 @@ const INTERPRETERS: [&str; 10] =
 /// assert_eq!(name("./shuffle data.txt"), "shuffle");
 /// ```
 #[must_use]
-pub fn program_name(words: &[String]) -> &str {
+pub fn shown_name(words: &[String]) -> &str {
     let file = |word: &'_ String| word.rfind('/').map_or(0, |at| at + 1);
     let Some(program) = words.first().map(|word| &word[file(word)..]) else { return "" };
     let version = |rest: &str| rest.chars().all(|c| c.is_ascii_digit() || c == '.');

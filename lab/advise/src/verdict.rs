@@ -61,7 +61,7 @@ impl Answer {
                 matches!(fate, NoGain | Slower | Disqualified(_) | NotReached)
             }) =>
             {
-                let said = format!("none of {tried} settings gains {worth}");
+                let said = none_of(tried, "gain", &worth);
                 if waiting > 0 { open(&said) } else { Answer::Nothing(said) }
             }
             None => cannot("no setting was left to be compared on fresh runs"),
@@ -94,6 +94,14 @@ impl Answer {
 pub(crate) fn tried(fates: &[Fate]) -> (usize, usize) {
     let waiting = fates.iter().filter(|fate| **fate == Fate::NotReached).count();
     (fates.len() - waiting, waiting)
+}
+
+/// Settings of which none does what was asked, in words: "none of 3 settings gains 2.0 %".
+pub(crate) fn none_of(tried: usize, does: &str, what: &str) -> String {
+    match tried {
+        1 => format!("the one setting that was tried does not {does} {what}"),
+        _ => format!("none of {tried} settings {does}s {what}"),
+    }
 }
 
 /// Settings without a turn, in words.
@@ -288,7 +296,7 @@ mod tests {
         // Settings without a turn may gain.
         let some = of(&[Fate::NoGain, Fate::NotReached, Fate::NotReached]);
         assert!(
-            matches!(&some, Answer::CannotTell(why) if why == "none of 1 settings gains 2.0 %; 2 settings were not tried for lack of time"),
+            matches!(&some, Answer::CannotTell(why) if why == "the one setting that was tried does not gain 2.0 %; 2 settings were not tried for lack of time"),
             "{some:?}"
         );
         let nothing = Outcome { fates: vec![Fate::NoGain; 3], ..Outcome::default() };

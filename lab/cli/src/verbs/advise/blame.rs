@@ -7,7 +7,7 @@ use crate::args;
 use crate::verbs::redraw::{self, Loaded};
 use crate::{advised, output, status};
 use anyhow::bail;
-use cachewise_advise::program_name;
+use cachewise_advise::shown_name;
 use cachewise_blame::{Blamed, Recording, Stacks};
 use cachewise_experiments::recorder::Progress as _;
 use cachewise_measure::record::names::BLAME;
@@ -43,8 +43,8 @@ pub(super) fn say(
 ) -> anyhow::Result<u8> {
     let Some(stacks) = stacks else { return Ok(status::INTERRUPTED) };
     let args = asked.args;
-    let program = args.name.clone().unwrap_or_else(|| program_name(asked.words).to_owned());
-    let headline = headline(program_name(asked.words.get(..1).unwrap_or_default()), blamed, stacks);
+    let program = args.name.clone().unwrap_or_else(|| shown_name(asked.words).to_owned());
+    let headline = headline(shown_name(asked.words.get(..1).unwrap_or_default()), blamed, stacks);
     let places = [&args.json, &args.html, &args.folded];
     if !places.into_iter().flatten().any(|file| output::is_stdout(file)) {
         let table = table(&program, blamed, stacks).terminal(output::width());

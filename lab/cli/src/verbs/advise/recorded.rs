@@ -5,8 +5,8 @@ use crate::args::Advise;
 use cachewise::profile::ProgramHint;
 use cachewise_advise::bound::Bound;
 use cachewise_advise::candidates::{Candidate, LeftOut};
-use cachewise_advise::program_name;
 use cachewise_advise::sample::{Outcome, Runs, Sample};
+use cachewise_advise::shown_name;
 use cachewise_advise::verdict::{self, Answer};
 use cachewise_judge::race::{self, Fate};
 use cachewise_measure::record::names::{
@@ -52,7 +52,7 @@ pub fn record(found: &Found, args: &Advise, words: &[String], warnings: Vec<Warn
         Header::now(tool, found.machine.clone(), Clock::of_process().facts(), found.seed);
     header.warnings = warnings;
     header.settings.insert("experiment".to_owned(), EXPERIMENT.into());
-    let name = args.name.clone().unwrap_or_else(|| program_name(words).to_owned());
+    let name = args.name.clone().unwrap_or_else(|| shown_name(words).to_owned());
     header.settings.insert("name".to_owned(), name.as_str().into());
     header.settings.insert("program".to_owned(), words.into());
     header.settings.insert("load".to_owned(), args.load.clone().into());

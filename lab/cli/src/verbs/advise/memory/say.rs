@@ -8,7 +8,7 @@ use crate::verbs::redraw;
 use crate::{advised, output, status};
 use cachewise_advise::candidates::{self, Candidate};
 use cachewise_advise::goal::{self, Answer};
-use cachewise_advise::program_name;
+use cachewise_advise::shown_name;
 use cachewise_judge::race::Fate;
 use cachewise_measure::held::Held;
 use cachewise_measure::record::names::{
@@ -209,7 +209,7 @@ fn record(found: &Found, asked: &Asked<'_>) -> Record {
 }
 
 fn program(args: &Advise, words: &[String]) -> String {
-    let own = || args.unit.clone().unwrap_or_else(|| program_name(words).to_owned());
+    let own = || args.unit.clone().unwrap_or_else(|| shown_name(words).to_owned());
     args.name.clone().unwrap_or_else(own)
 }
 
