@@ -78,7 +78,7 @@ fn libc_under_the_profiles_tunables_is_a_peer() {
 #[ignore = "long: CI runs it, by --include-ignored"]
 fn hints_are_measured_with_their_reader_and_their_bystander() {
     let folder = Folder::new();
-    let arguments = "run reuse-map --size 256K --op copy --rounds 15 --json";
+    let arguments = "run reuse-map --size 128K --op copy --rounds 15 --json";
     let said = ok(&format!("{arguments} {}", folder.path("r.jsonl")));
     // One of them; the machine decides which, and whether operands stay where they were put.
     let verdict = said.contains("with the hint `soon` over `never`");
