@@ -9,7 +9,7 @@ prepare)
 #include <stdlib.h>
 int main(int count, char **words)
 {
-    enum { N = 4 << 20 };
+    enum { N = 1 << 18 };
     unsigned *buffer = malloc(N * sizeof *buffer), sum = 0;
     int rounds = count > 1 ? atoi(words[1]) : 10;
     for (int i = 0; i < N; i++)
@@ -26,5 +26,5 @@ int main(int count, char **words)
 C
     cc -O2 -o computes computes.c
     ;;
-run) "$PREPARED/computes" "$(part 220)" ;;
+run) "$PREPARED/computes" "$(part 3520)" ;;
 esac

@@ -118,6 +118,23 @@ pub fn trade(outcome: &Outcome) -> Option<[Ratio; 2]> {
     Some([outcome.refereed(|sample| sample.memory)?, outcome.refereed(|sample| sample.time)?])
 }
 
+/// The setting to ask for by a larger `--at-most`: memory and time over the plain program's, in the race. Of those
+/// left out for their time that were shown to save, it loses the least time of all that save at least half of the most.
+pub fn dearer(outcome: &Outcome) -> Option<(usize, [Ratio; 2])> {
+    let plain = outcome.runs.first()?;
+    let left_out = outcome.fates.iter().zip(&outcome.runs[1..]).enumerate();
+    let ratios =
+        left_out.filter(|(_, (fate, _))| **fate == Fate::TooDear).map(|(at, (_, runs))| {
+            let memory = runs.over(plain, |sample| sample.memory);
+            (at, [memory, runs.over(plain, |sample| sample.time)])
+        });
+    let saving: Vec<_> = ratios.filter(|(_, [memory, _])| memory.high < 1.0 - WORTH).collect();
+    let saved = |(_, [memory, _]): &(usize, [Ratio; 2])| 1.0 - memory.median;
+    let half = 0.5 * saving.iter().map(saved).fold(0.0, f64::max);
+    let enough = saving.into_iter().filter(|one| saved(one) >= half);
+    enough.min_by(|(_, [_, one]), (_, [_, other])| one.median.total_cmp(&other.median))
+}
+
 /// Both sides in words.
 pub fn both(goal: Goal, [memory, time]: &[Ratio; 2]) -> String {
     if goal == Goal::Time {
@@ -263,6 +280,25 @@ mod tests {
             matches!(&found, Answer::Nothing(why) if why.contains("1 of them lose")),
             "{found:?}"
         );
+    }
+
+    #[test]
+    fn a_setting_that_is_too_dear_is_named_by_what_it_saves_and_costs() {
+        let runs = |memory: f64, time: f64| -> Runs {
+            (0..8).map(|_| Some(Sample { memory, time, ..Sample::default() })).collect()
+        };
+        let sides = [(1.0, 1.0), (0.3, 1.4), (0.4, 1.3), (0.9, 1.1), (0.2, 1.01), (1.2, 1.2)];
+        let dear = |fate: Fate| Outcome {
+            runs: sides.iter().map(|&(memory, time)| runs(memory, time)).collect(),
+            fates: vec![Fate::TooDear, Fate::TooDear, Fate::TooDear, fate, Fate::TooDear],
+            ..Outcome::default()
+        };
+        let found =
+            |fate| dearer(&dear(fate)).map(|(at, [memory, time])| (at, memory.median, time.median));
+        // 0.9 saves less than half of what 0.3 does; 1.2 saves nothing.
+        assert_eq!(found(Fate::NoGain), Some((1, 0.4, 1.3)));
+        assert_eq!(found(Fate::TooDear), Some((3, 0.2, 1.01)));
+        assert!(dearer(&Outcome::default()).is_none());
     }
 
     #[test]

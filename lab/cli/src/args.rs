@@ -100,7 +100,7 @@ pub struct Tune {
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes, allow_negative_numbers = true)]
     pub memory: Option<usize>,
     /// Write a self-contained page with the decisions, every figure and every row
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = page)]
     pub html: Option<PathBuf>,
     /// Draw the curves in text
     #[arg(long)]
@@ -173,7 +173,7 @@ pub struct Advise {
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
     /// Write a self-contained page; `-` is stdout, in place of the tables
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = page)]
     pub html: Option<PathBuf>,
     /// The profile to try [default: the one that `doctor` names]
     #[arg(long, value_name = "FILE")]
@@ -345,7 +345,7 @@ pub struct Run {
     #[arg(long, value_name = "FILE")]
     pub markdown: Option<PathBuf>,
     /// Write a self-contained page with every figure and every row; `-` is stdout, in place of the tables
-    #[arg(long, short = 'o', visible_alias = "output", value_name = "FILE")]
+    #[arg(long, short = 'o', visible_alias = "output", value_name = "FILE", value_parser = page)]
     pub html: Option<PathBuf>,
     /// Draw the figures in text below the tables
     #[arg(long)]
@@ -419,7 +419,7 @@ pub struct Report {
     #[arg(value_name = "RECORD", required_unless_present = "splice", conflicts_with = "splice")]
     pub records: Vec<PathBuf>,
     /// Write one self-contained page of all of them; `-` is stdout
-    #[arg(long, short, visible_alias = "html", value_name = "FILE")]
+    #[arg(long, short, visible_alias = "html", value_name = "FILE", value_parser = page)]
     pub output: Option<PathBuf>,
     /// Draw the figures in text below the tables
     #[arg(long)]
@@ -613,6 +613,15 @@ fn program_name(text: &str) -> Result<String, String> {
     match crate::program::is_name(text) {
         true => Ok(text.to_owned()),
         false => Err(format!("found {text:?}, accepted {}", crate::program::NAMES)),
+    }
+}
+
+/// A page's file: refuses a name that says another form.
+fn page(text: &str) -> Result<PathBuf, String> {
+    let others = [".jsonl", ".jsonl.gz", ".json", ".csv", ".md"];
+    match others.iter().find(|end| text.ends_with(**end)) {
+        Some(end) => Err(format!("found *{end}, accepted a page's name: *.html")),
+        None => Ok(text.into()),
     }
 }
 

@@ -2,8 +2,9 @@
 //!
 //! A reading adds up `/proc/PID/smaps_rollup` (proc(5)) over a process and its descendants: proportional shares of
 //! anonymous and shared memory, and of what was swapped out; pages of files are left out, which the system takes back
-//! by itself. Readings are made on another CPU than the one on which the program's first thread runs, and at most so
-//! often that they take [`SHARE`] of one CPU.
+//! by itself. Readings are made on another CPU than the one on which the program's first thread runs, so often that
+//! they take [`SHARE`] of one CPU, and at least three times in the part at a run's end of which its level is taken: one
+//! of them may see a program that is giving its memory back because it ends.
 
 use crate::stats::median;
 use rustix::process::Pid;
@@ -14,12 +15,16 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Most of one CPU that the readings take.
+/// The part of one CPU that the readings take, where that is often enough.
 pub const SHARE: f64 = 0.02;
 /// The part of a run, at its end, over which its level is the median.
 const LAST: f64 = 0.2;
+/// Fewest readings in that part.
+const LEAST: f64 = 3.0;
 /// The part of a run, at its end, over which its slope is estimated.
 const SLOPED: f64 = 0.5;
+/// Readings whose median cost says when the next one is due.
+const RECENT: usize = 9;
 /// Most readings that a slope is estimated from: it takes their pairs.
 const MOST_SLOPED: usize = 200;
 /// Fewer readings have no slope.
@@ -39,10 +44,15 @@ pub struct Reading {
 pub struct Sampler {
     begun: Instant,
     due: Duration,
+    /// Longest time between two readings.
+    longest: Duration,
+    /// The last time at which the program was seen to run.
+    seen: Duration,
     /// Children of this process that are not the program's.
     others: BTreeSet<i32>,
     readings: Vec<Reading>,
-    spent: Duration,
+    /// CPU seconds of each reading.
+    costs: Vec<f64>,
     processes: usize,
     huge: f64,
 }
@@ -79,18 +89,26 @@ impl Sampler {
         Sampler {
             begun: Instant::now(),
             due: Duration::ZERO,
+            longest: Duration::MAX,
+            seen: Duration::ZERO,
             others: children_of(own).into_iter().collect(),
             readings: Vec::new(),
-            spent: Duration::ZERO,
+            costs: Vec::new(),
             processes: 0,
             huge: 0.0,
         }
+    }
+
+    /// The same, with [`LEAST`] readings or more in the last seconds of a run.
+    pub fn with_last(self, seconds: f64) -> Sampler {
+        Sampler { longest: Duration::from_secs_f64(seconds / LEAST), ..self }
     }
 
     /// Reads once if a reading is due. `alone` says that the program is the only new child of this process, so that
     /// new children which it did not start itself are its orphans.
     pub fn look(&mut self, program: Pid, alone: bool) {
         let now = self.begun.elapsed();
+        self.seen = now;
         if now < self.due {
             return;
         }
@@ -98,9 +116,11 @@ impl Sampler {
         let program = program.as_raw_nonzero().get();
         let (Share { bytes, huge }, processes) =
             aside(program, || sum(&processes(program, alone.then_some(&self.others))));
-        let took = cpu_time().saturating_sub(before);
-        self.spent += took;
-        self.due = now + took.div_f64(SHARE);
+        self.costs.push(cpu_time().saturating_sub(before).as_secs_f64());
+        // One reading that had to wait for the program's pages costs many times the others.
+        let last = &self.costs[self.costs.len().saturating_sub(RECENT)..];
+        let gap = Duration::from_secs_f64(median(last) / SHARE);
+        self.due = now + gap.min(self.longest);
         // A program that is ending has nothing any more.
         if bytes > 0.0 {
             self.readings.push(Reading { at: now.as_secs_f64(), bytes });
@@ -116,30 +136,37 @@ impl Sampler {
 
     /// Summary of the readings: see [`Held::of`].
     pub fn held(self, window: Option<f64>) -> Option<Held> {
-        let cost = self.spent.as_secs_f64() / self.begun.elapsed().as_secs_f64().max(1e-9);
-        let held = Held::of(self.readings, window)?;
+        let end = self.seen.as_secs_f64();
+        let cost = self.costs.iter().sum::<f64>() / end.max(1e-9);
+        let held = Held::of(self.readings, end, window)?;
         Some(Held { processes: self.processes, huge: self.huge, cost, ..held })
     }
 }
 
 impl Held {
-    /// Summary of readings; the level is that of so many seconds at their end, or of the last part. None without a
-    /// reading.
-    pub fn of(readings: Vec<Reading>, window: Option<f64>) -> Option<Held> {
-        let last = readings.last()?.at;
-        let from = last - window.unwrap_or(last * LAST);
+    /// Summary of the readings of a run that ended then; the level is that of its last seconds, or of its last part.
+    /// Where none was made in that, the last reading is the level, if it was made in the last half; else there is none.
+    pub fn of(readings: Vec<Reading>, end: f64, window: Option<f64>) -> Option<Held> {
         let part = |from: f64| -> Vec<Reading> {
             readings.iter().copied().filter(|reading| reading.at >= from).collect()
         };
+        let half = part(end * (1.0 - SLOPED));
+        let last = part(end - window.unwrap_or_else(|| last_part(end)));
+        let last = if last.is_empty() { vec![*half.last()?] } else { last };
         let bytes = |reading: &Reading| reading.bytes;
         Some(Held {
-            level: median(&part(from).iter().map(bytes).collect::<Vec<_>>()),
-            slope: slope(&part(last * (1.0 - SLOPED))),
+            level: median(&last.iter().map(bytes).collect::<Vec<_>>()),
+            slope: slope(&half),
             peak: readings.iter().map(bytes).fold(0.0, f64::max),
             readings,
             ..Held::default()
         })
     }
+}
+
+/// Seconds at the end of a run of that length over which its level is the median.
+pub fn last_part(seconds: f64) -> f64 {
+    seconds * LAST
 }
 
 /// The median of the slopes of all pairs (Theil 1950, Sen 1968): bytes a second; NaN from too few readings.
@@ -279,8 +306,9 @@ mod tests {
     use super::*;
 
     fn sampler(readings: &[(f64, f64)]) -> Sampler {
-        let readings = readings.iter().map(|&(at, bytes)| Reading { at, bytes }).collect();
-        Sampler { readings, ..Sampler::new() }
+        let readings: Vec<_> = readings.iter().map(|&(at, bytes)| Reading { at, bytes }).collect();
+        let seen = Duration::from_secs_f64(readings.last().map_or(0.0, |last| last.at));
+        Sampler { readings, seen, ..Sampler::new() }
     }
 
     #[test]
@@ -304,6 +332,30 @@ mod tests {
         assert!(held.slope.is_nan());
         assert_eq!(sampler(&peak).held(Some(0.5)).expect("readings").level, 5e6);
         assert!(sampler(&[]).held(None).is_none());
+    }
+
+    /// A level is of a run's end. Readings are a summary of the end alone where there are some.
+    #[test]
+    fn readings_of_the_beginning_are_no_level() {
+        let held = |end: f64| {
+            let readings = [(0.0, 1e5), (0.3, 4e7)].map(|(at, bytes)| Reading { at, bytes });
+            Held::of(readings.to_vec(), end, None).map(|held| held.level)
+        };
+        assert_eq!(held(0.31), Some(4e7));
+        assert_eq!(held(0.5), Some(4e7), "the last reading of the last half");
+        assert_eq!(held(0.7), None);
+    }
+
+    /// One reading that waited for the program took a second; the next is due all the same.
+    #[test]
+    fn a_reading_that_waited_delays_no_other() {
+        let mut sampler = Sampler { costs: vec![1.0, 1e-4, 1e-4], ..Sampler::new() };
+        let own = rustix::process::getpid();
+        sampler.look(own, false);
+        assert!(sampler.due < Duration::from_secs(2), "{:?}", sampler.due);
+        let mut sampler = Sampler { costs: vec![1.0; 3], ..Sampler::new() }.with_last(0.3);
+        sampler.look(own, false);
+        assert!(sampler.due - sampler.seen <= Duration::from_millis(100), "{:?}", sampler.due);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! How sizes, rates and times are written, and how sizes are read.
 
-/// Bytes with a binary prefix where that is exact to three digits: `256 B`, `4 KiB`, `1.5 MiB`.
+/// Bytes with a binary prefix, rounded to two decimals: `256 B`, `4 KiB`, `1.5 MiB`.
 pub fn bytes(n: u64) -> String {
     const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
     let mut unit = 0;
@@ -12,6 +12,12 @@ pub fn bytes(n: u64) -> String {
     let text = format!("{value:.2}");
     let text = text.trim_end_matches('0').trim_end_matches('.');
     format!("{text} {}", UNITS[unit])
+}
+
+/// The same, and a plain number of bytes where two decimals are not exact: `2111 B`, where [`bytes`] rounds to `2.06 KiB`.
+pub fn exact_bytes(n: u64) -> String {
+    let text = bytes(n);
+    if parse_bytes(&text) == Ok(n as usize) { text } else { format!("{n} B") }
 }
 
 /// A number of things: `1 thread`, `2 launches`.
@@ -96,6 +102,9 @@ mod tests {
         assert_eq!(parse_bytes("1.5k"), Ok(1536));
         assert_eq!(parse_bytes("1024G"), Ok(1 << 40));
         assert_eq!(parse_bytes("4 KiB"), Ok(4096));
+        for (n, text) in [(2111, "2111 B"), (2112, "2112 B"), (4095, "4095 B"), (4096, "4 KiB")] {
+            assert_eq!(exact_bytes(n), text);
+        }
     }
 
     #[test]

@@ -10,7 +10,7 @@ use cachewise::{Reuse, Source, decision};
 use cachewise_experiments::LabError;
 use cachewise_kernels::{Operation, find};
 use cachewise_measure::{Record, record};
-use cachewise_report::units::bytes;
+use cachewise_report::units::exact_bytes;
 use cachewise_tune::say::Tuned;
 use std::path::{Path, PathBuf};
 
@@ -59,13 +59,14 @@ struct Decided<'a> {
 
 impl<'a> Call<'a> {
     fn words(&self) -> String {
-        format!("{} of {} with reuse {}", self.op, bytes(self.size), self.reuse.name())
+        format!("{} of {} with reuse {}", self.op, exact_bytes(self.size), self.reuse.name())
     }
 
     fn explain(&self) -> anyhow::Result<u8> {
         let Decided { kernel, from, to, who, file } = self.decided()?;
-        let upto = if to == MAX_SIZE { "and up".to_owned() } else { format!("to {}", bytes(to)) };
-        let mut text = format!("{}: {kernel} (from {} {upto})\n", self.words(), bytes(from));
+        let upto =
+            if to == MAX_SIZE { "and up".to_owned() } else { format!("to {}", exact_bytes(to)) };
+        let mut text = format!("{}: {kernel} (from {} {upto})\n", self.words(), exact_bytes(from));
         if let Some(row) = find(&kernel) {
             text += &format!("  {}\n", row.about);
         } else if kernel == LIBC
@@ -85,7 +86,7 @@ impl<'a> Call<'a> {
         }
         let small = self.size < FIRST_SIZE || kernel == INLINED;
         if small {
-            let to = bytes(to);
+            let to = exact_bytes(to);
             text += &format!("calls of up to {to} are done by the entry stub itself\n");
         }
         // No line of a profile decides a small size, but its record has the race of entries.

@@ -61,6 +61,7 @@ impl<'a> Asked<'a> {
             bar,
             begun: Instant::now(),
             limit: Duration::from_secs_f64(self.budget),
+            seconds: None,
             expected: None,
             candidates: Vec::new(),
             profiles: BTreeMap::new(),

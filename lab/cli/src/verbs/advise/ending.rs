@@ -61,7 +61,10 @@ pub(super) fn give(
         output::print(text)?;
     }
     match (&args.write, set) {
-        (Some(file), Some((candidate, about))) => forms::write(file, candidate, words, &about)?,
+        (Some(file), Some((candidate, about))) => {
+            forms::write(file, candidate, words, &about)?;
+            output::tell(&format!("wrote {}: {}", file.display(), candidate.name));
+        }
         (Some(file), None) => {
             let file = file.display();
             output::tell(&format!("note: {file}: not written: there is nothing to set"));

@@ -115,9 +115,15 @@ fn stages(
     };
     found.ran = true;
     let long = Duration::from_secs_f64(plain.seconds * PATIENCE);
+    subject.runner.seconds = Some(plain.seconds);
     subject.runner.limit = long.max(Duration::from_secs_f64(plain.seconds) + AT_LEAST);
     subject.expected = Some(plain.printed.clone());
-    let Some(held) = plain.held else {
+    // The first run's length was not known.
+    let held = match plain.held {
+        None => subject.measure(None, &mut watched)?.ok().and_then(|again| again.held),
+        held => held,
+    };
+    let Some(held) = held else {
         bail!(
             "{}: its memory cannot be read: it ended within a few milliseconds, or /proc is not mounted",
             subject.name()

@@ -8,7 +8,7 @@ use crate::progress::Bar;
 use cachewise_advise::candidates::Candidate;
 use cachewise_advise::sample::Sample;
 use cachewise_judge::race::{self, Ran, Stage};
-use cachewise_measure::held::{Held, Sampler};
+use cachewise_measure::held::{self, Held, Sampler};
 use cachewise_measure::units::bytes;
 use cachewise_measure::whole::{self, Ended, Run};
 use std::collections::BTreeMap;
@@ -56,6 +56,8 @@ pub struct Runner<'a> {
     pub begun: Instant,
     /// Longer runs are ended.
     pub limit: Duration,
+    /// Seconds of the plain run, once that has been.
+    pub seconds: Option<f64>,
     /// Its first output; `None` where that differs from run to run.
     pub expected: Option<Vec<Vec<u8>>>,
     /// The settings that race, the simplest first.
@@ -165,7 +167,12 @@ impl Runner<'_> {
             None => command.stdin(Stdio::null()),
         };
         let directory = self.directory.path();
-        let mut sampler = self.sampled.then(Sampler::new);
+        let last = self.window().or(self.seconds.map(held::last_part));
+        let with_last = |sampler: Sampler| match last {
+            Some(last) => sampler.with_last(last),
+            None => sampler,
+        };
+        let mut sampler = self.sampled.then(|| with_last(Sampler::new()));
         let is_alone = self.load.is_none();
         let watch = &mut |pid| {
             watched.look(pid);
@@ -251,7 +258,7 @@ impl Runner<'_> {
             Err(why) if by.is_some() => return wrong(format!("{why:#}")),
             Err(why) => return Err(why),
         };
-        let mut sampler = Sampler::new();
+        let mut sampler = Sampler::new().with_last(READ);
         let stop = Arc::clone(&self.stop);
         let watch = &mut |_| {
             watched.look(pid);

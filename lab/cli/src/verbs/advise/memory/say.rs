@@ -9,6 +9,7 @@ use crate::{advised, output, status};
 use cachewise_advise::candidates::{self, Candidate};
 use cachewise_advise::goal::{self, Answer};
 use cachewise_advise::shown_name;
+use cachewise_judge::Ratio;
 use cachewise_judge::race::Fate;
 use cachewise_measure::held::Held;
 use cachewise_measure::record::names::{
@@ -68,24 +69,51 @@ fn closing(found: &Found, Asked { args, words, .. }: &Asked<'_>, trust: Trust) -
         Answer::Nothing(_) if let Some(growth) = &found.growth => {
             (closing::Answer::No, growth.sentence(), blame(args, words))
         }
-        Answer::Nothing(why) => (
-            closing::Answer::No,
-            format!("nothing to gain: {why}"),
-            match found.plain.grows() {
+        Answer::Nothing(why) => {
+            let dearer = with_more_time(found);
+            let said = match dearer {
+                Some(_) => why.clone(),
+                None => format!("nothing to gain: {why}"),
+            };
+            let next = match found.plain.grows() {
                 true => blame(args, words),
-                false => "nothing: leave the program as it is".to_owned(),
-            },
-        ),
-        Answer::CannotTell(why) => (
-            closing::Answer::CannotTell,
-            why.clone(),
-            match found.outcome.stopped || !found.ran {
+                false => dearer.unwrap_or_else(|| "nothing: leave the program as it is".to_owned()),
+            };
+            (closing::Answer::No, said, next)
+        }
+        Answer::CannotTell(why) => {
+            let next = match found.outcome.stopped || !found.ran {
                 false if found.growth.is_some() || found.plain.grows() => blame(args, words),
+                false if found.outcome.winner.is_none() => with_more_time(found)
+                    .unwrap_or_else(|| ending::next(&found.outcome, found.ran, why)),
                 _ => ending::next(&found.outcome, found.ran, why),
-            },
-        ),
+            };
+            (closing::Answer::CannotTell, why.clone(), next)
+        }
     };
     Closing { answer, because, trust, next }
+}
+
+/// The next step of those who would give more time for memory.
+fn with_more_time(found: &Found) -> Option<String> {
+    let (_, ratios) = goal::dearer(&found.outcome)?;
+    let option = at_most(&ratios[1]);
+    Some(format!("nothing, or the same again with {option}: less memory, more time"))
+}
+
+/// The option that allows a setting's loss of time.
+fn at_most(time: &Ratio) -> String {
+    format!("--at-most {:.0}%", ((time.high - 1.0) * 100.0).ceil())
+}
+
+/// The setting that a larger `--at-most` asks for, as a sentence.
+fn dearer(found: &Found) -> Option<String> {
+    let (at, ratios) = goal::dearer(&found.outcome)?;
+    let (name, both) = (&found.candidates[at].name, goal::both(found.goal, &ratios));
+    let (rounds, option) = (ratios[0].rounds, at_most(&ratios[1]));
+    Some(format!(
+        "for more time: {name}: {both} in {rounds} rounds of the race; {option} allows it"
+    ))
 }
 
 /// The way to the code that memory grows by.
@@ -105,7 +133,8 @@ fn blame(args: &Advise, words: &[String]) -> String {
 fn verdicts(found: &Found, closing: &Closing) -> Vec<String> {
     let answer = format!("{}: {}", closing.answer.name(), closing.because);
     let trust = format!("Trust: {}", closing.trust);
-    std::iter::once(answer).chain(beside(found)).chain([trust]).collect()
+    let beside = beside(found).into_iter().chain(dearer(found));
+    std::iter::once(answer).chain(beside).chain([trust]).collect()
 }
 
 /// Growth beside another answer.
@@ -129,7 +158,8 @@ fn text(found: &Found, record: &Record, closing: &Closing) -> String {
     let mut text = format!("{closing}\n");
     if found.ran {
         text.push_str(&format!("{}\n", found.plain.sentence()));
-        text.extend(beside(found).map(|sentence| format!("{sentence}\n")));
+        let beside = beside(found).into_iter().chain(dearer(found));
+        text.extend(beside.map(|sentence| format!("{sentence}\n")));
         text.push_str(&format!("allocator: {}\n", found.allocator));
     }
     for table in advised::tables(record) {
