@@ -147,5 +147,5 @@ static CONTINUED: [[Slot; COUNT]; OPERATIONS.len()] = {
 #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
 pub(crate) fn continued(operation: Operation) -> Option<Slot> {
     let slot = CONTINUED.get(place(operation))?.get(usize::from(way(operation)))?;
-    (!slot.is_boot()).then_some(*slot)
+    (*slot != Slot::BOOT).then_some(*slot)
 }
