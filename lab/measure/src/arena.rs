@@ -5,6 +5,7 @@
 //! faulted in later would bill its zeroing to the first candidate.
 
 use crate::MeasureError;
+use cachewise_pages::smaps::{self, Mapped};
 use memmap2::{Advice, MmapMut};
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -181,8 +182,7 @@ impl Arena {
     /// The part of it that the kernel backs with huge pages, 0 to 1, from `/proc/self/smaps`; `None`
     /// where that cannot be read. Adjacent arenas may share one entry, and then one answer.
     pub fn huge_fraction(&self) -> Option<f64> {
-        let smaps = std::fs::read_to_string("/proc/self/smaps").ok()?;
-        huge_fraction_at(&smaps, self.as_mut_ptr() as usize)
+        huge_fraction_at(&smaps::mappings(), self.as_mut_ptr() as usize)
     }
 }
 
@@ -191,29 +191,10 @@ pub(crate) const fn non_zero_bytes(word: u64) -> u64 {
     word | 0x0101_0101_0101_0101
 }
 
-fn huge_fraction_at(smaps: &str, address: usize) -> Option<f64> {
-    let mut inside = false;
-    let mut resident = 0.0_f64;
-    for line in smaps.lines() {
-        let first = line.split_whitespace().next()?;
-        if let Some((from, to)) = first.split_once('-')
-            && let (Ok(from), Ok(to)) =
-                (usize::from_str_radix(from, 16), usize::from_str_radix(to, 16))
-        {
-            inside = (from..to).contains(&address);
-            continue;
-        }
-        if !inside {
-            continue;
-        }
-        let kib = || line.split_whitespace().nth(1)?.parse::<f64>().ok();
-        match first {
-            "Rss:" => resident = kib()?,
-            "AnonHugePages:" if resident > 0.0 => return Some((kib()? / resident).min(1.0)),
-            _ => {}
-        }
-    }
-    None
+fn huge_fraction_at(mappings: &[Mapped], address: usize) -> Option<f64> {
+    let mapped = mappings.iter().find(|mapped| mapped.range.contains(&address))?;
+    let (resident, huge) = (mapped.figure("Rss")?, mapped.figure("AnonHugePages")?);
+    (resident > 0).then(|| (huge as f64 / resident as f64).min(1.0))
 }
 
 #[cfg(test)]
@@ -262,6 +243,7 @@ mod tests {
     fn smaps_tells_the_huge_part() {
         let smaps = "1000-3000 rw-p 00000000 00:00 0\nSize: 8 kB\nRss: 4 kB\nAnonHugePages: 0 kB\n\
                      200000-600000 rw-p 00000000 00:00 0\nRss: 4096 kB\nAnonHugePages: 2048 kB\n";
+        let smaps = smaps::parse(smaps);
         assert_eq!(huge_fraction_at(smaps, 0x20_0000), Some(0.5));
         assert_eq!(huge_fraction_at(smaps, 0x1000), Some(0.0));
         assert_eq!(huge_fraction_at(smaps, 0x9000), None);

@@ -7,6 +7,7 @@
 //! of them may see a program that is giving its memory back because it ends.
 
 use crate::stats::median;
+use cachewise_pages::smaps;
 use rustix::process::Pid;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use rustix::time::{ClockId, clock_gettime};
@@ -280,10 +281,8 @@ fn of_process(process: i32) -> Option<Share> {
 
 /// Its proportional share without pages of files; none where it has no memory any more.
 fn proportional(text: &str) -> Option<Share> {
-    let field = |name: &str| {
-        let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
-        line.split_whitespace().next()?.parse::<f64>().ok().map(|kib| kib * 1024.0)
-    };
+    let all = smaps::parse(text).pop()?;
+    let field = |name| all.figure(name).map(|bytes| bytes as f64);
     let swapped = field("SwapPss").unwrap_or(0.0);
     let bytes = match (field("Pss_Anon"), field("Pss_Shmem")) {
         (Some(anonymous), shared) => anonymous + shared.unwrap_or(0.0) + swapped,
@@ -364,7 +363,7 @@ mod tests {
                     Pss_Shmem: 10 kB\nAnonymous: 150 kB\nSwap: 9 kB\nSwapPss: 5 kB\nAnonHugePages: 64 kB\n";
         let share = |kib: f64, huge: f64| Some(Share { bytes: kib * 1024.0, huge: huge * 1024.0 });
         assert_eq!(proportional(text), share(115.0, 64.0));
-        assert_eq!(proportional("Rss: 9 kB\nAnonymous: 150 kB\n"), share(150.0, 0.0));
+        assert_eq!(proportional("00-ff ---p [rollup]\nRss: 9 kB\nAnonymous: 150 kB\n"), share(150.0, 0.0));
         assert_eq!(proportional(""), None);
         assert_eq!(private("900 30 10 0 0 0 0"), Some(20.0 * rustix::param::page_size() as f64));
         assert_eq!(private("0 0 0"), None);

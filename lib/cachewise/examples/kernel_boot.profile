@@ -1,4 +1,4 @@
-cachewise-profile 1
+cachewise-profile 2
 cpu AuthenticAMD 25 1 1 AMD EPYC
 caches 32768 524288 33554432
 record quick.record.jsonl fnv1a64:3e007c49ebd446fa
@@ -45,4 +45,4 @@ decide zero never 180224 27262975 zero.avx.nt
 decide zero never 27262976 max zero.clzero
 decide compare unknown 256 max compare.avx2
 decide equal unknown 256 max equal.avx2
-end 47 fnv1a64:1eee1bafe2ac8918
+end 47 fnv1a64:b2a95d66cda903c7

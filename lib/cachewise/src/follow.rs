@@ -127,8 +127,10 @@ pub(crate) struct Resolved {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Routine {
     Kernel(Slot),
-    /// The C library's routine; where there is none this kernel, or the computed default.
-    Libc(Option<Slot>),
+    /// The C library's routine; where there is none, the computed default.
+    Libc,
+    /// The C library's routine; where there is none, this kernel.
+    LibcOr(Slot),
 }
 
 /// Follows a profile that has been [checked](ProfileText::check), and computed defaults where it decides
@@ -138,6 +140,20 @@ pub(crate) fn follow(
     identity: &Identity,
     caches: &OnceCell<Caches>,
 ) -> u16 {
+    let (entries, decisions) = looked_up(profile, identity);
+    let decided = follow_lines(profile.parallel(), entries, decisions, identity, caches);
+    let mut lines = profile.programs().peekable();
+    if lines.peek().is_some() {
+        follow_hints(lines);
+    }
+    decided
+}
+
+/// The entries and the decisions of a profile, their names looked up.
+pub(crate) fn looked_up(
+    profile: &ProfileText<'_>,
+    identity: &Identity,
+) -> (impl Iterator<Item = (Operation, u8)>, impl Iterator<Item = Resolved>) {
     let entries = profile.entries().filter_map(|line| {
         let way = choice::find(line.name, identity.features)?;
         Some((line.operation, way))
@@ -145,19 +161,16 @@ pub(crate) fn follow(
     let decisions = profile.decisions().filter_map(|line| {
         let routine = match line.choice(identity.features) {
             Ok(Choice::Kernel(kernel)) => Routine::Kernel(slot_of(kernel)?),
-            Ok(Choice::Libc { nearest }) => Routine::Libc(nearest.and_then(slot_of)),
+            Ok(Choice::Libc { nearest }) => {
+                nearest.and_then(slot_of).map_or(Routine::Libc, Routine::LibcOr)
+            }
             // Beyond this CPU.
             Err(_) => Routine::Kernel(defaults::temporal(line.operation, identity)),
         };
         let DecisionLine { operation, reuse, from, to, .. } = line;
         Some(Resolved { operation, reuse, from, to, routine })
     });
-    let decided = follow_lines(profile.parallel(), entries, decisions, identity, caches);
-    let mut lines = profile.programs().peekable();
-    if lines.peek().is_some() {
-        follow_hints(lines);
-    }
-    decided
+    (entries, decisions)
 }
 
 /// Has this program's calls without a hint do what those with its hint do.
@@ -193,9 +206,9 @@ pub(crate) fn follow_lines(
     for Resolved { operation, reuse, from, to, routine } in decisions {
         let slot = match routine {
             Routine::Kernel(slot) => slot,
-            Routine::Libc(_) if system::found() => libc_slot(operation),
-            Routine::Libc(Some(nearest)) => nearest,
-            Routine::Libc(None) => defaults::temporal(operation, identity),
+            Routine::Libc | Routine::LibcOr(_) if system::found() => libc_slot(operation),
+            Routine::LibcOr(nearest) => nearest,
+            Routine::Libc => defaults::temporal(operation, identity),
         };
         let row = row(operation, reuse);
         decide(operation, row, from..=to, slot, identity);

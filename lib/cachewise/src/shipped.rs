@@ -1,18 +1,52 @@
 //! Profiles that come with the library, one per CPU model, compiled in from `profiles/`.
 //!
-//! A profile enters by its file and one row here. It is used where neither the environment nor the
+//! `shipped/table.rs` is made of those files by a test below. A profile is used where neither the environment nor the
 //! user names one, and silently passed over where the CPU differs from the one it was made on: its
 //! sizes are absolute, and one model is built with several caches (a complex of Zen 3 has 32 or 96
 //! MiB of LLC), or a hypervisor hides a feature that its kernels need. [`shipped_profile`] says
 //! which it is.
 
-mod compiled;
-
 use crate::cpu::{Caches, Identity, Signature};
-use crate::profile::{ProfileError, ProfileText};
-use compiled::Compiled;
+use crate::entry::choice::{self, KINDS};
+use crate::follow::{self, Resolved, Routine};
+use crate::profile::{Parallel, ProfileError, ProfileText, Supply};
+use crate::reuse::Reuse;
+use crate::slots;
+use cachewise_kernels::{Features, Operation};
 use core::cell::OnceCell;
 use core::fmt;
+
+/// A row of `table.rs`.
+macro_rules! shipped {
+    ($file:literal $name:literal $vendor:literal $family:literal $model:literal $caches:tt
+        entry $(($operation:ident $entry:ident))*
+        parallel $(($shared:ident $supply:ident $threads:literal $least:expr))*
+        $(decide $decided:ident $reuse:ident $(($from:literal $to:literal $routine:ident $($technique:literal)?))*)*
+    ) => {
+        Shipped {
+            vendor: $vendor,
+            family: $family,
+            model: $model,
+            caches: $caches,
+            name: $name,
+            text: include_bytes!(concat!("../../profiles/", $file)),
+            entries: &[$((Operation::$operation, choice::$entry)),*],
+            parallel: &[$(Parallel {
+                operation: Operation::$shared,
+                supply: Supply::$supply,
+                threads: $threads,
+                from: $least,
+            }),*],
+            decisions: const { &[$($(Resolved {
+                operation: Operation::$decided,
+                reuse: Reuse::$reuse,
+                from: $from,
+                to: $to,
+                routine: Routine::$routine$((slots::named(Operation::$decided, $technique)))?,
+            }),*),*] },
+        }
+    };
+}
 
 /// A profile compiled in.
 #[derive(Clone, Copy, Debug)]
@@ -27,51 +61,14 @@ pub(crate) struct Shipped {
     pub(crate) name: &'static str,
     /// The file's bytes.
     pub(crate) text: &'static [u8],
-    /// Parsed profile, so that no process has to read the text; elsewhere, since what is beside addresses is
-    /// copied when the library is relocated.
-    compiled: &'static Compiled,
+    /// Lines of the text, so that no process has to read it: that takes tens of microseconds of its start.
+    decisions: &'static [Resolved],
+    entries: &'static [(Operation, u8)],
+    parallel: &'static [Parallel],
 }
 
 /// Every profile under `profiles/`.
-pub(crate) static SHIPPED: &[Shipped] = &[
-    Shipped {
-        vendor: "AuthenticAMD",
-        family: 25,
-        model: 1,
-        caches: [32 << 10, 512 << 10, 32 << 20],
-        name: "AMD Zen 3 servers (family 25 model 1)",
-        text: include_bytes!("../profiles/AuthenticAMD-25-1.profile"),
-        compiled: const { &Compiled::of(include_bytes!("../profiles/AuthenticAMD-25-1.profile")) },
-    },
-    Shipped {
-        vendor: "AuthenticAMD",
-        family: 25,
-        model: 17,
-        caches: [32 << 10, 1 << 20, 32 << 20],
-        name: "AMD Zen 4 servers (family 25 model 17)",
-        text: include_bytes!("../profiles/AuthenticAMD-25-17.profile"),
-        compiled: const { &Compiled::of(include_bytes!("../profiles/AuthenticAMD-25-17.profile")) },
-    },
-    Shipped {
-        vendor: "AuthenticAMD",
-        family: 26,
-        model: 2,
-        caches: [48 << 10, 1 << 20, 32 << 20],
-        name: "AMD Zen 5 servers (family 26 model 2)",
-        text: include_bytes!("../profiles/AuthenticAMD-26-2.profile"),
-        compiled: const { &Compiled::of(include_bytes!("../profiles/AuthenticAMD-26-2.profile")) },
-    },
-    Shipped {
-        vendor: "GenuineIntel",
-        family: 6,
-        model: 85,
-        // 26 slices of 1.375 MiB.
-        caches: [32 << 10, 1 << 20, (26 * 1408) << 10],
-        name: "Intel Skylake and Cascade Lake servers (family 6 model 85)",
-        text: include_bytes!("../profiles/GenuineIntel-6-85.profile"),
-        compiled: const { &Compiled::of(include_bytes!("../profiles/GenuineIntel-6-85.profile")) },
-    },
-];
+pub(crate) static SHIPPED: &[Shipped] = include!("shipped/table.rs");
 
 impl Shipped {
     pub(crate) fn is_for_model(&self, signature: &Signature) -> bool {
@@ -88,7 +85,23 @@ impl Shipped {
     /// Follows it, if this CPU has the features that its kernels and entries need; the rows that it
     /// decides.
     pub(crate) fn follow(&self, identity: &Identity, caches: &OnceCell<Caches>) -> Option<u16> {
-        self.compiled.follow(identity, caches)
+        let (parallel, entries) = (self.parallel.iter().copied(), self.entries.iter().copied());
+        let decisions = self.decisions.iter().copied();
+        self.runs_on(identity.features)
+            .then(|| follow::follow_lines(parallel, entries, decisions, identity, caches))
+    }
+
+    /// Returns whether this architecture has all its kernels and entries, and a CPU with these features runs them.
+    fn runs_on(&self, available: Features) -> bool {
+        let runs = |requires| available.contains(requires);
+        let kernels = self.decisions.iter().all(|line| match line.routine {
+            Routine::Kernel(slot) | Routine::LibcOr(slot) => {
+                slots::kernel(line.operation, slot).is_some_and(|kernel| runs(kernel.requires))
+            }
+            Routine::Libc => true,
+        });
+        let mut kinds = self.entries.iter().map(|(_, way)| KINDS.get(usize::from(*way)));
+        kernels && kinds.all(|kind| kind.is_some_and(|kind| runs(kind.requires)))
     }
 
     /// The profile's text, if this CPU has those features.
@@ -202,12 +215,14 @@ mod tests {
     extern crate std;
     use super::*;
     use crate::cpu::Cpu;
-    use crate::profile::{Decision, MAX_SIZE, Profile};
-    use crate::reuse::Reuse;
-    use cachewise_kernels::{Features, Operation, TABLE};
+    use crate::profile::{Decision, LIBC, MAX_SIZE, Profile};
+    use crate::slots::Slot;
+    use cachewise_kernels::TABLE;
+    use std::borrow::ToOwned;
     use std::boxed::Box;
+    use std::path::Path;
     use std::string::{String, ToString};
-    use std::vec;
+    use std::{format, fs, vec};
 
     /// Zen 3 without and with stacked cache.
     const COMPLEX: Caches = Caches { l1d: 32 << 10, l2: 512 << 10, llc: 32 << 20, clamped: false };
@@ -231,8 +246,9 @@ mod tests {
         let vendor = Box::leak(String::from(cpu.signature.vendor.as_str()).into_boxed_str());
         let sizes = [caches.l1d, caches.l2, caches.llc];
         let row = |vendor, name, text| {
-            let compiled = Box::leak(Box::new(Compiled::of(text)));
-            Shipped { vendor, family, model, caches: sizes, name, text, compiled }
+            let (decisions, entries, parallel) = (&[][..], &[][..], &[][..]);
+            let caches = sizes;
+            Shipped { vendor, family, model, caches, name, text, decisions, entries, parallel }
         };
         let other = row("Other", "another", b"");
         let this = row(vendor, "this model", text);
@@ -298,17 +314,101 @@ mod tests {
         }
     }
 
+    /// The row of `table.rs` for a profile.
+    fn row_of(file: &str, name: &str, text: &[u8]) -> String {
+        let Profile { cpu, caches, decisions, parallel, entries, .. } =
+            Profile::parse(text).expect(file);
+        let Signature { vendor, family, model, .. } = cpu.signature;
+        let Caches { l1d, l2, llc, .. } = caches;
+        let mut row = format!(
+            "    shipped! {{\n        {file:?} \"{name} (family {family} model {model})\"\n        \
+             \"{vendor}\" {family} {model} [{l1d}, {l2}, {llc}]\n        entry"
+        );
+        let mut add = |text: String| row.push_str(&text);
+        for (operation, name) in entries {
+            add(format!(" ({operation:?} {})", name.to_uppercase()));
+        }
+        add("\n        parallel".into());
+        for Parallel { operation, supply, threads, from } in parallel {
+            add(format!(" ({operation:?} {supply:?} {threads} {from:?})"));
+        }
+        for of in decisions.chunk_by(|a, b| (a.operation, a.reuse) == (b.operation, b.reuse)) {
+            add(format!("\n        decide {:?} {:?}", of[0].operation, of[0].reuse));
+            for Decision { from, to, kernel, nearest, .. } in of {
+                let technique = |kernel: &str| kernel.split_once('.').expect(file).1.to_owned();
+                add(match (kernel == LIBC, nearest) {
+                    (true, None) => format!(" ({from} {to} Libc)"),
+                    (true, Some(nearest)) => {
+                        format!(" ({from} {to} LibcOr b{:?})", technique(nearest))
+                    }
+                    _ => format!(" ({from} {to} Kernel b{:?})", technique(kernel)),
+                });
+            }
+        }
+        row + "\n    },\n"
+    }
+
+    /// `CACHEWISE_BLESS=1` writes the table; the names are those of the folder's README.
     #[test]
-    fn every_shipped_profile_is_well_formed_and_for_the_cpu_it_is_listed_under() {
+    fn the_table_is_what_the_profiles_say() {
+        let crate_root = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let at = |file: &str| crate_root.join("profiles").join(file);
+        let readme = fs::read_to_string(at("README.md")).expect("a list of profiles");
+        let rows = readme.lines().filter_map(|line| line.strip_prefix("| `")?.split_once("` | "));
+        let rows = rows.map(|(stem, line)| {
+            let (file, name) = (format!("{stem}.profile"), line.split(" | ").next().expect(stem));
+            row_of(&file, name, &fs::read(at(&file)).expect(stem))
+        });
+        let rows = rows.collect::<String>();
+        let table = format!("// Made of `profiles/` by a test in `shipped.rs`.\n&[\n{rows}]\n");
+        let path = crate_root.join("src/shipped/table.rs");
+        if std::env::var_os("CACHEWISE_BLESS").is_some() {
+            fs::write(&path, &table).expect("the table is writable");
+        }
+        let kept = fs::read_to_string(path).expect("a table");
+        assert!(kept == table, "CACHEWISE_BLESS=1 makes the table of the profiles:\n{table}");
+        let profiles = fs::read_dir(at(".")).expect("profiles").flatten();
+        let profiles = profiles.filter(|file| file.path().extension() == Some("profile".as_ref()));
+        assert_eq!(profiles.count(), SHIPPED.len(), "each has its row in the README");
+    }
+
+    #[test]
+    fn every_shipped_profile_is_well_formed_and_its_lines_are_those_of_its_text() {
+        let kernels = TABLE.iter().map(|kernel| kernel.requires);
+        let features = kernels
+            .chain(KINDS.iter().map(|kind| kind.requires))
+            .fold(Features::NONE, Features::and);
+        let everything = Identity { features, ..Identity::get() };
         for shipped in SHIPPED {
             let profile = ProfileText::parse(shipped.text).expect(shipped.name);
             assert!(shipped.is_for_model(&profile.signature()), "{}", shipped.name);
             assert!(shipped.is_for_caches(&profile.caches()), "{}", shipped.name);
             for decision in profile.decisions() {
-                let everything =
-                    TABLE.iter().fold(Features::NONE, |all, row| all.and(row.requires));
-                decision.choice(everything).expect(decision.kernel);
+                decision.choice(features).expect(decision.kernel);
             }
+            let (entries, decisions) = follow::looked_up(&profile, &everything);
+            assert!(shipped.decisions.iter().copied().eq(decisions), "{}", shipped.name);
+            assert!(shipped.entries.iter().copied().eq(entries), "{}", shipped.name);
+            assert!(shipped.parallel.iter().copied().eq(profile.parallel()), "{}", shipped.name);
+            assert!(shipped.runs_on(features), "{}", shipped.name);
+            // One that lacks what the profile needs does not follow it, and nothing changes.
+            let plain = Identity { features: Features::NONE, ..everything };
+            assert_eq!(shipped.follow(&plain, &OnceCell::new()), None);
         }
+    }
+
+    #[test]
+    fn what_this_architecture_lacks_makes_it_unusable() {
+        let features = TABLE.iter().fold(Features::NONE, |all, kernel| all.and(kernel.requires));
+        let (operation, reuse, from, to) = (Operation::Copy, Reuse::Unknown, 256, MAX_SIZE);
+        let unknown = |routine| [Resolved { operation, reuse, from, to, routine }];
+        for line in [unknown(Routine::Kernel(Slot::BOOT)), unknown(Routine::LibcOr(Slot::BOOT))] {
+            let lines =
+                Shipped { decisions: Box::leak(Box::new(line)), entries: &[], ..SHIPPED[0] };
+            assert!(!lines.runs_on(features), "{line:?}");
+        }
+        let entry =
+            Shipped { decisions: &[], entries: &[(Operation::Copy, u8::MAX)], ..SHIPPED[0] };
+        assert!(!entry.runs_on(features));
     }
 }

@@ -16,10 +16,6 @@ pub(crate) struct Slot(pub(crate) u8);
 impl Slot {
     /// The initialising function.
     pub(crate) const BOOT: Slot = Slot(0);
-
-    pub(crate) const fn is_boot(self) -> bool {
-        self.0 == 0
-    }
 }
 
 /// The number of kernels of an operation that the library may use.

@@ -15,7 +15,7 @@ fn sealed(body: &str) -> Vec<u8> {
     format!("{body}end {lines} fnv1a64:{:016x}\n", fnv1a64(body.as_bytes())).into_bytes()
 }
 
-const HEAD: &str = "cachewise-profile 1\ncpu AuthenticAMD 25 1 1 AMD EPYC\n\
+const HEAD: &str = "cachewise-profile 2\ncpu AuthenticAMD 25 1 1 AMD EPYC\n\
                     caches 32768 524288 33554432\n";
 
 fn error_of(more: &str) -> String {
@@ -105,15 +105,16 @@ proptest! {
 #[test]
 fn each_mistake_is_named_with_line_field_finding_and_what_is_accepted() {
     let parse = |text: &str| ProfileText::parse(text.as_bytes()).expect_err(text).to_string();
-    assert_eq!(parse(""), r#"line 1, first line: found "", accepted "cachewise-profile 3""#);
+    assert_eq!(parse(""), r#"line 1, first line: found "", accepted "cachewise-profile 2""#);
     assert_eq!(
         parse("#!/bin/sh\n"),
-        r##"line 1, first line: found "#!/bin/sh", accepted "cachewise-profile 3""##
+        r##"line 1, first line: found "#!/bin/sh", accepted "cachewise-profile 2""##
     );
     assert_eq!(
         parse("cachewise-profile 4\nanything"),
-        "line 1, version: found 4, accepted 1 to 3 (a newer cachewise wrote it)"
+        "line 1, version: found 4, accepted 2 (a newer cachewise wrote it)"
     );
+    assert!(parse("cachewise-profile 1\nanything").starts_with("line 1, first line: found"));
     assert_eq!(parse(HEAD), "line 3, end: found the end of the file, accepted an end line");
     let cases = [
         (
@@ -169,7 +170,7 @@ fn each_mistake_is_named_with_line_field_finding_and_what_is_accepted() {
         assert_eq!(error_of(more), message);
     }
     assert_eq!(
-        parse(&String::from_utf8(sealed("cachewise-profile 1\n")).expect("text")),
+        parse(&String::from_utf8(sealed("cachewise-profile 2\n")).expect("text")),
         "line 2, cpu: found none, accepted one"
     );
     let text = String::from_utf8(sealed(HEAD)).expect("text");
@@ -279,55 +280,43 @@ fn parallel_lines_are_read_and_checked() {
     assert!(twice.starts_with("line 5, parallel:"), "{twice}");
 }
 
-/// Version 2 leaves sizes to the C library; what version 1 said, it says still.
 #[test]
-fn libc_is_a_decision_from_version_2_on() {
+fn libc_is_a_decision() {
     let (here, all) = (Signature::new("AuthenticAMD", 25, 1, 0), Features::detect());
-    let check = |version: u32, decide: &str| {
-        let head = HEAD.replacen('1', &version.to_string(), 1);
-        let text = sealed(&format!("{head}decide copy unknown 256 max {decide}\n"));
+    let check = |decide: &str| {
+        let text = sealed(&format!("{HEAD}decide copy unknown 256 max {decide}\n"));
         let profile = ProfileText::parse(&text).map_err(|error| error.to_string())?;
         profile.check(&here, all).map_err(|error| error.to_string())?;
         let line = profile.decisions().next().expect("a decision");
         Ok((line.kernel.to_owned(), line.nearest.map(str::to_owned)))
     };
-    assert_eq!(check(2, "libc"), Ok(("libc".to_owned(), None)));
+    assert_eq!(check("libc"), Ok(("libc".to_owned(), None)));
     let beside = Some("copy.bytes".to_owned());
-    assert_eq!(check(2, "libc copy.bytes"), Ok(("libc".to_owned(), beside)));
-    assert_eq!(check(1, "copy.bytes"), Ok(("copy.bytes".to_owned(), None)));
-    for (version, decide, error) in [
+    assert_eq!(check("libc copy.bytes"), Ok(("libc".to_owned(), beside)));
+    assert_eq!(check("copy.bytes"), Ok(("copy.bytes".to_owned(), None)));
+    for (decide, error) in [
         (
-            1,
-            "libc",
-            "line 4, kernel: found \"libc\", accepted a kernel's name (libc from version 2 on)",
-        ),
-        (
-            2,
             "libc copy.warp",
             "line 4, kernel: found \"copy.warp\", accepted a name from `cachewise list kernels`",
         ),
         (
-            2,
             "libc move.bytes",
             "line 4, kernel: found \"move.bytes\", accepted a kernel whose operation is copy",
         ),
         (
-            2,
             "copy.bytes copy.bytes",
             "line 4, end of the line: found \"copy.bytes\", accepted nothing more",
         ),
-        (2, "libc copy.bytes 7", "line 4, end of the line: found \"7\", accepted nothing more"),
+        ("libc copy.bytes 7", "line 4, end of the line: found \"7\", accepted nothing more"),
     ] {
-        assert_eq!(check(version, decide), Err(error.to_owned()));
+        assert_eq!(check(decide), Err(error.to_owned()));
     }
 }
 
-/// Version 3 brought hints for single programs.
 #[test]
 fn program_lines_are_read_and_checked() {
-    let head = HEAD.replacen('1', "3", 1);
     let read = |line: &str| {
-        let text = sealed(&format!("{head}program {line}\n"));
+        let text = sealed(&format!("{HEAD}program {line}\n"));
         Profile::parse(&text).map(|profile| profile.programs).map_err(|error| error.to_string())
     };
     let hint = |program: &str, operation, from, to, reuse| ProgramHint {
@@ -345,10 +334,9 @@ fn program_lines_are_read_and_checked() {
         ])
     );
     let mut profile = small_profile();
-    assert!(profile.to_text().starts_with("cachewise-profile 2\n"), "older libraries read it");
     profile.programs = vec![hint("python3", Operation::Move, 256, 4095, Reuse::Soon)];
     let text = profile.to_text();
-    assert!(text.starts_with("cachewise-profile 3\n"), "{text}");
+    assert!(text.starts_with("cachewise-profile 2\n"), "{text}");
     assert!(text.contains("\nprogram python3 move 256 4095 soon\n"), "{text}");
     assert_eq!(Profile::parse(text.as_bytes()).expect("read").programs, profile.programs);
     for (line, error) in [
@@ -362,8 +350,6 @@ fn program_lines_are_read_and_checked() {
         let found = read(line).expect_err(line);
         assert!(found.starts_with(&format!("line 4, {error}")), "{line}: {found}");
     }
-    let before = error_of("program sh copy 1 2 soon\n");
-    assert!(before.starts_with("line 4, key: found \"program\""), "{before}");
 }
 
 fn small_profile() -> Profile {

@@ -1,4 +1,4 @@
-//! This process's mappings, as the system lists them in `/proc/self/smaps`.
+//! Mappings of a process, as the system lists them in `/proc/PID/smaps`, and their sums in `smaps_rollup`.
 
 use std::ops::Range;
 use std::string::{String, ToString};
@@ -14,10 +14,16 @@ pub struct Mapped {
 }
 
 impl Mapped {
-    /// A figure in bytes by its name, `Rss` for example; 0 where the system does not give it.
+    /// A figure in bytes by its name, `Rss` for example; `None` where the system does not give it.
+    #[must_use]
+    pub fn figure(&self, name: &str) -> Option<usize> {
+        self.figures.iter().find(|figure| figure.0 == name).map(|figure| figure.1)
+    }
+
+    /// As [`figure`](Mapped::figure); 0 where the system does not give it.
     #[must_use]
     pub fn bytes(&self, name: &str) -> usize {
-        self.figures.iter().find(|figure| figure.0 == name).map_or(0, |figure| figure.1)
+        self.figure(name).unwrap_or(0)
     }
 
     /// Checks for a flag of `VmFlags`, `ac` for example.
@@ -33,13 +39,15 @@ impl Mapped {
     }
 }
 
-/// All mappings, in the order of their addresses; none where the system does not list them.
+/// All mappings of this process, in the order of their addresses; none where the system does not list them.
 #[must_use]
 pub fn mappings() -> Vec<Mapped> {
     parse(&crate::os::text("/proc/self/smaps").unwrap_or_default())
 }
 
-fn parse(text: &str) -> Vec<Mapped> {
+/// The mappings that a text of that form lists; of `smaps_rollup` one.
+#[must_use]
+pub fn parse(text: &str) -> Vec<Mapped> {
     let mut found: Vec<Mapped> = Vec::new();
     for line in text.lines() {
         let (first, rest) = line.split_once(' ').unwrap_or((line, ""));

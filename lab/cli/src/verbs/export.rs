@@ -202,42 +202,14 @@ fn glibc(
     );
     let machine = Machine::describe();
     let before = NoiseSnapshot::take();
-    let mut bar = Bar::new()?;
-    let (mut rows, mut paying, mut paid) = (Vec::new(), Vec::new(), Vec::new());
-    for (operation, variables) in tunables::variables(&profile.decisions, release) {
-        let found = settle(&variables, &mut |who, setting| {
-            let what = format!("trying {who} on {operation}");
-            bar.begin(&what, (2 * PAIRS) as f64);
-            let tried = trial::in_turns(&mut bar, operation.name(), &mut |which| {
-                child(operation, (which == 1).then_some(setting), of.loader)
-            })?;
-            let rows = |[without, with]: trial::Both| {
-                let sizes = TRIED.into_iter().zip(without.into_iter().zip(with));
-                let of_size = sizes.map(|(size, (without, with))| {
-                    let ratio = PairedRatio::paired(&with, &without);
-                    let row = |who, times| row(operation, size, who, times);
-                    [row(LIBC, without), row(who, with).with_ratio(ratio)]
-                });
-                of_size.flatten().collect()
-            };
-            Ok(tried.map(rows))
-        })?;
-        let Some(Settled { pays, seen }) = found else { return Ok((status::INTERRUPTED, None)) };
-        rows.extend(seen);
-        if let Some((setting, seen)) = pays {
-            paying.push(setting);
-            paid.extend(seen);
-        }
-    }
-    bar.clear();
+    let Some(Settled { pays, seen: rows }) = try_all(profile, release, of)? else {
+        return Ok((status::INTERRUPTED, None));
+    };
     let warnings = cachewise_measure::warnings(&before, &NoiseSnapshot::take(), &machine);
     output::tell_table(&advice::tried(&rows));
     let trust = Trust::of(&rows, &warnings, false);
     // The variables that gain are judged, and kept, without the others.
-    let (kept, setting) = match paying.is_empty() {
-        true => (rows, setting),
-        false => (paid, paying.join(":")),
-    };
+    let (setting, kept) = pays.unwrap_or((setting, rows));
     let (answer, because) = advice::of_setting(&kept);
     // Beside the profile; of a shipped one there is no file. Another glibc's is nothing that `doctor` asks for.
     let beside = path.filter(|_| of.loader.is_none());
@@ -257,12 +229,48 @@ fn glibc(
     Ok((status::OK, Some(setting)))
 }
 
+/// Tries the profile's variables, one operation after the other; `None` where the user stopped it.
+fn try_all(
+    profile: &Profile,
+    release: (u32, u32),
+    of: &For<'_>,
+) -> anyhow::Result<Option<Settled>> {
+    let mut bar = Bar::new()?;
+    let (mut all, mut paying) = (Vec::new(), Vec::new());
+    for (operation, variables) in tunables::variables(&profile.decisions, release) {
+        let found = settle(&variables, &mut |who, setting| {
+            let what = format!("trying {who} on {operation}");
+            bar.begin(&what, (2 * PAIRS) as f64);
+            let tried = trial::in_turns(&mut bar, operation.name(), &mut |which| {
+                child(operation, (which == 1).then_some(setting), of.loader)
+            })?;
+            let rows = |[without, with]: trial::Both| {
+                let sizes = TRIED.into_iter().zip(without.into_iter().zip(with));
+                let of_size = sizes.map(|(size, (without, with))| {
+                    let ratio = PairedRatio::paired(&with, &without);
+                    let row = |who, times| row(operation, size, who, times);
+                    [row(LIBC, without), row(who, with).with_ratio(ratio)]
+                });
+                of_size.flatten().collect()
+            };
+            Ok(tried.map(rows))
+        })?;
+        let Some(Settled { pays, seen }) = found else { return Ok(None) };
+        all.extend(seen);
+        paying.extend(pays);
+    }
+    bar.clear();
+    let (settings, paid): (Vec<_>, Vec<_>) = paying.into_iter().unzip();
+    let pays = (!settings.is_empty()).then(|| (settings.join(":"), paid.concat()));
+    Ok(Some(Settled { pays, seen: all }))
+}
+
 /// The rows of one trial; `None` where the user stopped it.
 type Tried = anyhow::Result<Option<Vec<Row>>>;
 
-/// Result of trying one operation's variables.
+/// Result of trying variables: one operation's, or those of all.
 struct Settled {
-    /// The setting that pays and its rows, if one does.
+    /// The setting that pays and its rows, if one does; of several all.
     pays: Option<(String, Vec<Row>)>,
     /// All rows.
     seen: Vec<Row>,

@@ -135,23 +135,13 @@ fn entries(args: &List) -> Listed {
                 table.push(row.chain(numbers.iter().map(usize::to_string)).collect());
                 about[2..].fill(String::new());
             }
-            let classes = classes.iter().map(|class| {
-                json!({
-                    "first": class.first,
-                    "last": class.last,
-                    "loads": class.loads,
-                    "stores": class.stores,
-                    "jumps": class.jumps,
-                    "lines": class.lines,
-                })
-            });
             objects.push(json!({
                 "operation": operation.name(),
                 "name": entry.name,
                 "requires": entry.requires.to_string(),
                 "runs_here": missing.is_empty(),
                 "in_use": in_use,
-                "classes": classes.collect::<Vec<_>>(),
+                "classes": classes.iter().map(Costs::object).collect::<Vec<_>>(),
             }));
         }
     }
@@ -170,6 +160,13 @@ struct Costs {
 }
 
 impl Costs {
+    fn object(&self) -> serde_json::Value {
+        let Costs { first, last, loads, stores, jumps, lines, .. } = self;
+        json!({
+            "first": first, "last": last, "loads": loads, "stores": stores, "jumps": jumps, "lines": lines,
+        })
+    }
+
     fn sizes(&self) -> String {
         let Costs { first, last, .. } = self;
         if first == last { first.to_string() } else { format!("{first}-{last}") }

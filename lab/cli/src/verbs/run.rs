@@ -53,11 +53,7 @@ pub fn run(args: &Run) -> anyhow::Result<u8> {
         (None, Some(many)) => return launches(args, experiment, many, &bar),
         _ => {}
     }
-    let seed = args.seed.unwrap_or_else(super::drawn_seed);
-    let mut bench = Bench::new(seed, args.memory, args.size.iter().copied().max().unwrap_or(0))?;
-    if let Some(llc) = args.llc {
-        bench.machine.caches.count_on(llc);
-    }
+    let mut bench = bench(args)?;
     let options = options(args, experiment)?;
     let header = header(args, experiment, &bench, &options);
     let mut writer = writer(args)?;
@@ -96,6 +92,16 @@ pub fn run(args: &Run) -> anyhow::Result<u8> {
     lost?;
     shown?;
     Ok(exit)
+}
+
+/// The bench, for the part of the LLC that was asked for.
+fn bench(args: &Run) -> anyhow::Result<Bench> {
+    let seed = args.seed.unwrap_or_else(super::drawn_seed);
+    let mut bench = Bench::new(seed, args.memory, args.size.iter().copied().max().unwrap_or(0))?;
+    if let Some(llc) = args.llc {
+        bench.machine.caches.count_on(llc);
+    }
+    Ok(bench)
 }
 
 /// Peers that this build and the profile in force allow.

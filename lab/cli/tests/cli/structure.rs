@@ -572,3 +572,32 @@ fn nobody_but_measure_reads_a_clock() {
     }
     assert_eq!(found, CLOCKS.map(|(name, lines)| (name.to_owned(), lines)));
 }
+
+/// Most lines of a function of a verb: it reads its options, calls, and prints.
+const VERB: usize = 60;
+
+#[test]
+fn functions_of_verbs_are_short() {
+    let (mut looked_at, mut long) = (0, Vec::new());
+    for (path, text) in tracked() {
+        if !path.starts_with("lab/cli/src/verbs") {
+            continue;
+        }
+        let lines: Vec<&str> = text.lines().collect();
+        for (at, line) in lines.iter().enumerate() {
+            let item = line.trim_start();
+            let is_whole = item.ends_with('}') || item.ends_with(';');
+            let Some((before, name)) = item.split_once("fn ") else { continue };
+            if is_whole || !before.is_empty() && !before.starts_with("pub") {
+                continue;
+            }
+            let end = format!("{}}}", &line[..line.len() - item.len()]);
+            let more = lines[at..].iter().position(|line| *line == end).expect("its last line");
+            looked_at += 1;
+            if more >= VERB {
+                long.push(format!("{}: {name}: {} lines", path.display(), more + 1));
+            }
+        }
+    }
+    assert!(looked_at > 300 && long.is_empty(), "of {looked_at} functions: {long:#?}");
+}

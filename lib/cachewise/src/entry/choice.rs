@@ -98,18 +98,7 @@ pub(crate) fn find(name: &str, available: Features) -> Option<u8> {
 
 /// The entry of that name, and its number.
 pub(crate) fn named(name: &str) -> Option<(u8, &'static Kind)> {
-    (0u8..).zip(&KINDS).find(|(_, kind)| kind.name == now_called(name))
-}
-
-/// Today's name of an entry in a profile or a record of an earlier version: two more used AVX-512, with
-/// masks of up to 64 bytes, and with no vector over 32.
-#[must_use]
-pub fn now_called(name: &str) -> &str {
-    match name {
-        "avx512vl.masked" => "avx512vl",
-        "avx512vl.256" => "avx2",
-        name => name,
-    }
+    (0u8..).zip(&KINDS).find(|(_, kind)| kind.name == name)
 }
 
 /// The technique of the kernel whose work an entry does by itself above 256 bytes; `None` where it
@@ -147,5 +136,5 @@ static CONTINUED: [[Slot; COUNT]; OPERATIONS.len()] = {
 #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
 pub(crate) fn continued(operation: Operation) -> Option<Slot> {
     let slot = CONTINUED.get(place(operation))?.get(usize::from(way(operation)))?;
-    (!slot.is_boot()).then_some(*slot)
+    (*slot != Slot::BOOT).then_some(*slot)
 }

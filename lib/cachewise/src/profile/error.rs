@@ -1,6 +1,6 @@
 //! Errors of a profile: each case says where, what was found and what is accepted.
 
-use super::format::{MAX_BYTES, OLDEST_VERSION, VERSION};
+use super::format::{MAX_BYTES, VERSION};
 use crate::cpu::Text;
 use crate::reuse::Reuse;
 use cachewise_kernels::{Features, Operation};
@@ -188,8 +188,7 @@ impl fmt::Display for ProfileError {
                 write!(f, "\"{found}\", accepted \"cachewise-profile {}\"", VERSION)
             }
             E::NewerVersion { found } => {
-                let (from, to) = (OLDEST_VERSION, VERSION);
-                write!(f, "{found}, accepted {from} to {to} (a newer cachewise wrote it)")
+                write!(f, "{found}, accepted {VERSION} (a newer cachewise wrote it)")
             }
             E::Truncated { .. } => f.write_str("the end of the file, accepted an end line"),
             E::Field { found, accepted, .. } => write!(f, "\"{found}\", accepted {accepted}"),

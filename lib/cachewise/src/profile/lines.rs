@@ -8,11 +8,6 @@ use crate::slots;
 use cachewise_kernels::{Features, Kernel, Operation};
 use core::fmt;
 
-/// The version that brought [`LIBC`].
-pub(super) const LIBC_VERSION: u32 = 2;
-/// The version that brought [`ProgramLine`].
-pub(super) const PROGRAMS_VERSION: u32 = 3;
-
 /// In place of a kernel's name in a decision: leaves the sizes to the C library.
 pub const LIBC: &str = "libc";
 

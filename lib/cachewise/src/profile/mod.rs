@@ -29,15 +29,14 @@ use crate::reuse::Reuse;
 use crate::rows::{ROWS, place, row};
 use cachewise_kernels::{Features, Operation};
 use core::fmt::{self, Write};
-use format::OLDEST_VERSION;
-use lines::{LIBC_VERSION, PROGRAMS_VERSION, is_program_name};
+use lines::is_program_name;
 
 /// A profile's text, checked for form, damage and completeness; nothing is copied out of it.
 ///
 /// ```
 /// use cachewise::profile::{ProfileError, ProfileText};
 ///
-/// let damaged = b"cachewise-profile 1\ncpu AuthenticAMD 25 one 1 EPYC\n";
+/// let damaged = b"cachewise-profile 2\ncpu AuthenticAMD 25 one 1 EPYC\n";
 /// let error = ProfileText::parse(damaged).unwrap_err();
 /// assert_eq!(error.to_string(), r#"line 2, model: found "one", accepted a whole number"#);
 /// ```
@@ -375,7 +374,6 @@ fn parallel(line: u32, rest: &[u8]) -> Result<Parallel, ProfileError> {
 struct Parser<'a> {
     bytes: &'a [u8],
     lines: Lines<'a>,
-    version: u32,
     cpu: Option<(u32, Signature, &'a str)>,
     caches: Option<Caches>,
     record: Option<(&'a str, u64)>,
@@ -397,7 +395,6 @@ impl<'a> Parser<'a> {
         Ok(Parser {
             bytes,
             lines: Lines { rest: bytes, number: 0 },
-            version: VERSION,
             cpu: None,
             caches: None,
             record: None,
@@ -430,7 +427,7 @@ impl<'a> Parser<'a> {
                 b"decide" => self.decide(line, rest)?,
                 b"parallel" => self.parallel(line, rest)?,
                 b"entry" => self.entry(line, rest)?,
-                b"program" if self.version >= PROGRAMS_VERSION => {
+                b"program" => {
                     program(line, rest)?;
                 }
                 b"end" => {
@@ -457,10 +454,7 @@ impl<'a> Parser<'a> {
                 let found = u32::try_from(version).unwrap_or(u32::MAX);
                 Err(ProfileError::NewerVersion { found })
             }
-            Some(version) if version >= u64::from(OLDEST_VERSION) => {
-                self.version = version as u32;
-                Ok(())
-            }
+            Some(version) if version == u64::from(VERSION) => Ok(()),
             _ => Err(ProfileError::NotAProfile { found: Text::from_bytes(line) }),
         }
     }
@@ -510,10 +504,6 @@ impl<'a> Parser<'a> {
 
     fn decide(&mut self, line: u32, rest: &'a [u8]) -> Result<(), ProfileError> {
         let decision = decision(line, rest)?;
-        if decision.kernel == LIBC && self.version < LIBC_VERSION {
-            let accepted = "a kernel's name (libc from version 2 on)";
-            return Err(Fields::new(line, rest).error("kernel", LIBC.as_bytes(), accepted));
-        }
         let Some(next) = self.next.get_mut(row(decision.operation, decision.reuse)) else {
             return Ok(());
         };

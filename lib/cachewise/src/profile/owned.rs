@@ -3,8 +3,8 @@
 extern crate std;
 
 use super::{
-    DecisionLine, LIBC_VERSION, MACHINE_DIRECTORY, MAX_BYTES, MAX_PROGRAM_NAME, MAX_SIZE,
-    PROGRAMS_VERSION, Parallel, ProfileError, ProfileText, ProgramLine, fnv1a64, write_file_name,
+    DecisionLine, MACHINE_DIRECTORY, MAX_BYTES, MAX_PROGRAM_NAME, MAX_SIZE, Parallel, ProfileError,
+    ProfileText, ProgramLine, VERSION, fnv1a64, write_file_name,
 };
 use crate::cpu::{Caches, Cpu, Signature, Text};
 use crate::reuse::Reuse;
@@ -174,8 +174,7 @@ impl Profile {
         Profile::parse(&bytes).map_err(|error| of(ReadCause::Profile(Box::new(error))))
     }
 
-    /// The profile as text, in the oldest format version that has all its lines. Control characters
-    /// in free text become spaces.
+    /// The profile as text. Control characters in free text become spaces.
     ///
     /// The decisions are written as they are: [`parse`](Profile::parse) says what is wrong with
     /// them.
@@ -192,8 +191,7 @@ impl Profile {
     fn write(&self, out: &mut String) -> fmt::Result {
         let line = |text: &str| text.replace(char::is_control, " ");
         let Caches { l1d, l2, llc, clamped } = self.caches;
-        let version = if self.programs.is_empty() { LIBC_VERSION } else { PROGRAMS_VERSION };
-        writeln!(out, "cachewise-profile {version}")?;
+        writeln!(out, "cachewise-profile {VERSION}")?;
         let size = |to: u64| if to == MAX_SIZE { "max".to_owned() } else { to.to_string() };
         writeln!(out, "cpu {}", self.cpu)?;
         writeln!(out, "caches {l1d} {l2} {llc}{}", if clamped { " assumed" } else { "" })?;

@@ -101,12 +101,55 @@ fn stages(
     linking: Linking,
     found: &mut Found,
 ) -> anyhow::Result<()> {
-    let args = asked.args;
     let mut watched = Watched::default();
+    let Some(seconds) = plain_run(subject, &mut watched, found)? else { return Ok(()) };
+    look_at_noise(asked, subject, found);
+    let executed =
+        looks::interpreter(&subject.runner.program, asked.args.program.get(1..).unwrap_or_default());
+    let facts = facts(asked, found, linking, &watched, &executed);
+    crate::output::tell(&format!("cachewise: {}", found.plain.sentence()));
+    let (mut all, left_out) = match found.goal {
+        Goal::Time => candidates::all(&facts),
+        Goal::Memory | Goal::Peak => candidates::memory::all(&facts),
+    };
+    found.left_out = left_out;
+    if subject.unit.is_some() {
+        all.retain(|one| one.words.is_empty());
+    }
+    all.extend(asked.also());
+    found.candidates = asked.tried(all, &mut found.left_out)?;
+    if found.candidates.is_empty() {
+        found.answer = Answer::Nothing("there is no setting for it here".to_owned());
+        return Ok(());
+    }
+    subject.runner.candidates.clone_from(&found.candidates);
+    let spent = subject.runner.begun.elapsed().as_secs_f64();
+    let question = Question {
+        contestants: found.candidates.len(),
+        expected: seconds + subject.runner.settled().as_secs_f64(),
+        budget: (asked.budget - spent).max(0.0),
+        rounds: asked.args.rounds.map(|rounds| rounds as usize),
+        margin: WORTH,
+        allowed: Some(found.allowed),
+        seed: asked.seed,
+    };
+    found.outcome = race::race(subject, question)?;
+    found.answer = Answer::of(&found.outcome, found.goal, found.allowed);
+    found.growth = Growth::of(&found.outcome, subject.runner.settled().as_secs_f64());
+    Ok(())
+}
+
+/// Runs the program without a setting, and bounds the runs that follow by it: its seconds, or `None` where it was
+/// stopped.
+fn plain_run(
+    subject: &mut Subject<'_, '_>,
+    watched: &mut Watched,
+    found: &mut Found,
+) -> anyhow::Result<Option<f64>> {
     subject.runner.bar.begin("plain run", 1.0);
-    let plain = match subject.measure(None, &mut watched)? {
+    let plain = match subject.measure(None, watched)? {
         Ok(plain) => plain,
-        Err(Failed::Stopped) => return Ok(()),
+        Err(Failed::Stopped) => return Ok(None),
         Err(Failed::Wrong(why)) => bail!(
             "{}: the plain run: {why}; accepted: {}",
             subject.name(),
@@ -135,40 +178,7 @@ fn stages(
         found.notes.push(format!("reading its memory took {cost} of one CPU, beside the program"));
     }
     found.plain = Plain { held };
-    look_at_noise(asked, subject, found);
-    let executed =
-        looks::interpreter(&subject.runner.program, args.program.get(1..).unwrap_or_default());
-    let facts = facts(asked, found, linking, &watched, &executed);
-    crate::output::tell(&format!("cachewise: {}", found.plain.sentence()));
-    let (mut all, left_out) = match found.goal {
-        Goal::Time => candidates::all(&facts),
-        Goal::Memory | Goal::Peak => candidates::memory::all(&facts),
-    };
-    found.left_out = left_out;
-    if subject.unit.is_some() {
-        all.retain(|one| one.words.is_empty());
-    }
-    all.extend(asked.also());
-    found.candidates = asked.tried(all, &mut found.left_out)?;
-    if found.candidates.is_empty() {
-        found.answer = Answer::Nothing("there is no setting for it here".to_owned());
-        return Ok(());
-    }
-    subject.runner.candidates.clone_from(&found.candidates);
-    let spent = subject.runner.begun.elapsed().as_secs_f64();
-    let question = Question {
-        contestants: found.candidates.len(),
-        expected: plain.seconds + subject.runner.settled().as_secs_f64(),
-        budget: (asked.budget - spent).max(0.0),
-        rounds: args.rounds.map(|rounds| rounds as usize),
-        margin: WORTH,
-        allowed: Some(found.allowed),
-        seed: asked.seed,
-    };
-    found.outcome = race::race(subject, question)?;
-    found.answer = Answer::of(&found.outcome, found.goal, found.allowed);
-    found.growth = Growth::of(&found.outcome, subject.runner.settled().as_secs_f64());
-    Ok(())
+    Ok(Some(plain.seconds))
 }
 
 fn facts(

@@ -100,19 +100,29 @@ pub fn record(found: &Found, args: &Advise, words: &[String], warnings: Vec<Warn
         fates.insert((*name).to_owned(), verdict::fate(fate).into());
     }
     header.settings.insert(FATES.to_owned(), fates.into());
-    let mut notes = found.notes.clone();
-    notes.extend(found.outcome.fates.iter().enumerate().filter_map(|(at, fate)| match fate {
-        Fate::Disqualified(why) => Some(format!("{}: disqualified: {why}", names[at])),
-        _ => None,
-    }));
-    notes.extend(not_tried(&found.outcome, &names));
-    notes.extend(found.left_out.iter().map(|out| format!("not tried: {}: {}", out.name, out.why)));
-    let notes = notes.into_iter().map(|text| Note { text }).collect();
+    let notes = notes(&found.notes, &found.outcome, &names, &found.left_out);
     Record { header, rows, notes, decisions: Decisions::default(), end: None }
 }
 
+/// Notes of a race: those so far, and the settings that were disqualified or not tried, with the reason.
+pub(super) fn notes<S>(
+    found: &[String],
+    outcome: &race::Outcome<S>,
+    names: &[&str],
+    left_out: &[LeftOut],
+) -> Vec<Note> {
+    let disqualified = outcome.fates.iter().zip(names).filter_map(|(fate, name)| match fate {
+        Fate::Disqualified(why) => Some(format!("{name}: disqualified: {why}")),
+        _ => None,
+    });
+    let left_out = left_out.iter().map(|out| format!("not tried: {}: {}", out.name, out.why));
+    let notes = found.iter().cloned().chain(disqualified);
+    let notes = notes.chain(not_tried(outcome, names)).chain(left_out);
+    notes.map(|text| Note { text }).collect()
+}
+
 /// The settings without a turn, as a note.
-pub(super) fn not_tried<S>(outcome: &race::Outcome<S>, names: &[&str]) -> Option<String> {
+fn not_tried<S>(outcome: &race::Outcome<S>, names: &[&str]) -> Option<String> {
     let waiting = outcome.fates.iter().zip(names);
     let waiting = waiting.filter(|(fate, _)| **fate == Fate::NotReached);
     let names = waiting.map(|(_, name)| *name).collect::<Vec<_>>().join("; ");

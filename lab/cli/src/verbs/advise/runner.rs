@@ -244,6 +244,15 @@ impl Runner<'_> {
         figure.unwrap_or(Ok(run.seconds)).map_err(|why| format!("{why:#}"))
     }
 
+    /// The cost of a load's run, and the output that has to be the same.
+    fn of_load(&self, run: Run) -> Result<(f64, Vec<Vec<u8>>), String> {
+        if !run.status.success() {
+            let told = run.told.lines().last().unwrap_or("");
+            return Err(format!("the load: {}: {told}", run.status));
+        }
+        Ok((self.cost(&run)?, self.printed(run)?))
+    }
+
     /// Restarts a service by a setting, runs the load, and reads its memory. The seconds are the load's; of a service
     /// under its real load they are its CPU time.
     pub fn measure_unit(
@@ -274,25 +283,10 @@ impl Runner<'_> {
                 Ended::TooLong => return wrong("the load is still running: ended".to_owned()),
                 Ended::Suspended => return wrong(format!("the load: {SUSPENDED}")),
                 Ended::TooMuch => return wrong(format!("the load: {}", too_much())),
-                Ended::Run(run) if !run.status.success() => {
-                    return wrong(format!(
-                        "the load: {}: {}",
-                        run.status,
-                        run.told.lines().last().unwrap_or("")
-                    ));
-                }
-                Ended::Run(run) => {
-                    seconds = match self.cost(&run) {
-                        Ok(cost) => Some(cost),
-                        Err(why) => return wrong(why),
-                    };
-                    if !self.compared.is_empty() {
-                        printed = match self.printed(run) {
-                            Ok(printed) => printed,
-                            Err(why) => return wrong(why),
-                        };
-                    }
-                }
+                Ended::Run(run) => match self.of_load(run) {
+                    Ok((cost, output)) => (seconds, printed) = (Some(cost), output),
+                    Err(why) => return wrong(why),
+                },
             }
         }
         if !super::load::rest(self.settled_unit(), &stop, pid, watch) {

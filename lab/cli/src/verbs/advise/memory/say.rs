@@ -227,14 +227,7 @@ fn record(found: &Found, asked: &Asked<'_>) -> Record {
         rows.extend(row(&name, ADVISED_FRESH, names[winner], own, plain));
     }
     rows.extend(curves(found, &name, &names));
-    let mut notes = found.notes.clone();
-    notes.extend(found.outcome.fates.iter().enumerate().filter_map(|(at, fate)| match fate {
-        Fate::Disqualified(why) => Some(format!("{}: disqualified: {why}", names[at + 1])),
-        _ => None,
-    }));
-    notes.extend(recorded::not_tried(&found.outcome, &names[1..]));
-    notes.extend(found.left_out.iter().map(|out| format!("not tried: {}: {}", out.name, out.why)));
-    let notes = notes.into_iter().map(|text| Note { text }).collect();
+    let notes = recorded::notes(&found.notes, &found.outcome, &names[1..], &found.left_out);
     Record { header, rows, notes, decisions: Decisions::default(), end: None }
 }
 
