@@ -7,7 +7,9 @@ use memmap2::{Advice, MmapOptions, MmapRaw};
 use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::fs::{FallocateFlags, MemfdFlags, Mode, OFlags, SealFlags};
 use rustix::io::Errno;
-use std::sync::{Mutex, PoisonError};
+use std::fs::File;
+use std::os::unix::fs::FileExt as _;
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// Linux, `asm-generic/fcntl.h` (`fcntl(2)`).
 const F_SETSIG: libc::c_int = 10;
@@ -280,20 +282,21 @@ impl Mapping {
         Ok(Mapping(mapping))
     }
 
-    /// The pages that are there already, mapped as they are: nothing of a hole is made. Their frames, where the system
-    /// tells them (`/proc/self/pagemap`).
+    /// The pages that are there already, mapped as they are: nothing of a hole is made. Their frames, in order, where the
+    /// system tells them (`/proc/self/pagemap`), and how many frames from each on are meant: where all is mapped in huge
+    /// pages, the first of each stands for it, since flags and uses of a huge page are those of its first frame.
     ///
     /// # Errors
     /// The system's.
-    pub fn frames(&self, file: &OwnedFd, pagemap: &std::fs::File) -> Result<Vec<u64>, Errno> {
+    pub fn frames(&self, file: &OwnedFd, pagemap: &File) -> Result<(Vec<u64>, u64), Errno> {
         // Pages that are read at random are not put on a list of the CPU's, which would hold them a while.
         let _ = self.0.advise(Advice::Random);
-        let (mut frames, mut from) = (Vec::new(), 0);
+        let (mut frames, mut from, whole) = (Vec::new(), 0, self.0.len() as u64);
+        let mut parts = Vec::new();
         loop {
             let data = rustix::fs::seek(file, rustix::fs::SeekFrom::Data(from));
             let Ok(first) = data else { break };
             let last = rustix::fs::seek(file, rustix::fs::SeekFrom::Hole(first))?;
-            let whole = self.0.len() as u64;
             if first >= whole || last <= first {
                 break;
             }
@@ -301,23 +304,28 @@ impl Mapping {
             self.0
                 .advise_range(Advice::PopulateRead, first, last - first)
                 .map_err(|error| errno(&error))?;
-            self.read_frames(pagemap, first..last, &mut frames)?;
+            parts.push(first..last);
             from = last as u64;
         }
+        let page = rustix::param::page_size();
+        let each = if self.huge_bytes() == whole { huge_page_size() / page } else { 1 };
+        for part in parts {
+            self.read_frames(pagemap, part, each, &mut frames)?;
+        }
         frames.sort_unstable();
-        Ok(frames)
+        Ok((frames, each as u64))
     }
 
-    /// Adds the frames of a part that is mapped.
+    /// Adds every so manieth frame of a part that is mapped.
     fn read_frames(
         &self,
-        pagemap: &std::fs::File,
+        pagemap: &File,
         part: std::ops::Range<usize>,
+        each: usize,
         frames: &mut Vec<u64>,
     ) -> Result<(), Errno> {
-        use std::os::unix::fs::FileExt as _;
         let page = rustix::param::page_size();
-        let mut text = vec![0; 8 << 10];
+        let mut text = vec![0; if each == 1 { 8 << 10 } else { 8 }];
         let mut at = (self.0.as_ptr().addr() + part.start) / page;
         let last = (self.0.as_ptr().addr() + part.end).div_ceil(page);
         while at < last {
@@ -328,7 +336,7 @@ impl Mapping {
             // Bit 63: it is there; bits 0 to 54: its frame (`Documentation/admin-guide/mm/pagemap.rst`).
             let there = words.filter(|word| word >> 63 == 1).map(|word| word & ((1 << 55) - 1));
             frames.extend(there.filter(|frame| *frame != 0));
-            at += most / 8;
+            at += most / 8 * each;
         }
         Ok(())
     }
@@ -349,11 +357,42 @@ impl Mapping {
     pub fn huge_bytes(&self) -> u64 {
         let first = self.0.as_ptr().addr();
         let whole = first..first + self.0.len();
+        // Its list of all mappings takes longer than a small file.
+        if let Some(bytes) = huge_between(&whole) {
+            return bytes;
+        }
         let huge = ["ShmemPmdMapped", "FilePmdMapped", "Shared_Hugetlb", "Private_Hugetlb"];
         let mappings = cachewise_pages::smaps::mappings();
         let inside = mappings.iter().filter(|mapped| mapped.between(&whole) == mapped.range.len());
         inside.flat_map(|mapped| huge.map(|name| mapped.bytes(name) as u64)).sum()
     }
+}
+
+/// Bytes that are mapped in huge pages between two addresses; `None` where the system has no `PAGEMAP_SCAN` (Linux 6.7).
+fn huge_between(part: &std::ops::Range<usize>) -> Option<u64> {
+    static PAGEMAP: OnceLock<Option<File>> = OnceLock::new();
+    /// `PAGE_IS_HUGE` (`linux/fs.h`).
+    const HUGE: u64 = 1 << 6;
+    let pagemap = PAGEMAP.get_or_init(|| File::open("/proc/self/pagemap").ok()).as_ref()?;
+    let (mut bytes, mut from) = (0, part.start as u64);
+    while from < part.end as u64 {
+        // `struct page_region`: its addresses and categories.
+        let mut found = [[0u64; 3]; 32];
+        // `struct pm_scan_arg`: size, flags, start, end, the end of the walk, regions, their number, the most pages, and
+        // categories: inverted, all of which, any of which, returned.
+        let mut scan = [0u64; 12];
+        scan[0] = size_of_val(&scan) as u64;
+        (scan[2], scan[3]) = (from, part.end as u64);
+        (scan[5], scan[6]) = (found.as_mut_ptr().expose_provenance() as u64, found.len() as u64);
+        (scan[9], scan[11]) = (HUGE, HUGE);
+        let request = rustix::ioctl::opcode::read_write::<[u64; 12]>(b'f', 16);
+        // SAFETY: the request's structure, which names a place for so many regions.
+        let number = unsafe { libc::ioctl(pagemap.as_raw_fd(), request as _, scan.as_mut_ptr()) };
+        let regions = found.get(..usize::try_from(number).ok()?)?;
+        bytes += regions.iter().map(|[start, end, _]| end - start).sum::<u64>();
+        from = Some(scan[4]).filter(|end| *end > from)?;
+    }
+    Some(bytes)
 }
 
 fn errno(error: &std::io::Error) -> Errno {

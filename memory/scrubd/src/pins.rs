@@ -42,7 +42,7 @@ enum Proof {
 }
 
 /// Frames in a row that did not come back.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Run {
     first: u64,
     number: u64,
@@ -115,7 +115,7 @@ impl Pins {
             Proof::Frames { pagemap, flags, groups } => {
                 let mapping = Mapping::new(&file, size(&file));
                 let had = mapping.and_then(|mapping| mapping.frames(&file, pagemap));
-                let had = had.unwrap_or_default();
+                let (had, each) = had.unwrap_or_default();
                 let before = groups.as_ref().map(|groups| words(groups, &had));
                 empty(&file);
                 let after = groups.as_ref().map(|groups| words(groups, &had));
@@ -124,7 +124,8 @@ impl Pins {
                     let group = |words: &Option<Vec<u64>>| words.as_ref().map(|words| words[place]);
                     let same = group(&before) == group(&after);
                     if same && is_left(flags[place]) {
-                        add(&mut self.runs, frame, group(&after).unwrap_or(0), user);
+                        let group = group(&after).unwrap_or(0);
+                        add(&mut self.runs, Run { first: frame, number: each, group, user });
                     }
                 }
             }
@@ -143,7 +144,7 @@ impl Pins {
             for (place, frame) in frames.into_iter().enumerate() {
                 let same = groups.as_ref().is_none_or(|groups| groups[place] == run.group);
                 if same && is_left(now[place]) {
-                    add(&mut left, frame, run.group, run.user);
+                    add(&mut left, Run { first: frame, number: 1, ..*run });
                 }
             }
         }
@@ -156,12 +157,12 @@ impl Pins {
         if self.runs.is_empty() {
             return;
         }
-        let Ok(ours) = mapping.frames(file, pagemap) else { return };
+        let Ok((ours, each)) = mapping.frames(file, pagemap) else { return };
         let mut left = Vec::new();
         for run in &self.runs {
             for frame in run.first..run.first + run.number {
-                if ours.binary_search(&frame).is_err() {
-                    add(&mut left, frame, run.group, run.user);
+                if ours.binary_search(&(frame - frame % each)).is_err() {
+                    add(&mut left, Run { first: frame, number: 1, ..*run });
                 }
             }
         }
@@ -179,14 +180,14 @@ fn is_left(flags: u64) -> bool {
     flags & SWAP_BACKED != 0 && flags & (BUDDY | MAPPED | ANONYMOUS | NO_PAGE) == 0
 }
 
-/// Adds a frame, in order.
-fn add(runs: &mut Vec<Run>, frame: u64, group: u64, user: User) {
+/// Adds frames, in order.
+fn add(runs: &mut Vec<Run>, more: Run) {
     if let Some(last) = runs.last_mut()
-        && (last.first + last.number, last.group, last.user) == (frame, group, user)
+        && (last.first + last.number, last.group, last.user) == (more.first, more.group, more.user)
     {
-        last.number += 1;
+        last.number += more.number;
     } else {
-        runs.push(Run { first: frame, number: 1, group, user });
+        runs.push(more);
     }
 }
 
@@ -233,11 +234,15 @@ fn frames(source: &Source) -> Option<Proof> {
     let file = source.file(source.unit()).ok()?;
     let mapping = Mapping::new(&file, source.unit()).ok()?;
     mapping.populate().ok()?;
-    let frames = mapping.frames(&file, &pagemap).ok()?;
+    let (frames, each) = mapping.frames(&file, &pagemap).ok()?;
     drop(mapping);
-    let whole = source.unit() as usize / rustix::param::page_size();
+    let whole = source.unit() / rustix::param::page_size() as u64;
     let left = words(&flags, &frames).into_iter().all(is_left);
-    (frames.len() == whole && left).then_some(Proof::Frames { pagemap, flags, groups })
+    (frames.len() as u64 * each == whole && left).then_some(Proof::Frames {
+        pagemap,
+        flags,
+        groups,
+    })
 }
 
 #[cfg(test)]
@@ -247,8 +252,8 @@ mod tests {
     #[test]
     fn frames_in_a_row_are_one_run() {
         let mut runs = Vec::new();
-        for (frame, user) in [(4, None), (5, None), (7, None), (8, Some(1)), (9, Some(1))] {
-            add(&mut runs, frame, 3, user);
+        for (first, user) in [(4, None), (5, None), (7, None), (8, Some(1)), (9, Some(1))] {
+            add(&mut runs, Run { first, number: 1, group: 3, user });
         }
         let numbers: Vec<_> = runs.iter().map(|run| (run.first, run.number)).collect();
         assert_eq!(numbers, [(4, 2), (7, 1), (8, 2)]);

@@ -1,7 +1,8 @@
 //! Leases by the thousand, with clients, neighbours and servers that are ended at any moment: every byte of every lease
 //! is read, memory is short again and again, and the server does not grow. The processes are this program again.
 //!
-//! `CACHEWISE_SOAK="LEASES KILLS"` says how many; the short form is what CI runs.
+//! `CACHEWISE_SOAK="LEASES KILLS"` says how many; the short form is what CI runs. All stand still for as long as there is
+//! a file `CACHEWISE_SOAK_PAUSE`.
 
 use cachewise_pages::lease::{self, Lease, LeaseError};
 use cachewise_scrubd::memory::{Pages, Source};
@@ -181,6 +182,12 @@ impl Drop for Full {
     }
 }
 
+fn tell(processes: &[Child], signal: Signal) {
+    processes.iter().for_each(|process| {
+        let _ = kill_process(Pid::from_child(process), signal);
+    });
+}
+
 fn status(socket: &Path) -> Option<Status> {
     serde_json::from_str(&lease::status(socket).ok()?).ok()
 }
@@ -236,7 +243,8 @@ fn nothing_is_lost_stale_or_grown() {
     let mut random = fastrand::Rng::with_seed(7);
     let (mut killed, mut seed, mut servers) = (0, 0, 0);
     let mut server = start_server();
-    let mut grown = 0;
+    let (mut grown, mut paused) = (0, Duration::ZERO);
+    let pause = std::env::var_os("CACHEWISE_SOAK_PAUSE").map(PathBuf::from);
     std::thread::scope(|scope| {
         let (taken, needed) = (&taken, &needed);
         let start = |seed: u64| {
@@ -255,6 +263,19 @@ fn nothing_is_lost_stale_or_grown() {
         let mut warm = None;
         while taken.load(Ordering::Relaxed) < leases || killed < kills {
             std::thread::sleep(Duration::from_millis(random.u64(..40)));
+            if pause.as_ref().is_some_and(|path| path.exists()) {
+                let all = |signal| {
+                    tell(&clients, signal);
+                    tell(neighbour.as_slice(), signal);
+                };
+                let begun = Instant::now();
+                all(Signal::STOP);
+                while pause.as_ref().is_some_and(|path| path.exists()) {
+                    std::thread::sleep(Duration::from_secs(1));
+                }
+                all(Signal::CONT);
+                paused += begun.elapsed();
+            }
             if killed * leases > taken.load(Ordering::Relaxed) * kills {
                 continue;
             }
@@ -265,21 +286,20 @@ fn nothing_is_lost_stale_or_grown() {
                 grown = grown.max(own.saturating_sub(first));
             }
             killed += 1;
+            if killed % 500 == 0 {
+                let taken = taken.load(Ordering::Relaxed);
+                eprintln!("{taken} leases and {killed} kills after {:?}", begun.elapsed());
+            }
             // While all clients are stopped, memory is ready, and goes back when the neighbour needs it.
             if killed % 500 == 30 {
-                let all = |signal| {
-                    clients.iter().for_each(|client| {
-                        let _ = kill_process(Pid::from_child(client), signal);
-                    });
-                };
                 let given = || status(&socket).map_or(0, |now| now.given_back);
-                all(Signal::STOP);
+                tell(&clients, Signal::STOP);
                 let (stopped, before) = (Instant::now(), given());
                 while given() == before && stopped.elapsed() < Duration::from_secs(30) {
                     std::thread::sleep(Duration::from_millis(20));
                 }
                 given_back.fetch_add(given() - before, Ordering::Relaxed);
-                all(Signal::CONT);
+                tell(&clients, Signal::CONT);
             }
             if killed % SERVERS == 0 && taken.load(Ordering::Relaxed) < leases.div_ceil(2) {
                 servers += 1;
@@ -308,7 +328,7 @@ fn nothing_is_lost_stale_or_grown() {
             client.kill().and_then(|()| client.wait()).expect("it ran");
         }
     });
-    let took = begun.elapsed().as_secs_f64();
+    let took = (begun.elapsed() - paused).as_secs_f64();
     let begun = Instant::now();
     // All of it is back, and what was given up is taken again.
     while status(&socket).is_none_or(|now| now.ready != now.size) {
