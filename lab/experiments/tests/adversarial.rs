@@ -130,8 +130,8 @@ fn missing_rows_break_no_sentence() {
 #[test]
 fn every_claim_has_words_a_record_and_a_bound_or_a_question() {
     for claim in all() {
-        assert!(!claim.words().is_empty() && !claim.record.is_empty());
-        assert!(!claim.bounds().is_empty(), "{}", claim.words());
+        assert!(!claim.asks.is_empty() && !claim.record.is_empty());
+        assert!(!claim.bounds().is_empty(), "{}", claim.asks);
         let is_within = |bound: f64| (0.01..=100.0).contains(&bound);
         match claim.expect() {
             Some(Expect::AtMost(bound) | Expect::AtLeast(bound)) => assert!(is_within(bound)),

@@ -1,29 +1,70 @@
 //! One judge: a command prints of a record what findings print of it, word for word and figure for figure.
 
-use cachewise_experiments::claims::{Answers, CPUS, OWN, all, of_record};
+use cachewise_experiments::claims::{Answers, CPUS, Claim, OWN, all, of_record};
 use cachewise_experiments::said;
-use cachewise_measure::Record;
+use cachewise_measure::units::bytes;
+use cachewise_measure::{Record, Row};
+use std::collections::BTreeSet;
 use std::path::Path;
 
-/// The lines of findings' tables as a command prints them, each with its CPU.
-fn findings() -> Vec<(String, &'static str)> {
+/// A cell of findings' tables as a command prints it: the line's start, in which the sizes that were measured stand
+/// in braces, and its end.
+struct Line {
+    start: String,
+    end: String,
+    cpu: &'static str,
+}
+
+/// The lines of findings' tables as a command prints them.
+fn findings() -> Vec<Line> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../record");
     let answers = Answers::of(&folder).expect("records");
-    let documents = ["000", "001", "002", "003", "004"].map(|document| answers.table(document));
-    let own = answers.table(OWN);
-    let rows = |table: &str, has_items: bool| -> Vec<(String, &'static str)> {
-        let line = |line: &str| {
+    let of_document = |document: &str| -> Vec<Line> {
+        let claims: Vec<_> = all().filter(|claim| claim.item.starts_with(document)).collect();
+        let table = answers.table(document);
+        let lines: Vec<&str> = table.lines().skip(2).collect();
+        let of_row = |(line, claim): (&&str, &&Claim)| {
             let cells: Vec<&str> = line.split('|').collect();
-            let (start, cpus) = match has_items {
-                true => (format!("{}: {} Here ", cells[1], cells[2]), &cells[4..]),
-                false => (format!("{OWN}: {} Here ", cells[1]), &cells[2..]),
+            let quote = match &*claim.quote {
+                "" => String::new(),
+                quote => format!("\"{quote}\": "),
             };
-            let of_cpu = cpus.iter().zip(CPUS).filter(|(text, _)| **text != "-");
-            of_cpu.map(|(text, (_, cpu))| (format!("{start}{text}"), cpu)).collect::<Vec<_>>()
+            let start = format!("{}: {quote}{}", claim.item, claim.asks);
+            let (words, cpus) = match document {
+                OWN => (format!("{OWN}: {}", cells[1]), &cells[2..]),
+                _ => (format!("{}: {}", cells[1], cells[2]), &cells[4..]),
+            };
+            assert_eq!(beyond(&words, &start), Some(""), "{words}");
+            let line = |(&text, (_, cpu)): (&&str, (&str, &'static str))| {
+                (text != "-").then(|| Line {
+                    start: start.clone(),
+                    end: format!(" Here {text}"),
+                    cpu,
+                })
+            };
+            cpus.iter().zip(CPUS).filter_map(line).collect::<Vec<_>>()
         };
-        table.lines().skip(2).flat_map(line).collect()
+        assert_eq!(lines.len(), claims.len(), "{document}");
+        lines.iter().zip(&claims).flat_map(of_row).collect()
     };
-    documents.iter().flat_map(|table| rows(table, true)).chain(rows(&own, false)).collect()
+    ["000", "001", "002", "003", "004", OWN].into_iter().flat_map(of_document).collect()
+}
+
+/// The rest of a text behind a start that has sizes in braces.
+fn beyond<'t>(text: &'t str, start: &str) -> Option<&'t str> {
+    let mut pieces = start.split(['{', '}']).step_by(2);
+    let mut rest = text.strip_prefix(pieces.next()?)?;
+    for piece in pieces {
+        let sizes = rest.find(piece)?;
+        let is_size = |word: &str| {
+            ["and", "to", "B", "KiB", "MiB", "GiB"].contains(&word) || word.parse::<f64>().is_ok()
+        };
+        if sizes == 0 || !rest[..sizes].split(' ').all(is_size) {
+            return None;
+        }
+        rest = &rest[sizes + piece.len()..];
+    }
+    Some(rest)
 }
 
 /// Tells whether a text cites an item of a document, `000.12`.
@@ -48,17 +89,50 @@ fn commands_print_what_findings_print() {
     let records = crate::stored::records().into_iter();
     let records: Vec<_> = records.map(|(name, record)| (name, printed(&record))).collect();
     let lines = findings();
-    let is_printed = |(line, cpu): &(String, &str)| {
-        let of_cpu = records.iter().filter(|(name, _)| name.ends_with(&format!("-{cpu}-guest")));
+    let is_printed = |line: &&Line| {
+        let end = format!("-{}-guest", line.cpu);
+        let of_cpu = records.iter().filter(|(name, _)| name.ends_with(&end));
         let is_it = |found: &String| {
-            found.strip_prefix(line).is_some_and(|end| end.is_empty() || end.starts_with("; "))
+            let end = beyond(found, &line.start).and_then(|rest| rest.strip_prefix(&line.end));
+            end.is_some_and(|end| end.is_empty() || end.starts_with("; "))
         };
         of_cpu.into_iter().any(|(_, printed)| printed.iter().any(is_it))
     };
     let wrong: Vec<_> = lines.iter().filter(|line| !is_printed(line)).collect();
+    let wrong: Vec<_> =
+        wrong.iter().map(|it| format!("{}{} {}", it.start, it.end, it.cpu)).collect();
     let shown = lines.len();
     assert!(shown > 300, "{shown}");
     assert!(wrong.is_empty(), "{} of {shown}: {wrong:#?}", wrong.len());
+}
+
+/// Whatever sizes a run chooses, its sentences name them and no others.
+#[test]
+fn sentences_name_the_sizes_that_were_measured() {
+    let mut renamed = 0;
+    for (name, record) in crate::stored::records() {
+        let odd = |row: &Row| {
+            let mut row = row.clone();
+            row.cell.size = row.cell.size * 3 + 1;
+            row
+        };
+        let rows: Vec<Row> = record.rows.iter().map(odd).collect();
+        let sizes: BTreeSet<String> = rows.iter().map(|row| bytes(row.cell.size)).collect();
+        for (claim, answer) in of_record(&Record { rows, ..record }) {
+            let sentence = answer.sentence(claim);
+            let Some((before, _)) = claim.asks.split_once("{size}") else { continue };
+            let (_, named) = sentence.split_once(before).expect(before);
+            let numbers = named
+                .split(' ')
+                .take_while(|word| *word == "and" || *word == "to" || word.parse::<f64>().is_ok());
+            for number in numbers.filter(|word| word.parse::<f64>().is_ok()) {
+                let is_it = |size: &&String| size.split(' ').next() == Some(number);
+                assert!(sizes.iter().any(|size| is_it(&size)), "{name}, {number}: {sentence}");
+                renamed += 1;
+            }
+        }
+    }
+    assert!(renamed > 40, "{renamed}");
 }
 
 /// No line about a document is anything but a claim's row.

@@ -1,6 +1,6 @@
 //! The claims answered from a folder of records: a table, counts, and the list of items.
 
-use super::claim::{Claim, Reads};
+use super::claim::{Claim, Measured, Reads};
 use super::items::{Item, Kind, items};
 use super::rule::{Asked, Judged, Over, Ratios, Word, joined, judge};
 use crate::experiment::Experiment;
@@ -37,6 +37,7 @@ pub fn all() -> impl Iterator<Item = &'static Claim> {
 #[derive(Clone, Debug)]
 pub struct Answer {
     cells: Vec<Ratios>,
+    measured: Measured,
     judged: Judged,
     /// True where its rounds are launches.
     launched: bool,
@@ -65,15 +66,15 @@ pub fn of_rows(
                 || registry::of(experiment).is_some_and(asks))
     };
     let measured = all().filter(answers).map(|claim| (claim, claim.measured(rows)));
-    let measured: Vec<_> = measured.filter(|(_, cells)| !cells.is_empty()).collect();
+    let measured: Vec<_> = measured.filter(|(_, (cells, _))| !cells.is_empty()).collect();
     let judged = |claim: &Claim| claim.expect().filter(|_| claim.reads.has_ratios());
-    let asked = measured.iter().filter_map(|(claim, cells)| {
+    let asked = measured.iter().filter_map(|(claim, (cells, _))| {
         Some(Asked { expect: judged(claim)?, over: claim.over, cells })
     });
     let mut words = judge(&asked.collect::<Vec<_>>()).into_iter();
-    let answer = |(claim, cells): (&'static Claim, Vec<Ratios>)| {
+    let answer = |(claim, (cells, measured)): (&'static Claim, (Vec<Ratios>, Measured))| {
         let judged = judged(claim).and_then(|_| words.next()).unwrap_or_default();
-        (claim, Answer { cells, judged, launched })
+        (claim, Answer { cells, measured, judged, launched })
     };
     measured.into_iter().map(answer).collect()
 }
@@ -195,7 +196,7 @@ impl Answers {
         };
         let ordered = ["003", "000", "001", "002", "004"].into_iter().flat_map(of);
         for (claim, answers) in ordered.filter(|(claim, _)| !claim.short.is_empty()) {
-            _ = write!(text, "|{}|", claim.short);
+            _ = write!(text, "|{}|", measured(answers).named_in(&claim.short));
             for answer in answers {
                 let shown = answer.as_ref().map_or("-".to_owned(), Answer::speeds);
                 _ = write!(text, "{shown}|");
@@ -220,9 +221,10 @@ impl Answers {
         );
         for row in self.rows.iter().filter(|(claim, _)| claim.item.starts_with(document)) {
             let (claim, answers) = row;
+            let words = claim.words(&measured(answers));
             match is_own {
-                true => _ = write!(text, "|{}|", claim.words()),
-                false => _ = write!(text, "|{}|{}|{}|", claim.item, claim.words(), claim.bounds()),
+                true => _ = write!(text, "|{words}|"),
+                false => _ = write!(text, "|{}|{words}|{}|", claim.item, claim.bounds()),
             }
             for answer in answers {
                 let shown = answer.as_ref().map_or("-".to_owned(), |answer| answer.text(claim));
@@ -265,6 +267,13 @@ fn said(item: &Item) -> String {
 /// The item of a row that no document asked for.
 pub const OWN: &str = "own";
 
+/// What was measured on any CPU.
+fn measured(answers: &[Option<Answer>]) -> Measured {
+    let mut all = Measured::default();
+    answers.iter().flatten().for_each(|answer| all.join(&answer.measured));
+    all
+}
+
 /// The word over all CPUs; none where the document only asks.
 fn word((claim, answers): &(&'static Claim, [Option<Answer>; CPUS.len()])) -> Option<Word> {
     claim.says.as_ref()?;
@@ -282,7 +291,7 @@ impl Answer {
         }
         let mut medians: Vec<f64> = self.cells.iter().map(Ratios::median).collect();
         medians.sort_unstable_by(f64::total_cmp);
-        let figure = |value: f64| claim.reads.shown(value);
+        let figure = |value: f64| claim.reads.shown(value, &self.measured);
         match medians[..] {
             [first, .., last] if figure(first) != figure(last) => {
                 format!("{}..{}", figure(first), figure(last))
@@ -331,6 +340,7 @@ impl Answer {
 
     /// The same in a sentence.
     pub fn sentence(&self, claim: &Claim) -> String {
-        format!("{}: {} Here {}{}", claim.item, claim.words(), self.text(claim), claim.ending())
+        let words = claim.words(&self.measured);
+        format!("{}: {words} Here {}{}", claim.item, self.text(claim), claim.ending())
     }
 }

@@ -4,10 +4,11 @@ use super::rule::{Expect, LEAST, Over, Ratios, SAME};
 use crate::compare_latency;
 use cachewise_judge::family::p_around;
 use cachewise_measure::record::by_cell;
+use cachewise_measure::record::names::DELAY_BYTES;
 use cachewise_measure::units::{bytes, significant};
 use cachewise_measure::{CellKey, ProofVerdict, Row, stats};
 use serde::Deserialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// One claim, and what answers it: an object of `claims.json`.
 #[derive(Debug, Deserialize)]
@@ -19,6 +20,7 @@ pub struct Claim {
     #[serde(default)]
     pub quote: String,
     /// The sentence that is tested: what it names first is the candidate. Without `says` it has "this" for the figure.
+    /// `{size}` stands for the sizes that were measured, the name of another coordinate in bytes for its values.
     pub asks: String,
     /// The document's statement; none where it only asks.
     pub says: Option<Says>,
@@ -140,12 +142,66 @@ impl Claim {
         }
     }
 
-    /// Its words and the sentence that is tested, as they are printed.
-    pub fn words(&self) -> String {
-        match (&*self.quote, &*self.asks) {
-            ("", asks) => asks.to_owned(),
+    /// Its words and the sentence that is tested, as they are printed of what was measured.
+    pub fn words(&self, measured: &Measured) -> String {
+        match (&*self.quote, measured.named_in(&self.asks)) {
+            ("", asks) => asks,
             (quote, asks) => format!("\"{quote}\": {asks}"),
         }
+    }
+}
+
+/// The coordinates that a claim's sentence names: the values that were measured, by name.
+#[derive(Clone, Debug, Default)]
+pub struct Measured(BTreeMap<&'static str, BTreeSet<u64>>);
+
+impl Measured {
+    /// The names that sentences have in braces.
+    const NAMES: [&'static str; 2] = ["size", DELAY_BYTES];
+
+    fn add(&mut self, cell: &CellKey) {
+        for name in Measured::NAMES {
+            let value = cell.axis(name).map(|value| value as u64);
+            let value = if name == "size" { Some(cell.size) } else { value };
+            self.0.entry(name).or_default().extend(value);
+        }
+    }
+
+    /// Adds what another record has.
+    pub(super) fn join(&mut self, other: &Measured) {
+        for (name, values) in &other.0 {
+            self.0.entry(name).or_default().extend(values);
+        }
+    }
+
+    /// The largest size.
+    pub(super) fn largest(&self) -> Option<u64> {
+        self.0.get("size")?.last().copied()
+    }
+
+    /// A sentence with the values for their names.
+    pub(super) fn named_in(&self, sentence: &str) -> String {
+        let mut text = sentence.to_owned();
+        for (name, values) in &self.0 {
+            text = text.replace(&format!("{{{name}}}"), &range(values));
+        }
+        text
+    }
+}
+
+/// One value, two, or the first and the last of more; the unit once where it is the same.
+fn range(values: &BTreeSet<u64>) -> String {
+    let (Some(first), Some(last)) = (values.first(), values.last()) else { return String::new() };
+    let (least, most) = (bytes(*first), bytes(*last));
+    let unit = |text: &str| text.split_once(' ').map(|(_, unit)| unit.to_owned());
+    let least = match least.split_once(' ') {
+        Some((number, _)) if unit(&least) == unit(&most) => number.to_owned(),
+        _ => least,
+    };
+    match values.len() {
+        1 => most,
+        2 => format!("{least} and {most}"),
+        _ => format!("{least} to {most}"),
     }
 }
 
@@ -246,10 +302,13 @@ impl Reads {
     }
 
     /// A figure as text.
-    pub(super) fn shown(&self, value: f64) -> String {
+    pub(super) fn shown(&self, value: f64, measured: &Measured) -> String {
         match self {
             Reads::BreakEven if value.is_finite() => bytes(value as u64),
-            Reads::BreakEven => "no size".to_owned(),
+            Reads::BreakEven => match measured.largest() {
+                Some(largest) => format!("none to {}", bytes(largest)),
+                None => "none".to_owned(),
+            },
             Reads::Figure(name) if name.contains("share") || name.starts_with("within_") => {
                 format!("{:.0} %", value * 100.0)
             }
@@ -259,15 +318,16 @@ impl Reads {
 }
 
 impl Claim {
-    /// The ratios that the rows of one record have for it, cell by cell. Cells whose operands were not where they are
-    /// said to be are left out.
-    pub fn measured(&self, rows: &[Row]) -> Vec<Ratios> {
+    /// The ratios that the rows of one record have for it, cell by cell, and what was measured. Cells whose operands
+    /// were not where they are said to be are left out.
+    pub fn measured(&self, rows: &[Row]) -> (Vec<Ratios>, Measured) {
         let of = |wanted: &Cells| {
             let cells = by_cell(rows.iter().filter(|row| wanted.has(&row.cell)));
             cells.into_iter().filter(|(_, rows)| !rows.iter().any(|row| is_misplaced(row)))
         };
         let base: Option<Vec<_>> = self.base.as_ref().map(|base| of(base).collect());
         let (mut found, mut sizes) = (Vec::new(), Vec::new());
+        let mut measured = Measured::default();
         for (cell, own) in of(&self.cells) {
             let theirs = match &base {
                 None => Some(&own),
@@ -279,10 +339,11 @@ impl Claim {
                 let theirs = theirs.map_or(&[][..], Vec::as_slice);
                 let one = self.one(&own, candidate, theirs, reference);
                 sizes.extend(one.iter().map(|_| cell.size));
+                one.iter().for_each(|_| measured.add(cell));
                 found.extend(one);
             }
         }
-        match self.reads {
+        let found = match self.reads {
             _ if found.is_empty() => found,
             Reads::BreakEven => vec![Ratios(vec![break_even(
                 &mut sizes.into_iter().zip(&found).collect::<Vec<_>>(),
@@ -291,7 +352,8 @@ impl Claim {
                 vec![Ratios(found.into_iter().flat_map(|cell| cell.0).collect())]
             }
             _ => found,
-        }
+        };
+        (found, measured)
     }
 
     /// The ratios of one pair.
@@ -428,4 +490,51 @@ fn is_at(cell: &CellKey, level: &str) -> bool {
 /// Tells whether a cell has no axis but its levels.
 fn is_plain(cell: &CellKey) -> bool {
     cell.axes.is_empty() && (cell.source.is_none() || cell.source == cell.destination)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::all;
+    use super::*;
+    use cachewise_measure::units::parse_bytes;
+
+    /// A size that a run may choose stands in braces, so that the sentence names what was measured.
+    #[test]
+    fn sentences_name_only_sizes_that_their_cells_fix() {
+        for claim in all() {
+            let cells = || [Some(&claim.cells), claim.base.as_ref()].into_iter().flatten();
+            let fixes = |size: u64| {
+                let is_one = |cells: &Cells| {
+                    cells.size == Some((size, Some(size)))
+                        || cells.axes.values().flatten().any(|value| *value == size as f64)
+                };
+                let short = bytes(size).replace(" KiB", "k").to_lowercase();
+                let names = |name: &String| name.to_lowercase().contains(&short);
+                cells().any(is_one) || claim.pairs.iter().any(|(one, two)| names(one) || names(two))
+            };
+            for text in [&claim.asks, &claim.short] {
+                let words = text.split(' ').map(|word| word.trim_end_matches([',', ':', ';', '.']));
+                let words: Vec<&str> = words.collect();
+                for three in words.windows(3) {
+                    let size = parse_bytes(&format!("{}{}", three[1], three[2])).ok();
+                    let size = size.filter(|_| ["B", "KiB", "MiB"].contains(&three[2]));
+                    let size = size.filter(|_| three[0] != "modulo");
+                    assert!(size.is_none_or(|size| fixes(size as u64)), "{size:?}: {text}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn sizes_are_named_as_a_reader_says_them() {
+        for (values, text) in [
+            (&[4096][..], "4 KiB"),
+            (&[4096, 65536], "4 and 64 KiB"),
+            (&[4096, 1 << 20], "4 KiB and 1 MiB"),
+            (&[128, 512, 1024], "128 B to 1 KiB"),
+            (&[8192, 16384, 32768], "8 to 32 KiB"),
+        ] {
+            assert_eq!(range(&values.iter().copied().collect()), text);
+        }
+    }
 }

@@ -16,7 +16,7 @@ pub mod period;
 pub mod rule;
 
 pub use answers::{Answer, Answers, CPUS, OWN, all, of_record, of_rows};
-pub use claim::{Claim, Reads, Says};
+pub use claim::{Claim, Measured, Reads, Says};
 pub use rule::{Expect, Over, Word};
 
 #[cfg(test)]

@@ -87,6 +87,9 @@ fn a_cached_target_has_four_states() {
     for answer in ["001.2:", "001.10:", "001.5:"] {
         assert!(excused || verdicts.contains(answer), "{answer} in {verdicts}");
     }
+    for told in outcome.verdicts.iter().filter(|told| told.contains("just read")) {
+        assert!(told.contains(" 4 KiB") && !told.contains(" 8 KiB"), "{told}");
+    }
     let states: std::collections::BTreeSet<_> =
         outcome.rows.iter().map(|row| row.cell.state.as_str()).collect();
     assert_eq!(states.len(), 4, "{states:?}");
