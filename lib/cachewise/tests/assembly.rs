@@ -220,22 +220,29 @@ fn exported() -> [(u64, Operation); 6] {
     .map(|(function, operation)| (function as u64, operation))
 }
 
-/// Address of what follows the small sizes of a function: the first jump by the size leads there.
-fn large(function: u64) -> u64 {
-    let mut at = function;
-    loop {
-        let one = decoded(at);
-        if one.mnemonic() == Mnemonic::Ja {
-            return one.near_branch_target();
+/// Address of what follows the sizes up to 64 bytes of a function: the first jump by the size leads there, of comparisons
+/// the second.
+fn large(function: u64, operation: Operation) -> u64 {
+    let jump = |from: u64| {
+        let mut at = from;
+        loop {
+            let one = decoded(at);
+            if one.mnemonic() == Mnemonic::Ja {
+                return one.near_branch_target();
+            }
+            assert!(at - from < 64, "no jump by the size");
+            at = one.next_ip();
         }
-        assert!(at - function < 32, "no jump by the size");
-        at = one.next_ip();
+    };
+    match operation {
+        Operation::Compare | Operation::Equal => jump(jump(function)),
+        _ => jump(function),
     }
 }
 
 /// Address that an exported function jumps to if `avx2` is not the stub.
-fn others(exported: u64) -> u64 {
-    let jump = decoded(decoded(large(exported)).next_ip());
+fn others(exported: u64, operation: Operation) -> u64 {
+    let jump = decoded(decoded(large(exported, operation)).next_ip());
     assert_eq!(jump.mnemonic(), Mnemonic::Jne);
     jump.near_branch_target()
 }
@@ -311,10 +318,10 @@ fn one_number_leads_to_the_code_of_its_stub() {
         assert_eq!(names, ["sse2", "avx2", "avx512vl"]);
         let stubs = numbers.map(|number| stub(operation, number));
         for small in stubs {
-            let ends = (large(function), large(small));
+            let ends = (large(function, operation), large(small, operation));
             assert_same(function, small, Some(ends), &format!("{operation}, small"));
         }
-        let number = decoded(large(function));
+        let number = decoded(large(function, operation));
         assert_eq!(number.mnemonic(), Mnemonic::Cmp, "{operation}");
         let chosen = (&raw const entry::CHOSEN).addr() + entry::place(operation);
         assert_eq!(number.memory_size(), iced_x86::MemorySize::UInt8, "{operation}");
@@ -322,15 +329,20 @@ fn one_number_leads_to_the_code_of_its_stub() {
         assert_eq!(number.try_immediate(1).ok(), Some(u64::from(entry::AVX2)), "{operation}");
         let [sse2, avx2, avx512vl] = stubs;
         let follows = decoded(number.next_ip()).next_ip();
-        assert_same(follows, large(avx2), None, &format!("{operation} avx2"));
-        let below = decoded(others(function));
+        assert_same(follows, large(avx2, operation), None, &format!("{operation} avx2"));
+        let below = decoded(others(function, operation));
         assert_eq!(below.mnemonic(), Mnemonic::Jb, "{operation}");
         // Behind the instruction that says what is returned: `mempcpy` comes with another.
         let first = decoded(sse2);
         let returns = first.mnemonic() == Mnemonic::Mov;
         let behind = if returns { first.next_ip() } else { sse2 };
         assert_eq!(below.near_branch_target(), behind, "{operation}");
-        assert_same(below.next_ip(), large(avx512vl), None, &format!("{operation} avx512vl"));
+        assert_same(
+            below.next_ip(),
+            large(avx512vl, operation),
+            None,
+            &format!("{operation} avx512vl"),
+        );
     }
 }
 
@@ -363,6 +375,8 @@ fn on_every_way_through_a_stub_registers_are_left_as_callers_need_them() {
             assert_eq!(one.rflags_modified() & RflagsBits::DF, 0, "{text}: the direction");
             let mut uppers = uppers;
             let flow = one.flow_control();
+            // Of a register that is written as one of 16 bytes the upper half becomes zero, or stays as it is.
+            let zeroes = one.op0_register().is_xmm();
             for used in looks.info(one).used_registers() {
                 let register = used.register();
                 let written = !matches!(used.access(), OpAccess::Read | OpAccess::CondRead);
@@ -380,8 +394,7 @@ fn on_every_way_through_a_stub_registers_are_left_as_callers_need_them() {
                 let low = register.is_vector_register() && register.number() < 16;
                 let sse = low && one.encoding() == EncodingKind::Legacy;
                 assert!(!sse || !uppers, "{text}: upper halves in use");
-                uppers |=
-                    low && written && !register.is_xmm() && one.mnemonic() != Mnemonic::Vzeroupper;
+                uppers |= low && written && !zeroes && one.mnemonic() != Mnemonic::Vzeroupper;
             }
             uppers &= one.mnemonic() != Mnemonic::Vzeroupper;
             in_use_somewhere += u32::from(uppers);
@@ -443,7 +456,7 @@ fn no_jump_of_a_small_call_lies_across_32_bytes() {
             no_jump_across_32_bytes(&code, function);
         }
         assert!(returns.len() > 1, "{operation}: every size has the same return");
-        let avx512vl = others(function);
+        let avx512vl = others(function, operation);
         for n in 65..=128 {
             no_jump_across_32_bytes(&run_by(avx512vl, n, entry::AVX512VL), avx512vl);
         }

@@ -5,14 +5,14 @@
 //! | 1 | 1 | the same | the same |
 //! | 2-32 | 16 + 16, of which the first n count | the same | the same |
 //! | classes: 2-3, 4-15, 16-32 | 2 + 1; 2 x 4 + 2 x 4; 16 + 16 | the same | the same |
-//! | 33-64 | steps of 2 x 16 | 32, then 32 | 32, then 32 |
-//! | 65-128 | steps of 2 x 16 | 32, then 32, then 2 x 32 | 32, then 64 + 64 |
-//! | 129-256 | the table's kernel | 32, then 32, then 2 x 32, then the last 4 x 32 | 32, then 2 x 64 + 2 x 64 |
-//! | more | | 32, then 32, then 2 x 32, loop of 4 x 32 at places aligned in a, the last 1, 2 or 4 x 32 | the same with 64 |
-//! | more than 512, [`NARROW`](super::NARROW) | | | two 64, then as `avx2` |
+//! | 33-64 | 2 x 16, then the last 2 x 16 | the same | the same |
+//! | 65-128 | 2 x 16, then steps of 2 x 16 | 2 x 16, then 32 + 2 x 32 | 2 x 16, then 32 + 64 |
+//! | 129-256 | the table's kernel | 2 x 16, then 3 x 32, then the last 4 x 32 | 2 x 16, then 32 + 64 + 2 x 64 |
+//! | more | | 2 x 16, then 3 x 32, loop of 4 x 32 at places aligned in a, the last 1, 2 or 4 x 32 | the same with 64 |
+//! | more than 512, [`NARROW`](super::NARROW) | | | 32 + 64, then as `avx2` |
 //! | beyond the direct limit | | the table's kernel | the table's kernel |
 //!
-//! Up to 32 bytes every entry is the same, and one class, because calls of mixed sizes have then nothing
+//! Up to 64 bytes every entry is the same. Up to 32 it is one class, because calls of mixed sizes have then nothing
 //! to mispredict, which costs more than all the rest. The second 16 bytes are the last, or the first once more where there
 //! are fewer than 16: so no line is waited for that the buffers do not reach, but the 16 that less is read as.
 //! These may reach beyond the buffers,
@@ -21,7 +21,8 @@
 //! pages, there are the classes.
 //!
 //! *Then* is a branch: what comes before it is found equal first, so that the first difference
-//! found is the first there is, and buffers that differ early are not read to their end. Where the
+//! found is the first there is, and buffers that differ early are not read to their end. Most that differ do so in
+//! their first 32 bytes, which no entry is chosen for and no vector of 32 is used for: nothing is left to be cleared. Where the
 //! vectors of one test overlap, they are looked through in the order of their places.
 //!
 //! The difference is computed from the loaded registers. Bytes are never loaded again: another thread may have
@@ -64,12 +65,7 @@ macro_rules! entry_compare_classes {
             "ret\n",
             ".p2align 4\n",
             "21:\n", // 16 to 32
-            "movdqu xmm0, [rdi]\n",
-            "movdqu xmm2, [rsi]\n",
-            "movdqu xmm1, [rdi + rdx - 16]\n",
-            "movdqu xmm3, [rsi + rdx - 16]\n",
-            "pcmpeqb xmm0, xmm2\n",
-            "pcmpeqb xmm1, xmm3\n",
+            $crate::entry_compare_xmm!("", " + rdx - 16"),
             "movdqa xmm2, xmm0\n",
             "pand xmm2, xmm1\n",
             "pmovmskb eax, xmm2\n",
@@ -81,18 +77,32 @@ macro_rules! entry_compare_classes {
     };
 }
 
-/// A comparison of up to 32 bytes, from the first instruction on; more go to label 23. `$one` is what follows for at
-/// most 1 byte, with the flags of n - 1; `$mask` makes of r9, all ones, what the end is told by, and `$near` the answer of it, of
-/// xmm0 and xmm1, which have a byte for each that is equal, and of ecx, the place of the second vector.
+/// Two vectors of 16 bytes at these places of both buffers: in xmm0 and xmm1 a byte for each that is equal.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! entry_compare_xmm {
+    ($first:literal, $second:literal) => {
+        concat!(
+            concat!("movdqu xmm0, [rdi", $first, "]\n"),
+            concat!("movdqu xmm2, [rsi", $first, "]\n"),
+            concat!("movdqu xmm1, [rdi", $second, "]\n"),
+            concat!("movdqu xmm3, [rsi", $second, "]\n"),
+            "pcmpeqb xmm0, xmm2\npcmpeqb xmm1, xmm3\n",
+        )
+    };
+}
+
+/// A comparison of up to 64 bytes, from the first instruction on; more go to label 28, their first 32 bytes equal. `$same` as in
+/// [`entry_compare_classes`]; `$small`, `$near` and `$apart` are the macros of the operation's answers.
 ///
 /// Of no bytes nothing is read: 7 of 100 tests for equality have none (Fleetbench).
 #[doc(hidden)]
 #[macro_export]
 macro_rules! entry_compare_head {
-    (behind, $same:expr, $small:expr, $one:expr, $mask:expr, $near:expr, $apart:expr) => {
+    (behind, $same:expr, $small:ident, $near:ident, $apart:ident) => {
         ".p2align 6\n"
     };
-    (whole, $same:expr, $small:expr, $one:expr, $mask:expr, $near:expr, $apart:expr) => {
+    (whole, $same:expr, $small:ident, $near:ident, $apart:ident) => {
         concat!(
             "cmp rdx, 32\n",
             "{{disp32}} ja 23f\n", // long forms, so that no jump lies across 32 bytes
@@ -105,42 +115,54 @@ macro_rules! entry_compare_head {
             "jg 20f\n",
             "mov ecx, edx\n",
             "mov r9, -1\n",
-            $mask,
+            $crate::$near!(mask),
             "xor r8d, r8d\n",
             "sub ecx, 16\n",
             "cmovb ecx, r8d\n",
-            "movdqu xmm0, [rdi]\n",
-            "movdqu xmm2, [rsi]\n",
-            "movdqu xmm1, [rdi + rcx]\n",
-            "movdqu xmm3, [rsi + rcx]\n",
-            "pcmpeqb xmm0, xmm2\n",
-            "pcmpeqb xmm1, xmm3\n",
-            $near,
+            $crate::entry_compare_xmm!("", " + rcx"),
+            $crate::$near!(),
             ".p2align 5\n",
             "25:\n",
-            $one,
+            $crate::$small!(one),
             ".p2align 4\n",
             "20:\n", // 2 to 32, but not as above
             "cmp dword ptr [rip + {page}], -1\n",
             "je 39f\n",
-            $crate::entry_compare_classes!($same, $small),
-            $apart,
+            $crate::entry_compare_classes!($same, $crate::$small!(several)),
+            $crate::$apart!(classes),
             ".p2align 6\n",
-            ".nops 7\n", // so that no jump lies across 32 bytes behind it
+            "23:\n", // 33 and more
+            $crate::entry_compare_xmm!("", " + 16"),
+            $crate::$near!(two),
+            "jnz 56f\n",
+            "cmp rdx, 64\n",
+            "ja 28f\n",
+            $crate::entry_compare_xmm!(" + rdx - 32", " + rdx - 16"),
+            $crate::$near!(two),
+            "jnz 42f\n",
+            $same,
+            "ret\n",
+            $crate::$apart!(two),
+            ".p2align 6\n",
         )
     };
 }
 
 /// Vectors of 32 bytes at a place of either buffer: which bytes are equal, in ymm registers, and whether all are: in the
-/// flags, and in eax for the first that is not. `one` in that register, `two` in 2 and 3, `four` in 0 to 3.
+/// flags, and in eax for the first that is not. `one` in that register, `three` in 1 to 3, `four` in 0 to 3.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! entry_compare_ymm {
     (one $r:literal $a:literal, $b:literal) => {
         concat!($crate::entry_compare_ymm!(load $r $a, $b, ""), $crate::entry_compare_ymm!(test $r))
     };
-    (two $a:literal, $b:literal) => {
-        concat!($crate::entry_compare_ymm!(load 2 3 $a, $b), $crate::entry_compare_ymm!(test two))
+    // That at 32 first, and two.
+    (three $a:literal, $b:literal) => {
+        concat!(
+            $crate::entry_compare_ymm!(load 1 "rdi", "rsi", " + 32"),
+            $crate::entry_compare_ymm!(load 2 3 $a, $b),
+            $crate::entry_compare_ymm!(test three)
+        )
     };
     (four $a:literal, $b:literal) => {
         concat!(
@@ -164,6 +186,9 @@ macro_rules! entry_compare_ymm {
     };
     (test two) => {
         concat!("vpand ymm4, ymm2, ymm3\n", $crate::entry_compare_ymm!(test 4))
+    };
+    (test three) => {
+        concat!("vpand ymm4, ymm2, ymm3\nvpand ymm4, ymm4, ymm1\n", $crate::entry_compare_ymm!(test 4))
     };
     (test four) => {
         concat!(
@@ -216,29 +241,10 @@ macro_rules! entry_differences {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! entry_compare_evex {
-    // No branch on the size comes before the first test, as in glibc: a comparison that differs early has one
-    // less to mispredict.
     (larger, $same:expr) => {
         concat!(
-            "vmovdqu64 ymm20, [rdi]\n",
-            "vpcmpneqb k1, ymm20, [rsi]\n",
-            "kmovd eax, k1\n",
-            "test eax, eax\n",
-            "jnz 57f\n",
-            ".nops 2\n", // as the long form, so that no jump lies across 32 bytes
-            "cmp rdx, 64\n",
-            "{{disp32}} ja 28f\n",
-            "vmovdqu64 ymm21, [rdi + rdx - 32]\n",
-            "vpcmpneqb k1, ymm21, [rsi + rdx - 32]\n",
-            "kmovd eax, k1\n",
-            "test eax, eax\n",
-            "jnz 43f\n",
-            $same,
-            "ret\n",
-            ".p2align 5\n",
-            "28:\n",
             "cmp rdx, 128\n",
-            "ja 29f\n",
+            "{{disp32}} ja 29f\n",
             $crate::entry_compare_evex!(second),
             "vmovdqu64 zmm21, [rdi + rdx - 64]\n",
             "vpxorq zmm21, zmm21, [rsi + rdx - 64]\n",
@@ -249,7 +255,7 @@ macro_rules! entry_compare_evex {
             "xor eax, eax\n",
             $same,
             "ret\n",
-            ".p2align 5\n",
+            ".p2align 4\n",
             "29:\n", // 129 and more
             "cmp rdx, 256\n",
             "ja 33f\n",
@@ -401,7 +407,7 @@ macro_rules! entry_compare_evex {
     };
 }
 
-/// A comparison of more than 32 bytes in one entry; `$same` as in `entry_compare_classes`. `$apart` is what follows
+/// A comparison of more than 64 bytes in one entry, the first 32 of them equal; `$same` as in `entry_compare_classes`. `$apart` is what follows
 /// for buffers that differ.
 #[doc(hidden)]
 #[macro_export]
@@ -411,16 +417,11 @@ macro_rules! entry_compare_way {
             $crate::entry_decided!(),
             "cmp rdx, 128\n",
             "ja 39f\n",
-            // 32 bytes at r8, at most at r9: the last 32.
-            "xor r8d, r8d\n",
+            // The next 32 bytes are at r8, at most at r9: the last 32.
+            "mov r8d, 32\n",
             "lea r9, [rdx - 32]\n",
             "30:\n",
-            "movdqu xmm0, [rdi + r8]\n",
-            "movdqu xmm2, [rsi + r8]\n",
-            "movdqu xmm1, [rdi + r8 + 16]\n",
-            "movdqu xmm3, [rsi + r8 + 16]\n",
-            "pcmpeqb xmm0, xmm2\n",
-            "pcmpeqb xmm1, xmm3\n",
+            $crate::entry_compare_xmm!(" + r8", " + r8 + 16"),
             "movdqa xmm2, xmm0\n",
             "pand xmm2, xmm1\n",
             "pmovmskb eax, xmm2\n",
@@ -439,27 +440,11 @@ macro_rules! entry_compare_way {
             ".p2align 4\n",
         )
     };
-    // Buffers that differ mostly do so in their first bytes.
     (avx2, $same:expr, $apart:expr) => {
         concat!(
-            $crate::entry_compare_ymm!(one 0 "rdi", "rsi"),
-            "jnz 56f\n",
-            "cmp rdx, 64\n",
-            "ja 28f\n",
-            // 33 to 64, the commoner class: nothing is jumped over, and all is one line of code.
-            $crate::entry_compare_ymm!(one 1 "rdi + rdx - 32", "rsi + rdx - 32"),
-            "jnz 42f\n",
-            $same,
-            "vzeroupper\n",
-            "ret\n",
-            ".p2align 6\n",
-            ".nops 16\n",
-            "28:\n",
-            $crate::entry_compare_ymm!(one 1 "rdi + 32", "rsi + 32"),
-            "jnz 41f\n",
             "cmp rdx, 128\n",
             "ja 29f\n",
-            $crate::entry_compare_ymm!(two "rdi + rdx - 64", "rsi + rdx - 64"),
+            $crate::entry_compare_ymm!(three "rdi + rdx - 64", "rsi + rdx - 64"),
             "jnz 43f\n",
             $same,
             "vzeroupper\n",
@@ -468,7 +453,7 @@ macro_rules! entry_compare_way {
             "29:\n", // 129 and more
             "cmp rdx, 256\n",
             "ja 33f\n",
-            $crate::entry_compare_ymm!(two "rdi + 64", "rsi + 64"),
+            $crate::entry_compare_ymm!(three "rdi + 64", "rsi + 64"),
             "jnz 44f\n",
             $crate::entry_compare_ymm!(four "rdi + rdx - 128", "rsi + rdx - 128"),
             "jnz 45f\n",
@@ -482,8 +467,8 @@ macro_rules! entry_compare_way {
             ".nops 31\n",
             "33:\n",
             "cmp rdx, [rip + {direct} + {row} * 8]\n",
-            "ja 27f\n",
-            $crate::entry_compare_ymm!(two "rdi + 64", "rsi + 64"),
+            "ja 39f\n",
+            $crate::entry_compare_ymm!(three "rdi + 64", "rsi + 64"),
             "jnz 44f\n",
             "lea r9, [rdi + rdx - 128]\n",
             "sub rsi, rdi\n",
@@ -527,8 +512,6 @@ macro_rules! entry_compare_way {
             "ret\n",
             $apart,
             ".p2align 4\n",
-            "27:\n",
-            "vzeroupper\n",
         )
     };
     (avx512vl, $same:expr, $apart:expr) => {
@@ -572,11 +555,8 @@ macro_rules! entry_comparison {
         ($small:ident, $near:ident, $apart:ident) $(, $($operand:tt)*)?) => {
         $crate::entry_text!($functions, $row, $crate::entry::Operation::$operation, (
             ".hidden {page}\n.hidden {narrow}",
-            $crate::entry_compare_head!(
-                $part, $same, $crate::$small!(several), $crate::$small!(one), $crate::$near!(mask),
-                $crate::$near!(), $crate::$apart!(classes)
-            ),
-            "23:",
+            $crate::entry_compare_head!($part, $same, $small, $near, $apart),
+            "28:",
             $choice,
             $crate::entry_compare_way!($way, $same, $crate::$apart!($way)),
             "39:",

@@ -66,8 +66,7 @@ pub static CLASSES: &[Class] = &[
     class(&[Fill], Some(SSE2), (65, 128), [0, 8, 4, 6]),
     class(&[Zero], Some(SSE2), (65, 128), [0, 8, 4, 5]),
     class(FILLS, Some(AVX2), (65, 128), [0, 4, 1, 2]),
-    class(&[Fill], Some(AVX2), (129, 256), [0, 8, 2, 4]),
-    class(&[Zero], Some(AVX2), (129, 256), [0, 8, 2, 3]),
+    class(FILLS, Some(AVX2), (129, 256), [0, 8, 2, 3]),
     class(FILLS, Some(AVX512VL), (65, 128), [0, 2, 2, 3]),
     class(&[Fill], Some(AVX512VL), (129, 256), [0, 4, 3, 5]),
     class(&[Zero], Some(AVX512VL), (129, 256), [0, 4, 3, 4]),
@@ -75,12 +74,11 @@ pub static CLASSES: &[Class] = &[
     class(COMPARISONS, None, (0, 0), [0, 0, 2, 2]),
     class(COMPARISONS, None, (1, 1), [2, 0, 1, 2]),
     class(COMPARISONS, None, (2, 32), [4, 0, 0, 2]),
-    class(COMPARISONS, Some(AVX2), (33, 64), [4, 0, 1, 3]),
-    class(COMPARISONS, Some(AVX2), (65, 128), [8, 0, 2, 4]),
-    class(COMPARISONS, Some(AVX2), (129, 256), [16, 0, 3, 6]),
-    class(COMPARISONS, Some(AVX512VL), (33, 64), [4, 0, 2, 4]),
-    class(COMPARISONS, Some(AVX512VL), (65, 128), [6, 0, 3, 5]),
-    class(COMPARISONS, Some(AVX512VL), (129, 256), [10, 0, 4, 6]),
+    class(COMPARISONS, None, (33, 64), [8, 0, 1, 3]),
+    class(COMPARISONS, Some(AVX2), (65, 128), [10, 0, 2, 4]),
+    class(COMPARISONS, Some(AVX2), (129, 256), [18, 0, 3, 6]),
+    class(COMPARISONS, Some(AVX512VL), (65, 128), [8, 0, 3, 5]),
+    class(COMPARISONS, Some(AVX512VL), (129, 256), [12, 0, 4, 6]),
 ];
 
 /// Classes of an operation by one of its entries, from the smallest size on.

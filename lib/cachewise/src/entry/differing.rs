@@ -9,13 +9,7 @@
 macro_rules! entry_compare_evex_apart {
     () => {
         concat!(
-            // The first of 32, the last of 32, that at 32 or the last of 64.
-            "57:\n",
-            "tzcnt ecx, eax\n",
-            $crate::entry_compare_bytes!(),
-            "43:\n",
-            "lea r8, [rdx - 32]\n",
-            "jmp 50f\n",
+            // That at 32 or the last of 64.
             "44:\n",
             "vptestmb k1, zmm20, zmm20\n",
             "vptestmb k2, zmm21, zmm21\n",
@@ -157,6 +151,18 @@ macro_rules! entry_compare_apart {
     (classes) => {
         concat!($crate::entry_compare_classes_apart!(), $crate::entry_compare_apart!(last))
     };
+    // The first 32 bytes, and the last.
+    (two) => {
+        concat!(
+            "56:\n",
+            "tzcnt ecx, eax\n",
+            $crate::entry_compare_bytes!(),
+            "42:\n",
+            "tzcnt ecx, eax\n",
+            "add rcx, rdx\n",
+            $crate::entry_compare_bytes!(" - 32"),
+        )
+    };
     // Two vectors of 16, at r8 and r9.
     (sixteens) => {
         "pmovmskb ecx, xmm1
@@ -177,27 +183,13 @@ macro_rules! entry_compare_apart {
     };
     (avx2) => {
         concat!(
-            // The first of 32, the second, the last.
-            "56:\n",
-            "tzcnt ecx, eax\n",
-            "vzeroupper\n",
-            $crate::entry_compare_bytes!(),
-            "41:\n",
-            "tzcnt ecx, eax\n",
-            "vzeroupper\n",
-            $crate::entry_compare_bytes!(" + 32"),
-            "42:\n",
-            "tzcnt ecx, eax\n",
-            "add rcx, rdx\n",
-            "vzeroupper\n",
-            $crate::entry_compare_bytes!(" - 32"),
             // The last of the 128 bytes at r9; rsi is b less a.
             "38:\n",
             "mov rdi, r9\n",
             "add rsi, r9\n",
             "mov r8d, 96\n",
             "jmp 49f\n",
-            // Two of 32, in registers 2 and 3: at r9 + 64, at the end, at 64.
+            // Three of 32, in registers 1 to 3: at r9 + 64, where 1 is equal, that of the loop; at 32, and at 64 or the end.
             "37:\n",
             "mov rdi, r9\n",
             "add rsi, r9\n",
@@ -208,6 +200,11 @@ macro_rules! entry_compare_apart {
             "lea r8, [rdx - 64]\n",
             "47:\n",
             $crate::entry_compare_apart!(two "2" "3" "eax" "rax" "ecx" "rcx"),
+            "mov r9d, 32\n",
+            "vpmovmskb ecx, ymm1\n",
+            "inc ecx\n",
+            "cmovnz rax, rcx\n",
+            "cmovnz r8, r9\n",
             "jmp 48f\n",
             // Four of 32: the last, those at r9, those at rdi.
             "45:\n",
@@ -281,6 +278,15 @@ macro_rules! entry_compare_near {
     (mask) => {
         "btr r9, rdx\n"
     };
+    // All 32 bytes count: in eax the first that differs, in the flags whether any does.
+    (two) => {
+        "pmovmskb ecx, xmm1
+        pmovmskb eax, xmm0
+        shl ecx, 16
+        or eax, ecx
+        inc eax
+        "
+    };
     () => {
         concat!(
             "pmovmskb eax, xmm0\n",
@@ -341,18 +347,17 @@ macro_rules! entry_equal_apart {
     (classes) => {
         "55:\n40:\nxor eax, eax\nret\n"
     };
+    (two) => {
+        "42:\n56:\nxor eax, eax\nret\n"
+    };
     (sse2) => {
         "41:\nxor eax, eax\nret\n"
     };
     (avx2) => {
-        concat!(
-            "37:\n38:\n41:\n42:\n43:\n44:\n45:\n46:\n54:\n56:\n",
-            "vzeroupper\n",
-            "xor eax, eax\nret\n",
-        )
+        concat!("37:\n38:\n43:\n44:\n45:\n46:\n54:\n", "vzeroupper\n", "xor eax, eax\nret\n",)
     };
     (avx512vl) => {
-        "43:\n44:\n45:\n46:\n47:\n48:\n49:\n53:\n57:\n64:\n66:\nxor eax, eax\nret\n"
+        "44:\n45:\n46:\n47:\n48:\n49:\n53:\n64:\n66:\nxor eax, eax\nret\n"
     };
 }
 
@@ -362,6 +367,12 @@ macro_rules! entry_equal_apart {
 macro_rules! entry_equal_near {
     (mask) => {
         "shl r9, cl\n"
+    };
+    (two) => {
+        "pand xmm0, xmm1
+        pmovmskb eax, xmm0
+        sub eax, 0xFFFF
+        "
     };
     () => {
         "pand xmm0, xmm1

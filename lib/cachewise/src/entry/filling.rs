@@ -69,16 +69,15 @@ macro_rules! entry_fill_small {
     };
 }
 
-/// A fill of more than 64 bytes; `$splat` is what brings the byte into register 0. Upwards, so that stores to one line follow each other.
+/// A fill of more than 64 bytes, with the byte in register 0. Upwards, so that stores to one line follow each other.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! entry_fill_many {
     // To four vectors, and to eight; more go to label 33.
-    (eight $kind:ident, $n:literal, $splat:expr) => {
+    (eight $kind:ident, $n:literal) => {
         concat!(
             concat!("cmp ", $n, ", 4 * ", $crate::entry_width!($kind), "\n"),
             "ja 29f\n",
-            $splat,
             $crate::entry_put!($kind: "+ 0", "+ 1"),
             $crate::entry_put!($kind: concat!("+ ", $n, " - 2"), concat!("+ ", $n, " - 1")),
             $crate::entry_vector!(done $kind),
@@ -87,7 +86,6 @@ macro_rules! entry_fill_many {
             "29:\n",
             concat!("cmp ", $n, ", 8 * ", $crate::entry_width!($kind), "\n"),
             "ja 33f\n",
-            $splat,
             $crate::entry_fill_many!(eight_of $kind, $n),
         )
     };
@@ -161,9 +159,10 @@ macro_rules! entry_fill_way {
     };
     (avx2, $n:literal, $byte:ident, $limit:expr) => {
         concat!(
-            $crate::entry_fill_many!(eight avx, $n, $crate::$byte!(avx)),
-            $limit,
+            // In front of the next branch: behind it a call of 65 to 128 bytes takes a cycle more (Zen 1).
             $crate::$byte!(avx),
+            $crate::entry_fill_many!(eight avx, $n),
+            $limit,
             $crate::entry_fill_loop!(avx, $n),
             ".p2align 4\n",
         )
@@ -173,7 +172,7 @@ macro_rules! entry_fill_way {
             $crate::$byte!(evex64),
             $crate::entry_fill_many!(two evex64, $n),
             $limit,
-            $crate::entry_fill_many!(eight evex64, $n, ""),
+            $crate::entry_fill_many!(eight evex64, $n),
             $crate::entry_fill_loop!(evex64, $n),
             ".p2align 4\n",
         )
@@ -247,7 +246,19 @@ macro_rules! entry_fill_beyond_zeros {
         ""
     };
     ($other:ident) => {
-        "44:\ntest sil, sil\njnz 41b\n"
+        concat!("44:\ntest sil, sil\njnz 41b\n", $crate::entry_fill_left!($other))
+    };
+}
+
+/// Before the code of others: the upper halves that have the byte are cleared.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! entry_fill_left {
+    (avx2) => {
+        "vzeroupper\n"
+    };
+    ($other:ident) => {
+        ""
     };
 }
 
@@ -269,6 +280,7 @@ macro_rules! entry_fill_in {
             "jmp {zero}",
             ".p2align 4",
             "39:",
+            $crate::entry_fill_left!($way),
             "test sil, sil",
             "jz 43b",
             // rdi is still dst, as the kernels expect it.
