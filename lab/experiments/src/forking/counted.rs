@@ -10,7 +10,7 @@ use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// The sleep of a child whose pages are counted.
 pub(super) const ASLEEP: Duration = Duration::from_millis(200);
@@ -31,18 +31,7 @@ pub(crate) struct Counted {
 
 /// Counts the pages of the fork whose child is about to sleep.
 pub(super) fn of_child(parent: u32) -> io::Result<Counted> {
-    let deadline = Instant::now() + ASLEEP / 2;
-    let child = loop {
-        let children = fs::read_to_string(format!("/proc/{parent}/task/{parent}/children"))?;
-        let child = children.split_whitespace().next().and_then(|pid| pid.parse().ok());
-        if let Some(child) = child.filter(|child| [parent, *child].into_iter().all(is_asleep)) {
-            break child;
-        }
-        if Instant::now() >= deadline {
-            return Err(io::Error::other("found no sleeping child"));
-        }
-        sleep(Duration::from_millis(1));
-    };
+    let child = asleep(parent)?;
     let (ours, theirs) = (entries(parent)?, entries(child)?);
     let status = fs::read_to_string(format!("/proc/{child}/status"))?;
     if !is_asleep(child) {
@@ -55,6 +44,19 @@ pub(super) fn of_child(parent: u32) -> io::Result<Counted> {
     // The topmost table is in no process's count.
     counted.zeroed += 1 + tables / (PAGE_SIZE as u64 >> 10);
     Ok(counted)
+}
+
+/// The child of a process, once both sleep.
+fn asleep(parent: u32) -> io::Result<u32> {
+    for _ in 0..ASLEEP.as_millis() / 2 {
+        let children = fs::read_to_string(format!("/proc/{parent}/task/{parent}/children"))?;
+        let child = children.split_whitespace().next().and_then(|pid| pid.parse().ok());
+        if let Some(child) = child.filter(|child| [parent, *child].into_iter().all(is_asleep)) {
+            return Ok(child);
+        }
+        sleep(Duration::from_millis(1));
+    }
+    Err(io::Error::other("found no sleeping child"))
 }
 
 fn is_asleep(process: u32) -> bool {
