@@ -5,16 +5,20 @@
 //! process with one thread, a [helper](crate::helper), which the experiment starts ([`Forker`]) and asks
 //! for loops.
 
+mod counted;
+
 use crate::bench::Call;
 use crate::helper::{Helper, Request};
 use cachewise_kernels::PAGE_SIZE;
 use cachewise_measure::record::names::FORK;
 use cachewise_measure::{Reader, children::usage};
+use counted::Counted;
 use memmap2::{Advice, MmapMut};
 use rustix::io::retry_on_intr;
 use rustix::process::{Pid, WaitOptions, waitpid};
 use std::io;
 use std::path::Path;
+use std::time::Duration;
 
 /// The loops, in the process that forks.
 #[derive(Default)]
@@ -23,8 +27,8 @@ pub(crate) struct Looper {
 }
 
 impl Looper {
-    /// Forks so often and says which page faults the children had.
-    pub(crate) fn run(&mut self, bytes: usize, loops: u64) -> io::Result<i64> {
+    /// Forks so often, each child sleeping for `asleep` at its end, and returns the children's page faults.
+    pub(crate) fn run(&mut self, bytes: usize, loops: u64, asleep: Duration) -> io::Result<i64> {
         if std::fs::read_dir("/proc/self/task").map_or(0, Iterator::count) != 1 {
             return Err(io::Error::other("only a process with one thread may fork and go on"));
         }
@@ -33,7 +37,7 @@ impl Looper {
         // The sum over all children waited for so far.
         let faults = || usage(libc::RUSAGE_CHILDREN).ru_minflt;
         let before = faults();
-        (0..loops).try_for_each(|_| fork_and_use(&mut buffer))?;
+        (0..loops).try_for_each(|_| fork_and_use(&mut buffer, asleep))?;
         self.buffer = Some(buffer);
         Ok(faults() - before)
     }
@@ -67,7 +71,7 @@ impl Buffer {
 }
 
 /// One loop of seed 000: fork, have the child copy what it writes, wait for it.
-fn fork_and_use(buffer: &mut Buffer) -> io::Result<()> {
+fn fork_and_use(buffer: &mut Buffer, asleep: Duration) -> io::Result<()> {
     // SAFETY: the process has one thread (serve checks), so the child inherits no lock that nobody
     // will release; until it ends it neither allocates nor takes one.
     let child = unsafe { libc::fork() };
@@ -75,6 +79,9 @@ fn fork_and_use(buffer: &mut Buffer) -> io::Result<()> {
         -1 => Err(io::Error::last_os_error()),
         0 => {
             buffer.use_it();
+            if !asleep.is_zero() {
+                std::thread::sleep(asleep);
+            }
             // SAFETY: ends the child without running the parent's exit handlers.
             unsafe { libc::_exit(0) }
         }
@@ -103,7 +110,7 @@ impl Forker {
     /// When it cannot be started or does not answer.
     pub fn start(program: &Path, buffer: usize) -> io::Result<Forker> {
         let mut helper = Helper::start(program, None)?;
-        helper.ask::<i64>(&Request::Fork { buffer, loops: 1 })?;
+        helper.ask::<i64>(&Request::fork(buffer, 1))?;
         Ok(Forker { helper, buffer, loops: 0, faults: 0 })
     }
 
@@ -111,10 +118,21 @@ impl Forker {
     pub(crate) fn candidate(&mut self) -> Call<'_> {
         Call::new(FORK, |places| {
             let (buffer, loops) = (self.buffer, places.len() as u64);
-            let faults = self.helper.ask_or_keep::<i64>(&Request::Fork { buffer, loops });
+            let faults = self.helper.ask_or_keep::<i64>(&Request::fork(buffer, loops));
             self.loops += faults.map_or(0, |_| loops);
             self.faults += faults.unwrap_or(0);
         })
+    }
+
+    /// Counts the pages of one more loop.
+    ///
+    /// # Errors
+    /// When the child cannot be read while it sleeps.
+    pub(crate) fn count(&mut self) -> io::Result<Counted> {
+        let asleep_ms = counted::ASLEEP.as_millis() as u64;
+        let request = Request::Fork { buffer: self.buffer, loops: 1, asleep_ms };
+        let (faults, counted) = self.helper.ask_beside::<i64, _>(&request, counted::of_child)?;
+        faults.and(counted)
     }
 
     /// Page faults per loop so far; none before the first.

@@ -23,6 +23,9 @@ pub enum Request {
         buffer: usize,
         /// How often.
         loops: u64,
+        /// Milliseconds for which each child sleeps before it ends.
+        #[serde(default)]
+        asleep_ms: u64,
     },
     /// Times calls: nanoseconds that those of the C library took together, and those of the library
     /// (`(f64, f64)`).
@@ -36,6 +39,13 @@ pub enum Request {
         /// Bytes per call.
         sizes: Vec<usize>,
     },
+}
+
+impl Request {
+    /// Forks whose children do not sleep.
+    pub(crate) const fn fork(buffer: usize, loops: u64) -> Request {
+        Request::Fork { buffer, loops, asleep_ms: 0 }
+    }
 }
 
 /// The target of a sample's calls.
@@ -137,6 +147,17 @@ impl Helper {
         self.receive()
     }
 
+    /// Asks, and looks at the helper while it works: its answer, and what was seen.
+    pub(crate) fn ask_beside<T: DeserializeOwned, S>(
+        &mut self,
+        request: &Request,
+        look: impl FnOnce(u32) -> S,
+    ) -> io::Result<(io::Result<T>, S)> {
+        self.send(request)?;
+        let seen = look(self.child.id());
+        Ok((self.receive(), seen))
+    }
+
     /// The same for a candidate that is timed: what goes wrong is kept, and from then on nothing is asked.
     pub(crate) fn ask_or_keep<T: DeserializeOwned>(&mut self, request: &Request) -> Option<T> {
         if self.failed.is_some() {
@@ -186,7 +207,7 @@ mod tests {
 
     #[test]
     fn a_program_that_does_not_answer_is_refused() {
-        let fork = Request::Fork { buffer: 4096, loops: 1 };
+        let fork = Request::fork(4096, 1);
         let mut silent = Helper::start(Path::new("/bin/true"), None).expect("it starts");
         assert!(silent.ask::<i64>(&fork).is_err());
         let parrot = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/parrot.sh");

@@ -48,10 +48,16 @@ fn table(key: &CellKey, rows: &[&Row], words: &Words) -> Table {
          the same rounds",
         first.reference
     ));
-    if let Some(faults) = rows.iter().find_map(|row| row.figure("faults_per_loop")) {
+    if let Some((fork, faults)) =
+        rows.iter().find_map(|row| Some((row, row.figure("faults_per_loop")?)))
+    {
+        let pages = fork.figure("zeroed_per_loop").zip(fork.figure("copied_per_loop"));
+        let pages = pages.map_or(String::new(), |(zeroed, copied)| {
+            format!("; one more zeroed {zeroed} pages, page tables among them, and copied {copied}")
+        });
         table.remark(format!(
             "fork: the kernel's own fork, a child that uses the buffer and ends, and the wait; {faults:.1} \
-             page faults a loop"
+             page faults a loop{pages}"
         ));
     }
     table

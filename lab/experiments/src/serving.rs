@@ -12,6 +12,7 @@ use cachewise_measure::Plan;
 use serde::Serialize;
 use serde_json::Value;
 use std::io::{self, BufRead, Write};
+use std::time::Duration;
 
 /// Serves requests until the input ends.
 ///
@@ -26,7 +27,9 @@ pub fn serve(input: impl BufRead, mut output: impl Write) -> io::Result<()> {
         let line = line?;
         let answer = match serde_json::from_str(&line) {
             Err(error) => Err(format!("found \"{line}\", accepted a request: {error}")),
-            Ok(Request::Fork { buffer, loops }) => answer(looper.run(buffer, loops)),
+            Ok(Request::Fork { buffer, loops, asleep_ms }) => {
+                answer(looper.run(buffer, loops, Duration::from_millis(asleep_ms)))
+            }
             Ok(Request::Libc(calls)) => answer(elsewhere.time(&calls)),
             // Whoever asked for it ends this process, which needs no asking.
             Ok(Request::Calls(order)) => answer(launch::run(&order, &|| false)),

@@ -267,7 +267,7 @@ fn said(item: &Item) -> String {
 /// The item of a row that no document asked for.
 pub const OWN: &str = "own";
 
-/// What was measured on any CPU.
+/// The values that were measured on any CPU.
 fn measured(answers: &[Option<Answer>]) -> Measured {
     let mut all = Measured::default();
     answers.iter().flatten().for_each(|answer| all.join(&answer.measured));

@@ -167,14 +167,27 @@ fn one_buffer(
     if let Some(error) = forker.as_mut().and_then(|it| it.helper.take_failure()) {
         return Err(LabError::Child(format!("forking: {error}")));
     }
-    let faults = forker.as_ref().and_then(Forker::faults_per_loop);
+    let figures = forker.as_mut().map_or(Ok(Vec::new()), |forker| of_fork(forker, setting))?;
     for mut row in rows {
         // The seed names the buffer, not what its fork copies beside it.
         row.cell.size = buffer as u64;
-        let faults = faults.filter(|_| row.candidate == FORK).map(|of| (FAULTS_PER_LOOP, of));
-        setting.out.row(row.with(&[(LOOPS, loops as f64)]).with(faults.as_slice()))?;
+        let figures = if row.candidate == FORK { &figures[..] } else { &[] };
+        setting.out.row(row.with(&[(LOOPS, loops as f64)]).with(figures))?;
     }
     Ok(())
+}
+
+/// The faults of a fork's loops, and the pages of one more.
+fn of_fork(forker: &mut Forker, setting: &mut Setting) -> Result<Vec<(&'static str, f64)>> {
+    let mut figures: Vec<_> =
+        forker.faults_per_loop().map(|of| (FAULTS_PER_LOOP, of)).into_iter().collect();
+    // A busy machine lets the child end too early.
+    let counted = (0..2).fold(forker.count(), |counted, _| counted.or_else(|_| forker.count()));
+    match counted {
+        Ok(pages) => figures.extend([(ZEROED, pages.zeroed as f64), (COPIED, pages.copied as f64)]),
+        Err(error) => setting.out.note(format!("the pages of a fork are not counted: {error}"))?,
+    }
+    Ok(figures)
 }
 
 /// Loops per run: the seed's own, or what hides the 20 us that a request to the forking process
