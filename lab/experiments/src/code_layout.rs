@@ -1,20 +1,18 @@
 //! A routine's machine code at another place in memory.
 //!
-//! A start draws places of memory, stack and libraries anew, but by whole pages: where in a line of the instruction cache
-//! and in a page a routine begins is the linker's choice, the same in every launch, and worth several per cent of a short
+//! A start draws places of memory, stack and libraries anew, but by whole pages: where in a page a routine begins is the linker's choice, the same in every launch, and worth several per cent of a short
 //! call (Mytkowicz et al., ASPLOS 2009; Curtsinger and Berger, STABILIZER, ASPLOS 2013). So each launch calls a copy of the
 //! routine at a place of its own, and an interval over launches is one over places.
 
 use cachewise_kernels::Function;
 
-/// Bytes from one beginning to the next: what the entries' own alignment of 16 bytes leaves.
-const STEP: usize = 16;
+/// Bytes that every entry's alignment is, wherever it is linked: no program has it anywhere in between.
+const ALIGNMENT: usize = 64;
 
-/// The place of a launch's copies: bytes past the beginning of a page. Four launches in a row begin at 0, 16, 32 and 48
-/// bytes past a line; lines are 13 apart, which 64 lines of a page have no common divisor with.
+/// The place of a launch's copies: bytes past the beginning of a page. Launches in a row are 13 lines apart, which the 64 lines
+/// of a page have no common divisor with.
 const fn offset(launch: u32) -> usize {
-    let launch = launch as usize;
-    launch % 4 * STEP + launch.wrapping_mul(13) % 64 * 64
+    (launch as usize).wrapping_mul(13) % 64 * ALIGNMENT
 }
 
 /// The routine at the place of that launch; itself where code cannot be copied: on other architectures, where the system
@@ -217,8 +215,6 @@ mod tests {
     fn launches_have_places_of_their_own() {
         let places: BTreeSet<usize> = (1..=64).map(offset).collect();
         assert_eq!(places.len(), 64);
-        let lines: BTreeSet<usize> = (1..=4).map(|launch| offset(launch) % 64).collect();
-        assert_eq!(lines, BTreeSet::from([0, 16, 32, 48]));
         assert!(places.iter().all(|place| *place < 4096));
     }
 
@@ -230,6 +226,7 @@ mod tests {
                 let original = library(operation).function;
                 let copy = placed(original, Some(launch));
                 assert_ne!(copy.address(), original.address(), "{operation}: not copied");
+                assert_eq!(original.address().addr() % ALIGNMENT, 0, "{operation}");
                 assert_eq!(copy.address().addr() % 4096, offset(launch), "{operation}");
                 for n in (0..300).chain([1024, 2047, 2048, 4096, 5000]) {
                     assert_eq!(

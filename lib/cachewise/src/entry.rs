@@ -2,7 +2,7 @@
 //! equality, from the first instruction to the jump into the table, as machine code that no
 //! compiler rearranges.
 //!
-//! Up to 64 bytes, of comparisons up to 32, there is one, for every CPU. Above that an operation has several, for CPUs that differ:
+//! Up to 64 bytes there is one, for every CPU. Above that an operation has several, for CPUs that differ:
 //! `sse2`, `avx2`, and `avx512vl`, which needs no `vzeroupper`. They are written from one description: vectors and groups of them in
 //! `grammar.rs`, size classes in
 //! `storing.rs`, `filling.rs`, `comparing.rs` and `differing.rs`. [`variants()`] names them, so that each can be called, measured

@@ -375,7 +375,7 @@ fn on_every_way_through_a_stub_registers_are_left_as_callers_need_them() {
             assert_eq!(one.rflags_modified() & RflagsBits::DF, 0, "{text}: the direction");
             let mut uppers = uppers;
             let flow = one.flow_control();
-            // Of a register that is written as one of 16 bytes the upper half becomes zero, or stays as it is.
+            // The upper half of a register that is written as one of 16 bytes becomes zero, or stays as it is.
             let zeroes = one.op0_register().is_xmm();
             for used in looks.info(one).used_registers() {
                 let register = used.register();
@@ -449,6 +449,11 @@ fn no_stub_loads_from_its_destination() {
 #[test]
 fn no_jump_of_a_small_call_lies_across_32_bytes() {
     for (function, operation) in exported() {
+        assert_eq!(
+            function % 64,
+            0,
+            "{operation}: distances from it are not those from a line's beginning"
+        );
         let mut returns = BTreeSet::new();
         for n in 0..=128 {
             let code = run_by(function, n, entry::AVX2);
