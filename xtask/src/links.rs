@@ -30,14 +30,14 @@ fn texts() -> Result<BTreeMap<PathBuf, String>> {
 }
 
 #[derive(Default)]
-struct Found {
+struct LinkCheck {
     local: usize,
     broken: Vec<String>,
     outside: BTreeSet<String>,
 }
 
-fn check(texts: &BTreeMap<PathBuf, String>, exists: &dyn Fn(&Path) -> bool) -> Found {
-    let mut found = Found::default();
+fn check(texts: &BTreeMap<PathBuf, String>, exists: &dyn Fn(&Path) -> bool) -> LinkCheck {
+    let mut found = LinkCheck::default();
     for (file, text) in texts {
         for (line, target) in targets(text) {
             if target.contains("://") || target.starts_with("mailto:") {

@@ -55,7 +55,7 @@ pub struct Sample {
 /// The runs of one setting.
 pub type Runs = race::Runs<Sample>;
 /// A race of settings. Settings are numbered from 1; 0 is the plain program.
-pub type Outcome = race::Outcome<Sample>;
+pub type GoalOutcome = race::RaceOutcome<Sample>;
 
 /// The slope that is one: this part of the level in the time that was looked at.
 const SLOPED: f64 = 0.05;
@@ -104,7 +104,7 @@ fn mib(size: f64) -> String {
 
 /// Is there something to set?
 #[derive(Clone, Debug, PartialEq)]
-pub enum Answer {
+pub enum GoalAnswer {
     /// This setting, from 0 on: memory and time over the plain program's.
     Set(usize, [Ratio; 2]),
     /// It was shown that nothing is worth it.
@@ -114,13 +114,13 @@ pub enum Answer {
 }
 
 /// Memory and time over the plain program's, by the referee alone.
-pub fn trade(outcome: &Outcome) -> Option<[Ratio; 2]> {
+pub fn trade(outcome: &GoalOutcome) -> Option<[Ratio; 2]> {
     Some([outcome.refereed(|sample| sample.memory)?, outcome.refereed(|sample| sample.time)?])
 }
 
 /// The setting to ask for by a larger `--at-most`: memory and time over the plain program's, in the race. Of those
 /// left out for their time that were shown to save, it loses the least time of all that save at least half of the most.
-pub fn dearer(outcome: &Outcome) -> Option<(usize, [Ratio; 2])> {
+pub fn dearer(outcome: &GoalOutcome) -> Option<(usize, [Ratio; 2])> {
     let plain = outcome.runs.first()?;
     let left_out = outcome.fates.iter().zip(&outcome.runs[1..]).enumerate();
     let ratios =
@@ -147,21 +147,21 @@ fn interval(ratio: &Ratio) -> String {
     format!("{:.2} ({:.2} .. {:.2})", ratio.median, ratio.low, ratio.high)
 }
 
-impl Answer {
+impl GoalAnswer {
     /// Answer of a race in which so much time may be lost.
-    pub fn of(outcome: &Outcome, goal: Goal, allowed: f64) -> Answer {
-        let cannot = |why: &str| Answer::CannotTell(why.to_owned());
+    pub fn of(outcome: &GoalOutcome, goal: Goal, allowed: f64) -> GoalAnswer {
+        let cannot = |why: &str| GoalAnswer::CannotTell(why.to_owned());
         if outcome.stopped {
             return cannot("it was stopped before its end");
         }
         if let Some(why) = &outcome.unrepeatable {
-            return Answer::CannotTell(format!(
+            return GoalAnswer::CannotTell(format!(
                 "the plain program failed when it was run again: {why}"
             ));
         }
         if let Some(seconds) = outcome.needs {
             let seconds = seconds.ceil();
-            return Answer::CannotTell(format!(
+            return GoalAnswer::CannotTell(format!(
                 "the budget has no room for a comparison; --budget {seconds:.0}s has"
             ));
         }
@@ -169,8 +169,8 @@ impl Answer {
         let (tried, waiting) = tried(&outcome.fates);
         // Settings without a turn may save.
         let nothing = |said: String| match waiting {
-            0 => Answer::Nothing(said),
-            _ => Answer::CannotTell(format!("{said}; {}", untried(waiting))),
+            0 => GoalAnswer::Nothing(said),
+            _ => GoalAnswer::CannotTell(format!("{said}; {}", untried(waiting))),
         };
         let left = |fate: &Fate| {
             use Fate::{Disqualified, NoGain, NotReached, TooDear};
@@ -193,7 +193,7 @@ impl Answer {
         let pairs = format!("on {} fresh pairs of runs", memory.rounds);
         let (saves, fits) = (memory.high < 1.0 - WORTH, time.high <= 1.0 + allowed);
         match () {
-            () if saves && fits => Answer::Set(winner - 1, ratios),
+            () if saves && fits => GoalAnswer::Set(winner - 1, ratios),
             () if memory.low > 1.0 - WORTH => {
                 nothing(format!("the best of {tried} settings: {said} {pairs}"))
             }
@@ -201,11 +201,11 @@ impl Answer {
                 "the best of {tried} settings loses more than {} of time: {said} {pairs}",
                 percent(allowed)
             )),
-            () if saves => Answer::CannotTell(format!(
+            () if saves => GoalAnswer::CannotTell(format!(
                 "{said} {pairs}: whether it loses more than {} of time is open; --at-most or --rounds 60 would tell",
                 percent(allowed)
             )),
-            () => Answer::CannotTell(format!("{said} {pairs}")),
+            () => GoalAnswer::CannotTell(format!("{said} {pairs}")),
         }
     }
 }
@@ -227,7 +227,7 @@ mod tests {
         }
     }
 
-    fn outcome(memory: f64, time: f64, noise: f64) -> Outcome {
+    fn outcome(memory: f64, time: f64, noise: f64) -> GoalOutcome {
         let side = |memory: f64, time: f64| -> Runs {
             let run = |at: i32| {
                 let noisy = 1.0 + noise * f64::from(at % 5 - 2);
@@ -235,25 +235,26 @@ mod tests {
             };
             (0..20).map(run).collect()
         };
-        Outcome {
+        GoalOutcome {
             fates: vec![Fate::Live],
             winner: Some(1),
             refereed: Some([side(1.0, 1.0), side(memory, time)]),
-            ..Outcome::default()
+            ..GoalOutcome::default()
         }
     }
 
     #[test]
     fn an_answer_has_both_sides_and_keeps_to_what_may_be_lost() {
-        let answer =
-            |memory, time, allowed| Answer::of(&outcome(memory, time, 0.0), Goal::Memory, allowed);
-        assert!(matches!(answer(0.4, 1.0, 0.02), Answer::Set(0, _)));
+        let answer = |memory, time, allowed| {
+            GoalAnswer::of(&outcome(memory, time, 0.0), Goal::Memory, allowed)
+        };
+        assert!(matches!(answer(0.4, 1.0, 0.02), GoalAnswer::Set(0, _)));
         assert!(
-            matches!(answer(0.4, 1.1, 0.02), Answer::Nothing(why) if why.contains("loses more than 2.0 %"))
+            matches!(answer(0.4, 1.1, 0.02), GoalAnswer::Nothing(why) if why.contains("loses more than 2.0 %"))
         );
-        assert!(matches!(answer(0.4, 1.1, 0.15), Answer::Set(0, _)));
-        assert!(matches!(answer(1.0, 0.9, 0.02), Answer::Nothing(_)));
-        let Answer::Set(_, ratios) = answer(0.37, 0.98, 0.02) else { panic!("a setting") };
+        assert!(matches!(answer(0.4, 1.1, 0.15), GoalAnswer::Set(0, _)));
+        assert!(matches!(answer(1.0, 0.9, 0.02), GoalAnswer::Nothing(_)));
+        let GoalAnswer::Set(_, ratios) = answer(0.37, 0.98, 0.02) else { panic!("a setting") };
         assert_eq!(
             both(Goal::Memory, &ratios),
             "memory after the load 0.37 (0.37 .. 0.37), time 0.98 (0.98 .. 0.98)"
@@ -267,17 +268,20 @@ mod tests {
                 Some(Sample { memory: 4e5, time, ..Sample::default() })
             })
             .collect();
-        let found = Answer::of(&open, Goal::Memory, 0.02);
-        assert!(matches!(&found, Answer::CannotTell(why) if why.contains("is open")), "{found:?}");
+        let found = GoalAnswer::of(&open, Goal::Memory, 0.02);
+        assert!(
+            matches!(&found, GoalAnswer::CannotTell(why) if why.contains("is open")),
+            "{found:?}"
+        );
     }
 
     #[test]
     fn nothing_is_said_where_all_left_for_a_reason() {
         let fates = vec![Fate::NoGain, Fate::TooDear, Fate::Disqualified("x".to_owned())];
-        let all = Outcome { fates, ..Outcome::default() };
-        let found = Answer::of(&all, Goal::Memory, 0.02);
+        let all = GoalOutcome { fates, ..GoalOutcome::default() };
+        let found = GoalAnswer::of(&all, Goal::Memory, 0.02);
         assert!(
-            matches!(&found, Answer::Nothing(why) if why.contains("1 of them lose")),
+            matches!(&found, GoalAnswer::Nothing(why) if why.contains("1 of them lose")),
             "{found:?}"
         );
     }
@@ -288,17 +292,17 @@ mod tests {
             (0..8).map(|_| Some(Sample { memory, time, ..Sample::default() })).collect()
         };
         let sides = [(1.0, 1.0), (0.3, 1.4), (0.4, 1.3), (0.9, 1.1), (0.2, 1.01), (1.2, 1.2)];
-        let dear = |fate: Fate| Outcome {
+        let dear = |fate: Fate| GoalOutcome {
             runs: sides.iter().map(|&(memory, time)| runs(memory, time)).collect(),
             fates: vec![Fate::TooDear, Fate::TooDear, Fate::TooDear, fate, Fate::TooDear],
-            ..Outcome::default()
+            ..GoalOutcome::default()
         };
         let found =
             |fate| dearer(&dear(fate)).map(|(at, [memory, time])| (at, memory.median, time.median));
         // 0.9 saves less than half of what 0.3 does; 1.2 saves nothing.
         assert_eq!(found(Fate::NoGain), Some((1, 0.4, 1.3)));
         assert_eq!(found(Fate::TooDear), Some((3, 0.2, 1.01)));
-        assert!(dearer(&Outcome::default()).is_none());
+        assert!(dearer(&GoalOutcome::default()).is_none());
     }
 
     #[test]
@@ -351,7 +355,7 @@ mod tests {
         fn progress(&mut self, _: race::Stage, _: f64) {}
     }
 
-    fn answered(parts: &[(f64, f64)], noise: f64, seed: u64) -> Answer {
+    fn answered(parts: &[(f64, f64)], noise: f64, seed: u64) -> GoalAnswer {
         let random = fastrand::Rng::with_seed(seed);
         let mut program = Simulated { parts: parts.to_vec(), noise, clock: 0.0, random };
         let question = race::Question {
@@ -364,7 +368,7 @@ mod tests {
             seed,
         };
         let Ok(outcome) = race::race(&mut program, question);
-        Answer::of(&outcome, Goal::Memory, 0.05)
+        GoalAnswer::of(&outcome, Goal::Memory, 0.05)
     }
 
     /// The least memory is too slow, the second is the answer, the fast one saves nothing.
@@ -372,7 +376,7 @@ mod tests {
     fn the_least_memory_among_those_that_are_fast_enough_is_the_answer() {
         let parts = [(1.0, 0.7), (0.8, 1.0), (0.5, 0.99), (0.2, 1.5)];
         let right = (0..100)
-            .filter(|seed| matches!(answered(&parts, 0.02, *seed), Answer::Set(2, _)))
+            .filter(|seed| matches!(answered(&parts, 0.02, *seed), GoalAnswer::Set(2, _)))
             .count();
         assert!(right >= 95, "{right} of 100");
     }
@@ -381,7 +385,7 @@ mod tests {
     fn no_setting_is_named_where_none_saves_or_each_is_too_slow() {
         for parts in [[(1.0, 1.0), (1.0, 0.6), (1.01, 1.0)], [(0.5, 1.3), (0.4, 1.5), (0.3, 2.0)]] {
             let wrong = (0..100)
-                .filter(|seed| matches!(answered(&parts, 0.02, *seed), Answer::Set(..)))
+                .filter(|seed| matches!(answered(&parts, 0.02, *seed), GoalAnswer::Set(..)))
                 .count();
             assert!(wrong <= 2, "{wrong} of 100 for {parts:?}");
         }

@@ -12,7 +12,7 @@
 //! - it is at least `ALIKE` of the plain program's: fragments grow at another speed under each allocator.
 
 use crate::bound::WORTH;
-use crate::goal::{Outcome, Runs};
+use crate::goal::{GoalOutcome, Runs};
 use cachewise_judge::interval;
 use cachewise_judge::race::Fate;
 use cachewise_judge::ratio::of_rounds;
@@ -57,7 +57,7 @@ struct Run {
 
 impl Growth {
     /// Finds growth under every setting in a race whose runs have `settle` seconds after their load.
-    pub fn of(outcome: &Outcome, settle: f64) -> Option<Growth> {
+    pub fn of(outcome: &GoalOutcome, settle: f64) -> Option<Growth> {
         let (plain, settings) = outcome.runs.split_first()?;
         let raced = |fate: &Fate| !matches!(fate, Fate::NotReached | Fate::Disqualified(_));
         let raced: Vec<&Runs> =
@@ -135,7 +135,7 @@ mod tests {
     type Shape = fn(at: f64, phase: f64, setting: usize) -> f64;
 
     /// A race of the plain program and four settings with so many runs each; 2 % of noise of a run, 1 % of a reading.
-    fn race(shape: Shape, runs: usize, settle: f64, after: f64, seed: u64) -> Outcome {
+    fn race(shape: Shape, runs: usize, settle: f64, after: f64, seed: u64) -> GoalOutcome {
         let mut random = fastrand::Rng::with_seed(seed);
         let mut normal = move || (0..12).map(|_| random.f64()).sum::<f64>() - 6.0;
         let mut phases = fastrand::Rng::with_seed(!seed);
@@ -153,10 +153,10 @@ mod tests {
             Some(Sample { memory: held.level, time: SECONDS, held, ..Sample::default() })
         };
         let mut of = |setting: usize| (0..runs).map(|_| run(setting)).collect::<Runs>();
-        Outcome {
+        GoalOutcome {
             runs: (0..5).map(&mut of).collect(),
             fates: vec![Fate::NoGain; 4],
-            ..Outcome::default()
+            ..GoalOutcome::default()
         }
     }
 
@@ -270,6 +270,6 @@ mod tests {
             })
             .collect();
         assert_eq!(Growth::of(&short, 0.0), None);
-        assert_eq!(Growth::of(&Outcome::default(), 0.0), None);
+        assert_eq!(Growth::of(&GoalOutcome::default(), 0.0), None);
     }
 }

@@ -21,4 +21,4 @@ pub struct Sample {
 pub type Runs = race::Runs<Sample>;
 
 /// A race of settings, and its outcome. Settings are numbered from 1; 0 is the plain program.
-pub type Outcome = race::Outcome<Sample>;
+pub type TimeOutcome = race::RaceOutcome<Sample>;

@@ -2,7 +2,7 @@
 
 use crate::bound::{Bound, WORTH};
 use crate::candidates::Candidate;
-use crate::sample::{Outcome, Sample};
+use crate::sample::{Sample, TimeOutcome};
 use cachewise_judge::margin::{SETTING, SIMPLER};
 use cachewise_judge::race::Fate;
 use cachewise_judge::{Ratio, Verdict, verdict};
@@ -13,7 +13,7 @@ const MOST_ASKED: f64 = 300.0;
 
 /// The answer to "is there something to set?".
 #[derive(Clone, Debug, PartialEq)]
-pub enum Answer {
+pub enum TimeAnswer {
     /// This candidate, by its place in the list, gains so much: above 1 is faster.
     Set(usize, Ratio),
     /// It was shown that nothing is worth a setting.
@@ -22,15 +22,17 @@ pub enum Answer {
     CannotTell(String),
 }
 
-impl Answer {
+impl TimeAnswer {
     /// The answer by the bound alone; `None` where a race is due.
-    pub fn of_bound(bound: &Bound) -> Option<Answer> {
-        bound.is_nothing().then(|| Answer::Nothing(format!("{} of a run", at_most(bound.total()))))
+    pub fn of_bound(bound: &Bound) -> Option<TimeAnswer> {
+        bound
+            .is_nothing()
+            .then(|| TimeAnswer::Nothing(format!("{} of a run", at_most(bound.total()))))
     }
 
     /// The answer of a race.
-    pub fn of(outcome: &Outcome) -> Answer {
-        let cannot = |why: &str| Answer::CannotTell(why.to_owned());
+    pub fn of(outcome: &TimeOutcome) -> TimeAnswer {
+        let cannot = |why: &str| TimeAnswer::CannotTell(why.to_owned());
         if let Some(why) = &outcome.unrepeatable {
             return cannot(&format!(
                 "the program without a setting failed when it was run again: {why}"
@@ -41,7 +43,7 @@ impl Answer {
         }
         let worth = percent(WORTH);
         let (tried, waiting) = tried(&outcome.fates);
-        let open = |said: &str| Answer::CannotTell(format!("{said}; {}", untried(waiting)));
+        let open = |said: &str| TimeAnswer::CannotTell(format!("{said}; {}", untried(waiting)));
         let all = |wanted: fn(&Fate) -> bool| outcome.fates.iter().all(wanted);
         if let Some(Fate::Disqualified(why)) = outcome.fates.first()
             && all(|fate| matches!(fate, Fate::Disqualified(_)))
@@ -52,8 +54,8 @@ impl Answer {
         }
         let ratio = outcome.refereed(|sample| sample.cost);
         match outcome.winner.zip(ratio) {
-            Some((winner, ratio)) => match Answer::of_fresh(winner - 1, &ratio) {
-                Answer::Nothing(said) if waiting > 0 => open(&said),
+            Some((winner, ratio)) => match TimeAnswer::of_fresh(winner - 1, &ratio) {
+                TimeAnswer::Nothing(said) if waiting > 0 => open(&said),
                 answer => answer,
             },
             None if all(|fate| {
@@ -62,30 +64,32 @@ impl Answer {
             }) =>
             {
                 let said = none_of(tried, "gain", &worth);
-                if waiting > 0 { open(&said) } else { Answer::Nothing(said) }
+                if waiting > 0 { open(&said) } else { TimeAnswer::Nothing(said) }
             }
             None => cannot("no setting was left to be compared on fresh runs"),
         }
     }
 
     /// The answer of fresh runs of a candidate: a ratio of times.
-    fn of_fresh(candidate: usize, ratio: &Ratio) -> Answer {
+    fn of_fresh(candidate: usize, ratio: &Ratio) -> TimeAnswer {
         let speed = ratio.inverse();
         // Fewer pairs than an interval by ranks needs have the wider interval of a race.
         let is_shown = ratio.high < 1.0 / (1.0 + SETTING);
         let nothing = || {
             let most = ((speed.high - 1.0) * 100.0).round().max(0.0);
-            Answer::Nothing(format!(
+            TimeAnswer::Nothing(format!(
                 "nothing worth a setting: at most {most:.0} %, by fresh runs of the best"
             ))
         };
         match Verdict::of_change(ratio, SETTING) {
-            _ if is_shown => Answer::Set(candidate, speed),
+            _ if is_shown => TimeAnswer::Set(candidate, speed),
             Verdict::Same => nothing(),
             _ if ratio.has_interval() && speed.low <= 1.0 && speed.high < 1.0 + SIMPLER + 0.005 => {
                 nothing()
             }
-            _ => Answer::CannotTell(format!("{}; {}", verdict::open(&speed), would_tell(&speed))),
+            _ => {
+                TimeAnswer::CannotTell(format!("{}; {}", verdict::open(&speed), would_tell(&speed)))
+            }
         }
     }
 }
@@ -199,7 +203,7 @@ pub fn fate(fate: &Fate) -> &'static str {
 }
 
 /// The costs of the answer beside its gain, and where the gain comes from, in sentences.
-pub fn why(outcome: &Outcome, candidate: &Candidate) -> Vec<String> {
+pub fn why(outcome: &TimeOutcome, candidate: &Candidate) -> Vec<String> {
     let Some([plain, own]) = &outcome.refereed else { return Vec::new() };
     let medians = |figure: fn(&Sample) -> f64| {
         Some([plain, own].map(|runs| runs.median(figure)))
@@ -247,11 +251,11 @@ mod tests {
             "at most 0.4 % of a run can be gained (page faults 0.4 %, copies and fills less than 0.1 %; \
              not counted: the allocator's calls)"
         );
-        assert_eq!(Answer::of_bound(&bound), None);
+        assert_eq!(TimeAnswer::of_bound(&bound), None);
         let all = Bound { blocks: Some(0.001), ..bound };
         assert_eq!(
-            Answer::of_bound(&all),
-            Some(Answer::Nothing("at most 0.5 % of a run".to_owned()))
+            TimeAnswer::of_bound(&all),
+            Some(TimeAnswer::Nothing("at most 0.5 % of a run".to_owned()))
         );
         // "At most" is never contradicted by what follows it.
         let speed = ratio(0.5, 0.6, 9).inverse();
@@ -264,48 +268,59 @@ mod tests {
 
     #[test]
     fn what_is_open_is_said_with_the_option_that_would_tell() {
-        let Answer::CannotTell(why) = Answer::of_fresh(0, &ratio(1.0 / 1.12, 1.0 / 1.01, 30))
+        let TimeAnswer::CannotTell(why) =
+            TimeAnswer::of_fresh(0, &ratio(1.0 / 1.12, 1.0 / 1.01, 30))
         else {
             panic!("cannot tell")
         };
         assert!(why.starts_with("probably 1 to 12 % faster; --rounds "), "{why}");
-        let Answer::Nothing(why) = Answer::of_fresh(0, &ratio(1.0 / 1.05, 1.0 / 0.96, 30)) else {
+        let TimeAnswer::Nothing(why) = TimeAnswer::of_fresh(0, &ratio(1.0 / 1.05, 1.0 / 0.96, 30))
+        else {
             panic!("nothing")
         };
         assert!(why.starts_with("nothing worth a setting: at most 5 %"), "{why}");
-        let wide = Answer::of_fresh(0, &ratio(1.0 / 1.3, 1.0 / 0.9, 30));
+        let wide = TimeAnswer::of_fresh(0, &ratio(1.0 / 1.3, 1.0 / 0.9, 30));
         assert!(
-            matches!(&wide, Answer::CannotTell(why) if why.starts_with("between 10 % slower and 30 % faster"))
+            matches!(&wide, TimeAnswer::CannotTell(why) if why.starts_with("between 10 % slower and 30 % faster"))
         );
-        assert!(matches!(Answer::of_fresh(3, &ratio(0.7, 0.9, 30)), Answer::Set(3, _)));
+        assert!(matches!(TimeAnswer::of_fresh(3, &ratio(0.7, 0.9, 30)), TimeAnswer::Set(3, _)));
         assert!(
-            matches!(Answer::of_fresh(3, &ratio(0.6, 0.7, 4)), Answer::Set(3, _)),
+            matches!(TimeAnswer::of_fresh(3, &ratio(0.6, 0.7, 4)), TimeAnswer::Set(3, _)),
             "four pairs"
         );
-        assert!(matches!(Answer::of_fresh(3, &ratio(0.97, 1.03, 4)), Answer::CannotTell(_)));
+        assert!(matches!(
+            TimeAnswer::of_fresh(3, &ratio(0.97, 1.03, 4)),
+            TimeAnswer::CannotTell(_)
+        ));
     }
 
     #[test]
     fn an_answer_needs_the_plain_program_and_fresh_runs() {
-        let of =
-            |fates: &[Fate]| Answer::of(&Outcome { fates: fates.to_vec(), ..Outcome::default() });
+        let of = |fates: &[Fate]| {
+            TimeAnswer::of(&TimeOutcome { fates: fates.to_vec(), ..TimeOutcome::default() })
+        };
         let disqualified = || Fate::Disqualified("exit status: 3".to_owned());
-        assert!(matches!(of(&[Fate::NoGain, Fate::NoGain, disqualified()]), Answer::Nothing(_)));
+        assert!(matches!(
+            of(&[Fate::NoGain, Fate::NoGain, disqualified()]),
+            TimeAnswer::Nothing(_)
+        ));
         let all_differ = of(&[disqualified(), disqualified()]);
-        assert!(matches!(&all_differ, Answer::CannotTell(why) if why.ends_with("exit status: 3")));
+        assert!(
+            matches!(&all_differ, TimeAnswer::CannotTell(why) if why.ends_with("exit status: 3"))
+        );
         // Settings without a turn may gain.
         let some = of(&[Fate::NoGain, Fate::NotReached, Fate::NotReached]);
         assert!(
-            matches!(&some, Answer::CannotTell(why) if why == "the one setting that was tried does not gain 2.0 %; 2 settings were not tried for lack of time"),
+            matches!(&some, TimeAnswer::CannotTell(why) if why == "the one setting that was tried does not gain 2.0 %; 2 settings were not tried for lack of time"),
             "{some:?}"
         );
-        let nothing = Outcome { fates: vec![Fate::NoGain; 3], ..Outcome::default() };
-        let stopped = Outcome { stopped: true, ..nothing.clone() };
-        assert!(matches!(Answer::of(&stopped), Answer::CannotTell(_)));
-        let once = Outcome { unrepeatable: Some("exit status: 1".to_owned()), ..nothing };
-        let said = Answer::of(&once);
+        let nothing = TimeOutcome { fates: vec![Fate::NoGain; 3], ..TimeOutcome::default() };
+        let stopped = TimeOutcome { stopped: true, ..nothing.clone() };
+        assert!(matches!(TimeAnswer::of(&stopped), TimeAnswer::CannotTell(_)));
+        let once = TimeOutcome { unrepeatable: Some("exit status: 1".to_owned()), ..nothing };
+        let said = TimeAnswer::of(&once);
         assert!(
-            matches!(&said, Answer::CannotTell(why) if why.contains("failed when it was run again"))
+            matches!(&said, TimeAnswer::CannotTell(why) if why.contains("failed when it was run again"))
         );
     }
 }

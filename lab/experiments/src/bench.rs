@@ -1,6 +1,6 @@
 //! The bench: one machine, one clock, one arena, and one way to measure.
 //!
-//! Every experiment gives it a [`Task`]: a [`Cell`] and candidates; the [`Outcome`] is rows for the
+//! Every experiment gives it a [`Task`]: a [`Cell`] and candidates; the [`CellOutcome`] is rows for the
 //! record.
 
 use crate::error::LabError;
@@ -36,7 +36,7 @@ pub struct Task {
 
 /// The findings.
 #[derive(Clone, Debug)]
-pub struct Outcome {
+pub struct CellOutcome {
     /// The samples and the proofs, in the order of the candidates.
     pub result: CellResult,
     /// The part of the arena that is backed by huge pages, where that can be told.
@@ -45,7 +45,7 @@ pub struct Outcome {
     key: CellKey,
 }
 
-impl Outcome {
+impl CellOutcome {
     /// One row per candidate, the first of which is the reference.
     pub fn rows(&self) -> Vec<Row> {
         (0..self.result.candidates.len()).map(|index| self.row(index, 0)).collect()
@@ -212,7 +212,7 @@ impl Bench {
         routines: &[Routine],
         check: bool,
         stop: &dyn Fn() -> bool,
-    ) -> Result<Outcome, LabError> {
+    ) -> Result<CellOutcome, LabError> {
         self.measure(task, &mut each(&mut Call::of_all(routines, check)), stop)
     }
 
@@ -226,7 +226,7 @@ impl Bench {
         task: &Task,
         candidates: &mut [&mut dyn Candidate],
         stop: &dyn Fn() -> bool,
-    ) -> Result<Outcome, LabError> {
+    ) -> Result<CellOutcome, LabError> {
         let Task { operation, size, cell, .. } = task;
         if let Some(bytes) = cell.bystander
             && !self.bystanders.contains_key(&bytes)
@@ -251,7 +251,7 @@ impl Bench {
             Operation::Compare | Operation::Equal => Contents::Equal,
             _ => Contents::Overwritten,
         });
-        let mut sampled = sampler::Cell {
+        let mut sampled = sampler::SampledCell {
             size: *size,
             destination,
             source,
@@ -274,7 +274,7 @@ impl Bench {
             ..CellKey::new(operation.name(), *size, cell.label.clone())
         };
         let (huge, experiment) = (arena.huge_fraction(), self.experiment);
-        Ok(Outcome { result, huge, experiment, key })
+        Ok(CellOutcome { result, huge, experiment, key })
     }
 
     /// Operands for a cell, from the shared arena.

@@ -1,6 +1,6 @@
 //! The tools and the options of an experiment.
 
-use crate::bench::{Bench, Call, Cell, Outcome, Task, each};
+use crate::bench::{Bench, Call, Cell, CellOutcome, Task, each};
 use crate::error::LabError;
 use crate::recorder::Recorder;
 use crate::routines::Routine;
@@ -78,7 +78,7 @@ impl Setting<'_, '_> {
         &mut self,
         task: &Task,
         candidates: &mut [&mut dyn Candidate],
-    ) -> Result<Option<Outcome>> {
+    ) -> Result<Option<CellOutcome>> {
         match self.bench.measure(task, candidates, &|| self.out.stopped()) {
             Err(LabError::Measure(
                 error @ (MeasureError::DoesNotFit { .. } | MeasureError::OverBudget { .. }),
@@ -107,7 +107,7 @@ impl Setting<'_, '_> {
         &mut self,
         task: &Task,
         mut calls: Vec<Call<'_>>,
-    ) -> Result<Option<(Outcome, Vec<Row>)>> {
+    ) -> Result<Option<(CellOutcome, Vec<Row>)>> {
         let found = self.measure(task, &mut each(&mut calls))?;
         Ok(found.map(|found| {
             let rows = found.told(&calls);

@@ -2,7 +2,7 @@
 //! Each launch is one of a stored record's, all its rows together, with half the spread of each row's ratio added.
 
 use cachewise_measure::{Record, Row};
-use cachewise_report::compare::{Outcome, compare};
+use cachewise_report::compare::{CompareOutcome, compare};
 
 /// Launches a side, as the command has them.
 const LAUNCHES: usize = 40;
@@ -67,11 +67,11 @@ fn a_build_does_not_differ_from_itself_and_a_slow_kernel_shows() {
         for _ in 0..PAIRS {
             let old = drawn(record, None, &mut random);
             let same = compare(&old, &drawn(record, None, &mut random), 0.02);
-            alarms += usize::from(same.outcome != Outcome::NoDifference);
+            alarms += usize::from(same.outcome != CompareOutcome::NoDifference);
             let slow = some_kernel(record, &mut random);
             let slower = compare(&old, &drawn(record, Some(&slow), &mut random), 0.02);
             let shows = |row: &cachewise_report::compare::Change| {
-                row.candidate == slow && row.outcome == Outcome::Slower
+                row.candidate == slow && row.outcome == CompareOutcome::Slower
             };
             found += usize::from(slower.rows.iter().any(shows));
         }

@@ -172,7 +172,7 @@ pub struct Question {
 
 /// The outcome of a race.
 #[derive(Clone, Debug)]
-pub struct Outcome<S> {
+pub struct RaceOutcome<S> {
     /// Runs by number: the reference first.
     pub runs: Vec<Runs<S>>,
     /// Fates of the contestants; the first is number 1's.
@@ -191,9 +191,9 @@ pub struct Outcome<S> {
     pub unrepeatable: Option<String>,
 }
 
-impl<S> Default for Outcome<S> {
-    fn default() -> Outcome<S> {
-        Outcome {
+impl<S> Default for RaceOutcome<S> {
+    fn default() -> RaceOutcome<S> {
+        RaceOutcome {
             runs: Vec::new(),
             fates: Vec::new(),
             winner: None,
@@ -206,7 +206,7 @@ impl<S> Default for Outcome<S> {
     }
 }
 
-impl<S> Outcome<S> {
+impl<S> RaceOutcome<S> {
     /// The winner's figure over the reference's, by the referee alone. Of fewer pairs than a signed-rank interval takes, the
     /// interval is that of [`interval::anytime`], which any number has.
     pub fn refereed(&self, figure: impl Fn(&S) -> f64) -> Option<Ratio> {
@@ -227,7 +227,7 @@ impl<S> Outcome<S> {
 struct Racing<'r, R: Runner> {
     runner: &'r mut R,
     question: Question,
-    outcome: Outcome<R::Sample>,
+    outcome: RaceOutcome<R::Sample>,
     random: fastrand::Rng,
     begun: f64,
 }
@@ -236,11 +236,14 @@ struct Racing<'r, R: Runner> {
 ///
 /// # Errors
 /// Those of the runner.
-pub fn race<R: Runner>(runner: &mut R, question: Question) -> Result<Outcome<R::Sample>, R::Error> {
-    let outcome = Outcome {
+pub fn race<R: Runner>(
+    runner: &mut R,
+    question: Question,
+) -> Result<RaceOutcome<R::Sample>, R::Error> {
+    let outcome = RaceOutcome {
         runs: (0..=question.contestants).map(|_| Runs::default()).collect(),
         fates: vec![Fate::Live; question.contestants],
-        ..Outcome::default()
+        ..RaceOutcome::default()
     };
     let (random, begun) = (fastrand::Rng::with_seed(question.seed), runner.now());
     let mut racing = Racing { runner, question, outcome, random, begun };

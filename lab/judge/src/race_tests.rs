@@ -37,7 +37,7 @@ fn simulated(seconds: f64, noise: f64, parts: &[f64], seed: u64) -> Simulated {
 }
 
 impl Simulated {
-    fn race(&mut self, budget: f64, rounds: Option<usize>) -> Outcome<f64> {
+    fn race(&mut self, budget: f64, rounds: Option<usize>) -> RaceOutcome<f64> {
         let (contestants, expected) = (self.parts.len(), self.seconds);
         let seed = self.random.u64(..);
         let question = Question {
@@ -61,7 +61,7 @@ impl Simulated {
     }
 }
 
-fn shown(outcome: &Outcome<f64>) -> usize {
+fn shown(outcome: &RaceOutcome<f64>) -> usize {
     let ratio = outcome.refereed(|cost| *cost);
     let faster = ratio.is_some_and(|ratio| Verdict::of_change(&ratio, SETTING) == Verdict::Faster);
     outcome.winner.filter(|_| faster).unwrap_or(0)

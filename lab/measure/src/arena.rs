@@ -243,7 +243,7 @@ mod tests {
     fn smaps_tells_the_huge_part() {
         let smaps = "1000-3000 rw-p 00000000 00:00 0\nSize: 8 kB\nRss: 4 kB\nAnonHugePages: 0 kB\n\
                      200000-600000 rw-p 00000000 00:00 0\nRss: 4096 kB\nAnonHugePages: 2048 kB\n";
-        let smaps = smaps::parse(smaps);
+        let smaps = &smaps::parse(smaps);
         assert_eq!(huge_fraction_at(smaps, 0x20_0000), Some(0.5));
         assert_eq!(huge_fraction_at(smaps, 0x1000), Some(0.0));
         assert_eq!(huge_fraction_at(smaps, 0x9000), None);

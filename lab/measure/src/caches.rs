@@ -51,7 +51,7 @@ pub(crate) struct LevelAnswer {
 }
 
 /// One source's answer about L1 data, L2 and L3; `None` for a level it does not mention.
-pub(crate) type Answer = [Option<LevelAnswer>; 3];
+pub(crate) type CacheAnswer = [Option<LevelAnswer>; 3];
 
 /// Plausible sizes and the size assumed when nobody gives one, in bytes.
 struct Bounds {
@@ -129,8 +129,8 @@ impl Level {
 /// identifiers, not CPUs. Without a plausible answer a default is assumed. A machine on which no
 /// witness mentions an L3 has its L2 as last level.
 pub(crate) fn reconcile(
-    cpuid: Option<Answer>,
-    sysfs: Option<Answer>,
+    cpuid: Option<CacheAnswer>,
+    sysfs: Option<CacheAnswer>,
     cpu: &Cpu,
     logical_cpus: usize,
 ) -> Caches {
@@ -204,8 +204,8 @@ fn choose(
 
 /// Reads `sys/devices/system/cpu/cpu0/cache/index*`. `None` when nothing is there (containers, many
 /// aarch64 guests).
-pub(crate) fn from_sysfs(tree: &Tree) -> Option<Answer> {
-    let mut answer = Answer::default();
+pub(crate) fn from_sysfs(tree: &Tree) -> Option<CacheAnswer> {
+    let mut answer = CacheAnswer::default();
     for index in 0..10 {
         let file = |name: &str| {
             tree.text(format!("sys/devices/system/cpu/cpu0/cache/index{index}/{name}"))
@@ -217,16 +217,16 @@ pub(crate) fn from_sysfs(tree: &Tree) -> Option<Answer> {
             answer[level - 1] = Some(LevelAnswer { bytes: bytes as u64, shared_by });
         }
     }
-    (answer != Answer::default()).then_some(answer)
+    (answer != CacheAnswer::default()).then_some(answer)
 }
 
 /// Asks CPUID leaf 4 (Intel SDM volume 2A) or 8000_001D (AMD APM volume 3, E.4.15), and the older
 /// AMD leaves 8000_0005 and 8000_0006 where those are empty.
 #[cfg(target_arch = "x86_64")]
-pub(crate) fn from_cpuid() -> Option<Answer> {
+pub(crate) fn from_cpuid() -> Option<CacheAnswer> {
     use raw_cpuid::{CacheType, CpuId};
     let cpuid = CpuId::new();
-    let mut answer = Answer::default();
+    let mut answer = CacheAnswer::default();
     for cache in cpuid.get_cache_parameters().into_iter().flatten() {
         if !matches!(cache.cache_type(), CacheType::Data | CacheType::Unified) {
             continue;
@@ -241,7 +241,7 @@ pub(crate) fn from_cpuid() -> Option<Answer> {
             answer[usize::from(level) - 1] = Some(LevelAnswer { bytes, shared_by });
         }
     }
-    if answer == Answer::default() {
+    if answer == CacheAnswer::default() {
         let level = |bytes, shared_by| (bytes > 0).then_some(LevelAnswer { bytes, shared_by });
         if let Some(l1) = cpuid.get_l1_cache_and_tlb_info() {
             answer[0] = level(u64::from(l1.dcache_size()) << 10, 1);
@@ -251,7 +251,7 @@ pub(crate) fn from_cpuid() -> Option<Answer> {
             answer[2] = level(u64::from(rest.l3cache_size()) << 19, usize::MAX);
         }
     }
-    (answer != Answer::default()).then_some(answer)
+    (answer != CacheAnswer::default()).then_some(answer)
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ fn level(kib: u64, shared_by: usize) -> Option<LevelAnswer> {
 }
 
 /// An answer with levels of so many KiB each.
-fn answer(l1d: u64, l2: u64, l3: u64) -> Option<Answer> {
+fn answer(l1d: u64, l2: u64, l3: u64) -> Option<CacheAnswer> {
     Some([level(l1d, 1), level(l2, 1), level(l3, 16)])
 }
 

@@ -363,7 +363,10 @@ mod tests {
                     Pss_Shmem: 10 kB\nAnonymous: 150 kB\nSwap: 9 kB\nSwapPss: 5 kB\nAnonHugePages: 64 kB\n";
         let share = |kib: f64, huge: f64| Some(Share { bytes: kib * 1024.0, huge: huge * 1024.0 });
         assert_eq!(proportional(text), share(115.0, 64.0));
-        assert_eq!(proportional("00-ff ---p [rollup]\nRss: 9 kB\nAnonymous: 150 kB\n"), share(150.0, 0.0));
+        assert_eq!(
+            proportional("00-ff ---p [rollup]\nRss: 9 kB\nAnonymous: 150 kB\n"),
+            share(150.0, 0.0)
+        );
         assert_eq!(proportional(""), None);
         assert_eq!(private("900 30 10 0 0 0 0"), Some(20.0 * rustix::param::page_size() as f64));
         assert_eq!(private("0 0 0"), None);

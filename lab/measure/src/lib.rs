@@ -81,7 +81,9 @@ pub use record::{
     RecordError, Row, SCHEMA_VERSION, State, ThreadDecision, Writer, is_special, write_file,
 };
 pub use residency::{Operand, Proof, ProofVerdict, Slots};
-pub use sampler::{Candidate, Cell, CellResult, Contents, Delay, Place, Plan, ReaderSpec, Samples};
+pub use sampler::{
+    Candidate, CellResult, Contents, Delay, Place, Plan, ReaderSpec, SampledCell, Samples,
+};
 pub use stats::{DriftVerdict, PairedRatio, Verdict};
 pub use surroundings::Surroundings;
 pub use verify::WrongBytes;

@@ -3,7 +3,7 @@
 //! Text comes from `/proc` and `/sys` below a root, so that tests can describe machines nobody
 //! has; on x86-64 CPUID overrules it, because user-mode emulators show the host's `/proc/cpuinfo`.
 
-use crate::caches::{self, Answer, Caches};
+use crate::caches::{self, CacheAnswer, Caches};
 use crate::cpu::Cpu;
 use crate::tree::{Tree, cpus_in_list};
 use crate::units::{bytes, counted};
@@ -67,7 +67,7 @@ pub(crate) struct CpuidFacts {
     stepping: u32,
     /// Signature of the hypervisor leaf 4000_0000, trimmed.
     hypervisor: Option<String>,
-    caches: Option<Answer>,
+    caches: Option<CacheAnswer>,
 }
 
 impl Machine {

@@ -151,7 +151,7 @@ pub struct ReaderSpec {
 
 /// One experiment's point: sizes, places, and who comes afterwards.
 #[derive(Debug)]
-pub struct Cell<'a> {
+pub struct SampledCell<'a> {
     /// Bytes per call; at most the operands' slots.
     pub size: usize,
     /// The destination, or the first buffer of a comparison.

@@ -2,7 +2,7 @@
 //! this machine.
 
 use crate::Table;
-use crate::closing::Answer;
+use crate::closing::ClosingAnswer;
 use crate::cost::{self, WORTHWHILE};
 use crate::units::{bytes, gain};
 use cachewise_judge::interval;
@@ -73,7 +73,7 @@ impl Advice {
 
 /// Result of trying a setting of the C library: whether to use it, and why. A setting that loses
 /// anywhere is not to be used, nor one of which nothing can be told.
-pub fn of_setting(rows: &[Row]) -> (Answer, String) {
+pub fn of_setting(rows: &[Row]) -> (ClosingAnswer, String) {
     let compared: Vec<&Row> = rows.iter().filter(|row| row.candidate != row.reference).collect();
     let says = |row: &Row| cost::ratio(row).map(|ratio| ratio.verdict(WORTHWHILE));
     let count = |wanted| compared.iter().filter(|row| says(row) == Some(wanted)).count();
@@ -81,10 +81,10 @@ pub fn of_setting(rows: &[Row]) -> (Answer, String) {
     match (gained, lost) {
         (0, 0) => {
             let why = format!("no difference is larger than the noise in any of {all} cells");
-            (Answer::CannotTell, why)
+            (ClosingAnswer::CannotTell, why)
         }
         (_, 0) => (
-            Answer::Yes,
+            ClosingAnswer::Yes,
             format!("libc is faster with it in {gained} of {all} cells, slower in none"),
         ),
         _ => {
@@ -92,7 +92,10 @@ pub fn of_setting(rows: &[Row]) -> (Answer, String) {
                 0 => "faster in none".to_owned(),
                 _ => format!("and faster in {gained}"),
             };
-            (Answer::No, format!("libc is slower with it in {lost} of {all} cells, {faster}"))
+            (
+                ClosingAnswer::No,
+                format!("libc is slower with it in {lost} of {all} cells, {faster}"),
+            )
         }
     }
 }
@@ -161,10 +164,10 @@ mod tests {
     #[test]
     fn a_setting_that_loses_anywhere_is_not_to_be_used() {
         let tried = |ratios: &[f64]| of_setting(&cells("libc+tunables", ratios)).0;
-        assert_eq!(tried(&[0.8, 1.0, 0.9]), Answer::Yes);
-        assert_eq!(tried(&[0.8, 1.2]), Answer::No);
-        assert_eq!(tried(&[1.0, 1.2]), Answer::No);
-        assert_eq!(tried(&[1.0, 1.0]), Answer::CannotTell);
-        assert_eq!(tried(&[]), Answer::CannotTell);
+        assert_eq!(tried(&[0.8, 1.0, 0.9]), ClosingAnswer::Yes);
+        assert_eq!(tried(&[0.8, 1.2]), ClosingAnswer::No);
+        assert_eq!(tried(&[1.0, 1.2]), ClosingAnswer::No);
+        assert_eq!(tried(&[1.0, 1.0]), ClosingAnswer::CannotTell);
+        assert_eq!(tried(&[]), ClosingAnswer::CannotTell);
     }
 }

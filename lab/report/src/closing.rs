@@ -10,7 +10,7 @@ use std::fmt;
 
 /// Is there a gain on this machine?
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Answer {
+pub enum ClosingAnswer {
     /// It was shown.
     Yes,
     /// It was shown that there is none worth having.
@@ -19,13 +19,13 @@ pub enum Answer {
     CannotTell,
 }
 
-impl Answer {
+impl ClosingAnswer {
     /// As the line begins.
     pub const fn name(self) -> &'static str {
         match self {
-            Answer::Yes => "yes",
-            Answer::No => "no",
-            Answer::CannotTell => "cannot tell",
+            ClosingAnswer::Yes => "yes",
+            ClosingAnswer::No => "no",
+            ClosingAnswer::CannotTell => "cannot tell",
         }
     }
 }
@@ -37,7 +37,7 @@ pub const NEXT: &str = "what next:";
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Closing {
     /// Answer to "is there a gain here".
-    pub answer: Answer,
+    pub answer: ClosingAnswer,
     /// Reason, in a few words.
     pub because: String,
     /// Trust in the run.
@@ -110,7 +110,7 @@ impl fmt::Display for Trust {
 
 /// Returns whether anything is faster in these rows than what is done `today`, and what that rests on. Where the
 /// library itself was measured, the answer is about the library alone: as a shared library, if it was called as one.
-pub fn gain_of(rows: &[Row], today: &[&str]) -> (Answer, String) {
+pub fn gain_of(rows: &[Row], today: &[&str]) -> (ClosingAnswer, String) {
     let own = if rows.iter().any(|row| row.candidate == SHARED) { SHARED } else { LIBRARY };
     let is_library = |row: &Row| row.candidate.starts_with(own);
     let about_library = rows.iter().any(is_library);
@@ -129,7 +129,7 @@ pub fn gain_of(rows: &[Row], today: &[&str]) -> (Answer, String) {
             true => "routines were compared with each other, and the first lines say how",
             false => "nothing was compared",
         };
-        return (Answer::CannotTell, why.to_owned());
+        return (ClosingAnswer::CannotTell, why.to_owned());
     };
     let (reference, all) = (first[0].reference.as_str(), cells.len());
     let who = match reference {
@@ -164,7 +164,7 @@ pub fn gain_of(rows: &[Row], today: &[&str]) -> (Answer, String) {
     match best {
         Some((_, ratio)) if ratio > 1.0 - WORTHWHILE => {
             let margin = WORTHWHILE * 100.0;
-            (Answer::No, format!("{who} is {counts}, nowhere by more than {margin:.0} %"))
+            (ClosingAnswer::No, format!("{who} is {counts}, nowhere by more than {margin:.0} %"))
         }
         Some((Row { cell, candidate, total_ratio, .. }, ratio)) => {
             let (most, operation, size) = (gain(ratio), &cell.operation, bytes(cell.size));
@@ -173,16 +173,18 @@ pub fn gain_of(rows: &[Row], today: &[&str]) -> (Answer, String) {
                 None => "",
             };
             let most = format!("at most {most} ({operation} of {size}{beside}, {candidate})");
-            (Answer::Yes, format!("{who} is {counts}; {most}"))
+            (ClosingAnswer::Yes, format!("{who} is {counts}; {most}"))
         }
-        None if 2 * slower >= all => (Answer::No, format!("{who} is {counts}")),
-        None if told == 0 => (Answer::CannotTell, format!("none of {all} cells has a verdict")),
+        None if 2 * slower >= all => (ClosingAnswer::No, format!("{who} is {counts}")),
+        None if told == 0 => {
+            (ClosingAnswer::CannotTell, format!("none of {all} cells has a verdict"))
+        }
         None if slower == 0 => (
-            Answer::CannotTell,
+            ClosingAnswer::CannotTell,
             format!("no difference to {reference} is larger than the noise in any of {told} cells"),
         ),
         None => (
-            Answer::CannotTell,
+            ClosingAnswer::CannotTell,
             format!("{who} is shown to be {counts}; cannot tell in the others"),
         ),
     }
@@ -205,7 +207,7 @@ mod tests {
         let (wins, loses, equal) = ([0.45, 0.5, 0.55], [1.1, 1.2, 1.3], [0.95, 1.0, 1.05]);
         let rows = [compared(4096, "a", wins), compared(8192, "a", loses)];
         let (answer, because) = gain_of(&rows, &[LIBC]);
-        assert_eq!(answer, Answer::Yes);
+        assert_eq!(answer, ClosingAnswer::Yes);
         let closing = Closing {
             answer,
             because,
@@ -220,22 +222,22 @@ mod tests {
         );
         // About the library where it was measured, whatever its competitors do.
         let rows = [compared(4096, "cachewise", loses), compared(4096, "memx", wins)];
-        assert_eq!(gain_of(&rows, &[LIBC]).0, Answer::No);
+        assert_eq!(gain_of(&rows, &[LIBC]).0, ClosingAnswer::No);
         // And as a shared library where it was called as one, however fast it is linked in.
         let rows = [compared(4096, LIBRARY, wins), compared(4096, SHARED, loses)];
-        assert_eq!(gain_of(&rows, &[LIBC]).0, Answer::No);
-        assert_eq!(gain_of(&[compared(4096, "a", equal)], &[LIBC]).0, Answer::CannotTell);
+        assert_eq!(gain_of(&rows, &[LIBC]).0, ClosingAnswer::No);
+        assert_eq!(gain_of(&[compared(4096, "a", equal)], &[LIBC]).0, ClosingAnswer::CannotTell);
         let mixed = [4096, 8192, 16384].map(|size| compared(size, "a", equal));
         let (_, because) = gain_of(&[&mixed[..], &[compared(32768, "a", loses)]].concat(), &[LIBC]);
         assert!(!because.contains("no difference") && because.contains("slower in 1"), "{because}");
-        assert_eq!(gain_of(&[], &[LIBC]).0, Answer::CannotTell);
+        assert_eq!(gain_of(&[], &[LIBC]).0, ClosingAnswer::CannotTell);
         let mut few = compared(4096, "a", wins);
         few.ratio = few.ratio.map(|ratio| PairedRatio { rounds: 5, ..ratio });
         let (_, because) = gain_of(&[few, compared(8192, "a", equal)], &[LIBC]);
         assert!(because.ends_with("in any of 1 cells"), "{because}");
         // A gain that no headline names is none here.
         let (answer, because) = gain_of(&[compared(4096, "a", [0.975, 0.98, 0.985])], &[LIBC]);
-        assert_eq!(answer, Answer::No);
+        assert_eq!(answer, ClosingAnswer::No);
         assert!(because.ends_with("in 1 of 1 cells, slower in 0, nowhere by more than 3 %"));
     }
 
@@ -243,7 +245,7 @@ mod tests {
     fn a_routine_that_is_faster_than_itself_elsewhere_is_no_gain() {
         let row = Row { reference: "a, offset 2048".to_owned(), ..compared(4096, "a", [0.1; 3]) };
         let (answer, because) = gain_of(std::slice::from_ref(&row), &[LIBC]);
-        assert_eq!(answer, Answer::CannotTell);
+        assert_eq!(answer, ClosingAnswer::CannotTell);
         assert!(because.starts_with("routines were compared with each other"), "{because}");
         // Beside libc's rows it does not count.
         let (_, because) = gain_of(&[row, compared(4096, "a", [0.8, 0.9, 0.95])], &[LIBC]);
@@ -253,7 +255,7 @@ mod tests {
         );
         let fault = Row { reference: KERNEL_FAULT.to_owned(), ..compared(4096, "pool", [0.1; 3]) };
         let (answer, because) = gain_of(&[fault], &[KERNEL_FAULT]);
-        assert_eq!(answer, Answer::Yes);
+        assert_eq!(answer, ClosingAnswer::Yes);
         assert!(because.starts_with("another way is faster than kernel 4k"), "{because}");
     }
 
@@ -261,7 +263,7 @@ mod tests {
     fn no_gain_stands_on_what_cannot_be() {
         let mut row = compared(4096, "a", [0.45, 0.5, 0.55]);
         row.bystander_ns = vec![-1e9; row.operation_ns.len()];
-        assert_eq!(gain_of(std::slice::from_ref(&row), &[LIBC]).0, Answer::CannotTell);
+        assert_eq!(gain_of(std::slice::from_ref(&row), &[LIBC]).0, ClosingAnswer::CannotTell);
         let trust = Trust::of(&[row], &[], false);
         assert_eq!(trust.to_string(), "limited: 1 of 1 rows could not be measured");
         assert!(trust.worst().is_some() && Trust::default().worst().is_none());

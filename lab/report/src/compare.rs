@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 /// Outcome of a row, and of all rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Outcome {
+pub enum CompareOutcome {
     /// Takes less time, relative to the reference, by more than the margin.
     Faster,
     /// Takes more.
@@ -29,14 +29,14 @@ pub enum Outcome {
     CannotTell,
 }
 
-impl Outcome {
+impl CompareOutcome {
     /// As people say it.
     pub const fn name(self) -> &'static str {
         match self {
-            Outcome::Faster => "faster",
-            Outcome::Slower => "slower",
-            Outcome::NoDifference => "no difference shown",
-            Outcome::CannotTell => "cannot tell",
+            CompareOutcome::Faster => "faster",
+            CompareOutcome::Slower => "slower",
+            CompareOutcome::NoDifference => "no difference shown",
+            CompareOutcome::CannotTell => "cannot tell",
         }
     }
 }
@@ -61,14 +61,14 @@ pub struct Change {
     /// New over old, with the interval of one row; `rounds` are the launches of the side with fewer.
     pub change: PairedRatio,
     /// Outcome, corrected for the number of rows.
-    pub outcome: Outcome,
+    pub outcome: CompareOutcome,
 }
 
 /// All of it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Comparison {
     /// The verdict over all.
-    pub outcome: Outcome,
+    pub outcome: CompareOutcome,
     /// The verdict in a sentence.
     pub sentence: String,
     /// Launches in the old record.
@@ -252,7 +252,7 @@ pub fn compare(old: &Record, new: &Record, margin: f64) -> Comparison {
 /// A candidate's change before anything is said of it.
 fn changed(of: [&String; 3], what: String, [old, new]: [f64; 2], change: PairedRatio) -> Change {
     let [experiment, candidate, reference] = of.map(String::clone);
-    let (cell, outcome) = (CellKey::default(), Outcome::CannotTell);
+    let (cell, outcome) = (CellKey::default(), CompareOutcome::CannotTell);
     Change { experiment, what, cell, candidate, reference, old, new, change, outcome }
 }
 
@@ -294,7 +294,7 @@ fn all_cells(of: [&String; 3], cells: &[[Vec<f64>; 2]]) -> (usize, Change, f64) 
 const LEVEL: f64 = 0.025;
 
 /// Holm's step-down procedure over all rows of a kind. A row that not even launches without any overlap
-/// could show stays [`Outcome::CannotTell`].
+/// could show stays [`CompareOutcome::CannotTell`].
 fn judge(rows: &mut [(usize, Change, f64)], margin: f64) {
     rows.sort_by(|a, b| a.2.total_cmp(&b.2));
     let count = rows.len();
@@ -303,21 +303,22 @@ fn judge(rows: &mut [(usize, Change, f64)], margin: f64) {
         *outcome = match change.median {
             // A bystander that gained more than the operation took leaves sums that have no ratio.
             _ if !change.is_sound() || interval::least_p(change.rounds) * count as f64 >= LEVEL => {
-                Outcome::CannotTell
+                CompareOutcome::CannotTell
             }
-            median if is_different && median > 1.0 + margin => Outcome::Slower,
-            median if is_different && median < 1.0 - margin => Outcome::Faster,
-            _ => Outcome::NoDifference,
+            median if is_different && median > 1.0 + margin => CompareOutcome::Slower,
+            median if is_different && median < 1.0 - margin => CompareOutcome::Faster,
+            _ => CompareOutcome::NoDifference,
         };
     }
 }
 
 /// The verdict over all, and that in a sentence.
-fn over_all(rows: &[Change], left_out: usize, [old, new]: [u64; 2]) -> (Outcome, String) {
-    let of = |wanted: Outcome| rows.iter().filter(move |row| row.outcome == wanted);
+fn over_all(rows: &[Change], left_out: usize, [old, new]: [u64; 2]) -> (CompareOutcome, String) {
+    let of = |wanted: CompareOutcome| rows.iter().filter(move |row| row.outcome == wanted);
     let [slower, faster, same] =
-        [Outcome::Slower, Outcome::Faster, Outcome::NoDifference].map(|wanted| of(wanted).count());
-    let most = |wanted: Outcome| {
+        [CompareOutcome::Slower, CompareOutcome::Faster, CompareOutcome::NoDifference]
+            .map(|wanted| of(wanted).count());
+    let most = |wanted: CompareOutcome| {
         let size = |row: &&Change| row.change.median.ln().abs();
         let most = of(wanted).max_by(|a, b| size(a).total_cmp(&size(b)));
         most.map_or(String::new(), |row| {
@@ -328,24 +329,27 @@ fn over_all(rows: &[Change], left_out: usize, [old, new]: [u64; 2]) -> (Outcome,
     let count = rows.len();
     if slower > 0 {
         let faster = if faster > 0 { format!("; faster: {faster}") } else { String::new() };
-        let most = most(Outcome::Slower);
-        return (Outcome::Slower, format!("Slower: {slower} of {count} rows, {most}{faster}."));
+        let most = most(CompareOutcome::Slower);
+        return (
+            CompareOutcome::Slower,
+            format!("Slower: {slower} of {count} rows, {most}{faster}."),
+        );
     }
     if faster > 0 {
-        let most = most(Outcome::Faster);
+        let most = most(CompareOutcome::Faster);
         return (
-            Outcome::Faster,
+            CompareOutcome::Faster,
             format!("Faster: {faster} of {count} rows, {most}; none slower."),
         );
     }
     if same > 0 {
         let half = |row: &Change| (row.change.high / row.change.low).sqrt();
-        let width = median(&of(Outcome::NoDifference).map(half).collect::<Vec<_>>());
+        let width = median(&of(CompareOutcome::NoDifference).map(half).collect::<Vec<_>>());
         let width = (width - 1.0) * 100.0;
         let rows = if same < count { format!("{same} of {count}") } else { count.to_string() };
         let said =
             format!("No difference shown in {rows} rows, to within {width:.1} % in half of them.");
-        return (Outcome::NoDifference, said);
+        return (CompareOutcome::NoDifference, said);
     }
     let why = match count {
         0 if left_out > 0 => "no row of both can be compared".to_owned(),
@@ -356,7 +360,7 @@ fn over_all(rows: &[Change], left_out: usize, [old, new]: [u64; 2]) -> (Outcome,
         ),
         _ => format!("among {count} rows {old} and {new} launches are too few to show anything"),
     };
-    (Outcome::CannotTell, format!("Cannot tell: {why}."))
+    (CompareOutcome::CannotTell, format!("Cannot tell: {why}."))
 }
 
 /// A ratio as a change.
@@ -366,19 +370,20 @@ fn percent(ratio: f64) -> String {
 
 impl Comparison {
     /// The number of rows with that outcome.
-    pub fn count(&self, outcome: Outcome) -> usize {
+    pub fn count(&self, outcome: CompareOutcome) -> usize {
         self.rows.iter().filter(|row| row.outcome == outcome).count()
     }
 
     /// Rows as a table: every one, or only those that changed, the largest change first.
     pub fn table(&self, all: bool) -> Table {
         let several = self.rows.windows(2).any(|pair| pair[0].experiment != pair[1].experiment);
-        let has_changed = |row: &Change| matches!(row.outcome, Outcome::Faster | Outcome::Slower);
+        let has_changed =
+            |row: &Change| matches!(row.outcome, CompareOutcome::Faster | CompareOutcome::Slower);
         let mut rows: Vec<&Change> =
             self.rows.iter().filter(|row| all || has_changed(row)).collect();
         if !all {
             let size = |row: &Change| row.change.median.ln().abs();
-            let is_faster = |row: &Change| row.outcome == Outcome::Faster;
+            let is_faster = |row: &Change| row.outcome == CompareOutcome::Faster;
             rows.sort_by(|a, b| is_faster(a).cmp(&is_faster(b)).then(size(b).total_cmp(&size(a))));
         }
         let caption = if all { "Every row" } else { "Rows that changed" };
@@ -414,8 +419,12 @@ impl Comparison {
 
     /// The number of rows for each outcome, and other differences, a line each.
     pub fn remarks(&self) -> Vec<String> {
-        let outcomes =
-            [Outcome::Slower, Outcome::Faster, Outcome::NoDifference, Outcome::CannotTell];
+        let outcomes = [
+            CompareOutcome::Slower,
+            CompareOutcome::Faster,
+            CompareOutcome::NoDifference,
+            CompareOutcome::CannotTell,
+        ];
         let counts = outcomes.map(|outcome| (self.count(outcome), outcome.name()));
         let counts = counts.iter().filter(|(count, _)| *count > 0);
         let counts: Vec<String> = counts.map(|(count, name)| format!("{name}: {count}")).collect();
@@ -463,12 +472,12 @@ mod tests {
         let old = scaled(1, 0.01, |_, _| 1.0);
         for factor in [1.0, 3.0] {
             let same = compare(&old, &scaled(2, 0.01, |_, _| factor), 0.02);
-            assert_eq!(same.outcome, Outcome::NoDifference, "{factor}");
-            assert_eq!(same.count(Outcome::NoDifference), 14, "{factor}");
+            assert_eq!(same.outcome, CompareOutcome::NoDifference, "{factor}");
+            assert_eq!(same.count(CompareOutcome::NoDifference), 14, "{factor}");
         }
         let one_row = scaled(2, 0.01, |index, _| if index == 4 { 1.3 } else { 1.0 });
         let found = compare(&old, &one_row, 0.02);
-        assert_eq!(found.outcome, Outcome::Slower, "{}", found.sentence);
+        assert_eq!(found.outcome, CompareOutcome::Slower, "{}", found.sentence);
         // The row, and with it its kernel in all its cells.
         let slower = found.table(false);
         let said: Vec<_> = slower.rows.iter().map(|row| row[..2].join(" ")).collect();
@@ -477,13 +486,13 @@ mod tests {
         assert!(found.sentence.starts_with(begin), "{}", found.sentence);
         assert!(found.sentence.ends_with(" % (copy, 1 KiB, warm, copy.a)."), "{}", found.sentence);
         let back = compare(&one_row, &old, 0.02);
-        assert_eq!(back.outcome, Outcome::Faster, "{}", back.sentence);
+        assert_eq!(back.outcome, CompareOutcome::Faster, "{}", back.sentence);
         let mixed = |index: usize| [1.3, 0.7].get(index.wrapping_sub(4)).copied().unwrap_or(1.0);
         let found = compare(&old, &scaled(3, 0.01, |index, _| mixed(index)), 0.02);
-        assert_eq!(found.outcome, Outcome::Slower);
+        assert_eq!(found.outcome, CompareOutcome::Slower);
         assert!(found.sentence.ends_with("; faster: 2."), "{}", found.sentence);
         let itself = compare(&old, &old, 0.02);
-        assert_eq!(itself.outcome, Outcome::NoDifference, "{}", itself.sentence);
+        assert_eq!(itself.outcome, CompareOutcome::NoDifference, "{}", itself.sentence);
         // Launches that agree exactly have no spread to weigh cells by.
         let half = |_: usize, row: &Row| if row.candidate == "libc" { 1.0 } else { 0.5 };
         let found = compare(&scaled(1, 0.0, |_, _| 1.0), &scaled(1, 0.0, half), 0.02);
@@ -499,10 +508,10 @@ mod tests {
             let spread = [0.002, 0.01, 0.03, 0.1][pair as usize % 4];
             let old = scaled(2 * pair, spread, |_, _| 1.0);
             let same = compare(&old, &scaled(2 * pair + 1, spread, |_, _| 1.0), 0.02);
-            alarms += usize::from(same.outcome != Outcome::NoDifference);
+            alarms += usize::from(same.outcome != CompareOutcome::NoDifference);
             let slow = |index: usize| if index == 4 { 1.05 } else { 1.0 };
             let slow = compare(&old, &scaled(2 * pair + 1, spread, |index, _| slow(index)), 0.02);
-            found += usize::from(slow.outcome == Outcome::Slower && spread < 0.1);
+            found += usize::from(slow.outcome == CompareOutcome::Slower && spread < 0.1);
         }
         assert!(alarms <= 5, "{alarms} of 100");
         assert!(found >= 70, "{found} of 75");
@@ -525,13 +534,13 @@ mod tests {
             (&of(&old, 5), &of(&twice, 5), "these records are of 5 and 5; at least 6"),
         ] {
             let found = compare(a, b, 0.02);
-            assert_eq!(found.outcome, Outcome::CannotTell, "{}", found.sentence);
+            assert_eq!(found.outcome, CompareOutcome::CannotTell, "{}", found.sentence);
             assert!(found.sentence.contains(said), "{}", found.sentence);
-            assert_eq!(found.count(Outcome::CannotTell), 12);
+            assert_eq!(found.count(CompareOutcome::CannotTell), 12);
             assert!(found.table(true).csv().contains(",-,cannot tell"));
         }
         let found = compare(&of(&old, 8), &of(&twice, 8), 0.02);
-        assert_eq!(found.count(Outcome::Slower), 14, "{}", found.sentence);
+        assert_eq!(found.count(CompareOutcome::Slower), 14, "{}", found.sentence);
         let many = |record: &Record, alone: bool| {
             let mut record = of(record, 6);
             let sizes = (0..10u64).flat_map(|more| {
@@ -549,11 +558,14 @@ mod tests {
         };
         let found = compare(&many(&old, true), &many(&twice, true), 0.02);
         let said = "Cannot tell: among 120 rows 6 and 6 launches are too few to show anything.";
-        assert_eq!((found.outcome, found.sentence.as_str()), (Outcome::CannotTell, said));
-        assert_eq!(found.count(Outcome::CannotTell), 120);
+        assert_eq!((found.outcome, found.sentence.as_str()), (CompareOutcome::CannotTell, said));
+        assert_eq!(found.count(CompareOutcome::CannotTell), 120);
         // Two candidates in all their cells are not many.
         let found = compare(&many(&old, false), &many(&twice, false), 0.02);
-        assert_eq!((found.count(Outcome::Slower), found.count(Outcome::CannotTell)), (2, 120));
+        assert_eq!(
+            (found.count(CompareOutcome::Slower), found.count(CompareOutcome::CannotTell)),
+            (2, 120)
+        );
     }
 
     #[test]
@@ -578,7 +590,7 @@ mod tests {
         assert_eq!((found.only_old, found.only_new), (2, 1));
         assert!(found.remarks().iter().any(|line| line == "2 rows only in the old record"));
         let nothing = compare(&old, &record(vec![]), 0.02);
-        assert_eq!((nothing.rows.len(), nothing.outcome), (0, Outcome::CannotTell));
+        assert_eq!((nothing.rows.len(), nothing.outcome), (0, CompareOutcome::CannotTell));
         // Rows whose reference is in another cell, and rows that were dropped.
         let (mut elsewhere, mut dropped) = (old.clone(), old);
         elsewhere.rows.iter_mut().for_each(|row| row.reference = "copy.a, one call".to_owned());

@@ -136,7 +136,7 @@ mod tests {
         let [ratio, _, said] = comparison(&row);
         assert_eq!((ratio.as_str(), said.as_str()), ("0.800", WITHHELD));
         let (answer, said) = crate::closing::gain_of(&[row], &["libc"]);
-        assert_eq!(answer, crate::closing::Answer::CannotTell, "{said}");
+        assert_eq!(answer, crate::closing::ClosingAnswer::CannotTell, "{said}");
     }
 
     #[test]

@@ -7,7 +7,7 @@ use super::plan;
 use super::ranges::ranges;
 use super::rounds::{Evidence, Log, Purpose};
 use super::seam::{
-    After, Cell, Competitor, Contents, Destination, Facts, Layout, Sample, Script, Threads,
+    After, Competitor, Contents, Destination, Facts, Layout, Sample, Script, Threads, TuningCell,
 };
 use super::tuner::{Decided, decided, entries};
 use super::tuning::Tuning;
@@ -74,7 +74,7 @@ pub fn previous(header: &Header) -> Vec<Decision> {
 /// An axis of a cell's key.
 pub(super) const UNEQUAL: &str = "unequal";
 
-fn key(purpose: Purpose, cell: &Cell) -> CellKey {
+fn key(purpose: Purpose, cell: &TuningCell) -> CellKey {
     let state = match (purpose, cell.script) {
         (_, Some(script)) => script.name(),
         (Purpose::Threads, None) => cell.threads.supply.name(),
@@ -94,13 +94,13 @@ fn key(purpose: Purpose, cell: &Cell) -> CellKey {
 }
 
 /// The cell of a row's key; `None` for one that no tuning of today writes.
-fn cell(purpose: Purpose, key: &CellKey) -> Option<Cell> {
+fn cell(purpose: Purpose, key: &CellKey) -> Option<TuningCell> {
     let operation = Operation::from_name(&key.operation)?;
     let destination = Destination::ALL
         .into_iter()
         .find(|destination| key.destination == Some((*destination).into()))?;
     let size = usize::try_from(key.size).ok().filter(|size| *size <= MOST)?;
-    let mut cell = Cell::new(operation, size, destination);
+    let mut cell = TuningCell::new(operation, size, destination);
     if key.axis(UNEQUAL).is_some() {
         cell.contents = Contents::Unequal;
     }
@@ -277,7 +277,7 @@ pub fn decide_again(rows: &[Row], facts: Facts, previous: &[Decision]) -> Result
 
 /// An operation's race as a record has it; of one that it has none of, libc alone.
 fn field(operation: Operation, evidence: &Evidence, facts: &Facts, previous: &[Decision]) -> Field {
-    let logs: Vec<(&Cell, &Log)> =
+    let logs: Vec<(&TuningCell, &Log)> =
         evidence.of(Purpose::Race).filter(|(cell, _)| cell.operation == operation).collect();
     let took_part = |name: &str| logs.iter().any(|(_, log)| log.others.contains_key(name));
     let kernels = TABLE.iter().filter(|kernel| took_part(kernel.name)).map(Competitor::of);

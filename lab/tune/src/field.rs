@@ -4,7 +4,7 @@
 use super::plan::{self, View};
 use super::ranges::{From, LIBC, choose};
 use super::rounds::{Evidence, Purpose};
-use super::seam::{Cell, Class, Competitor, Contents, Destination, Facts, Layout, Sample};
+use super::seam::{Class, Competitor, Contents, Destination, Facts, Layout, Sample, TuningCell};
 use cachewise::profile::Decision;
 use cachewise_judge::estimate::{Estimate, Middle, Scatter, Sure, away, deviation};
 use cachewise_judge::margin::{EQUAL, GUARD, HOPELESS, IN_FORCE, LAYOUTS};
@@ -196,14 +196,14 @@ impl Field {
     }
 
     /// Adds a round of libc as the library calls it.
-    pub(super) fn add_handed_over(&mut self, cell: &Cell, ours: &Sample, libc: &Sample) {
+    pub(super) fn add_handed_over(&mut self, cell: &TuningCell, ours: &Sample, libc: &Sample) {
         let Some(size) = self.at(cell.size) else { return };
         let log = (ours.total() / libc.total()).ln();
         self.handed_over[size].extend(Some(log).filter(|log| log.is_finite()));
     }
 
     /// Adds an arm's round of a cell.
-    pub(super) fn add(&mut self, arm: usize, cell: &Cell, ours: &Sample, libc: &Sample) {
+    pub(super) fn add(&mut self, arm: usize, cell: &TuningCell, ours: &Sample, libc: &Sample) {
         let Some(size) = self.at(cell.size) else { return };
         let is_odd = cell.layout == Layout::Misaligned;
         for nth in 0..self.views.len() {

@@ -16,7 +16,8 @@ mod operands;
 
 use super::plan;
 use super::seam::{
-    After, Arm, Ask, Cell, Competitor, Contents, Destination, Facts, Sample, Script, Stage, Visit,
+    After, Arm, Ask, Competitor, Contents, Destination, Facts, Sample, Script, Stage, TuningCell,
+    Visit,
 };
 use cachewise::entry::{self, Entry};
 use cachewise::profile::{Decision, OPERATIONS, Parallel, Profile};
@@ -178,7 +179,11 @@ impl<'h> Hardware<'h> {
     }
 
     /// Function of an arm, once the library's table has it.
-    fn function(&mut self, cell: &Cell, arm: Arm) -> Result<cachewise_kernels::Function, LabError> {
+    fn function(
+        &mut self,
+        cell: &TuningCell,
+        arm: Arm,
+    ) -> Result<cachewise_kernels::Function, LabError> {
         let wanted = match arm {
             Arm::LIBC => return Ok(libc_reference(cell.operation).function),
             Arm::Kernel(number) => Table::Only(cell.operation, number),
@@ -467,7 +472,7 @@ fn preferred(operation: Operation, features: Features) -> Vec<&'static Kernel> {
     kernels
 }
 
-fn hash(cell: &Cell) -> u64 {
+fn hash(cell: &TuningCell) -> u64 {
     let mut hasher = DefaultHasher::new();
     cell.hash(&mut hasher);
     hasher.finish()

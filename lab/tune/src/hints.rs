@@ -8,7 +8,7 @@ use super::field::Field;
 use super::plan::{self, weights};
 use super::ranges::{From, MOST_RANGES, Range, SWITCH, most_ranges, ranges};
 use super::rounds::{Evidence, Purpose};
-use super::seam::{After, Cell, Class, Destination, Facts, Sample};
+use super::seam::{After, Class, Destination, Facts, Sample, TuningCell};
 use cachewise_judge::estimate::{Estimate, Middle, Scatter, Sure};
 use cachewise_judge::margin::{GUARD, LAYOUTS};
 use cachewise_kernels::Operation;
@@ -134,10 +134,10 @@ fn half_octaves_to(field: &Field) -> usize {
 
 /// A bystander's cell, as the promise of `never` has it: source and destination are in memory, and half of the cache is
 /// somebody else's working set.
-pub(super) fn cell(operation: Operation, size: usize, facts: &Facts) -> Cell {
+pub(super) fn cell(operation: Operation, size: usize, facts: &Facts) -> TuningCell {
     let destination = Destination::Evicted;
     let after = After::Bystander(facts.cache() / 2);
-    Cell { after, ..Cell::new(operation, size, destination) }
+    TuningCell { after, ..TuningCell::new(operation, size, destination) }
 }
 
 /// The rounds of an arm beside a bystander at a size: its total less that of the best temporal one that took part,

@@ -37,13 +37,13 @@ pub fn name_nearest(tuning: &mut Tuning) {
 mod tests {
     use super::*;
     use crate::field::tests::{decision, facts};
-    use crate::seam::{Cell, Destination};
+    use crate::seam::{Destination, TuningCell};
     use cachewise_kernels::Operation;
 
     #[test]
     fn beside_libc_is_the_fastest_kernel_that_is_level_over_the_whole_range() {
         let shown = |size, name: &str, ratio, low| Shown {
-            cell: Cell::new(Operation::Zero, size, Destination::Cached),
+            cell: TuningCell::new(Operation::Zero, size, Destination::Cached),
             name: name.to_owned(),
             ratio,
             low,

@@ -6,7 +6,7 @@ use super::hints::{self, Never};
 use super::ranges::From;
 use super::referee::{Referee, Trial, decisions};
 use super::rounds::{Evidence, Purpose};
-use super::seam::{Arm, Cell, Stage};
+use super::seam::{Arm, Stage, TuningCell};
 use super::tuning::{Refereed, Repair};
 use cachewise::Reuse;
 use cachewise_experiments::LabError;
@@ -34,7 +34,7 @@ fn points(field: &Field, from: From, random: &mut fastrand::Rng) -> Vec<usize> {
 
 /// Estimate of the referee's rounds at a size: the library's total less libc's over libc's operation.
 fn seen(field: &Field, evidence: &Evidence, size: usize, arm: usize) -> Option<Estimate> {
-    let here = |cell: &Cell| cell.operation == field.operation && cell.size == size;
+    let here = |cell: &TuningCell| cell.operation == field.operation && cell.size == size;
     let logs = evidence.of(Purpose::Never).filter(|(cell, _)| here(cell));
     let pairs = logs.flat_map(|(_, log)| log.pairs(&field.arms[arm].name));
     let values: Vec<f64> =
@@ -60,9 +60,10 @@ fn upheld(from: From, points: &[usize], kept: impl Fn(usize) -> bool) -> Option<
 }
 
 /// A cell for each size that the referee's rounds are there for, in ascending order.
-fn looked_at(field: &Field, evidence: &Evidence) -> Vec<Cell> {
+fn looked_at(field: &Field, evidence: &Evidence) -> Vec<TuningCell> {
     let cells = evidence.of(Purpose::Never).map(|(cell, _)| *cell);
-    let mut cells: Vec<Cell> = cells.filter(|cell| cell.operation == field.operation).collect();
+    let mut cells: Vec<TuningCell> =
+        cells.filter(|cell| cell.operation == field.operation).collect();
     cells.dedup_by_key(|cell| cell.size);
     cells
 }
@@ -70,7 +71,7 @@ fn looked_at(field: &Field, evidence: &Evidence) -> Vec<Cell> {
 /// Findings of the referee about a number, for the record and the report: one entry a size, since both states
 /// of the destination are ruled on together.
 fn refereed(field: &Field, evidence: &Evidence, proposed: &Never, left: &Never) -> Vec<Refereed> {
-    let one = |cell: Cell| {
+    let one = |cell: TuningCell| {
         let arm = proposed.at(cell.size)?.arm;
         let Estimate { mean, error, rounds } = seen(field, evidence, cell.size, arm)?;
         let verdict = ruling(field, evidence, cell.size, arm, true);

@@ -1,6 +1,6 @@
 //! Plan of the measurement: sizes, states and numbers of samples. Pure functions of the machine's facts.
 
-use super::seam::{After, Cell, Contents, Destination, Facts, Layout};
+use super::seam::{After, Contents, Destination, Facts, Layout, TuningCell};
 use cachewise::profile::FIRST_SIZE;
 use cachewise_judge::estimate::{Estimate, Sure};
 use cachewise_kernels::Operation;
@@ -69,7 +69,7 @@ impl View {
     }
 
     /// Returns whether a cell of this view's operation, without what comes after it, is what this view has there.
-    pub(super) fn is_call_of(&self, cell: &Cell) -> bool {
+    pub(super) fn is_call_of(&self, cell: &TuningCell) -> bool {
         let cached = View { destination: Destination::Cached, ..*self };
         self.destination == Destination::Repeated
             && cell.size > self.visited_to
@@ -78,7 +78,7 @@ impl View {
 
     /// Its cell at a size. Operands that lie apart do so on lines' starts in every other round, and
     /// anywhere in the rest.
-    pub(super) fn cell(&self, operation: Operation, size: usize, odd: bool) -> Cell {
+    pub(super) fn cell(&self, operation: Operation, size: usize, odd: bool) -> TuningCell {
         let layout = match self.layout {
             Layout::Aligned if odd => Layout::Misaligned,
             layout => layout,
@@ -88,11 +88,11 @@ impl View {
             _ => after(operation),
         };
         let contents = self.contents;
-        Cell { layout, after, contents, ..Cell::new(operation, size, self.destination) }
+        TuningCell { layout, after, contents, ..TuningCell::new(operation, size, self.destination) }
     }
 
     /// Returns whether a cell is this view's.
-    pub(super) fn holds(&self, cell: &Cell) -> bool {
+    pub(super) fn holds(&self, cell: &TuningCell) -> bool {
         let layout = if cell.layout == Layout::Misaligned { Layout::Aligned } else { cell.layout };
         (self.destination, self.layout, self.contents) == (cell.destination, layout, cell.contents)
     }
@@ -214,7 +214,7 @@ pub(super) fn beyond_llc(operation: Operation, size: usize, facts: &Facts) -> bo
 }
 
 /// Samples of one visit. Of calls on the same operands each is the mean of many.
-pub(super) fn samples(cell: &Cell, first: bool) -> usize {
+pub(super) fn samples(cell: &TuningCell, first: bool) -> usize {
     match (cell.size, first || cell.destination == Destination::Repeated) {
         (..0x1_0000, true) => 3,
         (..0x10_0000, true) => 2,

@@ -9,7 +9,7 @@ use super::field::{Field, HANDED_OVER};
 use super::hints;
 use super::plan;
 use super::rounds::{Evidence, Log, Purpose};
-use super::seam::{Arm, Cell, Class, Contents, Destination, Facts, Sample, Script, Stage};
+use super::seam::{Arm, Class, Contents, Destination, Facts, Sample, Script, Stage, TuningCell};
 use super::threads;
 use super::visits::{Candidate, LEFT, Visits};
 use cachewise_experiments::LabError;
@@ -23,8 +23,8 @@ use std::ops::Range;
 enum Item {
     Kernels { field: usize, view: usize, size: usize },
     Bystander { field: usize, size: usize, arms: Vec<usize> },
-    Threads(Cell),
-    Entries(Cell),
+    Threads(TuningCell),
+    Entries(TuningCell),
 }
 
 struct Lane {
@@ -68,13 +68,13 @@ pub(super) struct Follows {
 
 /// The cells of an operation's scripts: hot and cold, their calls spread over bytes well inside L1 and far
 /// beyond L2; of comparisons with operands that are equal, and with such that differ.
-pub(super) fn scripts(operation: Operation, facts: &Facts) -> Vec<Cell> {
+pub(super) fn scripts(operation: Operation, facts: &Facts) -> Vec<TuningCell> {
     let contents = [Contents::Equal, Contents::Unequal];
     let contents = if plan::stores(operation) { &contents[..1] } else { &contents };
     let spans = [(true, facts.l1 / 2), (false, plan::TOP.min(facts.largest))];
     let cells = spans.into_iter().flat_map(|(hot, span)| {
-        let cell = Cell::new(operation, span, Destination::Cached);
-        contents.iter().map(move |&contents| Cell {
+        let cell = TuningCell::new(operation, span, Destination::Cached);
+        contents.iter().map(move |&contents| TuningCell {
             contents,
             script: Some(Script { hot }),
             ..cell
@@ -242,7 +242,7 @@ impl<'r, 'm> Race<'r, 'm> {
     }
 
     /// Returns whether something is left to learn of a cell whose candidates are compared with the reference.
-    fn is_open(&self, purpose: Purpose, cell: Cell) -> bool {
+    fn is_open(&self, purpose: Purpose, cell: TuningCell) -> bool {
         let log = self.evidence.of(purpose).find(|(other, _)| **other == cell);
         let is_plenty =
             |log: &Log, name| Middle::of(&log.log_ratios(name)).own(LAYOUTS).is_plenty(LAYOUTS);
@@ -291,7 +291,7 @@ impl<'r, 'm> Race<'r, 'm> {
     }
 
     /// The cells of a table of costs that lack rounds: of which field, of whom, and how many.
-    fn scarce(&self) -> Vec<(usize, Cell, Vec<usize>, usize)> {
+    fn scarce(&self) -> Vec<(usize, TuningCell, Vec<usize>, usize)> {
         let mut open = Vec::new();
         for (nth, field) in self.fields.iter().enumerate() {
             let cells = (0..field.views.len())
@@ -307,7 +307,7 @@ impl<'r, 'm> Race<'r, 'm> {
 
     /// Seconds that [`Race::complete`] is expected to take, with what a round is to have left at its end.
     fn completing(&self) -> f64 {
-        let of = |(nth, cell, arms, rounds): (usize, Cell, Vec<usize>, usize)| {
+        let of = |(nth, cell, arms, rounds): (usize, TuningCell, Vec<usize>, usize)| {
             let arms: Vec<Class> =
                 arms.iter().map(|arm| self.fields[nth].arms[*arm].class).collect();
             let apart = arms.contains(&Class::NonTemporal)
@@ -361,7 +361,7 @@ impl<'r, 'm> Race<'r, 'm> {
     fn compete(
         &mut self,
         field: usize,
-        cell: Cell,
+        cell: TuningCell,
         arms: Vec<usize>,
         handed_over: bool,
         samples: usize,

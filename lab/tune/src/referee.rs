@@ -7,7 +7,7 @@ use super::plan::{self, View};
 use super::race::scripts;
 use super::ranges::{Border, LIBC, MOST_RANGES, Range, choose, most_ranges, ranges, settle};
 use super::rounds::{Evidence, Purpose, between};
-use super::seam::{Arm, Cell, Facts, Layout, Stage};
+use super::seam::{Arm, Facts, Layout, Stage, TuningCell};
 use super::tuning::{Refereed, Repair};
 use super::visits::Visits;
 use cachewise::Reuse;
@@ -49,7 +49,7 @@ pub(super) struct Trial {
     lying: u64,
     /// True if the last arm goes on above the grid.
     extends: bool,
-    seen: BTreeMap<(Point, Cell), Vec<f64>>,
+    seen: BTreeMap<(Point, TuningCell), Vec<f64>>,
 }
 
 /// The decisions of one operation and hint.
@@ -162,7 +162,7 @@ impl Trial {
     }
 
     /// The cells of a point: operands lie on lines' starts at one size, at odd offsets at another.
-    fn cells(&self, point: &Point) -> impl Iterator<Item = Cell> {
+    fn cells(&self, point: &Point) -> impl Iterator<Item = TuningCell> {
         let (operation, size) = (self.field.operation, point.size);
         let odd = fastrand::Rng::with_seed(self.lying ^ size as u64).bool();
         // Sizes that the stub serves before either need no look.
@@ -173,13 +173,13 @@ impl Trial {
     }
 
     /// The cell whose calls are a cell's own without what comes after them, where it has none itself.
-    fn call_of(&self, cell: &Cell) -> Option<Cell> {
+    fn call_of(&self, cell: &TuningCell) -> Option<TuningCell> {
         let view = self.field.views.iter().find(|view| view.is_call_of(cell))?;
         Some(view.cell(cell.operation, cell.size, cell.layout == Layout::Misaligned))
     }
 
     /// Ruling from a cell's rounds, and from its calls alone.
-    fn ruling(&self, point: &Point, cell: &Cell, last: bool) -> Option<Ruling> {
+    fn ruling(&self, point: &Point, cell: &TuningCell, last: bool) -> Option<Ruling> {
         let whole = self.ruling_of(point, cell, last);
         match self.call_of(cell) {
             Some(call) if whole != Some(Ruling::Lost) => {
@@ -190,7 +190,7 @@ impl Trial {
         }
     }
 
-    fn ruling_of(&self, point: &Point, cell: &Cell, last: bool) -> Option<Ruling> {
+    fn ruling_of(&self, point: &Point, cell: &TuningCell, last: bool) -> Option<Ruling> {
         let rounds = self.seen.get(&(*point, *cell)).map_or(&[][..], Vec::as_slice);
         let view = self.field.views.iter().find(|view| view.holds(cell))?;
         if !is_enough(rounds) {
@@ -220,8 +220,8 @@ impl Trial {
     }
 
     /// With the scatter of the cells in the same state up to an octave away beside its own.
-    fn estimate(&self, cell: &Cell, rounds: &[f64]) -> Estimate {
-        let near = |other: &Cell| {
+    fn estimate(&self, cell: &TuningCell, rounds: &[f64]) -> Estimate {
+        let near = |other: &TuningCell| {
             other.destination == cell.destination
                 && other.size <= 2 * cell.size
                 && cell.size <= 2 * other.size
@@ -294,7 +294,7 @@ impl Trial {
     pub(super) fn refereed(&self) -> Vec<Refereed> {
         let in_use = self.points();
         let mut found = Vec::new();
-        let visited = |cell: &Cell| {
+        let visited = |cell: &TuningCell| {
             self.field.views.iter().any(|view| view.holds(cell) && view.is_refereed(cell.size))
         };
         for ((point, cell), rounds) in self.seen.iter().filter(|((_, cell), _)| visited(cell)) {
@@ -381,13 +381,13 @@ impl Referee<'_, '_> {
                     if trial.field.refused[point.arm][point.grid] {
                         continue;
                     }
-                    let undecided = |cell: &Cell| trial.ruling(&point, cell, false).is_none();
+                    let undecided = |cell: &TuningCell| trial.ruling(&point, cell, false).is_none();
                     let cells = trial.cells(&point).filter(undecided);
                     open.extend(cells.map(|cell| (nth, point, cell)));
                 }
             }
             // Optional proofs take no time from necessary ones.
-            let must = |(nth, _, cell): &(usize, Point, Cell)| {
+            let must = |(nth, _, cell): &(usize, Point, TuningCell)| {
                 trials[*nth].field.views.iter().any(|view| view.holds(cell) && view.proven)
             };
             if open.iter().any(must) {
@@ -415,7 +415,7 @@ impl Referee<'_, '_> {
         &mut self,
         trial: &mut Trial,
         point: Point,
-        cell: Cell,
+        cell: TuningCell,
         stop: f64,
     ) -> Result<bool, LabError> {
         let samples = plan::samples(&cell, cell.size >= trial.bands()[0]);

@@ -1,7 +1,7 @@
 //! Results, round by round: kept from the first visit on, so that a tuning that is stopped keeps
 //! what it has, and a tuning that ends can be decided again.
 
-use super::seam::{Cell, Sample};
+use super::seam::{Sample, TuningCell};
 use cachewise_measure::stats::median;
 use std::collections::BTreeMap;
 
@@ -50,7 +50,7 @@ impl Purpose {
 /// Everything seen.
 #[derive(Clone, Debug, Default)]
 pub struct Evidence {
-    pub(super) logs: BTreeMap<Purpose, BTreeMap<Cell, Log>>,
+    pub(super) logs: BTreeMap<Purpose, BTreeMap<TuningCell, Log>>,
 }
 
 /// One cell's rounds. In every round the reference was there; others took part in some.
@@ -91,7 +91,7 @@ impl Evidence {
     pub(super) fn push<'n>(
         &mut self,
         purpose: Purpose,
-        cell: Cell,
+        cell: TuningCell,
         reference: Sample,
         others: impl IntoIterator<Item = (&'n str, Sample)>,
     ) {
@@ -114,7 +114,7 @@ impl Evidence {
     }
 
     /// The cells that were visited for a purpose.
-    pub fn of(&self, purpose: Purpose) -> impl Iterator<Item = (&Cell, &Log)> {
+    pub fn of(&self, purpose: Purpose) -> impl Iterator<Item = (&TuningCell, &Log)> {
         self.logs.get(&purpose).into_iter().flatten()
     }
 }

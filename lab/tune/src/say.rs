@@ -9,7 +9,7 @@ use cachewise_measure::record::{Decision, Decisions, distinct, groups};
 use cachewise_measure::stats::{LEAST_ROUNDS as INTERVAL_ROUNDS, geometric_mean, median};
 use cachewise_measure::units::{bytes, counted, gain, time};
 use cachewise_measure::{PairedRatio, Record, Residency, Row, ThreadDecision, Warning};
-use cachewise_report::closing::{Answer, Closing, Trust};
+use cachewise_report::closing::{Closing, ClosingAnswer, Trust};
 use cachewise_report::cost::WORTHWHILE;
 use cachewise_report::rows::{experiment_of, or_dash, sorted};
 use cachewise_report::{Said, Table};
@@ -36,18 +36,18 @@ pub struct Tuned<'t> {
 
 /// One cell of the referee: the rounds with operands on lines and anywhere together.
 #[derive(Clone, Debug)]
-struct Cell<'t> {
+struct RefereeCell<'t> {
     row: &'t Row,
     /// Time over libc's.
     ratio: PairedRatio,
 }
 
 /// The time over libc's in the middle of some cells: one cell alone makes no gain of a range.
-fn middle(cells: &[Cell<'_>]) -> f64 {
+fn middle(cells: &[RefereeCell<'_>]) -> f64 {
     median(&cells.iter().map(|cell| cell.ratio.median).collect::<Vec<_>>())
 }
 
-fn worst<'c, 't>(cells: &'c [Cell<'t>]) -> Option<&'c Cell<'t>> {
+fn worst<'c, 't>(cells: &'c [RefereeCell<'t>]) -> Option<&'c RefereeCell<'t>> {
     cells.iter().max_by(|a, b| a.ratio.median.total_cmp(&b.ratio.median))
 }
 
@@ -82,7 +82,7 @@ impl<'t> Tuned<'t> {
 
     /// The referee's cells of the decisions that satisfy `of`: the rounds with operands on lines and
     /// anywhere together.
-    fn seen(&self, of: impl Fn(&Decision) -> bool) -> Vec<Cell<'t>> {
+    fn seen(&self, of: impl Fn(&Decision) -> bool) -> Vec<RefereeCell<'t>> {
         let decided = |row: &Row| {
             self.decisions.kernels.iter().any(|decision| {
                 of(decision)
@@ -115,7 +115,7 @@ impl<'t> Tuned<'t> {
         let cells = cells.into_iter().filter(|(_, ratios)| ratios.len() >= LEAST_ROUNDS);
         let cell = |(row, ratios): (&'t Row, Vec<f64>)| {
             let ones = vec![1.0; ratios.len()];
-            Cell { row, ratio: PairedRatio::paired(&ratios, &ones) }
+            RefereeCell { row, ratio: PairedRatio::paired(&ratios, &ones) }
         };
         cells.map(cell).collect()
     }
@@ -123,7 +123,7 @@ impl<'t> Tuned<'t> {
     /// The referee's evidence for the decisions that stand, as rows of the library.
     pub fn library(&self) -> Vec<Row> {
         let cells = self.seen(|_| true).into_iter();
-        let row = |Cell { row, ratio }: Cell<'_>| Row {
+        let row = |RefereeCell { row, ratio }: RefereeCell<'_>| Row {
             candidate: "cachewise".to_owned(),
             ratio: Some(ratio),
             total_ratio: None,
@@ -254,15 +254,15 @@ impl<'t> Tuned<'t> {
         };
         let (answer, because) = if gains.is_empty() && self.has_kernels() {
             let why = "kernels were decided for, and none was checked against libc afterwards";
-            (Answer::CannotTell, why.to_owned())
+            (ClosingAnswer::CannotTell, why.to_owned())
         } else if let (true, Some(rounds)) = (gains.is_empty(), self.too_few_rounds()) {
             let why = format!(
                 "there was time for {rounds} of most comparisons, and an interval takes {INTERVAL_ROUNDS}"
             );
-            (Answer::CannotTell, why)
+            (ClosingAnswer::CannotTell, why)
         } else if gains.is_empty() {
             let why = format!("no kernel was shown to be faster than {} at any size", self.libc);
-            (Answer::No, why)
+            (ClosingAnswer::No, why)
         } else {
             // A range may gain where the operation's other cells do not.
             let pays = |decision: &Decision| {
@@ -270,8 +270,8 @@ impl<'t> Tuned<'t> {
                 !seen.is_empty() && middle(&seen) <= 1.0 - WORTHWHILE
             };
             let (answer, verb) = match self.decisions.kernels.iter().any(pays) {
-                true => (Answer::Yes, "gain"),
-                false => (Answer::No, "gain too little"),
+                true => (ClosingAnswer::Yes, "gain"),
+                false => (ClosingAnswer::No, "gain too little"),
             };
             let told = told.join(", ");
             let libc = self.libc;
@@ -287,7 +287,7 @@ impl<'t> Tuned<'t> {
         let mut trust = Trust::of(&[], self.warnings, false);
         let seen = self.seen(|_| true);
         let lost = seen.iter().filter(|cell| cell.ratio.median > LOSS).count();
-        if let (1.., Some(Cell { ratio, row })) = (lost, worst(&seen)) {
+        if let (1.., Some(RefereeCell { ratio, row })) = (lost, worst(&seen)) {
             let (all, worst) = (seen.len(), gain(ratio.median));
             let (operation, size, state) = (&row.cell.operation, bytes(row.cell.size), state(row));
             trust.doubt(format!(
@@ -304,16 +304,16 @@ impl<'t> Tuned<'t> {
         trust
     }
 
-    fn next(&self, answer: Answer) -> String {
+    fn next(&self, answer: ClosingAnswer) -> String {
         match answer {
-            Answer::Yes => {
+            ClosingAnswer::Yes => {
                 "programs follow it from now on: `cachewise exec -- PROGRAM`; why: `cachewise explain \
                  --op memcpy --size 1M`"
             }
-            Answer::CannotTell => {
+            ClosingAnswer::CannotTell => {
                 "`cachewise tune --budget 10min` takes longer"
             }
-            Answer::No => "nothing: libc is fine here for the calls that were tried; `cachewise tune --budget 10min` \
+            ClosingAnswer::No => "nothing: libc is fine here for the calls that were tried; `cachewise tune --budget 10min` \
                   looks longer",
         }
         .to_owned()
@@ -404,7 +404,7 @@ impl<'t> Tuned<'t> {
         }
         let title = format!("The library with {chosen}, time over {}'s", self.libc);
         let mut table = Table::new(title, &[">size", "state", ">time"]);
-        for Cell { row, ratio } in seen {
+        for RefereeCell { row, ratio } in seen {
             table.push(vec![bytes(row.cell.size), state_anywhere(row), ratio.to_string()]);
         }
         Some(table)
@@ -579,7 +579,7 @@ mod tests {
         assert!(figures.contains("0.700 (1 round)"), "{figures}");
         let rows = race(6);
         let long = tuned(&none, &rows, "glibc 2.36").closing();
-        assert_eq!(long.answer, Answer::No);
+        assert_eq!(long.answer, ClosingAnswer::No);
     }
 
     #[test]
@@ -604,7 +604,7 @@ mod tests {
         let decisions = decisions();
         let rows = refereed(4096, "cached", "copy.avx", 0.98);
         let closing = tuned(&decisions, &rows, "libc").closing();
-        assert_eq!(closing.answer, Answer::No);
+        assert_eq!(closing.answer, ClosingAnswer::No);
         let said = "kernels gain too little over libc, in the median cell: less than 3 % for copy; move, fill";
         assert!(closing.because.contains(said), "{}", closing.because);
     }

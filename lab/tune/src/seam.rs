@@ -36,7 +36,7 @@ pub trait Machine {
     fn arms(&self, operation: Operation) -> Vec<Competitor>;
 
     /// The entry stubs that compete for an operation's small calls, in order of preference; asked for
-    /// with [`Arm::Entry`] in cells that have a [`Cell::script`]. None where there is nothing to choose.
+    /// with [`Arm::Entry`] in cells that have a [`TuningCell::script`]. None where there is nothing to choose.
     fn entries(&self, operation: Operation) -> Vec<String>;
 
     /// Seconds since the tuning began, calibration included.
@@ -189,7 +189,7 @@ impl Arm {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Ask {
     /// The circumstances.
-    pub cell: Cell,
+    pub cell: TuningCell,
     /// The routine.
     pub arm: Arm,
     /// Number of samples, 1 or more.
@@ -200,10 +200,10 @@ pub struct Ask {
 
 /// The circumstances of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Cell {
+pub struct TuningCell {
     /// Operation.
     pub operation: Operation,
-    /// Bytes per call; of a [script](Cell::script), the bytes its calls are spread over.
+    /// Bytes per call; of a [script](TuningCell::script), the bytes its calls are spread over.
     pub size: usize,
     /// State of the destination (`compare` and `equal`: of both operands).
     pub destination: Destination,
@@ -219,11 +219,11 @@ pub struct Cell {
     pub script: Option<Script>,
 }
 
-impl Cell {
+impl TuningCell {
     /// One thread, operands aligned and apart, nothing behind, operands equal.
     #[must_use]
-    pub const fn new(operation: Operation, size: usize, destination: Destination) -> Cell {
-        Cell {
+    pub const fn new(operation: Operation, size: usize, destination: Destination) -> TuningCell {
+        TuningCell {
             operation,
             size,
             destination,
@@ -315,7 +315,7 @@ pub enum Contents {
 /// for the operation's libc function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Script {
-    /// True if everything the calls touch fits L1 ([`Cell::size`] says how much that is).
+    /// True if everything the calls touch fits L1 ([`TuningCell::size`] says how much that is).
     pub hot: bool,
 }
 

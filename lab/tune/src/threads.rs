@@ -3,7 +3,7 @@
 //! round among many.
 
 use super::rounds::{Evidence, Purpose};
-use super::seam::{Arm, Cell, Destination, Threads};
+use super::seam::{Arm, Destination, Threads, TuningCell};
 use super::visits::Candidate;
 use cachewise::profile::{PARALLEL, Parallel, Supply};
 use cachewise_judge::estimate::{Estimate, Sure};
@@ -18,22 +18,22 @@ mod tests;
 const FROM: usize = 256 << 10;
 
 /// Candidates of a cell, by name: more threads than its one.
-pub(super) fn candidates(cell: Cell, cpus: usize) -> Vec<(String, Candidate)> {
+pub(super) fn candidates(cell: TuningCell, cpus: usize) -> Vec<(String, Candidate)> {
     let by = |count: usize| {
         let threads = Threads { count, ..cell.threads };
-        (count.to_string(), (Cell { threads, ..cell }, Arm::Library))
+        (count.to_string(), (TuningCell { threads, ..cell }, Arm::Library))
     };
     counts(cpus).into_iter().map(by).collect()
 }
 
 /// The cells of one thread: every second octave, both supplies.
-pub(super) fn cells(cpus: usize, top: usize) -> Vec<Cell> {
+pub(super) fn cells(cpus: usize, top: usize) -> Vec<TuningCell> {
     let sizes = std::iter::successors(Some(FROM), |size| Some(4 * size));
     let sizes: Vec<usize> = sizes.take_while(|size| *size <= top && cpus > 1).collect();
     let of = |(operation, supply)| {
         let threads = Threads { count: 1, supply };
-        let cell = move |size: &usize| Cell::new(operation, *size, Destination::Cached);
-        sizes.iter().map(cell).map(move |cell| Cell { threads, ..cell })
+        let cell = move |size: &usize| TuningCell::new(operation, *size, Destination::Cached);
+        sizes.iter().map(cell).map(move |cell| TuningCell { threads, ..cell })
     };
     supplied().flat_map(of).collect()
 }
@@ -56,7 +56,8 @@ pub(super) fn paying(evidence: &Evidence) -> Vec<Parallel> {
     const LEAST: usize = 4;
     let mut lines = Vec::new();
     for (operation, supply) in supplied() {
-        let of_it = |cell: &Cell| cell.operation == operation && cell.threads.supply == supply;
+        let of_it =
+            |cell: &TuningCell| cell.operation == operation && cell.threads.supply == supply;
         let logs: Vec<_> = evidence.of(Purpose::Threads).filter(|(cell, _)| of_it(cell)).collect();
         let names = logs.iter().flat_map(|(_, log)| log.others.keys());
         let counts: BTreeSet<u32> = names.filter_map(|name| name.parse().ok()).collect();

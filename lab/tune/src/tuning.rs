@@ -1,6 +1,6 @@
 //! Settings and result of a tuning: decisions, results of candidates, rulings of the referee. Plain values; a report or a profile is made from them without asking anybody else.
 
-use super::seam::{Cell, Facts};
+use super::seam::{Facts, TuningCell};
 use cachewise::Reuse;
 use cachewise::profile::{Decision, Parallel};
 pub use cachewise_judge::estimate::Ruling;
@@ -47,7 +47,7 @@ pub struct Tuning {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Shown {
     /// Cell.
-    pub cell: Cell,
+    pub cell: TuningCell,
     /// A kernel, an entry stub, or a number of threads.
     pub name: String,
     /// Time over libc's (of threads: over one thread's): below 1 is faster.
@@ -64,7 +64,7 @@ pub struct Shown {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Refereed {
     /// Cell.
-    pub cell: Cell,
+    pub cell: TuningCell,
     /// The kernel that the library used there; `library` for a script.
     pub name: String,
     /// The library's time over libc's.

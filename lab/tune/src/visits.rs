@@ -2,14 +2,14 @@
 //! them. The clock is looked at before every visit.
 
 use super::rounds::{between, middle};
-use super::seam::{After, Arm, Ask, Cell, Destination, Machine, Sample};
+use super::seam::{After, Arm, Ask, Destination, Machine, Sample, TuningCell};
 use cachewise_experiments::LabError;
 use cachewise_kernels::Operation;
 use fastrand::Rng;
 use std::collections::BTreeMap;
 
 /// One who takes part in a round.
-pub(super) type Candidate = (Cell, Arm);
+pub(super) type Candidate = (TuningCell, Arm);
 
 /// One round: the reference before and after, the others in between.
 pub(super) struct Round {
@@ -31,7 +31,7 @@ pub(super) struct Visits<'m> {
 /// Kind of visit with a cost of its own.
 type Kind = (Operation, Destination, bool, bool);
 
-fn kind(cell: &Cell) -> Kind {
+fn kind(cell: &TuningCell) -> Kind {
     let beside = matches!(cell.after, After::Bystander(_));
     (cell.operation, cell.destination, beside, cell.script.is_some())
 }
@@ -49,7 +49,7 @@ impl<'m> Visits<'m> {
     }
 
     /// Seconds that a sample is expected to take, and whether that was seen.
-    pub(super) fn expected(&self, cell: &Cell) -> (f64, bool) {
+    pub(super) fn expected(&self, cell: &TuningCell) -> (f64, bool) {
         let kind = kind(cell);
         if let Some(price) = self.prices.get(&(kind, cell.size)) {
             return (*price, true);

@@ -7,7 +7,7 @@ use cachewise_experiments::LabError;
 use cachewise_kernels::Operation;
 use cachewise_tune::hardware::{Hardware, Setup};
 use cachewise_tune::seam::{
-    After, Arm, Ask, Cell, Class, Contents, Destination, Layout, Machine, Script, Threads,
+    After, Arm, Ask, Class, Contents, Destination, Layout, Machine, Script, Threads, TuningCell,
 };
 use std::cell::Cell as Counter;
 use std::sync::{Mutex, PoisonError};
@@ -28,7 +28,7 @@ fn with_hardware(stop: &dyn Fn() -> bool, test: impl FnOnce(Result<Hardware<'_>,
     }));
 }
 
-fn ask(cell: Cell, arm: Arm) -> Ask {
+fn ask(cell: TuningCell, arm: Arm) -> Ask {
     Ask { cell, arm, samples: 2, draw: 7 }
 }
 
@@ -51,8 +51,9 @@ fn every_arm_is_visited_in_every_state_as_the_library_calls_it() {
                         // Calls on the same operands have one place at which those could differ.
                         let unequal = !stores && destination != Destination::Repeated;
                         let contents = if unequal { Contents::Unequal } else { Contents::Equal };
-                        let plain = Cell::new(operation, size, destination);
-                        let asked = ask(Cell { after, contents, ..plain }, Arm::Kernel(number));
+                        let plain = TuningCell::new(operation, size, destination);
+                        let asked =
+                            ask(TuningCell { after, contents, ..plain }, Arm::Kernel(number));
                         let visit = hardware.visit(&asked).expect("a visit");
                         assert_eq!(visit.samples.len() + visit.disturbed, 2);
                         for sample in visit.samples {
@@ -75,32 +76,37 @@ fn layouts_bystanders_threads_scripts_and_the_library_itself() {
         let mut hardware = made.expect("a machine");
         let decide = |operation| Decision::new(operation, Reuse::Unknown, (256, MAX_SIZE), "libc");
         hardware.follow(&OPERATIONS.map(decide), &[]).expect("followed");
-        let moved = Cell::new(Operation::Move, 3000, Destination::Cached);
+        let moved = TuningCell::new(Operation::Move, 3000, Destination::Cached);
         for layout in Layout::ALL {
             for arm in [Arm::LIBC, Arm::Kernel(1), Arm::Library] {
-                let visit = hardware.visit(&ask(Cell { layout, ..moved }, arm)).expect("a visit");
+                let visit =
+                    hardware.visit(&ask(TuningCell { layout, ..moved }, arm)).expect("a visit");
                 assert!(!visit.samples.is_empty());
             }
         }
         assert_eq!(cachewise::decision(Operation::Move, Reuse::Unknown, 3000).name(), "libc");
         let beside = After::Bystander(1 << 20);
-        let copy = Cell::new(Operation::Copy, 1 << 20, Destination::Evicted);
-        hardware.visit(&ask(Cell { after: beside, ..copy }, Arm::Kernel(1))).expect("a visit");
+        let copy = TuningCell::new(Operation::Copy, 1 << 20, Destination::Evicted);
+        hardware
+            .visit(&ask(TuningCell { after: beside, ..copy }, Arm::Kernel(1)))
+            .expect("a visit");
         for supply in Supply::ALL {
             let threads = Threads { count: 2, supply };
-            hardware.visit(&ask(Cell { threads, ..copy }, Arm::Library)).expect("a visit");
+            hardware.visit(&ask(TuningCell { threads, ..copy }, Arm::Library)).expect("a visit");
         }
         for operation in OPERATIONS {
             for (hot, size) in [(true, 16 << 10), (false, 8 << 20)] {
                 let script = Some(Script { hot });
-                let cell = Cell { script, ..Cell::new(operation, size, Destination::Cached) };
+                let cell =
+                    TuningCell { script, ..TuningCell::new(operation, size, Destination::Cached) };
                 for arm in [Arm::LIBC, Arm::Library] {
                     let visit = hardware.visit(&ask(cell, arm)).expect("a visit");
                     assert!(visit.samples.iter().all(|sample| sample.operation > 0.0));
                 }
             }
         }
-        let beyond = Cell::new(Operation::Zero, hardware.facts().largest + 1, Destination::Cached);
+        let beyond =
+            TuningCell::new(Operation::Zero, hardware.facts().largest + 1, Destination::Cached);
         let refused = hardware.visit(&ask(beyond, Arm::LIBC));
         assert!(matches!(refused, Err(LabError::TooLarge { .. })), "{refused:?}");
     });
@@ -115,7 +121,7 @@ fn the_user_stops_it_between_samples() {
     };
     with_hardware(&stop, |hardware| {
         made.set(true);
-        let cell = Cell::new(Operation::Zero, 4096, Destination::Cached);
+        let cell = TuningCell::new(Operation::Zero, 4096, Destination::Cached);
         let long = Ask { samples: 1000, ..ask(cell, Arm::LIBC) };
         let stopped = hardware.expect("a machine").visit(&long);
         assert!(matches!(stopped, Err(LabError::Interrupted)), "{stopped:?}");

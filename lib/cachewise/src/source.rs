@@ -196,7 +196,7 @@ pub fn decision(operation: Operation, reuse: Reuse, size: u64) -> Decided {
     let decided = in_profile && size >= crate::profile::FIRST_SIZE;
     let source = if decided { current() } else { Source::Computed };
     match table::look_up(operation, reuse, size) {
-        Some(table::Found { kernel, from, to }) => {
+        Some(table::DecidedRange { kernel, from, to }) => {
             Decided { kernel, libc: kernel.is_none(), from: from.max(own + 1), to, source }
         }
         // Only while another thread fills the table.

@@ -168,7 +168,7 @@ fn classes(from: u64, to: u64) -> core::ops::Range<usize> {
 }
 
 /// The kernel that is decided for a size, and the sizes around it for which it is the same.
-pub(crate) fn look_up(operation: Operation, reuse: Reuse, n: u64) -> Option<Found> {
+pub(crate) fn look_up(operation: Operation, reuse: Reuse, n: u64) -> Option<DecidedRange> {
     let Row(entries) = ROWS.get(row(operation, reuse))?;
     // Below the first size that a profile decides, somebody else decides.
     let (least, most) =
@@ -186,7 +186,7 @@ pub(crate) fn look_up(operation: Operation, reuse: Reuse, n: u64) -> Option<Foun
         true => None,
         false => Some(slots::kernel(operation, Slot(slot))?),
     };
-    Some(Found {
+    Some(DecidedRange {
         kernel,
         from: least.max(*class_sizes(low.unwrap_or(here)).start()),
         to: *class_sizes(high.unwrap_or(here)).end(),
@@ -194,7 +194,7 @@ pub(crate) fn look_up(operation: Operation, reuse: Reuse, n: u64) -> Option<Foun
 }
 
 /// Result of [`look_up`].
-pub(crate) struct Found {
+pub(crate) struct DecidedRange {
     /// `None`: left to the C library.
     pub(crate) kernel: Option<&'static Kernel>,
     pub(crate) from: u64,

@@ -2,7 +2,7 @@
 
 use crate::alone;
 use crate::common::{Asked, Made, Zero, eager, has_its_own_process, is_clean, quiet, until};
-use cachewise_pages::engine::faulty::{Faulty, Outcome, Script};
+use cachewise_pages::engine::faulty::{BatchOutcome, Faulty, Script};
 use cachewise_pages::{
     Builder, EngineChoice, PageSize, Pool, PoolError, Scrub, ScrubberState, Verify,
 };
@@ -43,7 +43,7 @@ pub fn wait(pid: i32) -> i32 {
 #[test]
 fn a_child_forked_in_the_middle_of_scrubbing_has_a_sound_copy() {
     let _alone = alone();
-    let script = Script::new(Mutex::new([Outcome::Slow; 64].into()));
+    let script = Script::new(Mutex::new([BatchOutcome::Slow; 64].into()));
     let pool = small()
         .scrub(Scrub { chunk: 64 << 10, ..eager() })
         .engine(EngineChoice::Custom(Box::new(Faulty::new(script))))

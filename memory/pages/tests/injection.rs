@@ -3,7 +3,7 @@
 
 use crate::alone;
 use crate::common::{Asked, Made, Zero, eager, is_clean, quiet, until};
-use cachewise_pages::engine::faulty::{Faulty, Outcome, Script};
+use cachewise_pages::engine::faulty::{BatchOutcome, Faulty, Script};
 use cachewise_pages::inject::{Call, fail, keep_pages, load};
 use cachewise_pages::{
     Builder, EngineChoice, PageSize, Pool, PoolError, Scrub, ScrubberState, Verify,
@@ -109,7 +109,7 @@ fn the_system_as_engine_falls_back_to_stores_when_it_refuses() {
     pool.check_zeros().expect("zero");
 }
 
-fn pool_with(outcomes: &[Outcome], strikes: u32) -> Pool {
+fn pool_with(outcomes: &[BatchOutcome], strikes: u32) -> Pool {
     let script = Script::new(Mutex::new(outcomes.iter().copied().collect()));
     small()
         .scrub(eager())
@@ -130,10 +130,12 @@ fn dirty_and_wait(pool: &Pool, what: &str, done: impl Fn(&Pool) -> bool) {
 #[test]
 fn every_outcome_of_an_engine_ends_in_zero_or_in_quarantine() {
     let _alone = alone();
-    let well = pool_with(&[Outcome::Good], 3);
+    let well = pool_with(&[BatchOutcome::Good], 3);
     dirty_and_wait(&well, "good", is_clean);
     assert_eq!(well.figures().engine_faults, 0);
-    for outcome in [Outcome::Refuse, Outcome::Error, Outcome::Partial, Outcome::Slow] {
+    for outcome in
+        [BatchOutcome::Refuse, BatchOutcome::Error, BatchOutcome::Partial, BatchOutcome::Slow]
+    {
         let pool = pool_with(&[outcome], 3);
         let context = format!("{outcome:?}");
         dirty_and_wait(&pool, &context, |pool| {
@@ -145,7 +147,7 @@ fn every_outcome_of_an_engine_ends_in_zero_or_in_quarantine() {
         pool.check().expect("sound");
     }
     // Every byte of the first memory is read; an engine that reports false work goes at once, and the CPU does the work.
-    let pool = pool_with(&[Outcome::Lie], 3);
+    let pool = pool_with(&[BatchOutcome::Lie], 3);
     dirty_and_wait(&pool, "Lie", |pool| pool.figures().verify_failed == 1 && is_clean(pool));
     pool.check_zeros().expect("zero");
 }
@@ -154,7 +156,7 @@ fn every_outcome_of_an_engine_ends_in_zero_or_in_quarantine() {
 #[test]
 fn an_engine_that_hangs_is_waited_for_until_its_deadline_and_its_blocks_wait_for_its_end() {
     let _alone = alone();
-    let pool = pool_with(&[Outcome::Hang], 3);
+    let pool = pool_with(&[BatchOutcome::Hang], 3);
     dirty_and_wait(&pool, "hang", |pool| pool.figures().quarantined > 0);
     // It scribbles on what it has for as long as it lives; nobody else has that.
     for _ in 0..20 {
@@ -168,7 +170,7 @@ fn an_engine_that_hangs_is_waited_for_until_its_deadline_and_its_blocks_wait_for
 #[test]
 fn after_its_strikes_the_engine_goes_and_the_cpu_does_all_its_work() {
     let _alone = alone();
-    let pool = pool_with(&[Outcome::Error, Outcome::Hang], 2);
+    let pool = pool_with(&[BatchOutcome::Error, BatchOutcome::Hang], 2);
     pool.alloc(5).expect("a block").fill(0x77);
     until("two failures, then the CPU", || {
         if pool.figures().engine_faults < 2 {
@@ -205,7 +207,7 @@ fn what_a_caught_engine_zeroed_before_is_not_believed_either() {
     }
     let mut blocks: Vec<_> = (0..2).map(|_| pool.alloc(9).expect("a block")).collect();
     blocks.iter_mut().for_each(|block| block.fill(0x66));
-    for lie in [Outcome::Hole, Outcome::Lie] {
+    for lie in [BatchOutcome::Hole, BatchOutcome::Lie] {
         assert_eq!(figures().verify_failed, 0, "one batch in 64 is read whole");
         script.lock().expect("no panic").push_back(lie);
         drop(blocks.pop());

@@ -26,14 +26,14 @@ use cachewise::profile::{Profile, program_name};
 use cachewise_advise::bound::{Bound, Costs, Seen, WORTH};
 use cachewise_advise::candidates::{self, Acts, Candidate, Facts, LeftOut, Linking};
 use cachewise_advise::counts::Counts;
-use cachewise_advise::sample::Outcome;
-use cachewise_advise::verdict::{self, Answer, percent};
+use cachewise_advise::sample::TimeOutcome;
+use cachewise_advise::verdict::{self, TimeAnswer, percent};
 use cachewise_blame::Blamed;
 use cachewise_experiments::LabError;
 use cachewise_experiments::recorder::Progress as _;
 use cachewise_judge::race::{self, Question};
 use cachewise_measure::{NoiseSnapshot, children, costs};
-use recorded::Found;
+use recorded::TimeFindings;
 use runner::{Failed, Measured, Runner};
 use saved::Saved;
 use std::collections::BTreeMap;
@@ -126,22 +126,22 @@ struct First {
 
 impl Asked<'_> {
     /// All of it: prices, two runs, the bound, and a race where one is due.
-    fn advise(&self, file: &Path, linking: Linking) -> anyhow::Result<Found> {
+    fn advise(&self, file: &Path, linking: Linking) -> anyhow::Result<TimeFindings> {
         children::adopt_orphans();
         let mut bar = Bar::new()?;
         bar.begin("what memory costs here", 1.0);
         let prices = Prices::measured()?;
         bar.begin("plain run", 1.0);
         let mut runner = self.runner(file, bar)?;
-        let mut found = Found {
+        let mut found = TimeFindings {
             machine: self.machine.clone(),
             before: self.before.clone(),
             seed: self.seed,
             bound: None,
             candidates: Vec::new(),
             left_out: Vec::new(),
-            outcome: Outcome::default(),
-            answer: Answer::CannotTell("it was stopped before its end".to_owned()),
+            outcome: TimeOutcome::default(),
+            answer: TimeAnswer::CannotTell("it was stopped before its end".to_owned()),
             notes: Vec::new(),
             ran: false,
             by_cpu: false,
@@ -188,7 +188,7 @@ impl Asked<'_> {
         runner: &mut Runner<'_>,
         linking: Linking,
         prices: &Prices,
-        found: &mut Found,
+        found: &mut TimeFindings,
     ) -> anyhow::Result<()> {
         let library = self.library(linking, found)?;
         let Some(first) = self.first_runs(runner, linking, found)? else { return Ok(()) };
@@ -199,7 +199,7 @@ impl Asked<'_> {
         let bound = self.bound(&first, prices, parsed.as_ref(), found);
         output::tell(&format!("cachewise: {}", verdict::of_bound(&bound, None)));
         if self.args.rounds.is_none()
-            && let Some(answer) = Answer::of_bound(&bound)
+            && let Some(answer) = TimeAnswer::of_bound(&bound)
         {
             found.answer = answer;
             return Ok(());
@@ -217,7 +217,7 @@ impl Asked<'_> {
             let privileged = linking == Linking::Privileged;
             let why =
                 if privileged { "nothing reaches it" } else { "there is no setting for it here" };
-            found.answer = Answer::Nothing(why.to_owned());
+            found.answer = TimeAnswer::Nothing(why.to_owned());
             return Ok(());
         }
         runner.candidates.clone_from(&found.candidates);
@@ -228,7 +228,7 @@ impl Asked<'_> {
         &self,
         runner: &mut Runner<'_>,
         expected: f64,
-        found: &mut Found,
+        found: &mut TimeFindings,
     ) -> anyhow::Result<()> {
         let spent = runner.begun.elapsed().as_secs_f64();
         let question = Question {
@@ -242,8 +242,8 @@ impl Asked<'_> {
         };
         found.outcome = race::race(runner, question)?;
         found.answer = match found.outcome.needs {
-            None => Answer::of(&found.outcome),
-            Some(needs) => Answer::CannotTell(format!(
+            None => TimeAnswer::of(&found.outcome),
+            Some(needs) => TimeAnswer::CannotTell(format!(
                 "{:.0} s have no room for a comparison of runs of {expected:.1} s; --budget {:.0}s has",
                 self.budget,
                 (spent + needs).ceil()
@@ -253,7 +253,11 @@ impl Asked<'_> {
     }
 
     /// This project's library to preload, where there is one that can be.
-    fn library(&self, linking: Linking, found: &mut Found) -> anyhow::Result<Option<PathBuf>> {
+    fn library(
+        &self,
+        linking: Linking,
+        found: &mut TimeFindings,
+    ) -> anyhow::Result<Option<PathBuf>> {
         match exec::library(exec::LIBRARY, "--library", self.args.library.as_deref()) {
             Ok(library) => Ok(Some(library)),
             Err(why) if self.args.library.is_some() => Err(why),
@@ -271,7 +275,7 @@ impl Asked<'_> {
         &self,
         runner: &mut Runner<'_>,
         linking: Linking,
-        found: &mut Found,
+        found: &mut TimeFindings,
     ) -> anyhow::Result<Option<First>> {
         let mut watched = looks::Watched::default();
         let plain = match runner.measure(None, &[], &mut watched)? {
@@ -303,7 +307,7 @@ impl Asked<'_> {
         &self,
         runner: &mut Runner<'_>,
         first: &mut First,
-        found: &mut Found,
+        found: &mut TimeFindings,
     ) -> anyhow::Result<bool> {
         let Ok(counting) = exec::library(exec::STATISTICS_LIBRARY, "--library", None) else {
             return Ok(true);
@@ -332,7 +336,7 @@ impl Asked<'_> {
     }
 
     /// Judges by CPU time where other work leaves the program to wait for a CPU, unless a figure or a load is judged.
-    fn look_at_noise(&self, runner: &mut Runner<'_>, found: &mut Found) {
+    fn look_at_noise(&self, runner: &mut Runner<'_>, found: &mut TimeFindings) {
         let Some(busy) = NoiseSnapshot::take().busy_since(&self.before) else { return };
         let by_clock = self.args.figure.is_none() && self.args.load.is_none();
         let what = if by_clock { "settings are judged by CPU time" } else { "figures scatter" };
@@ -345,7 +349,7 @@ impl Asked<'_> {
         first: &First,
         prices: &Prices,
         parsed: Option<&Profile>,
-        found: &mut Found,
+        found: &mut TimeFindings,
     ) -> Bound {
         let saved = Saved::of(found.profile.as_deref(), parsed, prices.byte);
         let (cpu, faults) = (first.plain.sample.cpu, first.plain.sample.faults);
@@ -361,7 +365,7 @@ impl Asked<'_> {
     }
 
     /// The candidates, the simplest first, with the caller's lists extended.
-    fn choose(&self, facts: &Facts, bound: &Bound, found: &mut Found) -> anyhow::Result<()> {
+    fn choose(&self, facts: &Facts, bound: &Bound, found: &mut TimeFindings) -> anyhow::Result<()> {
         let args = self.args;
         let (all, left_out) = candidates::all(facts);
         found.left_out = left_out;
@@ -381,7 +385,7 @@ impl Asked<'_> {
     fn facts(
         &self,
         runner: &mut Runner<'_>,
-        found: &mut Found,
+        found: &mut TimeFindings,
         linking: Linking,
         watched: &looks::Watched,
         library: Option<&Path>,

@@ -11,8 +11,8 @@ use cachewise_experiments::launches::merge;
 use cachewise_experiments::recorder::Progress as _;
 use cachewise_judge::race::{self, Ran, Runner, Stage};
 use cachewise_measure::{Record, record};
-use cachewise_report::closing::{Answer, Closing, Trust};
-use cachewise_report::compare::{self, Comparison, Outcome};
+use cachewise_report::closing::{Closing, ClosingAnswer, Trust};
+use cachewise_report::compare::{self, CompareOutcome, Comparison};
 use tempfile::TempDir;
 
 /// Lines of the table where not every row was asked for.
@@ -62,9 +62,9 @@ pub fn run(args: &Compare) -> anyhow::Result<u8> {
         output::print(&format!("\n{}", closing(&found, &old, &new)))?;
     }
     Ok(match found.outcome {
-        Outcome::Slower => status::REGRESSION,
-        Outcome::CannotTell => status::INCONCLUSIVE,
-        Outcome::Faster | Outcome::NoDifference => status::OK,
+        CompareOutcome::Slower => status::REGRESSION,
+        CompareOutcome::CannotTell => status::INCONCLUSIVE,
+        CompareOutcome::Faster | CompareOutcome::NoDifference => status::OK,
     })
 }
 
@@ -170,17 +170,19 @@ impl Runner for Turns<'_> {
 
 fn closing(found: &Comparison, old: &Record, new: &Record) -> Closing {
     let (answer, next) = match found.outcome {
-        Outcome::Faster => (Answer::Yes, "keep what is new"),
-        Outcome::Slower => (
-            Answer::No,
+        CompareOutcome::Faster => (ClosingAnswer::Yes, "keep what is new"),
+        CompareOutcome::Slower => (
+            ClosingAnswer::No,
             "what became slower is listed first; the same again with --all lists every row",
         ),
-        Outcome::NoDifference => (Answer::No, "nothing; more launches show smaller differences"),
-        Outcome::CannotTell if found.rows.is_empty() => {
-            (Answer::CannotTell, "`cachewise report OLD NEW` prints both records' tables")
+        CompareOutcome::NoDifference => {
+            (ClosingAnswer::No, "nothing; more launches show smaller differences")
         }
-        Outcome::CannotTell => (
-            Answer::CannotTell,
+        CompareOutcome::CannotTell if found.rows.is_empty() => {
+            (ClosingAnswer::CannotTell, "`cachewise report OLD NEW` prints both records' tables")
+        }
+        CompareOutcome::CannotTell => (
+            ClosingAnswer::CannotTell,
             "`cachewise compare OLD-PROGRAM NEW-PROGRAM -- run EXPERIMENT` launches two builds in \
              turns; `cachewise run EXPERIMENT --launches 40` makes a record that can be compared",
         ),
@@ -197,8 +199,8 @@ fn closing(found: &Comparison, old: &Record, new: &Record) -> Closing {
         trust.doubt(format!("the runs differ in {difference}"));
     }
     let because = match found.outcome {
-        Outcome::CannotTell if found.rows.is_empty() => "nothing to compare",
-        Outcome::CannotTell => "too few launches",
+        CompareOutcome::CannotTell if found.rows.is_empty() => "nothing to compare",
+        CompareOutcome::CannotTell => "too few launches",
         outcome => outcome.name(),
     };
     Closing { answer, because: because.to_owned(), trust, next: next.to_owned() }

@@ -7,7 +7,7 @@ use anyhow::Context as _;
 use cachewise::profile::Profile;
 use cachewise_measure::{Clock, Latencies, Machine, NoiseSnapshot, Warning};
 use cachewise_report::advice::Advice;
-use cachewise_report::closing::{Answer, Closing};
+use cachewise_report::closing::{Closing, ClosingAnswer};
 use cachewise_report::{Table, html};
 use cachewise_tune::say::Tuned;
 use std::path::Path;
@@ -85,19 +85,20 @@ fn from_profile(path: &Path, machine: &Machine) -> anyhow::Result<Advice> {
         // The library was compared nowhere, since it does what libc does.
         let Closing { answer, because, .. } = tuned.closing();
         return Ok(match answer {
-            Answer::No => Advice::LibcIsFine(because),
+            ClosingAnswer::No => Advice::LibcIsFine(because),
             _ => Advice::CannotTell(format!("{because}; `cachewise tune` measures longer")),
         });
     }
     let advice = Advice::of_library(&tuned.library(), &libc);
     // A setting's trial comes second to the library's, which needs no other start of programs.
     Ok(match (advice, super::export::tried(path, &profile)) {
-        (Advice::LibcIsFine(_) | Advice::CannotTell(_), Some((setting, Answer::Yes, because))) => {
-            match is_set(&setting) {
-                true => Advice::LibcIsFine(format!("{setting} is set, and {because}")),
-                false => Advice::SetThis(setting, because),
-            }
-        }
+        (
+            Advice::LibcIsFine(_) | Advice::CannotTell(_),
+            Some((setting, ClosingAnswer::Yes, because)),
+        ) => match is_set(&setting) {
+            true => Advice::LibcIsFine(format!("{setting} is set, and {because}")),
+            false => Advice::SetThis(setting, because),
+        },
         (Advice::UseLibrary(why), _) if machine.libc.release().is_some_and(|of| of < LATER) => {
             let later = format!(
                 "later releases of glibc do part of it by themselves: `cachewise run peers --libc DIRECTORY` \

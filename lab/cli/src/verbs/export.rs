@@ -22,7 +22,7 @@ use cachewise_measure::{
     State, Writer, record,
 };
 use cachewise_report::advice;
-use cachewise_report::closing::{Answer, Closing, Trust};
+use cachewise_report::closing::{Closing, ClosingAnswer, Trust};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -214,8 +214,8 @@ fn glibc(
     // Beside the profile; of a shipped one there is no file. Another glibc's is nothing that `doctor` asks for.
     let beside = path.filter(|_| of.loader.is_none());
     let next = match answer {
-        Answer::Yes if beside.is_none() => "start programs with this setting",
-        Answer::Yes => "start programs with this setting; `cachewise doctor` remembers it",
+        ClosingAnswer::Yes if beside.is_none() => "start programs with this setting",
+        ClosingAnswer::Yes => "start programs with this setting; `cachewise doctor` remembers it",
         _ => "leave libc as it is; `cachewise doctor` says what else",
     };
     output::tell(&Closing { answer, because, trust, next: next.to_owned() }.to_string());
@@ -223,7 +223,7 @@ fn glibc(
     if let Err(error) = done {
         output::tell(&format!("note: not kept for `doctor`: {error:#}"));
     }
-    if answer != Answer::Yes {
+    if answer != ClosingAnswer::Yes {
         return Ok((status::INCONCLUSIVE, None));
     }
     Ok((status::OK, Some(setting)))
@@ -292,7 +292,7 @@ fn settle(
     for (who, setting) in together.into_iter().chain(alone) {
         let Some(rows) = run(who, &setting)? else { return Ok(None) };
         found.seen.extend_from_slice(&rows);
-        if advice::of_setting(&rows).0 != Answer::Yes {
+        if advice::of_setting(&rows).0 != ClosingAnswer::Yes {
             continue;
         }
         let ratios: Vec<f64> = rows.iter().filter_map(|row| Some(row.ratio?.median)).collect();
@@ -342,7 +342,7 @@ fn checksum(profile: &Profile) -> String {
 }
 
 /// The setting that was tried for this profile, and what that has shown; `None` where it was not tried.
-pub(super) fn tried(path: &Path, profile: &Profile) -> Option<(String, Answer, String)> {
+pub(super) fn tried(path: &Path, profile: &Profile) -> Option<(String, ClosingAnswer, String)> {
     let record = record::read(&beside(path)).ok()?;
     let setting = |name: &str| record.header.settings.get(name)?.as_str().map(str::to_owned);
     if setting("profile")? != checksum(profile) {

@@ -13,7 +13,7 @@ use cachewise_experiments::recorder::Progress as _;
 use cachewise_measure::distributions::Distribution;
 use cachewise_measure::record::Note;
 use cachewise_measure::{Decisions, End, Machine, Record, RecordError, Writer, record};
-use cachewise_report::closing::{Answer, Closing};
+use cachewise_report::closing::{Closing, ClosingAnswer};
 use cachewise_report::units::bytes;
 use cachewise_tune::again::{self, decide_again, facts};
 use cachewise_tune::hardware::{Hardware, Setup};
@@ -196,7 +196,7 @@ impl<'a> Plan<'a> {
             }
         };
         let followed = weaker.is_some() || is_followed(&plan.profile, searched());
-        if closing.answer == Answer::Yes && !followed {
+        if closing.answer == ClosingAnswer::Yes && !followed {
             let file = plan.profile.display();
             closing.next = format!(
                 "programs look for their profile elsewhere: `cachewise exec --profile {file} -- PROGRAM`; why: \

@@ -3,7 +3,7 @@
 
 use crate::support::{has, names, ok, root, said};
 use cachewise_measure::record::names as recorded;
-use cachewise_report::closing::{Answer, Closing, Trust};
+use cachewise_report::closing::{Closing, ClosingAnswer, Trust};
 use std::collections::BTreeMap;
 use std::fs;
 use std::process::Command;
@@ -64,7 +64,7 @@ fn printed(experiment: &str, records: &[String]) -> String {
 
 /// The closing lines of every measurement, which are in no record, as they are printed with each answer.
 fn closings() -> String {
-    let answers = [Answer::Yes, Answer::No, Answer::CannotTell];
+    let answers = [ClosingAnswer::Yes, ClosingAnswer::No, ClosingAnswer::CannotTell];
     let printed = answers.map(|answer| {
         let (because, next) = (String::new(), String::new());
         Closing { answer, because, trust: Trust::default(), next }.to_string()

@@ -601,3 +601,29 @@ fn functions_of_verbs_are_short() {
     }
     assert!(looked_at > 300 && long.is_empty(), "of {looked_at} functions: {long:#?}");
 }
+
+/// Names that would fit many types, with the most types that have them. A further one says what it is: `TuningCell`.
+const COMMON: [(&str, usize); 5] =
+    [("Answer", 2), ("Cell", 1), ("Found", 1), ("Outcome", 1), ("Written", 1)];
+
+#[test]
+fn a_common_name_is_that_of_one_type() {
+    let defined = |line: &str| -> Option<String> {
+        let item = line.trim_start();
+        let of_crate = || Some(item.strip_prefix("pub(")?.split_once(") ")?.1);
+        let item = item.strip_prefix("pub ").or_else(of_crate).unwrap_or(item);
+        let (kind, rest) = item.split_once(' ')?;
+        // That of an `impl` has its name of a trait.
+        let is_associated = kind == "type" && line.starts_with(' ') && rest.contains(" = ");
+        let is_type = ["struct", "enum", "trait", "type"].contains(&kind) && !is_associated;
+        is_type.then(|| rest.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect())
+    };
+    let mut found: BTreeMap<String, usize> = BTreeMap::new();
+    for (path, text) in tracked() {
+        if path.extension().is_some_and(|extension| extension == "rs") {
+            text.lines().filter_map(defined).for_each(|name| *found.entry(name).or_default() += 1);
+        }
+    }
+    let counted = COMMON.map(|(name, _)| (name, found.get(name).copied().unwrap_or(0)));
+    assert_eq!(counted, COMMON);
+}

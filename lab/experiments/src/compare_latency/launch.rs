@@ -22,7 +22,7 @@ pub struct Timed {
 
 /// One launch's outcome.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Outcome {
+pub struct LaunchOutcome {
     /// In the order asked for.
     pub(super) kernels: Vec<Timed>,
     /// The cost of reading the clock, nanoseconds; subtracted from every call.
@@ -39,7 +39,7 @@ pub fn in_process_of_its_own(
     program: &Path,
     order: &Order,
     stop: &dyn Fn() -> bool,
-) -> Result<Outcome> {
+) -> Result<LaunchOutcome> {
     let failed = |error: std::io::Error| LabError::Child(format!("single calls: {error}"));
     let mut helper = Helper::start(program, None).map_err(failed)?;
     let answer = helper.ask_until(&Request::Calls(order.clone()), stop).map_err(failed)?;
@@ -50,7 +50,7 @@ pub fn in_process_of_its_own(
 ///
 /// # Errors
 /// An unknown kernel, one this CPU lacks, wrong answers, too few files.
-pub fn run(order: &Order, stop: &dyn Fn() -> bool) -> Result<Outcome> {
+pub fn run(order: &Order, stop: &dyn Fn() -> bool) -> Result<LaunchOutcome> {
     let mut set = PageSet::gather(&ROOTS, order.pages, order.seed)?;
     set.descend(order.comparisons, order.seed);
     let routines = order.kernels.iter().map(|name| routine(name)).collect::<Result<Vec<_>>>()?;
@@ -72,7 +72,7 @@ pub fn run(order: &Order, stop: &dyn Fn() -> bool) -> Result<Outcome> {
         kernels[turn].mean_ns.push(times.sum_ns / set.pairs.len() as f64);
         kernels[turn].times.add(&times);
     }
-    Ok(Outcome { kernels, cost_ns: clock.cost_ns(), resolution_ns: clock.resolution_ns() })
+    Ok(LaunchOutcome { kernels, cost_ns: clock.cost_ns(), resolution_ns: clock.resolution_ns() })
 }
 
 /// A compare kernel, or libc's memcmp.

@@ -144,7 +144,7 @@ fn launches(setting: &mut Setting, order: &Order) -> Result {
 }
 
 /// A launch's rows: every kernel at every cut.
-fn launch_rows(setting: &Setting, launch: usize, outcome: &launch::Outcome) -> Vec<Row> {
+fn launch_rows(setting: &Setting, launch: usize, outcome: &launch::LaunchOutcome) -> Vec<Row> {
     let mut rows = Vec::new();
     let own = setting.options.helper.is_some();
     for (state, cut, join) in CUTS {

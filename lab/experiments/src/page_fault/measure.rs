@@ -18,7 +18,7 @@ mod settings;
 
 use crate::backing::Backing;
 use crate::prelude::*;
-use arms::{Arm, Cell, PAGE_LINES, Pools, Sample};
+use arms::{Arm, FaultCell, PAGE_LINES, Pools, Sample};
 use cachewise_measure::turns;
 use std::time::{Duration, Instant};
 
@@ -47,7 +47,7 @@ pub(super) fn figures() -> Vec<Figure> {
     ]
 }
 
-fn cells(setting: &Setting) -> Vec<Cell> {
+fn cells(setting: &Setting) -> Vec<FaultCell> {
     let options = setting.options;
     let cpus = std::thread::available_parallelism().map_or(1, usize::from);
     let all = (0..=PAGE_LINES.ilog2()).map(|power| 1 << power);
@@ -63,7 +63,7 @@ fn cells(setting: &Setting) -> Vec<Cell> {
     let mut cells = Vec::new();
     for reps in [1, DRAINING] {
         for &threads in &threads {
-            cells.extend(all.iter().map(|&lines| Cell { pages, lines, threads, reps }));
+            cells.extend(all.iter().map(|&lines| FaultCell { pages, lines, threads, reps }));
         }
     }
     cells
@@ -81,7 +81,7 @@ pub(super) fn run(setting: &mut Setting) -> Result {
     pools.notes().into_iter().try_for_each(|note| setting.out.note(note))?;
     check_bytes(&pools, pages)?;
     let rounds = setting.plan(false).rounds;
-    let mut left: f64 = cells.iter().map(Cell::weight).sum();
+    let mut left: f64 = cells.iter().map(FaultCell::weight).sum();
     setting.begin(left);
     let limited = setting.options.rounds.is_none() && setting.options.sizes.is_empty();
     let limit = limited.then_some(if setting.options.quick { QUICK_LIMIT } else { LIMIT });
@@ -145,7 +145,7 @@ type Taken = (Arm, Vec<Sample>);
 /// first.
 fn sample(
     pools: &Pools,
-    cell: &Cell,
+    cell: &FaultCell,
     (rounds, limit): (usize, Option<Duration>),
     backing: &mut Backing,
     setting: &Setting,
@@ -167,7 +167,7 @@ fn sample(
     Ok(samples)
 }
 
-fn cell_rows(cell: &Cell, samples: &[Taken], setting: &Setting) -> Vec<Row> {
+fn cell_rows(cell: &FaultCell, samples: &[Taken], setting: &Setting) -> Vec<Row> {
     let handed = (cell.pages * cell.reps) as f64;
     let per_page = |of: &[Sample], value: fn(&Sample) -> f64, pages: f64| -> Vec<f64> {
         of.iter().map(|sample| value(sample) * 1e9 / pages).collect()

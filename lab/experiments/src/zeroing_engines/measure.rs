@@ -29,7 +29,7 @@ pub(super) fn figures() -> Vec<Figure> {
 
 /// Times of a batch, by round.
 #[derive(Default)]
-struct Found {
+struct BatchTimes {
     cpu: Vec<f64>,
     wall: Vec<f64>,
     reader: Vec<f64>,
@@ -61,7 +61,7 @@ pub(super) fn run(setting: &mut Setting) -> Result {
     };
     setting.begin(batches.len() as f64 + 1.0);
     for batch in batches {
-        let mut found: Vec<Found> = arms.iter().map(|_| Found::default()).collect();
+        let mut found: Vec<BatchTimes> = arms.iter().map(|_| BatchTimes::default()).collect();
         setting.in_turns(arms.len(), batch, |at| {
             let clock = &setting.bench.clock;
             sample(&mut arms[at], batch, clock, bystander.as_ref(), &mut found[at])
@@ -84,7 +84,7 @@ fn sample(
     batch: usize,
     clock: &Clock,
     bystander: Option<&Bystander>,
-    found: &mut Found,
+    found: &mut BatchTimes,
 ) -> Result {
     arm.write();
     let zeroed = arm.zero(clock, batch)?;
@@ -147,7 +147,7 @@ fn forget_what_nobody_lost(
     setting: &mut Setting,
     batch: usize,
     arms: &[Arm],
-    found: &mut [Found],
+    found: &mut [BatchTimes],
 ) -> Result {
     let Some(at) = gained(found) else { return Ok(()) };
     setting.out.note(format!(
@@ -161,16 +161,16 @@ fn forget_what_nobody_lost(
 }
 
 /// The first engine beside which the bystander was faster than alone.
-fn gained(found: &[Found]) -> Option<usize> {
+fn gained(found: &[BatchTimes]) -> Option<usize> {
     let is_faster =
-        |own: &Found| stats::median(&own.bystander) < -PART_NOISE * stats::median(&own.cpu);
+        |own: &BatchTimes| stats::median(&own.bystander) < -PART_NOISE * stats::median(&own.cpu);
     found.iter().position(is_faster)
 }
 
-fn rows(setting: &Setting, batch: usize, arms: &[Arm], found: &[Found]) -> Vec<Row> {
+fn rows(setting: &Setting, batch: usize, arms: &[Arm], found: &[BatchTimes]) -> Vec<Row> {
     let cell = CellKey::new("zero", batch, ENGINE);
     let per_gb = |times: &[f64], unit: f64| stats::median(times) * 1e9 / batch as f64 / unit;
-    let whole = |found: &Found| {
+    let whole = |found: &BatchTimes| {
         let parts = found.reader.iter().enumerate();
         let bystander = |round: usize| found.bystander.get(round).copied().unwrap_or(0.0);
         parts
@@ -178,7 +178,7 @@ fn rows(setting: &Setting, batch: usize, arms: &[Arm], found: &[Found]) -> Vec<R
             .collect::<Vec<_>>()
     };
     let first = &found[0];
-    let row = |(arm, own): (&Arm, &Found)| {
+    let row = |(arm, own): (&Arm, &BatchTimes)| {
         let (ours, theirs) = ((arm.name, &own.cpu[..]), (ENGINE_AROUND, &first.cpu[..]));
         let mut row = setting.compared(cell.clone(), ours, theirs).with(&[
             (ENGINE_GBPS, batch as f64 / stats::median(&own.wall)),
@@ -230,10 +230,10 @@ mod tests {
 
     #[test]
     fn a_bystander_gains_beyond_the_noise_of_a_row() {
-        let found = |bystander: &[f64]| Found {
+        let found = |bystander: &[f64]| BatchTimes {
             cpu: vec![1000.0; 3],
             bystander: bystander.to_vec(),
-            ..Found::default()
+            ..BatchTimes::default()
         };
         let loses = || found(&[300.0, -50.0, 200.0]);
         let noise = found(&[-0.9 * PART_NOISE * 1000.0; 3]);

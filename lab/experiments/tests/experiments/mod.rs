@@ -24,14 +24,14 @@ static BENCH: LazyLock<Mutex<Bench>> =
     LazyLock::new(|| Mutex::new(Bench::new(1, None, 0).expect("a machine to measure")));
 
 /// The output of an experiment.
-struct Outcome {
+struct RunOutcome {
     finish: Result<(), LabError>,
     rows: Vec<Row>,
     notes: Vec<String>,
     verdicts: Vec<String>,
 }
 
-impl Outcome {
+impl RunOutcome {
     /// Tells whether some rows say nothing: on a machine that is not quiet, operands may not be proved to be
     /// where they are said to be, and a time may be below nothing. Then, and only then, it is said.
     #[track_caller]
@@ -65,13 +65,13 @@ impl Progress for Patience {
     }
 }
 
-fn run_with(name: &str, options: &Options, patience: &mut Patience) -> Outcome {
+fn run_with(name: &str, options: &Options, patience: &mut Patience) -> RunOutcome {
     let mut bench = BENCH.lock().unwrap_or_else(PoisonError::into_inner);
     let experiment = registry::find(name).expect("it is listed");
     let mut out = Recorder::new(patience, None);
     let finish = experiment.run(&mut Setting { bench: &mut bench, options, out: &mut out });
     let verdicts = said::of(name, &BTreeMap::new(), &out.rows).verdicts;
-    Outcome { finish, rows: out.rows, notes: out.notes, verdicts }
+    RunOutcome { finish, rows: out.rows, notes: out.notes, verdicts }
 }
 
 /// Nobody stops it before so many advances.
@@ -79,7 +79,7 @@ fn patient(left: usize) -> Patience {
     Patience { begun: 0.0, advanced: 0.0, left }
 }
 
-fn run(name: &str, options: &Options) -> Outcome {
+fn run(name: &str, options: &Options) -> RunOutcome {
     let mut patience = patient(usize::MAX);
     let outcome = run_with(name, options, &mut patience);
     assert!(matches!(outcome.finish, Ok(())), "{name}: {:?}", outcome.finish);
@@ -111,7 +111,7 @@ fn quick(kernels: &str, sizes: &[usize]) -> Options {
 const EACH: [&str; 5] = ["page-clear", "page-copy", "reuse-map", "cached-target", "receive"];
 
 /// Rows are whole, figures draw something, sentences are sentences.
-fn consistent(name: &str, outcome: &Outcome) {
+fn consistent(name: &str, outcome: &RunOutcome) {
     assert!(!outcome.rows.is_empty(), "{name}");
     let mut seen = std::collections::BTreeSet::new();
     for row in &outcome.rows {

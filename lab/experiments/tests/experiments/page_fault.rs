@@ -8,7 +8,7 @@ use cachewise_measure::record::names;
 #[test]
 fn every_way_to_get_a_page_is_measured_and_billed() {
     let options = Options { rounds: Some(2), ..quick("", &[1 << 20]) };
-    let Outcome { finish, rows, verdicts, .. } =
+    let RunOutcome { finish, rows, verdicts, .. } =
         run_with("page-fault", &options, &mut patient(usize::MAX));
     finish.expect("it runs");
     let arms = "kernel 4k; kernel THP; MAP_POPULATE; MADV_POPULATE_WRITE; ready 4k; \

@@ -15,7 +15,7 @@ use crate::{Arena, Clock, LINE, Level, MeasureError, PagePolicy, ProofVerdict, R
 /// check, [`MeasureError::OverBudget`] or [`MeasureError::Map`] for a reader's delay buffer, and
 /// [`MeasureError::Interrupted`] as soon as `stop` says so.
 pub fn run(
-    cell: &mut Cell<'_>,
+    cell: &mut SampledCell<'_>,
     candidates: &mut [&mut dyn Candidate],
     plan: &Plan,
     clock: &Clock,
@@ -106,7 +106,7 @@ struct Times {
 }
 
 impl Times {
-    fn store(self, samples: &mut Samples, cell: &Cell<'_>) {
+    fn store(self, samples: &mut Samples, cell: &SampledCell<'_>) {
         samples.operation_ns.push(self.operation);
         if cell.reader.is_some() {
             samples.reader_ns.push(self.reader);
@@ -134,7 +134,7 @@ const MOST_WARM_UP: usize = 64 << 20;
 
 /// The cell, the clock, and the places of the calls to come.
 struct Table<'c, 'b> {
-    cell: &'c mut Cell<'b>,
+    cell: &'c mut SampledCell<'b>,
     clock: Clock,
     calls: usize,
     places: Vec<Place>,
@@ -195,7 +195,7 @@ impl Table<'_, '_> {
     /// one disturbs the nearer.
     fn prepare(&mut self) {
         let calls = self.places.len();
-        let Cell { source, destination, contents, .. } = &mut *self.cell;
+        let SampledCell { source, destination, contents, .. } = &mut *self.cell;
         let access = match contents {
             Contents::Overwritten => Access::Write,
             _ => Access::Read,
@@ -226,7 +226,7 @@ impl Table<'_, '_> {
 
     fn probe_until_good(
         &mut self,
-        operand: impl for<'c> Fn(&'c Cell<'_>) -> Option<&'c Operand>,
+        operand: impl for<'c> Fn(&'c SampledCell<'_>) -> Option<&'c Operand>,
     ) -> Option<Proof> {
         let mut last = None;
         for _ in 0..3 {

@@ -6,7 +6,7 @@ use crate::verify::verify;
 
 /// Refuses what contradicts itself.
 pub(super) fn check_request(
-    cell: &Cell<'_>,
+    cell: &SampledCell<'_>,
     candidates: usize,
     plan: &Plan,
 ) -> Result<(), MeasureError> {
@@ -47,7 +47,7 @@ pub(super) fn check_request(
 /// Makes the slots that will be compared with each other equal, or differ in one byte, for good:
 /// comparisons write nothing. The operand with more slots is cut to a multiple of the other's, so
 /// that the pairs stay pairs, and is the one that is written.
-pub(super) fn equalise(cell: &mut Cell<'_>) {
+pub(super) fn equalise(cell: &mut SampledCell<'_>) {
     let differing = match cell.contents {
         Contents::Equal => None,
         Contents::DiffersAt(offset) => Some(offset),
@@ -72,7 +72,10 @@ pub(super) fn equalise(cell: &mut Cell<'_>) {
     }
 }
 
-pub(super) fn check_bytes(cell: &Cell<'_>, candidate: &dyn Candidate) -> Result<(), MeasureError> {
+pub(super) fn check_bytes(
+    cell: &SampledCell<'_>,
+    candidate: &dyn Candidate,
+) -> Result<(), MeasureError> {
     let dst = cell.destination.visit(0);
     let src = cell.source.as_ref().map_or(dst, |source| source.visit(0)).cast_const();
     for function in candidate.function().into_iter().chain(candidate.companion()) {

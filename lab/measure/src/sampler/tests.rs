@@ -17,8 +17,8 @@ fn operand(level: Level, size: usize, share: f64, seed: u64) -> Operand {
 }
 
 /// With a destination only, to be written; of its slots' size.
-fn cell<'b>(destination: Operand) -> Cell<'b> {
-    Cell {
+fn cell<'b>(destination: Operand) -> SampledCell<'b> {
+    SampledCell {
         size: destination.size(),
         destination,
         source: None,
@@ -29,8 +29,8 @@ fn cell<'b>(destination: Operand) -> Cell<'b> {
 }
 
 /// A destination and a source of one level, slots of 64 bytes.
-fn pair<'b>(level: Level) -> Cell<'b> {
-    Cell { source: Some(operand(level, 64, 0.5, 2)), ..cell(operand(level, 64, 0.5, 1)) }
+fn pair<'b>(level: Level) -> SampledCell<'b> {
+    SampledCell { source: Some(operand(level, 64, 0.5, 2)), ..cell(operand(level, 64, 0.5, 1)) }
 }
 
 type Calls<'s> = Box<dyn FnMut(&Place) + 's>;
@@ -128,7 +128,7 @@ fn spies<'l>(costs: &[f64], log: &'l Log) -> Vec<Spy<'l>> {
 }
 
 fn attempt<C: Candidate>(
-    cell: &mut Cell<'_>,
+    cell: &mut SampledCell<'_>,
     candidates: &mut [C],
     plan: &Plan,
     stop: &dyn Fn() -> bool,
@@ -139,7 +139,11 @@ fn attempt<C: Candidate>(
 }
 
 #[track_caller]
-fn start<C: Candidate>(cell: &mut Cell<'_>, candidates: &mut [C], plan: &Plan) -> CellResult {
+fn start<C: Candidate>(
+    cell: &mut SampledCell<'_>,
+    candidates: &mut [C],
+    plan: &Plan,
+) -> CellResult {
     attempt(cell, candidates, plan, &|| false).expect("a result")
 }
 
@@ -186,7 +190,7 @@ fn destinations_hold_something_else_each_time() {
 fn slots_in_memory_are_not_met_again() {
     let log = Log::default();
     let far = |seed| operand(Level::Dram, 4096, 0.5, seed);
-    let mut cell = Cell { source: Some(far(2)), ..cell(far(1)) };
+    let mut cell = SampledCell { source: Some(far(2)), ..cell(far(1)) };
     let plan = Plan { screening_rounds: 0, ..Plan::default() };
     let result = start(&mut cell, &mut spies(&[10.0, 10.0], &log), &plan);
     assert!(result.visits_per_slot <= 0.5);
@@ -216,7 +220,7 @@ fn readers_and_bystanders_have_parts_of_their_own() {
     let log = Log::default();
     let mut bystander = Bystander::new(64 << 10, 3).expect("a bystander");
     for delay in [Delay::Bytes(1 << 16), Delay::Nanoseconds(50.0)] {
-        let mut cell = Cell {
+        let mut cell = SampledCell {
             source: Some(operand(Level::Dram, 4096, 0.5, 2)),
             reader: Some(ReaderSpec { touched_fraction: 1.0, delay }),
             bystander: Some(&mut bystander),
@@ -285,7 +289,7 @@ fn compared_buffers_are_equal_up_to_where_they_should_be() {
                 assert_eq!(a.iter().zip(b).position(|(x, y)| x != y), first);
             });
             let source = Some(operand(b, 200, 0.3, 2));
-            let mut cell = Cell { source, contents, ..cell(operand(a, 200, 0.5, 1)) };
+            let mut cell = SampledCell { source, contents, ..cell(operand(a, 200, 0.5, 1)) };
             start(&mut cell, &mut [Spy { function, ..compare }], &Plan::default());
         }
     }
@@ -293,7 +297,7 @@ fn compared_buffers_are_equal_up_to_where_they_should_be() {
 
 #[test]
 fn what_contradicts_itself_is_refused() {
-    let refused = |cell: &mut Cell<'_>, plan: &Plan, candidates: usize| {
+    let refused = |cell: &mut SampledCell<'_>, plan: &Plan, candidates: usize| {
         let log = Log::default();
         let mut all = spies(&vec![1.0; candidates], &log);
         let error = attempt(cell, &mut all, plan, &|| false).expect_err("a refusal");
@@ -307,15 +311,15 @@ fn what_contradicts_itself_is_refused() {
     assert_eq!(refused(&mut cell(), &few, 1), "number of rounds is 3; accepted: 15 or more");
     let reader = Some(ReaderSpec { touched_fraction: 1.5, delay: Delay::None });
     for (mut cell, told) in [
-        (Cell { size: 65, ..cell() }, "size of a cell is 65; accepted: up to 64, a slot"),
-        (Cell { reader, ..cell() }, "touched fraction is 1.5"),
-        (Cell { contents: Contents::Equal, ..cell() }, "contents"),
+        (SampledCell { size: 65, ..cell() }, "size of a cell is 65; accepted: up to 64, a slot"),
+        (SampledCell { reader, ..cell() }, "touched fraction is 1.5"),
+        (SampledCell { contents: Contents::Equal, ..cell() }, "contents"),
     ] {
         assert!(refused(&mut cell, &plan, 1).contains(told), "{told}");
     }
 }
 
-fn run_it(cell: &mut Cell<'_>, workload: &mut Spy<'_>, plan: &Plan) -> CellResult {
+fn run_it(cell: &mut SampledCell<'_>, workload: &mut Spy<'_>, plan: &Plan) -> CellResult {
     start(cell, std::slice::from_mut(workload), plan)
 }
 
@@ -352,10 +356,10 @@ fn every_call_is_announced_once() {
     for cell in &mut [
         cell(operand(Level::L1, 64, 1.0, 1)),
         cell(reused()),
-        Cell { reader, ..cell(reused()) },
-        Cell { source: source(Level::Dram), ..cell(reused()) },
-        Cell { reader, source: source(Level::L2), ..cell(reused()) },
-        Cell { bystander: Some(&mut bystander), ..cell(operand(Level::L2, 64, 1.0, 1)) },
+        SampledCell { reader, ..cell(reused()) },
+        SampledCell { source: source(Level::Dram), ..cell(reused()) },
+        SampledCell { reader, source: source(Level::L2), ..cell(reused()) },
+        SampledCell { bystander: Some(&mut bystander), ..cell(operand(Level::L2, 64, 1.0, 1)) },
     ] {
         let mut workload = Spy::default();
         let result = run_it(cell, &mut workload, &plan);
@@ -371,7 +375,7 @@ fn a_workload_reads_where_the_cell_has_a_reader() {
     let plan = Plan { calls: Some(3), ..Plan::default() };
     for (reader, reads_itself) in [(reader, true), (reader, false), (None, true)] {
         let mut workload = Spy { reads_itself, ..Spy::default() };
-        let mut cell = Cell { reader, ..cell(operand(Level::L1, 64, 1.0, 1)) };
+        let mut cell = SampledCell { reader, ..cell(operand(Level::L1, 64, 1.0, 1)) };
         let result = run_it(&mut cell, &mut workload, &plan);
         let rounds = if reader.is_some() { 15 } else { 0 };
         assert_eq!(workload.read, rounds * 3);
@@ -382,7 +386,7 @@ fn a_workload_reads_where_the_cell_has_a_reader() {
 #[test]
 fn a_lead_in_leaves_a_placed_source_cold() {
     let source = Some(operand(Level::Dram, 4096, 1.0, 2));
-    let mut cell = Cell { source, ..cell(reused(1 << 16, 0, 4096, &caches())) };
+    let mut cell = SampledCell { source, ..cell(reused(1 << 16, 0, 4096, &caches())) };
     let plan = Plan { calls: Some(5), ..Plan::default() };
     let log = Log::default();
     start(&mut cell, &mut spies(&[0.0], &log), &plan);
@@ -394,12 +398,12 @@ fn a_lead_in_leaves_a_placed_source_cold() {
 #[test]
 fn reused_operands_beyond_the_l2_wait_for_the_last_level() {
     let target = |size: usize| cell(reused(2 << 20, 0, size, &caches()));
-    let both = |size: usize| Cell {
+    let both = |size: usize| SampledCell {
         source: Some(reused(2 << 20, 1 << 20, size, &caches())),
         ..target(size)
     };
     let far = Some(operand(Level::Dram, 1 << 20, 1.0, 2));
-    let mixed = Cell { source: far, ..target(1 << 20) };
+    let mixed = SampledCell { source: far, ..target(1 << 20) };
     let once = Plan { calls: Some(1), screening_rounds: 0, ..Plan::default() };
     let often = Plan { calls: Some(100), ..once.clone() };
     // The made-up last level is of 4 MiB, the L2 of 512 KiB.

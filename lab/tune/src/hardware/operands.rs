@@ -1,6 +1,6 @@
 //! Operands of a visit: their place, their contents, and their state, restored before every sample.
 
-use super::super::seam::{Cell, Contents, Destination, Layout};
+use super::super::seam::{Contents, Destination, Layout, TuningCell};
 use cachewise_kernels::Operation;
 use cachewise_measure::{Arena, LINE, Place, Reader, lines};
 use fastrand::Rng;
@@ -45,7 +45,7 @@ pub(super) fn room(n: usize) -> usize {
 impl Operands {
     /// Places for a cell, drawn: the same for whoever draws from the same state. `l1` is what the
     /// operands of all calls of a sample share.
-    pub(super) fn place(arena: &Arena, cell: &Cell, l1: usize, random: &mut Rng) -> Operands {
+    pub(super) fn place(arena: &Arena, cell: &TuningCell, l1: usize, random: &mut Rng) -> Operands {
         let n = cell.size;
         let two = !matches!(cell.operation, Operation::Fill | Operation::Zero);
         let overlap = matches!(cell.layout, Layout::OverlapUp | Layout::OverlapDown);
@@ -188,7 +188,7 @@ impl Operands {
 }
 
 /// For every call of a sample the place of the first difference, where there is one.
-pub(super) fn differences(cell: &Cell, calls: usize, random: &mut Rng) -> Vec<usize> {
+pub(super) fn differences(cell: &TuningCell, calls: usize, random: &mut Rng) -> Vec<usize> {
     match cell.contents {
         Contents::Equal => Vec::new(),
         Contents::Unequal => {
@@ -242,13 +242,13 @@ mod tests {
     use super::*;
     use cachewise_measure::{MemoryBudget, PagePolicy};
 
-    fn cells() -> impl Iterator<Item = Cell> {
+    fn cells() -> impl Iterator<Item = TuningCell> {
         let states =
             Layout::ALL.into_iter().flat_map(|layout| Destination::ALL.map(|at| (layout, at)));
         states.flat_map(|(layout, destination)| {
             [300, 512, 5000, 100_000, 1 << 20].map(|size| {
-                let of = Cell::new(Operation::Move, size, destination);
-                Cell { layout, ..of }
+                let of = TuningCell::new(Operation::Move, size, destination);
+                TuningCell { layout, ..of }
             })
         })
     }
@@ -296,9 +296,9 @@ mod tests {
             unsafe { std::slice::from_raw_parts(at, n) }.to_vec()
         };
         for destination in Destination::ALL {
-            let cell = Cell {
+            let cell = TuningCell {
                 layout: Layout::Misaligned,
-                ..Cell::new(Operation::Copy, 1001, destination)
+                ..TuningCell::new(Operation::Copy, 1001, destination)
             };
             let operands = Operands::place(&arena, &cell, 0, &mut Rng::with_seed(3));
             let (dst, src) = operands.at(0);
@@ -311,7 +311,8 @@ mod tests {
             assert!(first.chunks(64).zip(second.chunks(64)).all(|(a, b)| a != b));
             assert_eq!(bytes(src, cell.size), source, "the source stays");
 
-            let cell = Cell { contents: Contents::Unequal, operation: Operation::Compare, ..cell };
+            let cell =
+                TuningCell { contents: Contents::Unequal, operation: Operation::Compare, ..cell };
             let operands = Operands::place(&arena, &cell, 0, &mut Rng::with_seed(3));
             let (a, b) = operands.at(0);
             operands.equalise();
@@ -330,8 +331,8 @@ mod tests {
     /// Half of the differences in the first square root of the size, as the seam has it.
     #[test]
     fn differences_are_where_their_distribution_says() {
-        let of = Cell::new(Operation::Compare, 1 << 20, Destination::Cached);
-        let cell = Cell { contents: Contents::Unequal, ..of };
+        let of = TuningCell::new(Operation::Compare, 1 << 20, Destination::Cached);
+        let cell = TuningCell { contents: Contents::Unequal, ..of };
         let places = differences(&cell, 4000, &mut Rng::with_seed(5));
         let early = places.iter().filter(|place| **place < 1 << 10).count();
         assert!((1800..2200).contains(&early), "{early}");

@@ -130,7 +130,7 @@ fn calls_on_the_same_operands_are_those_of_a_cached_cell_beyond_l2() {
 fn short_calls_have_more_samples_and_long_loops_fewer() {
     let sizes = [0xFFFF, 0x1_0000, 0xF_FFFF, 0x10_0000, 0xFF_FFFF, 0x100_0000];
     let all = |destination, first| {
-        sizes.map(|size| samples(&Cell::new(Operation::Copy, size, destination), first))
+        sizes.map(|size| samples(&TuningCell::new(Operation::Copy, size, destination), first))
     };
     let few = [3, 2, 2, 1, 1, 1];
     assert_eq!(all(Destination::Cached, true), few);

@@ -86,7 +86,7 @@ fn rounds_are_ruled_on_when_they_are_enough() {
 #[test]
 fn between_two_sizes_a_kernel_may_lose_what_libc_does_at_the_upper_one() {
     let mut trial = trial(4096, |_| FIRST);
-    let cell = Cell::new(Operation::Zero, 3072, Destination::Repeated);
+    let cell = TuningCell::new(Operation::Zero, 3072, Destination::Repeated);
     for _ in 0..16 {
         trial.field.add_handed_over(&cell, &sample(1.06, 0.0), &sample(1.0, 0.0));
     }
@@ -110,10 +110,10 @@ fn cells_near_by_in_the_same_state_say_how_far_rounds_scatter() {
     let error_beside = |size: usize, rounds: usize, other: bool| {
         let mut trial = trial(4096, |_| FIRST);
         let point = Point { arm: FIRST, size: 1024, grid: 4 };
-        let cells: Vec<Cell> = trial.cells(&point).collect();
+        let cells: Vec<TuningCell> = trial.cells(&point).collect();
         trial.seen.insert((point, cells[0]), vec![0.1; 4]);
         let beside = Point { size, ..point };
-        let beside_cells: Vec<Cell> = trial.cells(&beside).collect();
+        let beside_cells: Vec<TuningCell> = trial.cells(&beside).collect();
         let values = [0.0, 0.1, 0.2, 0.3, 0.0, 0.1, 0.2, 0.3, 0.0, 0.3];
         trial.seen.insert((beside, beside_cells[usize::from(other)]), values[..rounds].to_vec());
         trial.estimate(&cells[0], &[0.1; 4]).error
@@ -256,7 +256,7 @@ fn operands_lie_on_lines_at_one_size_and_at_odd_offsets_at_another() {
     let trial = trial(64 << 10, |_| FIRST);
     let mut odd = Vec::new();
     for point in trial.points() {
-        let cells: Vec<Cell> = trial.cells(&point).collect();
+        let cells: Vec<TuningCell> = trial.cells(&point).collect();
         let states: Vec<Destination> = cells.iter().map(|cell| cell.destination).collect();
         assert_eq!(states, Destination::ALL);
         assert!(cells.iter().all(|cell| cell.layout == cells[0].layout));

@@ -18,8 +18,8 @@ fn threads_pay_from_where_they_gain_and_lose_nowhere_above() {
         let mut evidence = Evidence::default();
         for (size, two, four) in sizes {
             let threads = Threads { count: 1, supply: Supply::ALL[0] };
-            let cell = Cell::new(PARALLEL[0], *size, Destination::Cached);
-            let cell = Cell { threads, ..cell };
+            let cell = TuningCell::new(PARALLEL[0], *size, Destination::Cached);
+            let cell = TuningCell { threads, ..cell };
             let sample = |operation| Sample { operation, reader: 0.0, bystander: 0.0 };
             for _ in 0..rounds {
                 let others = [("2", 100.0 * two), ("4", 100.0 * two * four)];

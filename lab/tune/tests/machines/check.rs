@@ -6,13 +6,13 @@ use cachewise::profile::{Decision, FIRST_SIZE, OPERATIONS, hints};
 use cachewise_experiments::LabError;
 use cachewise_kernels::Operation;
 use cachewise_tune::rounds::Evidence;
-use cachewise_tune::seam::{Cell, Contents, Destination, Layout};
+use cachewise_tune::seam::{Contents, Destination, Layout, TuningCell};
 use cachewise_tune::tuner;
 use cachewise_tune::tuning::{Ruling, Settings, Tuning};
 
 /// Over all seeds; in percent where not said otherwise.
 #[derive(Debug, Default)]
-pub struct Outcome {
+pub struct TuningOutcome {
     /// Seconds, the longest.
     pub seconds: f64,
     /// How wrong the line of progress was, of the whole time.
@@ -43,10 +43,10 @@ pub fn sizes() -> impl Iterator<Item = usize> {
 }
 
 /// The states that count at a size.
-pub fn cells(operation: Operation, size: usize) -> Vec<Cell> {
-    let cell = |destination| Cell::new(operation, size, destination);
+pub fn cells(operation: Operation, size: usize) -> Vec<TuningCell> {
+    let cell = |destination| TuningCell::new(operation, size, destination);
     let mut cells = Destination::ALL.map(cell).to_vec();
-    let mut lying = |layout| cells.push(Cell { layout, ..cell(Destination::Cached) });
+    let mut lying = |layout| cells.push(TuningCell { layout, ..cell(Destination::Cached) });
     lying(Layout::Misaligned);
     match operation {
         Operation::Move => {
@@ -55,7 +55,7 @@ pub fn cells(operation: Operation, size: usize) -> Vec<Cell> {
         }
         Operation::Copy if (4096..=1 << 20).contains(&size) => lying(Layout::Aliased),
         Operation::Compare | Operation::Equal => {
-            let unequal = |to| Cell { contents: Contents::Unequal, ..cell(to) };
+            let unequal = |to| TuningCell { contents: Contents::Unequal, ..cell(to) };
             cells.extend([Destination::Cached, Destination::Evicted].map(unequal));
         }
         _ => {}
@@ -64,26 +64,28 @@ pub fn cells(operation: Operation, size: usize) -> Vec<Cell> {
 }
 
 /// Logarithm of the library's time over libc's where its decision is an arm.
-pub fn over_libc(kind: &Kind, arm: usize, cell: &Cell) -> f64 {
+pub fn over_libc(kind: &Kind, arm: usize, cell: &TuningCell) -> f64 {
     let libc = kind.truth(0, cell);
     let arm = kind.called(arm, cell);
     if arm == 0 { kind.handed_over(libc, cell) - libc } else { kind.truth(arm, cell) - libc }
 }
 
 /// Loss of a decision for libc in one of the cells of a size, in percent.
-fn handed_over(kind: &Kind, cells: &[Cell]) -> f64 {
+fn handed_over(kind: &Kind, cells: &[TuningCell]) -> f64 {
     cells.iter().map(|cell| percent(over_libc(kind, 0, cell))).fold(0.0, f64::max)
 }
 
 /// Loss that is allowed there: 3, or that.
-pub fn allowed(kind: &Kind, cells: &[Cell]) -> f64 {
+pub fn allowed(kind: &Kind, cells: &[TuningCell]) -> f64 {
     handed_over(kind, cells).max(3.0)
 }
 
 /// The mean over both states of the destination: what regret and agreement are about.
 fn value(kind: &Kind, arm: usize, operation: Operation, size: usize) -> f64 {
     let both = [Destination::Cached, Destination::Evicted];
-    both.map(|state| over_libc(kind, arm, &Cell::new(operation, size, state))).iter().sum::<f64>()
+    both.map(|state| over_libc(kind, arm, &TuningCell::new(operation, size, state)))
+        .iter()
+        .sum::<f64>()
         / 2.0
 }
 
@@ -169,7 +171,7 @@ pub fn agreement(kind: &Kind, one: &[Decision], other: &[Decision]) -> f64 {
     let (mut same, mut all) = (0, 0);
     for &operation in kind.table.keys() {
         for size in sizes() {
-            let cell = Cell::new(operation, size, Destination::Cached);
+            let cell = TuningCell::new(operation, size, Destination::Cached);
             let [a, b] = [one, other].map(|decisions| arm_of(kind, decisions, &cell));
             let apart = value(kind, a, operation, size) - value(kind, b, operation, size);
             same += usize::from(a == b || apart.abs() <= 1.03f64.ln());
@@ -185,8 +187,8 @@ fn ranges(decisions: &[Decision]) -> usize {
 }
 
 /// Tunes a machine with several seeds, each once more from the profile that it made.
-pub fn check(kind: &Kind, seeds: u64) -> Outcome {
-    let mut outcome = Outcome::default();
+pub fn check(kind: &Kind, seeds: u64) -> TuningOutcome {
+    let mut outcome = TuningOutcome::default();
     let mut profiles: Vec<Vec<Decision>> = Vec::new();
     let (mut losses, mut regrets, mut worst, mut agreements, mut again) =
         (Vec::new(), Vec::new(), Vec::new(), Vec::new(), Vec::new());
@@ -255,13 +257,14 @@ pub fn check(kind: &Kind, seeds: u64) -> Outcome {
     outcome
 }
 
-impl Outcome {
+impl TuningOutcome {
     pub const HEADER: &str = "| machine | seconds | worst loss median/max % | cells > 3 % | refereed > 3 % | regret median/p90 % | two seeds agree % | from previous % | gain % | ranges | repairs | rounds | libc % |\n|---|---|---|---|---|---|---|---|---|---|---|---|---|";
 
     pub fn line(&self, name: &str) -> String {
-        let Outcome { seconds, worst_median, worst, lossy, refereed_lossy, refereed, .. } = self;
-        let Outcome { regret_median, regret_p90, agreement, from_previous, gain, .. } = self;
-        let Outcome { ranges, repairs, rounds, libc, .. } = self;
+        let TuningOutcome { seconds, worst_median, worst, lossy, refereed_lossy, refereed, .. } =
+            self;
+        let TuningOutcome { regret_median, regret_p90, agreement, from_previous, gain, .. } = self;
+        let TuningOutcome { ranges, repairs, rounds, libc, .. } = self;
         format!(
             "| {name} | {seconds:.1} | {worst_median:.1}/{worst:.1} | {lossy:.2} | {refereed_lossy}/{refereed} | {regret_median:.1}/{regret_p90:.1} | {agreement:.1} | {from_previous:.1} | {gain:.1} | {ranges} | {repairs:.1} | {rounds:.0} | {libc:.0} |"
         )

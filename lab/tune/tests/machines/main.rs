@@ -22,9 +22,9 @@ use cachewise_measure::{Row, stats};
 use cachewise_tune::again::{self, decide_again};
 use cachewise_tune::recording;
 use cachewise_tune::rounds::Evidence;
-use cachewise_tune::seam::{After, Cell, Class, Contents, Destination, Facts};
+use cachewise_tune::seam::{After, Class, Contents, Destination, Facts, TuningCell};
 use cachewise_tune::tuning::{Repair, Ruling, Tuning};
-use check::{Outcome, check};
+use check::{TuningOutcome, check};
 use simulated::Kind;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -310,13 +310,13 @@ fn holds(name: &str, promise: &Promise) {
     let found = check(&named(name), seeds(SEEDS));
     println!("{}", found.line(name));
     let broken = broken(&found, promise);
-    assert!(broken.is_empty(), "{broken:?}\n{}\n{}", Outcome::HEADER, found.line(name));
+    assert!(broken.is_empty(), "{broken:?}\n{}\n{}", TuningOutcome::HEADER, found.line(name));
     // The line of progress is never wrong by more than a fifth of the whole.
     assert!(found.time_left <= 20.0, "{name}: {}", found.time_left);
 }
 
 /// Parts of a promise that do not hold.
-fn broken(found: &Outcome, promise: &Promise) -> Vec<&'static str> {
+fn broken(found: &TuningOutcome, promise: &Promise) -> Vec<&'static str> {
     let refereed = found.refereed.max(1) as f64;
     let refereed_lossy = 100.0 * found.refereed_lossy as f64 / refereed;
     let checks = [
@@ -399,7 +399,7 @@ fn libc_costs_what_it_costs_through_the_library() {
     let kernels_at = |handing_over: f64| {
         let kind = Kind { handing_over, ..named("libc is far") };
         let (tuning, _) = check::tune(&kind, 5, Vec::new());
-        let cell = |operation| Cell::new(operation, 3000, Destination::Cached);
+        let cell = |operation| TuningCell::new(operation, 3000, Destination::Cached);
         let chosen = |operation: &&Operation| {
             simulated::arm_of(&kind, &tuning.decisions, &cell(**operation)) > 0
         };
@@ -705,7 +705,7 @@ fn no_tuning_leaves_a_hint_worse_than_it_was_without() {
                     continue;
                 }
                 for size in (12..=26).map(|log2| 1 << log2) {
-                    let cell = Cell::new(operation, size, Destination::Evicted);
+                    let cell = TuningCell::new(operation, size, Destination::Evicted);
                     let untuned = match size < from {
                         true => 0,
                         false => kind.table[&operation]

@@ -2,7 +2,7 @@
 //!
 //! `MACHINES=0..300` in the environment checks those three hundred, each with two seeds, and prints what breaks.
 
-use crate::check::{Outcome, check};
+use crate::check::{TuningOutcome, check};
 use crate::simulated::Kind;
 use crate::table::{Costs, FIRST, STEP, STEPS, Table};
 use crate::{NOISY, PROMISE, broken, cascade_lake, plain, zen3, zen5};
@@ -251,7 +251,7 @@ fn random_machines_keep_the_promise() {
     let (from, to) = wanted.split_once("..").expect("two numbers");
     let [from, to] = [from, to].map(|number| number.parse::<u64>().expect("a number"));
     let mut failed = Vec::new();
-    println!("{}", Outcome::HEADER);
+    println!("{}", TuningOutcome::HEADER);
     for seed in from..to {
         let kind = machine(seed);
         let loud = kind.noise >= LOUD || kind.steal >= LOUD;

@@ -13,8 +13,8 @@ use cachewise_measure::{record, stats};
 use cachewise_tune::again::{decide_again, facts, previous};
 use cachewise_tune::rounds::{Evidence, Log, Purpose};
 use cachewise_tune::seam::{
-    After, Arm, Ask, Cell, Competitor, Contents, Destination, Facts, Layout, Machine, Sample,
-    Stage, Visit,
+    After, Arm, Ask, Competitor, Contents, Destination, Facts, Layout, Machine, Sample, Stage,
+    TuningCell, Visit,
 };
 use cachewise_tune::tuner;
 use cachewise_tune::tuning::Settings;
@@ -46,7 +46,7 @@ const BANDWIDTH: f64 = 10.0;
 /// A state without its size.
 type State = (Purpose, Operation, Destination, Layout, Contents);
 
-fn state(purpose: Purpose, cell: &Cell) -> State {
+fn state(purpose: Purpose, cell: &TuningCell) -> State {
     (purpose, cell.operation, cell.destination, cell.layout, cell.contents)
 }
 
@@ -74,10 +74,10 @@ impl<'e> Replayed<'e> {
     }
 
     /// The log of the nearest size, in the same state or on lines, and that size.
-    fn log(&self, cell: &Cell) -> Option<(usize, &'e Log)> {
+    fn log(&self, cell: &TuningCell) -> Option<(usize, &'e Log)> {
         let beside = matches!(cell.after, After::Bystander(_));
         let purpose = if beside { Purpose::Hints } else { Purpose::Race };
-        let aligned = Cell { layout: Layout::Aligned, ..*cell };
+        let aligned = TuningCell { layout: Layout::Aligned, ..*cell };
         let logs = [*cell, aligned].iter().find_map(|cell| self.logs.get(&state(purpose, cell)))?;
         let away = |size: usize| (size as f64 / cell.size as f64).ln().abs();
         let nearest = logs.iter().min_by(|a, b| away(*a.0).total_cmp(&away(*b.0)))?;
@@ -130,11 +130,11 @@ impl<'e> Replayed<'e> {
     fn named(&self, purpose: Purpose, ask: &Ask, name: &str) -> Sample {
         let mut random = Rng::with_seed(ask.draw);
         let cell = &ask.cell;
-        let same = |other: &Cell| {
+        let same = |other: &TuningCell| {
             (other.operation, other.script, other.contents, other.threads.supply)
                 == (cell.operation, cell.script, cell.contents, cell.threads.supply)
         };
-        let away = |other: &Cell| (other.size as f64 / cell.size as f64).ln().abs();
+        let away = |other: &TuningCell| (other.size as f64 / cell.size as f64).ln().abs();
         let logs = self.evidence.of(purpose).filter(|(other, _)| same(other));
         let nearest = logs.min_by(|a, b| away(a.0).total_cmp(&away(b.0)));
         let Some((_, log)) = nearest else {
@@ -158,7 +158,7 @@ fn arms(evidence: &Evidence, operation: Operation) -> Vec<Competitor> {
 }
 
 /// The routine that the library calls by these decisions.
-fn called(facts: &Facts, decisions: &[Decision], cell: &Cell) -> String {
+fn called(facts: &Facts, decisions: &[Decision], cell: &TuningCell) -> String {
     let size = cell.size as u64;
     let here = decisions.iter().find(|decision| {
         decision.operation == cell.operation

@@ -17,7 +17,7 @@ use cachewise_kernels::Operation;
 use cachewise_measure::Header;
 use cachewise_tune::again::{decide_again, facts};
 use cachewise_tune::nearest::name_nearest;
-use cachewise_tune::seam::{Cell, Destination, Facts};
+use cachewise_tune::seam::{Destination, Facts, TuningCell};
 use cachewise_tune::tuning::Tuning;
 use std::path::Path;
 
@@ -158,7 +158,7 @@ impl Recipe {
         let (lost, _) = lost(&self.kind, decisions);
         let lost = lost.iter().filter(|loss| loss.cell.operation == operation);
         let regrets = sizes().map(|size| {
-            let cell = Cell::new(operation, size, Destination::Cached);
+            let cell = TuningCell::new(operation, size, Destination::Cached);
             regret(&self.kind, arm_of(&self.kind, decisions, &cell), operation, size)
         });
         let regrets: Vec<f64> = regrets.collect();
@@ -226,7 +226,7 @@ impl Score {
 struct Loss {
     percent: f64,
     kernel: String,
-    cell: Cell,
+    cell: TuningCell,
 }
 
 /// Losses of decisions on a machine, and their gain over all, in percent.

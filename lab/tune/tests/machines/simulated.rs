@@ -5,8 +5,8 @@ use cachewise::profile::{Decision, Parallel, Supply};
 use cachewise_experiments::LabError;
 use cachewise_kernels::Operation;
 use cachewise_tune::seam::{
-    After, Arm, Ask, Cell, Class, Competitor, Contents, Destination, Facts, Layout, Machine,
-    Sample, Stage, Visit,
+    After, Arm, Ask, Class, Competitor, Contents, Destination, Facts, Layout, Machine, Sample,
+    Stage, TuningCell, Visit,
 };
 use fastrand::Rng;
 use std::collections::{BTreeMap, BTreeSet};
@@ -167,7 +167,7 @@ impl Kind {
     }
 
     /// The true logarithm of operation and reader, without this tuning's luck, over its whole time.
-    pub fn truth(&self, arm: usize, cell: &Cell) -> f64 {
+    pub fn truth(&self, arm: usize, cell: &TuningCell) -> f64 {
         let quiet = self.quiet(arm, cell);
         if !self.neighbour {
             return quiet;
@@ -177,12 +177,12 @@ impl Kind {
     }
 
     /// The logarithm of libc's time where the library calls it, of that where it is called directly.
-    pub fn handed_over(&self, libc: f64, cell: &Cell) -> f64 {
+    pub fn handed_over(&self, libc: f64, cell: &TuningCell) -> f64 {
         if is_small(cell) { libc } else { (libc.exp() + self.handing_over).ln() }
     }
 
     /// The arm that the library calls where its decision is that.
-    pub fn called(&self, arm: usize, cell: &Cell) -> usize {
+    pub fn called(&self, arm: usize, cell: &TuningCell) -> usize {
         let name = self.facts.below_libc[cachewise::entry::place(cell.operation)];
         let other = name.filter(|_| is_small(cell) && arm == 0);
         other.and_then(|name| self.position(cell.operation, name)).unwrap_or(arm)
@@ -193,7 +193,7 @@ impl Kind {
         self.costs(operation).iter().position(|costs| costs.arm.name == name)
     }
 
-    fn quiet(&self, arm: usize, cell: &Cell) -> f64 {
+    fn quiet(&self, arm: usize, cell: &TuningCell) -> f64 {
         let log2 = (cell.size as f64).log2();
         let at = &self.costs(cell.operation)[arm].total[state(cell.destination)];
         // Sizes above the table cost as much per byte.
@@ -215,7 +215,7 @@ impl Kind {
 }
 
 /// Returns whether libc leaves such calls to the library's own loops.
-fn is_small(cell: &Cell) -> bool {
+fn is_small(cell: &TuningCell) -> bool {
     (cell.size as u64) < cachewise::profile::libc_from(cell.operation)
 }
 
@@ -283,7 +283,7 @@ impl Simulated {
     }
 
     /// Extra cost of a sticky destination: string instructions leave it where they find it.
-    fn sticks(&mut self, arm: usize, cell: &Cell) -> f64 {
+    fn sticks(&mut self, arm: usize, cell: &TuningCell) -> f64 {
         if self.kind.restores {
             return 0.0;
         }
@@ -306,7 +306,7 @@ impl Simulated {
         }
     }
 
-    fn threaded(&self, one: f64, cell: &Cell, clock: f64) -> f64 {
+    fn threaded(&self, one: f64, cell: &TuningCell, clock: f64) -> f64 {
         let count = cell.threads.count;
         if count == 1 {
             return one;
@@ -339,7 +339,7 @@ fn pushed_out(bytes: f64, walk: f64) -> f64 {
 impl Kind {
     /// The true nanoseconds of an arm under `never`: operation and bystander, half of the cache, in memory.
     pub fn beside_a_bystander(&self, operation: Operation, arm: usize, size: usize) -> f64 {
-        let cell = Cell::new(operation, size, Destination::Evicted);
+        let cell = TuningCell::new(operation, size, Destination::Evicted);
         let costs = &self.costs(operation)[arm];
         let reader = costs.reader[state(cell.destination)][step(size)];
         let operands =
@@ -351,7 +351,7 @@ impl Kind {
 }
 
 /// The arm that decisions without a hint name for a cell.
-pub fn arm_of(kind: &Kind, decisions: &[Decision], cell: &Cell) -> usize {
+pub fn arm_of(kind: &Kind, decisions: &[Decision], cell: &TuningCell) -> usize {
     arm_under(kind, decisions, cachewise::Reuse::Unknown, cell)
 }
 
@@ -360,7 +360,7 @@ pub fn arm_under(
     kind: &Kind,
     decisions: &[Decision],
     reuse: cachewise::Reuse,
-    cell: &Cell,
+    cell: &TuningCell,
 ) -> usize {
     let size = cell.size as u64;
     let decided = decisions.iter().find(|d| {

@@ -12,7 +12,7 @@ use crate::{named, plain, zen5};
 use cachewise_kernels::Operation;
 use cachewise_measure::{Machine, Residency, Row, stats};
 use cachewise_report::matrix::flat;
-use cachewise_tune::seam::{Cell, Class, Competitor, Destination};
+use cachewise_tune::seam::{Class, Competitor, Destination, TuningCell};
 use std::collections::BTreeMap;
 
 /// Sizes are given by their logarithm: 256 B to 64 MiB.
@@ -256,7 +256,7 @@ fn a_tuning_of_ten_minutes_leaves_a_whole_table() {
                 let many = rounds.get(&key).copied().unwrap_or(0);
                 assert!(many >= stats::LEAST_ROUNDS, "{name}: {key:?} has {many} rounds");
                 let ours = found[&operation].iter().find(|of| of.arm == costs.arm).expect("it");
-                let truth = kind.truth(arm, &Cell::new(operation, size, state));
+                let truth = kind.truth(arm, &TuningCell::new(operation, size, state));
                 if size.is_power_of_two() {
                     off.push((ours.total[self::state(state)][step(size)] - truth).abs());
                 }

@@ -8,7 +8,7 @@ use std::vec::Vec;
 
 /// The fate of a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum BatchOutcome {
     /// Zeroed.
     Good,
     /// Refused at once.
@@ -27,14 +27,14 @@ pub enum Outcome {
     Hole,
 }
 
-/// The outcomes to come, shared with the test that sets them; [`Outcome::Good`] when empty.
-pub type Script = Arc<Mutex<VecDeque<Outcome>>>;
+/// The outcomes to come, shared with the test that sets them; [`BatchOutcome::Good`] when empty.
+pub type Script = Arc<Mutex<VecDeque<BatchOutcome>>>;
 
 /// The engine.
 #[derive(Debug)]
 pub struct Faulty {
     script: Script,
-    batches: Vec<(Token, Outcome, Vec<Range>)>,
+    batches: Vec<(Token, BatchOutcome, Vec<Range>)>,
     last: u64,
 }
 
@@ -64,12 +64,12 @@ unsafe impl Engine for Faulty {
 
     unsafe fn submit(&mut self, batch: &[Range]) -> Result<Token, EngineError> {
         let next = self.script.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
-        let outcome = next.unwrap_or(Outcome::Good);
+        let outcome = next.unwrap_or(BatchOutcome::Good);
         let bytes: usize = batch.iter().map(|range| range.length).sum();
         match outcome {
-            Outcome::Refuse => return Err(EngineError::Device(5)),
-            Outcome::Good => fill(batch, 0, bytes),
-            Outcome::Hole => {
+            BatchOutcome::Refuse => return Err(EngineError::Device(5)),
+            BatchOutcome::Good => fill(batch, 0, bytes),
+            BatchOutcome::Hole => {
                 fill(batch, 0, bytes);
                 for range in batch {
                     let middle = range.start.wrapping_add(range.length / 2);
@@ -77,10 +77,10 @@ unsafe impl Engine for Faulty {
                     unsafe { middle.write(0x11) };
                 }
             }
-            Outcome::Error => fill(batch, 0xEE, bytes / 2),
-            Outcome::Hang | Outcome::Slow => fill(batch, 0xDD, 64),
-            Outcome::Partial => fill(batch, 0, bytes / 2),
-            Outcome::Lie => {
+            BatchOutcome::Error => fill(batch, 0xEE, bytes / 2),
+            BatchOutcome::Hang | BatchOutcome::Slow => fill(batch, 0xDD, 64),
+            BatchOutcome::Partial => fill(batch, 0, bytes / 2),
+            BatchOutcome::Lie => {
                 fill(batch, 0, bytes);
                 // The last byte: a check of the first ones would not do.
                 if let Some(range) = batch.last() {
@@ -102,11 +102,11 @@ unsafe impl Engine for Faulty {
         let (_, outcome, ranges) = &self.batches[place];
         let bytes: usize = ranges.iter().map(|range| range.length).sum();
         let progress = match outcome {
-            Outcome::Good | Outcome::Lie | Outcome::Hole => Progress::Done,
-            Outcome::Error | Outcome::Refuse => Progress::Fault(EngineError::Device(7)),
-            Outcome::Partial => Progress::Partial(bytes / 2),
-            Outcome::Slow => return Progress::Pending,
-            Outcome::Hang => {
+            BatchOutcome::Good | BatchOutcome::Lie | BatchOutcome::Hole => Progress::Done,
+            BatchOutcome::Error | BatchOutcome::Refuse => Progress::Fault(EngineError::Device(7)),
+            BatchOutcome::Partial => Progress::Partial(bytes / 2),
+            BatchOutcome::Slow => return Progress::Pending,
+            BatchOutcome::Hang => {
                 fill(ranges, 0xDD, bytes);
                 return Progress::Pending;
             }
@@ -119,7 +119,7 @@ unsafe impl Engine for Faulty {
         let slow = self
             .batches
             .iter()
-            .position(|(token, outcome, _)| *token == batch && *outcome != Outcome::Hang);
+            .position(|(token, outcome, _)| *token == batch && *outcome != BatchOutcome::Hang);
         match slow {
             Some(place) => {
                 self.batches.swap_remove(place);

@@ -14,7 +14,7 @@ use std::time::Instant;
 
 /// The memory that serves a request.
 #[derive(Clone, Copy, Debug)]
-enum Found {
+enum ServingMemory {
     /// A block of one state, of the run's size or larger; what it has more is still to be given
     /// back.
     Whole(u32, State),
@@ -81,7 +81,7 @@ impl Inner {
         let found = self.take_any(&wanted, order)?;
         let (index, _) = self.make_resident(found, frames)?;
         // The lists count runs.
-        if matches!(found, Found::Whole(_, State::ZeroResident)) {
+        if matches!(found, ServingMemory::Whole(_, State::ZeroResident)) {
             add(&events.wasted, u64::from(frames) << self.chunks.frame_shift);
         }
         add(&events.dirty_allocations, 1);
@@ -107,7 +107,7 @@ impl Inner {
 
     /// A run from whatever there is: what is there already, then absent memory, then by growing,
     /// then from this thread's own cache, then from what others have in flight at the moment.
-    fn take_any(&self, wanted: &Wanted, order: u32) -> Result<Found, PoolError> {
+    fn take_any(&self, wanted: &Wanted, order: u32) -> Result<ServingMemory, PoolError> {
         let mut deadline = None;
         let mut flushed = false;
         loop {
@@ -140,7 +140,12 @@ impl Inner {
         }
     }
 
-    fn take_once(&self, guard: &mut Guard<'_>, wanted: &Wanted, order: u32) -> Option<Found> {
+    fn take_once(
+        &self,
+        guard: &mut Guard<'_>,
+        wanted: &Wanted,
+        order: u32,
+    ) -> Option<ServingMemory> {
         let mut buddy = guard.buddy();
         let block = wanted.is_block();
         // Absent memory is handed out as a block, to be cut down when it is there (`populate`).
@@ -150,18 +155,20 @@ impl Inner {
         let opens = |run: &Run| self.open(run.absent.0, run.absent.1).is_ok();
         let held = |buddy: &mut Buddy<'_>| {
             let block = block.then(|| {
-                states
-                    .iter()
-                    .find_map(|state| Some(Found::Whole(buddy.take(order, *state)?, *state)))
+                states.iter().find_map(|state| {
+                    Some(ServingMemory::Whole(buddy.take(order, *state)?, *state))
+                })
             });
             let absent = State::ZeroAbsent;
             block
                 .flatten()
-                .or_else(|| Some(Found::Run(buddy.take_run_if(wanted, opens)?)))
+                .or_else(|| Some(ServingMemory::Run(buddy.take_run_if(wanted, opens)?)))
                 // In portions, and in smaller ones where there are no larger ones.
-                .or_else(|| Some(Found::Whole(buddy.take(self.around(order), absent)?, absent)))
-                .or_else(|| Some(Found::Whole(buddy.take(order, absent)?, absent)))
-                .or_else(|| Some(Found::Run(buddy.take_any_run_if(wanted, opens)?)))
+                .or_else(|| {
+                    Some(ServingMemory::Whole(buddy.take(self.around(order), absent)?, absent))
+                })
+                .or_else(|| Some(ServingMemory::Whole(buddy.take(order, absent)?, absent)))
+                .or_else(|| Some(ServingMemory::Run(buddy.take_any_run_if(wanted, opens)?)))
         };
         if let Some(found) = held(&mut buddy) {
             return Some(found);
@@ -171,15 +178,19 @@ impl Inner {
     }
 
     /// Faults in what of the run is absent. Its first frame, and from where to where it may be dirty.
-    fn make_resident(&self, found: Found, frames: u32) -> Result<(u32, (u32, u32)), PoolError> {
+    fn make_resident(
+        &self,
+        found: ServingMemory,
+        frames: u32,
+    ) -> Result<(u32, (u32, u32)), PoolError> {
         match found {
-            Found::Whole(index, State::ZeroAbsent) => {
+            ServingMemory::Whole(index, State::ZeroAbsent) => {
                 self.populate(index, frames)?;
                 Ok((index, (index, index)))
             }
-            Found::Whole(index, State::Dirty) => Ok((index, (index, index + frames))),
-            Found::Whole(index, State::ZeroResident) => Ok((index, (index, index))),
-            Found::Run(run) => {
+            ServingMemory::Whole(index, State::Dirty) => Ok((index, (index, index + frames))),
+            ServingMemory::Whole(index, State::ZeroResident) => Ok((index, (index, index))),
+            ServingMemory::Run(run) => {
                 self.populate_run(run, frames)?;
                 Ok((run.first, run.dirty))
             }

@@ -2,7 +2,7 @@
 //! trims, faulty engines. Ten seconds of it run as a test, twenty minutes with
 //! `cargo run --release -p xtask -- soak --minutes 20`.
 
-use cachewise_pages::engine::faulty::{Faulty, Outcome, Script};
+use cachewise_pages::engine::faulty::{BatchOutcome, Faulty, Script};
 use cachewise_pages::{EngineChoice, PageSize, Pool, PoolError, Scrub, Verify};
 use std::collections::VecDeque;
 use std::ptr::NonNull;
@@ -216,18 +216,18 @@ fn engine(round: u64, random: &mut Random) -> EngineChoice {
         2 => EngineChoice::CpuThrough,
         _ => {
             let outcomes = [
-                Outcome::Good,
-                Outcome::Refuse,
-                Outcome::Error,
-                Outcome::Hang,
-                Outcome::Slow,
-                Outcome::Partial,
-                Outcome::Lie,
+                BatchOutcome::Good,
+                BatchOutcome::Refuse,
+                BatchOutcome::Error,
+                BatchOutcome::Hang,
+                BatchOutcome::Slow,
+                BatchOutcome::Partial,
+                BatchOutcome::Lie,
             ];
             let script: VecDeque<_> = (0..40)
                 .map(|_| match random.below(3) {
                     0 => outcomes[random.below(outcomes.len() as u64) as usize],
-                    _ => Outcome::Good,
+                    _ => BatchOutcome::Good,
                 })
                 .collect();
             EngineChoice::Custom(Box::new(Faulty::new(Script::new(Mutex::new(script)))))

@@ -30,7 +30,7 @@ pub(super) fn trust(disturbed: &[Warning], stopped: bool) -> Trust {
 }
 
 /// The next step where nothing was shown, for that reason.
-pub(super) fn next<S>(outcome: &race::Outcome<S>, ran: bool, why: &str) -> String {
+pub(super) fn next<S>(outcome: &race::RaceOutcome<S>, ran: bool, why: &str) -> String {
     let again = match outcome.for_all {
         _ if outcome.stopped || !ran => ", to its end".to_owned(),
         _ if outcome.unrepeatable.is_some() => {
@@ -95,15 +95,16 @@ mod tests {
 
     #[test]
     fn the_next_step_is_that_of_the_gravest_reason() {
-        let short = || race::Outcome::<()> { for_all: Some(500.0), ..race::Outcome::default() };
+        let short =
+            || race::RaceOutcome::<()> { for_all: Some(500.0), ..race::RaceOutcome::default() };
         let why = "none of 2 settings gains 2.0 %; 9 settings were not tried for lack of time";
         assert_eq!(
             next(&short(), true, why),
             "the same again with --budget 9min: time for all settings"
         );
-        let stopped = race::Outcome { stopped: true, ..short() };
+        let stopped = race::RaceOutcome { stopped: true, ..short() };
         assert_eq!(next(&stopped, true, why), "the same again, to its end");
-        let once = race::Outcome { unrepeatable: Some("exit status: 9".to_owned()), ..short() };
+        let once = race::RaceOutcome { unrepeatable: Some("exit status: 9".to_owned()), ..short() };
         assert!(next(&once, true, why).starts_with("a command that can be run twice"));
         assert_eq!(
             next(&short(), true, "open; --rounds 60 would tell"),

@@ -10,7 +10,7 @@ use super::unit::Unit;
 use anyhow::bail;
 use cachewise_advise::bound::WORTH;
 use cachewise_advise::candidates::{self, Candidate, Facts, LeftOut, Linking};
-use cachewise_advise::goal::{self, Answer, Goal, Outcome, Plain, Sample};
+use cachewise_advise::goal::{self, Goal, GoalAnswer, GoalOutcome, Plain, Sample};
 use cachewise_advise::growth::Growth;
 use cachewise_experiments::recorder::Progress as _;
 use cachewise_judge::race::{self, Question, Ran, Stage};
@@ -27,15 +27,15 @@ const AT_LEAST: Duration = Duration::from_secs(5);
 const DEAR: f64 = 0.01;
 
 /// Results of the runs.
-pub struct Found {
+pub struct GoalFindings {
     pub goal: Goal,
     /// The part of time that may be lost.
     pub allowed: f64,
     pub plain: Plain,
     pub candidates: Vec<Candidate>,
     pub left_out: Vec<LeftOut>,
-    pub outcome: Outcome,
-    pub answer: Answer,
+    pub outcome: GoalOutcome,
+    pub answer: GoalAnswer,
     /// Growth that no setting stops.
     pub growth: Option<Growth>,
     pub notes: Vec<String>,
@@ -60,17 +60,17 @@ pub(super) fn advise(
     asked: &Asked<'_>,
     runner: &mut Runner<'_>,
     linking: Linking,
-) -> anyhow::Result<Found> {
+) -> anyhow::Result<GoalFindings> {
     let args = asked.args;
     runner.sampled = true;
-    let mut found = Found {
+    let mut found = GoalFindings {
         goal: args.goal.into(),
         allowed: args.at_most.unwrap_or(DEFAULT_LOSS),
         plain: Plain::default(),
         candidates: Vec::new(),
         left_out: Vec::new(),
-        outcome: Outcome::default(),
-        answer: Answer::CannotTell("it was stopped before its end".to_owned()),
+        outcome: GoalOutcome::default(),
+        answer: GoalAnswer::CannotTell("it was stopped before its end".to_owned()),
         growth: None,
         notes: Vec::new(),
         allocator: String::new(),
@@ -99,13 +99,15 @@ fn stages(
     asked: &Asked<'_>,
     subject: &mut Subject<'_, '_>,
     linking: Linking,
-    found: &mut Found,
+    found: &mut GoalFindings,
 ) -> anyhow::Result<()> {
     let mut watched = Watched::default();
     let Some(seconds) = plain_run(subject, &mut watched, found)? else { return Ok(()) };
     look_at_noise(asked, subject, found);
-    let executed =
-        looks::interpreter(&subject.runner.program, asked.args.program.get(1..).unwrap_or_default());
+    let executed = looks::interpreter(
+        &subject.runner.program,
+        asked.args.program.get(1..).unwrap_or_default(),
+    );
     let facts = facts(asked, found, linking, &watched, &executed);
     crate::output::tell(&format!("cachewise: {}", found.plain.sentence()));
     let (mut all, left_out) = match found.goal {
@@ -119,7 +121,7 @@ fn stages(
     all.extend(asked.also());
     found.candidates = asked.tried(all, &mut found.left_out)?;
     if found.candidates.is_empty() {
-        found.answer = Answer::Nothing("there is no setting for it here".to_owned());
+        found.answer = GoalAnswer::Nothing("there is no setting for it here".to_owned());
         return Ok(());
     }
     subject.runner.candidates.clone_from(&found.candidates);
@@ -134,7 +136,7 @@ fn stages(
         seed: asked.seed,
     };
     found.outcome = race::race(subject, question)?;
-    found.answer = Answer::of(&found.outcome, found.goal, found.allowed);
+    found.answer = GoalAnswer::of(&found.outcome, found.goal, found.allowed);
     found.growth = Growth::of(&found.outcome, subject.runner.settled().as_secs_f64());
     Ok(())
 }
@@ -144,7 +146,7 @@ fn stages(
 fn plain_run(
     subject: &mut Subject<'_, '_>,
     watched: &mut Watched,
-    found: &mut Found,
+    found: &mut GoalFindings,
 ) -> anyhow::Result<Option<f64>> {
     subject.runner.bar.begin("plain run", 1.0);
     let plain = match subject.measure(None, watched)? {
@@ -163,7 +165,7 @@ fn plain_run(
     subject.expected = Some(plain.printed.clone());
     // The first run's length was not known.
     let held = match plain.held {
-        None => subject.measure(None, &mut watched)?.ok().and_then(|again| again.held),
+        None => subject.measure(None, watched)?.ok().and_then(|again| again.held),
         held => held,
     };
     let Some(held) = held else {
@@ -183,7 +185,7 @@ fn plain_run(
 
 fn facts(
     asked: &Asked<'_>,
-    found: &Found,
+    found: &GoalFindings,
     linking: Linking,
     watched: &Watched,
     executed: &Path,
@@ -204,7 +206,7 @@ fn facts(
 }
 
 /// Judges time by the CPU's where other work leaves the program to wait for a CPU.
-fn look_at_noise(asked: &Asked<'_>, subject: &mut Subject<'_, '_>, found: &mut Found) {
+fn look_at_noise(asked: &Asked<'_>, subject: &mut Subject<'_, '_>, found: &mut GoalFindings) {
     let Some(busy) = NoiseSnapshot::take().busy_since(&asked.before) else { return };
     let by_clock =
         asked.args.figure.is_none() && asked.args.load.is_none() && subject.unit.is_none();

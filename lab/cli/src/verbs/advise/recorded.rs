@@ -5,9 +5,9 @@ use crate::args::Advise;
 use cachewise::profile::ProgramHint;
 use cachewise_advise::bound::Bound;
 use cachewise_advise::candidates::{Candidate, LeftOut};
-use cachewise_advise::sample::{Outcome, Runs, Sample};
+use cachewise_advise::sample::{Runs, Sample, TimeOutcome};
 use cachewise_advise::shown_name;
-use cachewise_advise::verdict::{self, Answer};
+use cachewise_advise::verdict::{self, TimeAnswer};
 use cachewise_judge::race::{self, Fate};
 use cachewise_measure::record::names::{
     ADVISED_CPU, ADVISED_FRESH, ADVISED_RACE, LEAST_RATIO, PAGE_FAULTS, PEAK, PEAK_RATIO, PLAIN,
@@ -23,15 +23,15 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 /// The findings of one call of `advise`.
-pub struct Found {
+pub struct TimeFindings {
     pub machine: Machine,
     pub before: NoiseSnapshot,
     pub seed: u64,
     pub bound: Option<Bound>,
     pub candidates: Vec<Candidate>,
     pub left_out: Vec<LeftOut>,
-    pub outcome: Outcome,
-    pub answer: Answer,
+    pub outcome: TimeOutcome,
+    pub answer: TimeAnswer,
     pub notes: Vec<String>,
     /// Hints that candidates give the profile, by the candidate's name.
     pub hints: BTreeMap<String, Vec<ProgramHint>>,
@@ -46,7 +46,12 @@ pub struct Found {
 }
 
 /// The whole record.
-pub fn record(found: &Found, args: &Advise, words: &[String], warnings: Vec<Warning>) -> Record {
+pub fn record(
+    found: &TimeFindings,
+    args: &Advise,
+    words: &[String],
+    warnings: Vec<Warning>,
+) -> Record {
     let tool = concat!("cachewise ", env!("CARGO_PKG_VERSION"));
     let mut header =
         Header::now(tool, found.machine.clone(), Clock::of_process().facts(), found.seed);
@@ -63,23 +68,14 @@ pub fn record(found: &Found, args: &Advise, words: &[String], warnings: Vec<Warn
     }
     let settings = found.candidates.iter().map(|one| (one.name.clone(), one.line(words).into()));
     header.settings.insert("settings".to_owned(), serde_json::Value::Object(settings.collect()));
-    if let Answer::Set(at, _) = &found.answer {
+    if let TimeAnswer::Set(at, _) = &found.answer {
         let variables = found.candidates[*at].variables.iter();
         let variables = variables.map(|(name, value)| (name.clone(), value.clone().into()));
         let variables = serde_json::Value::Object(variables.collect());
         header.settings.insert(RECOMMENDED.to_owned(), variables);
         header.settings.insert("line".to_owned(), found.line(&found.candidates[*at], words).into());
     }
-    let dots = |title: &str, value: &str, state: &str| {
-        Figure::new(title, FigureKind::Dots, "candidate", value).of(state)
-    };
-    let judged = |title: &str| dots(title, "ratio", ADVISED_RACE);
-    let by_cpu = dots("CPU time over the plain program's", "ratio", ADVISED_CPU);
-    header.figures = match found.by_cpu {
-        true => vec![judged("Time over the plain program's, by setting: CPU time")],
-        false => vec![judged("Time over the plain program's, by setting"), by_cpu],
-    };
-    header.figures.push(dots("Memory over the plain program's", PEAK_RATIO, ADVISED_RACE));
+    header.figures = figures(found.by_cpu);
     let mut rows = Vec::new();
     let names: Vec<&str> = found.candidates.iter().map(|one| one.name.as_str()).collect();
     let runs: Vec<(&str, &Runs)> =
@@ -104,10 +100,24 @@ pub fn record(found: &Found, args: &Advise, words: &[String], warnings: Vec<Warn
     Record { header, rows, notes, decisions: Decisions::default(), end: None }
 }
 
+/// The record's figures; settings may have been judged by CPU time.
+fn figures(by_cpu: bool) -> Vec<Figure> {
+    let dots = |title: &str, value: &str, state: &str| {
+        Figure::new(title, FigureKind::Dots, "candidate", value).of(state)
+    };
+    let judged = |title: &str| dots(title, "ratio", ADVISED_RACE);
+    let memory = dots("Memory over the plain program's", PEAK_RATIO, ADVISED_RACE);
+    if by_cpu {
+        return vec![judged("Time over the plain program's, by setting: CPU time"), memory];
+    }
+    let cpu = dots("CPU time over the plain program's", "ratio", ADVISED_CPU);
+    vec![judged("Time over the plain program's, by setting"), cpu, memory]
+}
+
 /// Notes of a race: those so far, and the settings that were disqualified or not tried, with the reason.
 pub(super) fn notes<S>(
     found: &[String],
-    outcome: &race::Outcome<S>,
+    outcome: &race::RaceOutcome<S>,
     names: &[&str],
     left_out: &[LeftOut],
 ) -> Vec<Note> {
@@ -122,7 +132,7 @@ pub(super) fn notes<S>(
 }
 
 /// The settings without a turn, as a note.
-fn not_tried<S>(outcome: &race::Outcome<S>, names: &[&str]) -> Option<String> {
+fn not_tried<S>(outcome: &race::RaceOutcome<S>, names: &[&str]) -> Option<String> {
     let waiting = outcome.fates.iter().zip(names);
     let waiting = waiting.filter(|(fate, _)| **fate == Fate::NotReached);
     let names = waiting.map(|(_, name)| *name).collect::<Vec<_>>().join("; ");
@@ -134,9 +144,9 @@ fn not_tried<S>(outcome: &race::Outcome<S>, names: &[&str]) -> Option<String> {
 }
 
 /// The end of the record: the answer is its headline, and the command stands below it.
-pub fn end(found: &Found, record: &Record, closing: &Closing, interrupted: bool) -> End {
+pub fn end(found: &TimeFindings, record: &Record, closing: &Closing, interrupted: bool) -> End {
     let mut verdicts = vec![format!("{}: {}", closing.answer.name(), closing.because)];
-    if let Answer::Set(at, _) = &found.answer {
+    if let TimeAnswer::Set(at, _) = &found.answer {
         verdicts.push(format!("Command: {}", closing.next));
         let variables = found.candidates[*at].variables.iter();
         verdicts.extend(variables.map(|(name, value)| format!("ENV {name}={value}")));

@@ -1,16 +1,16 @@
 //! Output of `advise`: the answer first, then the evidence.
 
-use super::recorded::{self, Found};
+use super::recorded::{self, TimeFindings};
 use super::{ending, hints};
 use crate::args::Advise;
 use crate::verbs::redraw;
 use crate::{advised, output, status};
 use cachewise_advise::candidates::{self, Candidate};
-use cachewise_advise::verdict::{self, Answer};
+use cachewise_advise::verdict::{self, TimeAnswer};
 use cachewise_measure::{NoiseSnapshot, Record, Warning, warnings};
 use cachewise_report::closing::{self, Closing};
 
-impl Found {
+impl TimeFindings {
     /// Prints and writes everything that is known, where it was asked for; the exit status.
     pub fn say(self, args: &Advise, words: &[String]) -> anyhow::Result<u8> {
         let disturbed = warnings(&self.before, &NoiseSnapshot::take(), &self.machine);
@@ -19,7 +19,7 @@ impl Found {
         let mut record = recorded::record(&self, args, words, disturbed);
         record.end = Some(recorded::end(&self, &record, &closing, stopped));
         let set = match &self.answer {
-            Answer::Set(at, speed) => {
+            TimeAnswer::Set(at, speed) => {
                 let candidate = &self.candidates[*at];
                 Some((candidate, format!("{}: {speed:.2} times the speed", candidate.name)))
             }
@@ -29,8 +29,8 @@ impl Found {
         self.keep()?;
         Ok(match self.answer {
             _ if stopped => status::INTERRUPTED,
-            Answer::Set(..) | Answer::Nothing(_) => status::OK,
-            Answer::CannotTell(_) => status::INCONCLUSIVE,
+            TimeAnswer::Set(..) | TimeAnswer::Nothing(_) => status::OK,
+            TimeAnswer::CannotTell(_) => status::INCONCLUSIVE,
         })
     }
 
@@ -45,20 +45,22 @@ impl Found {
     fn closing(&self, words: &[String], disturbed: &[Warning]) -> Closing {
         let by = if self.by_cpu { " by CPU time" } else { "" };
         let (answer, because, next) = match &self.answer {
-            Answer::Set(at, speed) => (
-                closing::Answer::Yes,
+            TimeAnswer::Set(at, speed) => (
+                closing::ClosingAnswer::Yes,
                 format!("{}: {speed:.2} times the speed{by}", self.candidates[*at].name),
                 self.line(&self.candidates[*at], words),
             ),
-            Answer::Nothing(why) => (
-                closing::Answer::No,
+            TimeAnswer::Nothing(why) => (
+                closing::ClosingAnswer::No,
                 match why.starts_with("nothing") {
                     true => why.clone(),
                     false => format!("nothing to gain: {why}"),
                 },
                 "nothing: leave the program as it is".to_owned(),
             ),
-            Answer::CannotTell(why) => (closing::Answer::CannotTell, why.clone(), self.next(why)),
+            TimeAnswer::CannotTell(why) => {
+                (closing::ClosingAnswer::CannotTell, why.clone(), self.next(why))
+            }
         };
         Closing { answer, because, trust: ending::trust(disturbed, self.outcome.stopped), next }
     }
@@ -71,14 +73,14 @@ impl Found {
     /// The answer, what it costs, then what was measured.
     fn text(&self, record: &Record, closing: &Closing) -> String {
         let mut text = format!("{closing}");
-        if let Answer::Set(at, _) = &self.answer {
+        if let TimeAnswer::Set(at, _) = &self.answer {
             for sentence in verdict::why(&self.outcome, &self.candidates[*at]) {
                 text.push_str(&format!("{sentence}\n"));
             }
         }
         if let Some(bound) = &self.bound {
             let gained = match &self.answer {
-                Answer::Set(_, speed) => Some(speed),
+                TimeAnswer::Set(_, speed) => Some(speed),
                 _ => None,
             };
             text.push_str(&format!("\n{}\n", verdict::of_bound(bound, gained)));
@@ -98,7 +100,7 @@ impl Found {
 
     /// Keeps the setting's hints in the profile.
     fn keep(&self) -> anyhow::Result<()> {
-        let Answer::Set(at, _) = &self.answer else { return Ok(()) };
+        let TimeAnswer::Set(at, _) = &self.answer else { return Ok(()) };
         let hints = self.hints.get(&self.candidates[*at].name);
         let (Some(file), Some(hints)) = (&self.profile, hints) else { return Ok(()) };
         hints::keep(file, hints)?;

@@ -22,14 +22,14 @@ pub(super) const PAGE_LINES: usize = PAGE_SIZE / LINE;
 
 /// One setting of the measurement: pages handed out, lines touched of each, threads, repetitions.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Cell {
+pub(super) struct FaultCell {
     pub(super) pages: usize,
     pub(super) lines: usize,
     pub(super) threads: usize,
     pub(super) reps: usize,
 }
 
-impl Cell {
+impl FaultCell {
     /// How long it takes, in arbitrary units: preparing and reading count like one repetition.
     pub(super) fn weight(&self) -> f64 {
         (self.reps + 1) as f64 / self.threads as f64
@@ -383,7 +383,7 @@ struct Part {
 
 /// One sample: each thread takes and touches its share, again and again if the cell says so. All
 /// but the last giving back is part of it; then all pages are read, and given back.
-pub(super) fn sample(arm: Arm, pools: &Pools, cell: &Cell) -> Result<Sample> {
+pub(super) fn sample(arm: Arm, pools: &Pools, cell: &FaultCell) -> Result<Sample> {
     let before = pools.prepare(arm)?;
     let gate = Gate { threads: cell.threads, arrived: AtomicUsize::new(0) };
     let parts: Vec<Part> = std::thread::scope(|scope| {

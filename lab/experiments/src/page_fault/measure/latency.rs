@@ -29,7 +29,7 @@ pub(super) fn rows(setting: &mut Setting) -> Result<Vec<Row>> {
         found.push(timed?);
     }
     let resting = found[0].by_round.clone();
-    let row = |(candidate, mut found): (&str, Found)| {
+    let row = |(candidate, mut found): (&str, AllocTimes)| {
         found.all.sort_unstable_by(f64::total_cmp);
         let at = |share: f64| {
             let place = (share * found.all.len() as f64).ceil() as usize;
@@ -51,7 +51,7 @@ pub(super) fn rows(setting: &mut Setting) -> Result<Vec<Row>> {
     Ok([RESTING, SCRUBBING].into_iter().zip(found).map(row).collect())
 }
 
-struct Found {
+struct AllocTimes {
     /// Median of each round.
     by_round: Vec<f64>,
     all: Vec<f64>,
@@ -65,7 +65,7 @@ fn timed(
     scrubbing: bool,
     rounds: usize,
     per_round: usize,
-) -> Result<Found, PoolError> {
+) -> Result<AllocTimes, PoolError> {
     let scrub = Scrub { enabled: scrubbing, ..unhindered() };
     let pool = Pool::builder().capacity(POOL).initial(POOL).scrub(scrub).build()?;
     let mut in_use = VecDeque::with_capacity(IN_USE + 1);
@@ -95,5 +95,5 @@ fn timed(
     let figures = pool.stats()?;
     let requests = (figures.zero_hits + figures.zero_misses).max(1);
     let hits = figures.zero_hits as f64 / requests as f64;
-    Ok(Found { by_round, all, times, scrubbed: figures.scrubbed, hits })
+    Ok(AllocTimes { by_round, all, times, scrubbed: figures.scrubbed, hits })
 }

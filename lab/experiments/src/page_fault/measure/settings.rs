@@ -32,12 +32,12 @@ const NEVER: u32 = 18;
 struct Candidate {
     name: &'static str,
     pool: Pool,
-    found: Found,
+    found: TurnTimes,
 }
 
 /// The results of a candidate's turns.
 #[derive(Default)]
-struct Found {
+struct TurnTimes {
     /// Nanoseconds of the program a page, and of the bystander a line, by round.
     program: Vec<f64>,
     bystander: Vec<f64>,
@@ -75,7 +75,7 @@ impl Candidate {
         // SAFETY: taken above, and used by nobody.
         unsafe { free(&pool, others) }?;
         pool.flush_thread_cache();
-        Ok(Candidate { name, pool, found: Found::default() })
+        Ok(Candidate { name, pool, found: TurnTimes::default() })
     }
 
     /// Takes a burst, touches each page, and gives all of it back.
@@ -160,7 +160,7 @@ pub(super) fn rows(setting: &mut Setting) -> Result<Vec<Row>> {
         }
         if round == 0 {
             // This turn met pages as they were made.
-            candidates.iter_mut().for_each(|candidate| candidate.found = Found::default());
+            candidates.iter_mut().for_each(|candidate| candidate.found = TurnTimes::default());
         }
     }
     let first = &candidates[0].found;

@@ -1,13 +1,13 @@
 //! Sentences on a race for less memory: the answer with both sides, the settings, memory over time.
 
-use super::{Found, typical};
+use super::{GoalFindings, typical};
 use crate::args::Advise;
 use crate::verbs::advise::asked::Asked;
 use crate::verbs::advise::{ending, recorded};
 use crate::verbs::redraw;
 use crate::{advised, output, status};
 use cachewise_advise::candidates::{self, Candidate};
-use cachewise_advise::goal::{self, Answer};
+use cachewise_advise::goal::{self, GoalAnswer};
 use cachewise_advise::shown_name;
 use cachewise_judge::Ratio;
 use cachewise_judge::race::Fate;
@@ -17,7 +17,7 @@ use cachewise_measure::record::names::{
     HELD_RATIO, PAGE_FAULTS, PEAK, PLAIN, RECOMMENDED, SECONDS,
 };
 use cachewise_measure::{
-    CellKey, Clock, Decisions, End, Figure, FigureKind, Header, NoiseSnapshot, Note, Record, Row,
+    CellKey, Clock, Decisions, End, Figure, FigureKind, Header, NoiseSnapshot, Record, Row,
     warnings,
 };
 use cachewise_report::closing::{self, Closing, Trust};
@@ -28,7 +28,7 @@ const CURVES: usize = 4;
 const POINTS: usize = 40;
 
 /// Prints and writes everything that is known; the exit status.
-pub(in crate::verbs::advise) fn say(found: &Found, asked: &Asked<'_>) -> anyhow::Result<u8> {
+pub(in crate::verbs::advise) fn say(found: &GoalFindings, asked: &Asked<'_>) -> anyhow::Result<u8> {
     let args = asked.args;
     let disturbed = warnings(&asked.before, &NoiseSnapshot::take(), &asked.machine);
     let stopped = found.outcome.stopped || !found.ran;
@@ -43,7 +43,7 @@ pub(in crate::verbs::advise) fn say(found: &Found, asked: &Asked<'_>) -> anyhow:
         verdicts: verdicts(found, &closing),
     });
     let set = match &found.answer {
-        Answer::Set(at, ratios) => {
+        GoalAnswer::Set(at, ratios) => {
             let candidate = &found.candidates[*at];
             let about = format!("{}: {}", candidate.name, goal::both(found.goal, ratios));
             Some((candidate, about))
@@ -53,23 +53,23 @@ pub(in crate::verbs::advise) fn say(found: &Found, asked: &Asked<'_>) -> anyhow:
     ending::give(args, asked.words, &text(found, &record, &closing), set, record, found.begun)?;
     Ok(match found.answer {
         _ if stopped => status::INTERRUPTED,
-        Answer::Set(..) | Answer::Nothing(_) => status::OK,
-        Answer::CannotTell(_) => status::INCONCLUSIVE,
+        GoalAnswer::Set(..) | GoalAnswer::Nothing(_) => status::OK,
+        GoalAnswer::CannotTell(_) => status::INCONCLUSIVE,
     })
 }
 
-fn closing(found: &Found, Asked { args, words, .. }: &Asked<'_>, trust: Trust) -> Closing {
+fn closing(found: &GoalFindings, Asked { args, words, .. }: &Asked<'_>, trust: Trust) -> Closing {
     let by = if found.by_cpu { " by CPU time" } else { "" };
     let (answer, because, next) = match &found.answer {
-        Answer::Set(at, ratios) => {
+        GoalAnswer::Set(at, ratios) => {
             let candidate = &found.candidates[*at];
             let said = format!("{}: {}{by}", candidate.name, goal::both(found.goal, ratios));
-            (closing::Answer::Yes, said, line(candidate, words))
+            (closing::ClosingAnswer::Yes, said, line(candidate, words))
         }
-        Answer::Nothing(_) if let Some(growth) = &found.growth => {
-            (closing::Answer::No, growth.sentence(), blame(args, words))
+        GoalAnswer::Nothing(_) if let Some(growth) = &found.growth => {
+            (closing::ClosingAnswer::No, growth.sentence(), blame(args, words))
         }
-        Answer::Nothing(why) => {
+        GoalAnswer::Nothing(why) => {
             let dearer = with_more_time(found);
             let said = match dearer {
                 Some(_) => why.clone(),
@@ -79,23 +79,23 @@ fn closing(found: &Found, Asked { args, words, .. }: &Asked<'_>, trust: Trust) -
                 true => blame(args, words),
                 false => dearer.unwrap_or_else(|| "nothing: leave the program as it is".to_owned()),
             };
-            (closing::Answer::No, said, next)
+            (closing::ClosingAnswer::No, said, next)
         }
-        Answer::CannotTell(why) => {
+        GoalAnswer::CannotTell(why) => {
             let next = match found.outcome.stopped || !found.ran {
                 false if found.growth.is_some() || found.plain.grows() => blame(args, words),
                 false if found.outcome.winner.is_none() => with_more_time(found)
                     .unwrap_or_else(|| ending::next(&found.outcome, found.ran, why)),
                 _ => ending::next(&found.outcome, found.ran, why),
             };
-            (closing::Answer::CannotTell, why.clone(), next)
+            (closing::ClosingAnswer::CannotTell, why.clone(), next)
         }
     };
     Closing { answer, because, trust, next }
 }
 
 /// The next step of those who would give more time for memory.
-fn with_more_time(found: &Found) -> Option<String> {
+fn with_more_time(found: &GoalFindings) -> Option<String> {
     let (_, ratios) = goal::dearer(&found.outcome)?;
     let option = at_most(&ratios[1]);
     Some(format!("nothing, or the same again with {option}: less memory, more time"))
@@ -107,7 +107,7 @@ fn at_most(time: &Ratio) -> String {
 }
 
 /// The setting that a larger `--at-most` asks for, as a sentence.
-fn dearer(found: &Found) -> Option<String> {
+fn dearer(found: &GoalFindings) -> Option<String> {
     let (at, ratios) = goal::dearer(&found.outcome)?;
     let (name, both) = (&found.candidates[at].name, goal::both(found.goal, &ratios));
     let (rounds, option) = (ratios[0].rounds, at_most(&ratios[1]));
@@ -130,7 +130,7 @@ fn blame(args: &Advise, words: &[String]) -> String {
 }
 
 /// The answer, growth that it does not stop, and how far it can be trusted.
-fn verdicts(found: &Found, closing: &Closing) -> Vec<String> {
+fn verdicts(found: &GoalFindings, closing: &Closing) -> Vec<String> {
     let answer = format!("{}: {}", closing.answer.name(), closing.because);
     let trust = format!("Trust: {}", closing.trust);
     let beside = beside(found).into_iter().chain(dearer(found));
@@ -138,8 +138,8 @@ fn verdicts(found: &Found, closing: &Closing) -> Vec<String> {
 }
 
 /// Growth beside another answer.
-fn beside(found: &Found) -> Option<String> {
-    let is_answer = matches!(found.answer, Answer::Nothing(_));
+fn beside(found: &GoalFindings) -> Option<String> {
+    let is_answer = matches!(found.answer, GoalAnswer::Nothing(_));
     found.growth.filter(|_| !is_answer).map(|growth| growth.sentence())
 }
 
@@ -154,7 +154,7 @@ fn line(candidate: &Candidate, words: &[String]) -> String {
     }
 }
 
-fn text(found: &Found, record: &Record, closing: &Closing) -> String {
+fn text(found: &GoalFindings, record: &Record, closing: &Closing) -> String {
     let mut text = format!("{closing}\n");
     if found.ran {
         text.push_str(&format!("{}\n", found.plain.sentence()));
@@ -175,7 +175,7 @@ fn text(found: &Found, record: &Record, closing: &Closing) -> String {
 }
 
 /// The whole record.
-fn record(found: &Found, asked: &Asked<'_>) -> Record {
+fn record(found: &GoalFindings, asked: &Asked<'_>) -> Record {
     let Asked { args, words, machine, seed, .. } = asked;
     let tool = concat!("cachewise ", env!("CARGO_PKG_VERSION"));
     let mut header = Header::now(tool, machine.clone(), Clock::of_process().facts(), *seed);
@@ -192,7 +192,7 @@ fn record(found: &Found, asked: &Asked<'_>) -> Record {
     setting("at_most", found.allowed.into());
     let lines = found.candidates.iter().map(|one| (one.name.clone(), line(one, words).into()));
     setting("settings", serde_json::Value::Object(lines.collect()));
-    if let Answer::Set(at, _) = &found.answer {
+    if let GoalAnswer::Set(at, _) = &found.answer {
         let variables = found.candidates[*at].variables.iter();
         let variables = variables.map(|(name, value)| (name.clone(), value.clone().into()));
         setting(RECOMMENDED, serde_json::Value::Object(variables.collect()));
@@ -271,7 +271,7 @@ fn row(
 }
 
 /// Memory over time of the plain program, of the answer, and of those with the least memory.
-fn curves(found: &Found, program: &str, names: &[&str]) -> Vec<Row> {
+fn curves(found: &GoalFindings, program: &str, names: &[&str]) -> Vec<Row> {
     let level = |who: &usize| found.outcome.runs[*who].median(|sample| sample.memory);
     let mut order: Vec<usize> =
         (1..found.outcome.runs.len()).filter(|who| level(who).is_finite()).collect();
