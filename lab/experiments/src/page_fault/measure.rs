@@ -174,6 +174,8 @@ fn cell_rows(cell: &FaultCell, samples: &[Taken], setting: &Setting) -> Vec<Row>
     };
     let wall = |of: &[Sample]| per_page(of, |sample| sample.wall, handed);
     let later = |of: &[Sample]| per_page(of, |sample| sample.later, cell.pages as f64);
+    let cpu =
+        |of: &[Sample]| per_page(of, |it| it.user + it.system + it.scrub + it.release, handed);
     let (_, theirs) = &samples[0];
     let key = CellKey::new("zero", PAGE_SIZE, FAULT).with(&[
         (LINES, cell.lines as f64),
@@ -186,7 +188,6 @@ fn cell_rows(cell: &FaultCell, samples: &[Taken], setting: &Setting) -> Vec<Row>
         let middle =
             |value: fn(&Sample) -> f64| stats::median(&of.iter().map(value).collect::<Vec<f64>>());
         let (user, system) = (middle(|sample| sample.user), middle(|sample| sample.system));
-        let cpu = |sample: &Sample| sample.user + sample.system + sample.scrub + sample.release;
         let figures = [
             (GIGABYTES, handed * PAGE_SIZE as f64 / 1e9),
             (USER, user),
@@ -196,7 +197,7 @@ fn cell_rows(cell: &FaultCell, samples: &[Taken], setting: &Setting) -> Vec<Row>
             (PER_CPU, handed / (user + system)),
             (PER_WALL, handed / middle(|sample| sample.wall)),
             (FAULTS, middle(|sample| sample.faults) / handed),
-            (TOTAL_CPU, stats::median(&per_page(of, cpu, handed))),
+            (TOTAL_CPU, stats::median(&cpu(of))),
         ];
         let (ours, theirs) =
             ((arm.name(), &wall(of)[..]), (KERNEL_FAULT, &kernel.operation_ns[..]));
@@ -208,5 +209,14 @@ fn cell_rows(cell: &FaultCell, samples: &[Taken], setting: &Setting) -> Vec<Row>
         row.verdict = row.said();
         row
     };
-    samples.iter().map(row).collect()
+    let mut rows: Vec<Row> = samples.iter().map(row).collect();
+    if (cell.lines, cell.threads, cell.reps) == (PAGE_LINES, 1, 1) {
+        // A figure has no launches, and so no word.
+        let key = CellKey::new("zero", PAGE_SIZE, CPU_OF_PAGE);
+        let row = |(arm, of): &Taken| {
+            setting.compared(key.clone(), (arm.name(), &cpu(of)), (KERNEL_FAULT, &cpu(theirs)))
+        };
+        rows.extend(samples.iter().map(row));
+    }
+    rows
 }

@@ -17,6 +17,8 @@ fn every_way_to_get_a_page_is_measured_and_billed() {
     for name in arms.split("; ") {
         assert!(rows.iter().any(|row| row.candidate == name), "{name}");
     }
+    let of_cpu = |row: &&Row| row.cell.state == names::CPU_OF_PAGE;
+    assert!(rows.iter().filter(of_cpu).any(|row| row.candidate == names::PREZEROED));
     let figure = |row: &Row, name: &str| row.extra[name];
     for row in rows.iter().filter(|row| row.cell.state == "fault") {
         assert_eq!(row.reference, "kernel 4k");

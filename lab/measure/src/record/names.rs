@@ -116,6 +116,8 @@ pub const FAULTS: &str = "faults_per_page";
 pub const TOTAL_CPU: &str = "total_cpu_ns";
 /// State of the rows that hand out pages.
 pub const FAULT: &str = "fault";
+/// State: the CPU time of a page of which all lines are written, whoever zeroes it.
+pub const CPU_OF_PAGE: &str = "CPU time of a page";
 /// Reference of every way to get a page.
 pub const KERNEL_FAULT: &str = "kernel 4k";
 /// A fault that finds its page there and zero, and maps it: what is left of a fault without zeroing.
