@@ -333,12 +333,16 @@ fn children_cpu() -> f64 {
 
 fn cost(table: &mut Table) {
     let bytes = 256 * MIB;
-    let server = Server::start([4 * bytes, bytes, 0], "-");
+    let sizes = [4 * bytes, bytes, 0];
+    let servers = [Server::start(sizes, "-"), Server::in_place(sizes)];
+    let kinds = [&KINDS[..], &["leased, in place"]].concat();
     for (number, rounds) in [(1, 4 * table.rounds), (100, table.rounds)] {
-        let found =
-            in_turns(KINDS.len(), rounds, |kind| processes_of(KINDS[kind], number, bytes, &server));
+        let found = in_turns(kinds.len(), rounds, |kind| {
+            let server = &servers[usize::from(kind == KINDS.len())];
+            processes_of(kinds[kind], number, bytes, server)
+        });
         for (place, what) in ["wall", "CPU, scrubd's included"].into_iter().enumerate() {
-            for (kind, values) in KINDS.iter().zip(&found) {
+            for (kind, values) in kinds.iter().zip(&found) {
                 let more = [
                     ("CPU_of_scrubd_ms", median(&values[2])),
                     ("CPUs_zeroing", median(&values[3])),
