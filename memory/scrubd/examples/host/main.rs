@@ -13,7 +13,7 @@ use cachewise_measure::{
 use processes::{GIB, MIB, Process, Server};
 use record::{CellKey, Header};
 use std::path::Path;
-use std::process::{Command, ExitCode};
+use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
 /// A section: its name, the measuring, and the rounds that its figures take.
@@ -501,20 +501,25 @@ fn dpdk(table: &mut Table, state: &str) {
         "{state}: {got} of {asked} explicit huge pages reserved, in {} ms",
         begun.elapsed().as_millis()
     ));
-    let words = "-l 0,1 --no-pci --in-memory --no-telemetry -m 512 --vdev=net_null0 -- --total-num-mbufs=2048 --stats-period=1";
+    for (pages, words) in [("explicit huge pages", "--in-memory"), ("small pages", "--no-huge")] {
+        let words = format!(
+            "-l 0,1 --no-pci {words} --no-telemetry -m 512 --vdev=net_null0 -- --total-num-mbufs=2048 --stats-period=1"
+        );
+        let text = match forwarding(&words) {
+            None => return table.note("DPDK: SKIPPED, dpdk is not installed".into()),
+            Some(Ok(ms)) => format!("forwards after {ms} ms"),
+            Some(Err(last)) => format!("does not start: {last}"),
+        };
+        table.note(format!("{state}: testpmd with {pages}, without a lease, {text}"));
+    }
+}
+
+/// The time in ms until testpmd forwards, or its last line; `None` where it is not installed.
+fn forwarding(words: &str) -> Option<Result<u128, String>> {
     let begun = Instant::now();
     let mut command = Command::new("dpdk-testpmd");
-    let Ok(mut program) = command
-        .args(words.split(' '))
-        .stdin(std::process::Stdio::piped())
-        .stdout(std::process::Stdio::piped())
-        .stderr(std::process::Stdio::null())
-        .spawn()
-        .map(Process)
-    else {
-        table.note("DPDK: SKIPPED, dpdk is not installed".into());
-        return;
-    };
+    command.args(words.split(' ')).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut program = command.stderr(Stdio::null()).spawn().map(Process).ok()?;
     let mut last = String::new();
     let started = loop {
         match program.line() {
@@ -525,9 +530,5 @@ fn dpdk(table: &mut Table, state: &str) {
         }
     };
     let _ = program.0.kill();
-    let ms = begun.elapsed().as_millis();
-    table.note(match started {
-        true => format!("{state}: testpmd forwards after {ms} ms, without a lease"),
-        false => format!("{state}: testpmd does not start: {last}"),
-    });
+    Some(if started { Ok(begun.elapsed().as_millis()) } else { Err(last) })
 }

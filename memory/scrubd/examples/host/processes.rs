@@ -4,7 +4,7 @@
 use cachewise_pages::lease::{self, Lease};
 use cachewise_pages::{Pool, Scrub};
 use cachewise_scrubd::memory::Pages;
-use cachewise_scrubd::pressure::Host;
+use cachewise_scrubd::pressure::{Group, Host};
 use cachewise_scrubd::status::Status;
 use cachewise_scrubd::zeroer::Method;
 use cachewise_scrubd::{Settings, serve, systemd};
@@ -425,25 +425,9 @@ fn read_ends() -> bool {
 /// Makes a control group, says where, and removes it at the end.
 fn group(mib: usize) {
     ends_with_its_parent();
-    let root = Path::new("/sys/fs/cgroup");
-    let old = root.join("memory/memory.limit_in_bytes").exists();
-    let (folder, limit) = if old {
-        (root.join("memory"), "memory.limit_in_bytes")
-    } else {
-        (root.to_owned(), "memory.max")
-    };
-    let group = folder.join(format!("cachewise-host-{}", std::process::id()));
-    let made = std::fs::create_dir(&group)
-        .and_then(|()| write(group.join(limit), (mib * MIB).to_string()));
-    match made {
-        Ok(()) => say_and_wait(&format!("{} {}", if old { 1 } else { 2 }, group.display())),
-        Err(error) => println!("0 {}: {error}", group.join(limit).display()),
-    }
-    for _ in 0..1000 {
-        if !group.exists() || std::fs::remove_dir(&group).is_ok() {
-            return;
-        }
-        std::thread::sleep(Duration::from_millis(10));
+    match Group::new("host", (mib * MIB) as u64) {
+        Ok(group) => say_and_wait(&format!("{} {}", group.version, group.path.display())),
+        Err(error) => println!("0 {error}"),
     }
 }
 
