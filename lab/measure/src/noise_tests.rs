@@ -104,6 +104,10 @@ fn old_control_groups_limit_too() {
     let limit = ("sys/fs/cgroup/memory/m/memory.limit_in_bytes", "1048576\n");
     let root = planted(&[groups, limit, ("proc/meminfo", "MemTotal: 16000000 kB\n")]);
     assert_eq!(memory_limit(root.path()), Some(1 << 20));
+    let beside = ("proc/self/cgroup", "1:cpu,cpuacct:/c\n0::/job\n");
+    let limit = ("sys/fs/cgroup/unified/job/memory.max", "2097152\n");
+    let machine = ("proc/meminfo", "MemTotal: 16000000 kB\n");
+    assert_eq!(memory_limit(planted(&[beside, limit, machine]).path()), Some(2 << 20));
     let bare = planted(&[("proc/meminfo", "MemTotal: 1000 kB\n")]);
     assert_eq!(memory_limit(bare.path()), Some(1_024_000));
     assert_eq!(memory_limit(&bare.path().join("none")), None);

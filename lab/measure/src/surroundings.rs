@@ -154,6 +154,8 @@ fn memory_limit(place: &Path, groups: &Path) -> Option<u64> {
         let mut fields = line.splitn(3, ':');
         let (_, controllers, path) = (fields.next(), fields.next()?, fields.next()?);
         let (root, file) = match controllers {
+            // Beside version 1, systemd mounts version 2 in a folder of its own.
+            "" if groups.join("unified").exists() => (groups.join("unified"), "memory.max"),
             "" => (groups.to_owned(), "memory.max"),
             all if all.split(',').any(|one| one == "memory") => {
                 (groups.join("memory"), "memory.limit_in_bytes")
@@ -225,6 +227,9 @@ mod tests {
         assert_eq!(limit("0::/a/b\n"), Some(4096));
         fs::write(groups.join("memory/c/memory.limit_in_bytes"), "9223372036854771712").expect("w");
         assert_eq!(limit("5:cpu:/x\n4:memory,hugetlb:/c\n"), None);
+        fs::create_dir_all(groups.join("unified/d")).expect("made");
+        fs::write(groups.join("unified/d/memory.max"), "8192\n").expect("written");
+        assert_eq!(limit("4:cpu:/c\n0::/d\n"), Some(8192));
     }
 
     #[test]

@@ -15,6 +15,9 @@ pub const FLOOR: f64 = 0.02;
 /// 50 us; a busy one at its next clock tick, after 1 to 4 ms.
 const CROWDED: Duration = Duration::from_micros(500);
 
+/// The time by which a promised rate may be behind and is made up for.
+const BEHIND: Duration = Duration::from_millis(500);
+
 /// Why the next chunk has to wait, and for how long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rest {
@@ -32,6 +35,9 @@ pub struct Pace {
     next: Instant,
     /// The same by the share that is taken where CPUs are busy.
     least: Instant,
+    /// Bytes a second that are zeroed at least where CPUs are busy, and the first moment by that; 0 is no such promise.
+    promised: f64,
+    due: Instant,
     /// The time that the thread had waited for a CPU, at the last look.
     waited: Option<Duration>,
     /// True if it waited for the last chunk.
@@ -43,7 +49,15 @@ impl Pace {
     #[must_use]
     pub fn new(scrub: Scrub) -> Pace {
         let now = Instant::now();
-        Pace { scrub, next: now, least: now, waited: None, crowded: false }
+        let (next, least, due) = (now, now, now);
+        Pace { scrub, next, least, promised: 0.0, due, waited: None, crowded: false }
+    }
+
+    /// Zeroes so many bytes a second at least where threads wait for CPUs, within the limits, and the system gives it
+    /// the time.
+    #[must_use]
+    pub fn at_least(self, bytes_per_second: f64) -> Pace {
+        Pace { promised: bytes_per_second, ..self }
     }
 
     /// The rest that the next chunk has to wait for, if a CPU does it; `None` if it may begin.
@@ -52,8 +66,11 @@ impl Pace {
         let now = Instant::now();
         let left =
             |then: Instant| Some(then.saturating_duration_since(now)).filter(|t| !t.is_zero());
-        if uses_cpu && (self.crowded || self.is_loaded()) {
+        if uses_cpu && self.is_loaded() {
             return left(self.next.max(self.least)).map(Rest::Load);
+        }
+        if uses_cpu && self.crowded {
+            return left(self.next.max(self.least.min(self.due))).map(Rest::Load);
         }
         left(self.next).map(Rest::Limits)
     }
@@ -70,6 +87,13 @@ impl Pace {
             least = least.max(Duration::from_secs_f64(seconds));
         }
         (self.next, self.least) = (begun + least, begun + used.div_f64(FLOOR));
+        self.due = if self.promised == 0.0 {
+            self.least
+        } else {
+            // What it waited for a CPU is made up for.
+            let from = begun.checked_sub(BEHIND).map_or(begun, |first| self.due.max(first));
+            from + Duration::from_secs_f64(bytes as f64 / self.promised)
+        };
         let before = self.waited;
         self.waited = os::thread_wait();
         let waited = match (before, self.waited) {
@@ -93,10 +117,32 @@ mod tests {
 
     /// A chunk that used so much of a CPU a moment ago, by a thread that had to wait for it.
     fn crowded(scrub: Scrub) -> Pace {
-        let mut pace = Pace::new(scrub);
-        pace.spent(Instant::now(), Duration::from_secs(1), 1);
+        of(Pace::new(scrub), 1)
+    }
+
+    fn of(mut pace: Pace, bytes: usize) -> Pace {
+        pace.spent(Instant::now(), Duration::from_secs(1), bytes);
         pace.crowded = true;
         pace
+    }
+
+    #[test]
+    fn a_promised_rate_is_kept_where_no_cpu_is_idle_but_above_no_limit() {
+        let rest = |scrub: Scrub| {
+            let pace = Pace::new(scrub).at_least(100.0);
+            let Some(Rest::Load(time)) = of(pace, 1000).rest(true) else { panic!("it rests") };
+            time.as_secs_f64()
+        };
+        let scrub = |cpu_share, load| Scrub { cpu_share, load, ..Scrub::default() };
+        // A second of CPU for what is promised in 10 s; half a CPU, and 5 %; a load that somebody has set.
+        assert!((9.0..=10.0).contains(&rest(scrub(0.5, f64::INFINITY))));
+        assert!((19.0..=20.0).contains(&rest(scrub(0.05, f64::INFINITY))));
+        assert!((49.0..=50.0).contains(&rest(scrub(0.5, -1.0))));
+        // What is behind is made up for: the next chunk may begin sooner.
+        let mut late = Pace::new(scrub(0.5, f64::INFINITY)).at_least(100.0);
+        late.due = Instant::now().checked_sub(Duration::from_secs(60)).expect("a moment before");
+        let Some(Rest::Load(time)) = of(late, 1000).rest(true) else { panic!("it rests") };
+        assert!((8.5..=9.5).contains(&time.as_secs_f64()));
     }
 
     #[test]

@@ -148,6 +148,53 @@ impl Default for Host {
     }
 }
 
+/// A new control group with a limit of memory, for tests and measurements. It is removed when this value goes.
+#[derive(Debug)]
+pub struct Group {
+    /// Its folder.
+    pub path: PathBuf,
+    /// The version of its controller: 1 or 2.
+    pub version: u8,
+}
+
+impl Group {
+    /// Makes it, of the version that has the controller here.
+    ///
+    /// # Errors
+    /// The system's, where none can be made.
+    pub fn new(name: &str, bytes: u64) -> std::io::Result<Group> {
+        Group::under("/sys/fs/cgroup".as_ref(), name, bytes)
+    }
+
+    fn under(root: &Path, name: &str, bytes: u64) -> std::io::Result<Group> {
+        let beside = root.join("unified");
+        let (version, folder, limit) = if root.join("memory/memory.limit_in_bytes").exists() {
+            (1, root.join("memory"), "memory.limit_in_bytes")
+        } else if beside.join("cgroup.procs").exists() {
+            (2, beside, "memory.max")
+        } else {
+            (2, root.to_owned(), "memory.max")
+        };
+        let path = folder.join(format!("cachewise-{name}-{}", std::process::id()));
+        std::fs::create_dir(&path)?;
+        let group = Group { path, version };
+        std::fs::write(group.path.join(limit), bytes.to_string())?;
+        Ok(group)
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        // Processes that were ended a moment ago are in it still.
+        for _ in 0..1000 {
+            if std::fs::remove_dir(&self.path).is_ok() {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+
 fn text(path: &Path) -> String {
     std::fs::read_to_string(path).unwrap_or_default()
 }
@@ -254,6 +301,39 @@ mod tests {
         assert!(host.look().at_limit);
         write(outer.path(), &[("memory.failcnt", "8\n")]);
         assert!(host.look().at_limit);
+    }
+
+    #[test]
+    fn a_group_is_made_by_the_version_that_has_the_controller() {
+        let layouts = [
+            ("memory", "memory.limit_in_bytes", (1, "memory", "memory.limit_in_bytes")),
+            ("unified", "cgroup.procs", (2, "unified", "memory.max")),
+            ("", "cgroup.procs", (2, "", "memory.max")),
+        ];
+        for (inside, file, (version, folder, limit)) in layouts {
+            let root = tempfile::tempdir().expect("a directory");
+            std::fs::create_dir_all(root.path().join(inside)).expect("made");
+            write(&root.path().join(inside), &[(file, "")]);
+            let group = Group::under(root.path(), "test", 64 * MIB).expect("made");
+            assert_eq!(
+                (group.version, group.path.parent()),
+                (version, Some(&*root.path().join(folder)))
+            );
+            write(
+                &group.path,
+                &[("memory.current", "1048576"), ("memory.usage_in_bytes", "1048576")],
+            );
+            let mut host = Host::of("/nonexistent".as_ref(), vec![group.path.clone()], 1);
+            let room = host.look();
+            assert_eq!((room.available, room.whole), (63 * MIB, 64 * MIB), "{inside}");
+            // Unlike the system's, these files have to go first.
+            for name in [limit, "memory.current", "memory.usage_in_bytes"] {
+                std::fs::remove_file(group.path.join(name)).expect("written before");
+            }
+            let path = group.path.clone();
+            drop(group);
+            assert!(!path.exists());
+        }
     }
 
     #[test]

@@ -126,9 +126,7 @@ impl Status {
         if self.small != 0 {
             line("", format!("{} of it in small pages, which gain nothing", size(self.small)));
         }
-        let floor = 100.0 * cachewise_pages::FLOOR;
-        let low =
-            if self.low { format!(", {floor} % of a CPU: none is idle") } else { String::new() };
+        let low = if self.low { ", slowly: no CPU is idle" } else { "" };
         line("zeroing", format!("{}{low}", size(self.zeroing)));
         line("leased", size(self.leased));
         for lease in &self.leases {

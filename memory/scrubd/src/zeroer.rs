@@ -23,6 +23,9 @@ const SLICE: usize = 128 << 20;
 const CHUNK: usize = 512 << 10;
 /// Bytes of a batch of a device: it is told of each batch's memory anew.
 const DEVICE_BATCH: usize = 64 << 20;
+/// Bytes a second that are zeroed beside busy threads: 1 GiB in 8 s. The work is theirs to bear in any case; a lower
+/// rate only spreads it, and leaves the next client without memory for longer.
+pub const PROMISED: f64 = (128 << 20) as f64;
 /// The number of times that a large job of a client's lets smaller ones go first.
 const PATIENCE: u32 = 4;
 
@@ -286,7 +289,7 @@ impl Zeroer {
             device,
             chunk,
             piece: PIECE.next_multiple_of(unit),
-            pace: Pace::new(scrub),
+            pace: Pace::new(scrub).at_least(PROMISED),
             threads: Threads::new(cpus()),
         };
         let thread = std::thread::Builder::new().name("cw-scrubd".into());

@@ -6,6 +6,7 @@
 
 use cachewise_pages::lease::{self, Lease, LeaseError};
 use cachewise_scrubd::memory::{Pages, Source};
+use cachewise_scrubd::pressure::Group;
 use cachewise_scrubd::status::Status;
 use cachewise_scrubd::zeroer::Method;
 use cachewise_scrubd::{Settings, serve, systemd};
@@ -122,33 +123,6 @@ fn client(socket: &Path, seed: u64) {
     }
 }
 
-/// A control group of version 1 or 2 with a limit; `None` where none can be made.
-struct Group(PathBuf);
-
-impl Group {
-    fn new() -> Option<Group> {
-        let root = Path::new("/sys/fs/cgroup");
-        let (folder, limit) = if root.join("memory/memory.limit_in_bytes").exists() {
-            (root.join("memory"), "memory.limit_in_bytes")
-        } else {
-            (root.to_owned(), "memory.max")
-        };
-        let group = Group(folder.join(format!("cachewise-soak-{}", std::process::id())));
-        std::fs::create_dir(&group.0).ok()?;
-        std::fs::write(group.0.join(limit), LIMIT.to_string()).ok()?;
-        Some(group)
-    }
-}
-
-impl Drop for Group {
-    fn drop(&mut self) {
-        let begun = Instant::now();
-        while std::fs::remove_dir(&self.0).is_err() && begun.elapsed() < Duration::from_secs(10) {
-            std::thread::sleep(Duration::from_millis(10));
-        }
-    }
-}
-
 /// A folder without room, as `/run` may be; `None` where this user may mount nothing. It is seen by this thread and the
 /// processes that it starts.
 struct Full(PathBuf);
@@ -220,8 +194,8 @@ fn nothing_is_lost_stale_or_grown() {
     let [leases, kills] = numbers[..] else { panic!("found {words:?}, accepted \"LEASES KILLS\"") };
     let directory = tempfile::tempdir().expect("a directory");
     let socket = directory.path().join("socket");
-    let group = Group::new();
-    let group_path = group.as_ref().map(|group| group.0.as_path());
+    let group = Group::new("soak", LIMIT as u64).ok();
+    let group_path = group.as_ref().map(|group| group.path.as_path());
     if group.is_none() {
         eprintln!("memory under pressure: SKIPPED, no control group can be made");
     }

@@ -4,6 +4,7 @@
 use crate::support::{Folder, asked, piped, program, root, said, signal};
 use cachewise_pages::lease::Lease;
 use cachewise_scrubd::memory::{Pages, Source};
+use cachewise_scrubd::pressure::Group;
 use rustix::fd::{AsFd as _, AsRawFd as _, OwnedFd};
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags};
 use rustix::process::Signal;
@@ -334,50 +335,26 @@ fn a_system_on_which_no_end_can_be_seen_is_refused_at_once() {
     );
 }
 
-/// A control group with a limit; `None` where none can be made.
-struct Group(PathBuf);
-
-impl Group {
-    fn new(bytes: u64) -> Option<Group> {
-        let root = Path::new("/sys/fs/cgroup");
-        let (folder, limit) = if root.join("memory/memory.limit_in_bytes").exists() {
-            (root.join("memory"), "memory.limit_in_bytes")
-        } else {
-            (root.to_owned(), "memory.max")
-        };
-        let group = Group(folder.join(format!("cachewise-test-{}", std::process::id())));
-        std::fs::create_dir(&group.0).ok()?;
-        std::fs::write(group.0.join(limit), bytes.to_string()).ok()?;
-        Some(group)
-    }
-
-    /// Has a command begin in it.
-    fn hold(&self, command: &mut Command) {
-        let path = std::ffi::CString::new(format!("{}/cgroup.procs", self.0.display()));
-        let path = path.expect("a path");
-        let enter = move || {
-            // SAFETY: a path that ends in NUL.
-            let file = unsafe { libc::open(path.as_ptr(), libc::O_WRONLY | libc::O_CLOEXEC) };
-            // SAFETY: one byte of a constant; 0 stands for the process that writes.
-            let written = unsafe { libc::write(file, c"0".as_ptr().cast(), 1) };
-            if written == 1 { Ok(()) } else { Err(std::io::Error::last_os_error()) }
-        };
-        // SAFETY: system calls alone, which a forked child may make.
-        unsafe { command.pre_exec(enter) };
-    }
-}
-
-impl Drop for Group {
-    fn drop(&mut self) {
-        wait_for("the end of the group", || std::fs::remove_dir(&self.0).is_ok());
-    }
+/// Has a command begin in a control group.
+fn hold(group: &Group, command: &mut Command) {
+    let path = std::ffi::CString::new(format!("{}/cgroup.procs", group.path.display()));
+    let path = path.expect("a path");
+    let enter = move || {
+        // SAFETY: a path that ends in NUL.
+        let file = unsafe { libc::open(path.as_ptr(), libc::O_WRONLY | libc::O_CLOEXEC) };
+        // SAFETY: one byte of a constant; 0 stands for the process that writes.
+        let written = unsafe { libc::write(file, c"0".as_ptr().cast(), 1) };
+        if written == 1 { Ok(()) } else { Err(std::io::Error::last_os_error()) }
+    };
+    // SAFETY: system calls alone, which a forked child may make.
+    unsafe { command.pre_exec(enter) };
 }
 
 /// A neighbour in the same control group takes what scrubd holds ready, as fast as it can, and is not ended; what is to
 /// be kept stays.
 #[test]
 fn ready_memory_goes_back_before_a_neighbour_is_ended() {
-    let Some(group) = Group::new(256 << 20) else {
+    let Ok(group) = Group::new("test", 256 << 20) else {
         eprintln!("memory under pressure: SKIPPED, no control group can be made");
         return;
     };
@@ -389,7 +366,7 @@ fn ready_memory_goes_back_before_a_neighbour_is_ended() {
         socket.display()
     );
     let mut command = asked(&words);
-    group.hold(&mut command);
+    hold(&group, &mut command);
     let mut server = command.spawn().expect("it starts");
     wait_for("the memory", || socket.exists() && status(&socket)["zeroing"] == 0);
     let before = status(&socket);
@@ -397,7 +374,7 @@ fn ready_memory_goes_back_before_a_neighbour_is_ended() {
     // 160 MiB beside 192 of 256. `tail` keeps what it reads until the end of a line.
     let mut neighbour = Command::new("sh");
     neighbour.args(["-c", "head -c 160M /dev/zero | tail | wc -c"]);
-    group.hold(&mut neighbour);
+    hold(&group, &mut neighbour);
     assert_eq!(said(&mut neighbour).with(0).out.trim(), (160 << 20).to_string());
     let after = status(&socket);
     let [ready, given] = ["ready", "given_back"].map(|name| after[name].as_u64().expect("bytes"));
@@ -408,7 +385,7 @@ fn ready_memory_goes_back_before_a_neighbour_is_ended() {
     // Its score is that of what it holds while it can give it.
     let mut server = {
         let mut command = asked(&words);
-        group.hold(&mut command);
+        hold(&group, &mut command);
         command.spawn().expect("it starts")
     };
     let score = || std::fs::read_to_string(format!("/proc/{}/oom_score_adj", server.id()));
@@ -420,7 +397,7 @@ fn ready_memory_goes_back_before_a_neighbour_is_ended() {
 /// More than is there is not taken, and more than there can be is refused.
 #[test]
 fn a_size_that_others_need_is_not_taken() {
-    let Some(group) = Group::new(64 << 20) else {
+    let Ok(group) = Group::new("test", 64 << 20) else {
         eprintln!("memory under pressure: SKIPPED, no control group can be made");
         return;
     };
@@ -432,7 +409,7 @@ fn a_size_that_others_need_is_not_taken() {
             pages(),
             socket.display()
         ));
-        group.hold(&mut command);
+        hold(&group, &mut command);
         command
     };
     assert!(said(&mut words("60M")).with(2).err.contains("accepted at most 48 MiB"));

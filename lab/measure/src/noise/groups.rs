@@ -29,8 +29,14 @@ impl Groups {
         above.filter_map(|at| tree.text(Path::new(base).join(at).join(file))).collect()
     }
 
+    /// The same of version 2, which systemd mounts in a folder of its own beside version 1.
+    fn unified(&self, tree: &Tree, file: &str) -> Vec<String> {
+        let bases = ["sys/fs/cgroup", "sys/fs/cgroup/unified"];
+        bases.map(|base| Groups::texts(tree, base, self.unified.as_ref(), file)).concat()
+    }
+
     pub(super) fn cpu_quota(&self, tree: &Tree) -> Option<f64> {
-        let two = Groups::texts(tree, "sys/fs/cgroup", self.unified.as_ref(), "cpu.max");
+        let two = self.unified(tree, "cpu.max");
         let quota = two.iter().filter_map(|text| {
             let (quota, period) = text.split_once(' ')?;
             Some(quota.parse::<f64>().ok()? / period.trim().parse::<f64>().ok()?)
@@ -45,7 +51,7 @@ impl Groups {
     }
 
     pub(super) fn throttled(&self, tree: &Tree) -> u64 {
-        let two = Groups::texts(tree, "sys/fs/cgroup", self.unified.as_ref(), "cpu.stat");
+        let two = self.unified(tree, "cpu.stat");
         let one = Groups::texts(tree, "sys/fs/cgroup/cpu", self.cpu.as_ref(), "cpu.stat");
         let count = |text: &String| {
             text.lines().find_map(|line| line.strip_prefix("nr_throttled ")?.trim().parse().ok())
@@ -54,7 +60,7 @@ impl Groups {
     }
 
     pub(super) fn memory_limit(&self, tree: &Tree) -> Option<u64> {
-        let two = Groups::texts(tree, "sys/fs/cgroup", self.unified.as_ref(), "memory.max");
+        let two = self.unified(tree, "memory.max");
         let base = "sys/fs/cgroup/memory";
         let one = Groups::texts(tree, base, self.memory.as_ref(), "memory.limit_in_bytes");
         two.iter().chain(&one).filter_map(|text| text.parse().ok()).min()

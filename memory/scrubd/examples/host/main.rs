@@ -13,7 +13,7 @@ use cachewise_measure::{
 use processes::{GIB, MIB, Process, Server};
 use record::{CellKey, Header};
 use std::path::Path;
-use std::process::{Command, ExitCode};
+use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
 /// A section: its name, the measuring, and the rounds that its figures take.
@@ -333,12 +333,16 @@ fn children_cpu() -> f64 {
 
 fn cost(table: &mut Table) {
     let bytes = 256 * MIB;
-    let server = Server::start([4 * bytes, bytes, 0], "-");
+    let sizes = [4 * bytes, bytes, 0];
+    let servers = [Server::start(sizes, "-"), Server::in_place(sizes)];
+    let kinds = [&KINDS[..], &["leased, in place"]].concat();
     for (number, rounds) in [(1, 4 * table.rounds), (100, table.rounds)] {
-        let found =
-            in_turns(KINDS.len(), rounds, |kind| processes_of(KINDS[kind], number, bytes, &server));
+        let found = in_turns(kinds.len(), rounds, |kind| {
+            let server = &servers[usize::from(kind == KINDS.len())];
+            processes_of(kinds[kind], number, bytes, server)
+        });
         for (place, what) in ["wall", "CPU, scrubd's included"].into_iter().enumerate() {
-            for (kind, values) in KINDS.iter().zip(&found) {
+            for (kind, values) in kinds.iter().zip(&found) {
                 let more = [
                     ("CPU_of_scrubd_ms", median(&values[2])),
                     ("CPUs_zeroing", median(&values[3])),
@@ -497,20 +501,25 @@ fn dpdk(table: &mut Table, state: &str) {
         "{state}: {got} of {asked} explicit huge pages reserved, in {} ms",
         begun.elapsed().as_millis()
     ));
-    let words = "-l 0,1 --no-pci --in-memory --no-telemetry -m 512 --vdev=net_null0 -- --total-num-mbufs=2048 --stats-period=1";
+    for (pages, words) in [("explicit huge pages", "--in-memory"), ("small pages", "--no-huge")] {
+        let words = format!(
+            "-l 0,1 --no-pci {words} --no-telemetry -m 512 --vdev=net_null0 -- --total-num-mbufs=2048 --stats-period=1"
+        );
+        let text = match forwarding(&words) {
+            None => return table.note("DPDK: SKIPPED, dpdk is not installed".into()),
+            Some(Ok(ms)) => format!("forwards after {ms} ms"),
+            Some(Err(last)) => format!("does not start: {last}"),
+        };
+        table.note(format!("{state}: testpmd with {pages}, without a lease, {text}"));
+    }
+}
+
+/// The time in ms until testpmd forwards, or its last line; `None` where it is not installed.
+fn forwarding(words: &str) -> Option<Result<u128, String>> {
     let begun = Instant::now();
     let mut command = Command::new("dpdk-testpmd");
-    let Ok(mut program) = command
-        .args(words.split(' '))
-        .stdin(std::process::Stdio::piped())
-        .stdout(std::process::Stdio::piped())
-        .stderr(std::process::Stdio::null())
-        .spawn()
-        .map(Process)
-    else {
-        table.note("DPDK: SKIPPED, dpdk is not installed".into());
-        return;
-    };
+    command.args(words.split(' ')).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut program = command.stderr(Stdio::null()).spawn().map(Process).ok()?;
     let mut last = String::new();
     let started = loop {
         match program.line() {
@@ -521,9 +530,5 @@ fn dpdk(table: &mut Table, state: &str) {
         }
     };
     let _ = program.0.kill();
-    let ms = begun.elapsed().as_millis();
-    table.note(match started {
-        true => format!("{state}: testpmd forwards after {ms} ms, without a lease"),
-        false => format!("{state}: testpmd does not start: {last}"),
-    });
+    Some(if started { Ok(begun.elapsed().as_millis()) } else { Err(last) })
 }

@@ -4,7 +4,7 @@
 use cachewise_pages::lease::{self, Lease};
 use cachewise_pages::{Pool, Scrub};
 use cachewise_scrubd::memory::Pages;
-use cachewise_scrubd::pressure::Host;
+use cachewise_scrubd::pressure::{Group, Host};
 use cachewise_scrubd::status::Status;
 use cachewise_scrubd::zeroer::Method;
 use cachewise_scrubd::{Settings, serve, systemd};
@@ -28,8 +28,9 @@ const SPARE: u64 = 5 << 30;
 pub fn run(words: &[&str]) -> bool {
     let number = |text: &str| text.parse::<usize>().expect("a number");
     match *words {
-        ["serve", size, segment, keep, group] => {
-            serves([size, segment, keep].map(number), group.as_ref());
+        ["serve", method, size, segment, keep, group] => {
+            let method = if method == "around" { Method::Around } else { Method::System };
+            serves(method, [size, segment, keep].map(number), group.as_ref());
         }
         ["use", kind, bytes, passes, socket] => {
             uses(kind, number(bytes), number(passes), socket.as_ref());
@@ -135,9 +136,18 @@ pub struct Server {
 
 impl Server {
     /// A server with the system's memory or a control group's, which has all that it can get.
-    pub fn start([size, segment, keep]: [usize; 3], group: &str) -> Server {
-        let [size, segment, keep] = [size, segment, keep].map(|bytes| bytes.to_string());
-        let mut process = Process::start(&["serve", &size, &segment, &keep, group]);
+    pub fn start(sizes: [usize; 3], group: &str) -> Server {
+        Server::of("system", sizes, group)
+    }
+
+    /// A server that zeroes in place, for one user.
+    pub fn in_place(sizes: [usize; 3]) -> Server {
+        Server::of("around", sizes, "-")
+    }
+
+    fn of(method: &str, sizes: [usize; 3], group: &str) -> Server {
+        let [size, segment, keep] = sizes.map(|bytes| bytes.to_string());
+        let mut process = Process::start(&["serve", method, &size, &segment, &keep, group]);
         let socket = PathBuf::from(process.line());
         assert!(!socket.as_os_str().is_empty(), "no server");
         let server = Server { _process: process, socket };
@@ -168,7 +178,7 @@ impl Server {
     }
 }
 
-fn serves([size, segment, keep]: [usize; 3], group: &Path) {
+fn serves(method: Method, [size, segment, keep]: [usize; 3], group: &Path) {
     ends_with_its_parent();
     enter(group);
     let folder = tempfile::tempdir().expect("a folder");
@@ -188,7 +198,7 @@ fn serves([size, segment, keep]: [usize; 3], group: &Path) {
         mode: 0o600,
         group: None,
         pages: Pages::Auto,
-        method: Method::System,
+        method,
         scrub: Scrub::default(),
         goes_first: true,
     };
@@ -206,7 +216,7 @@ fn enter(group: &Path) {
 // A client, or a process with memory of its own.
 
 fn memory(kind: &str, bytes: usize, socket: &Path) -> MmapMut {
-    if kind == "leased" {
+    if kind.starts_with("leased") {
         let file = File::from(Lease::take(socket, bytes).expect("a lease").into_file());
         // SAFETY: the file is this lease's, and nobody makes it shorter meanwhile.
         let map = unsafe { MmapMut::map_mut(&file) }.expect("memory");
@@ -415,25 +425,9 @@ fn read_ends() -> bool {
 /// Makes a control group, says where, and removes it at the end.
 fn group(mib: usize) {
     ends_with_its_parent();
-    let root = Path::new("/sys/fs/cgroup");
-    let old = root.join("memory/memory.limit_in_bytes").exists();
-    let (folder, limit) = if old {
-        (root.join("memory"), "memory.limit_in_bytes")
-    } else {
-        (root.to_owned(), "memory.max")
-    };
-    let group = folder.join(format!("cachewise-host-{}", std::process::id()));
-    let made = std::fs::create_dir(&group)
-        .and_then(|()| write(group.join(limit), (mib * MIB).to_string()));
-    match made {
-        Ok(()) => say_and_wait(&format!("{} {}", if old { 1 } else { 2 }, group.display())),
-        Err(error) => println!("0 {}: {error}", group.join(limit).display()),
-    }
-    for _ in 0..1000 {
-        if !group.exists() || std::fs::remove_dir(&group).is_ok() {
-            return;
-        }
-        std::thread::sleep(Duration::from_millis(10));
+    match Group::new("host", (mib * MIB) as u64) {
+        Ok(group) => say_and_wait(&format!("{} {}", group.version, group.path.display())),
+        Err(error) => println!("0 {error}"),
     }
 }
 
