@@ -3,7 +3,7 @@
 //!
 //! It gives way to threads that want to run, which it notices by its own thread: that waits for a CPU then. So
 //! only those count that compete for the CPUs of this process, or for the quota of its control group, and not what
-//! others do elsewhere on the machine. It does not rest for ever: a small share is always taken.
+//! others do elsewhere on the machine. It does not rest for ever: a small share is always taken, or a promised rate.
 
 use crate::config::Scrub;
 use crate::os;
