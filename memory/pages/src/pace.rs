@@ -3,7 +3,7 @@
 //!
 //! It gives way to threads that want to run, which it notices by its own thread: that waits for a CPU then. So
 //! only those count that compete for the CPUs of this process, or for the quota of its control group, and not what
-//! others do elsewhere on the machine. It does not rest for ever: a small share is always taken.
+//! others do elsewhere on the machine. It does not rest for ever: a small share is always taken, or a promised rate.
 
 use crate::config::Scrub;
 use crate::os;
@@ -90,7 +90,7 @@ impl Pace {
         self.due = if self.promised == 0.0 {
             self.least
         } else {
-            // What it waited for a CPU is made up for.
+            // Its waits for a CPU are made up for.
             let from = begun.checked_sub(BEHIND).map_or(begun, |first| self.due.max(first));
             from + Duration::from_secs_f64(bytes as f64 / self.promised)
         };
@@ -138,7 +138,7 @@ mod tests {
         assert!((9.0..=10.0).contains(&rest(scrub(0.5, f64::INFINITY))));
         assert!((19.0..=20.0).contains(&rest(scrub(0.05, f64::INFINITY))));
         assert!((49.0..=50.0).contains(&rest(scrub(0.5, -1.0))));
-        // What is behind is made up for: the next chunk may begin sooner.
+        // A chunk that is late is made up for: the next one may begin sooner.
         let mut late = Pace::new(scrub(0.5, f64::INFINITY)).at_least(100.0);
         late.due = Instant::now().checked_sub(Duration::from_secs(60)).expect("a moment before");
         let Some(Rest::Load(time)) = of(late, 1000).rest(true) else { panic!("it rests") };

@@ -358,14 +358,16 @@ impl Mapping {
         let first = self.0.as_ptr().addr();
         let whole = first..first + self.0.len();
         // Its list of all mappings takes longer than a small file.
-        if let Some(bytes) = huge_between(&whole) {
-            return bytes;
-        }
-        let huge = ["ShmemPmdMapped", "FilePmdMapped", "Shared_Hugetlb", "Private_Hugetlb"];
-        let mappings = cachewise_pages::smaps::mappings();
-        let inside = mappings.iter().filter(|mapped| mapped.between(&whole) == mapped.range.len());
-        inside.flat_map(|mapped| huge.map(|name| mapped.bytes(name) as u64)).sum()
+        huge_between(&whole).unwrap_or_else(|| huge_listed(&whole))
     }
+}
+
+/// Bytes in huge pages of the mappings between two addresses, from the list of all.
+fn huge_listed(part: &std::ops::Range<usize>) -> u64 {
+    let huge = ["ShmemPmdMapped", "FilePmdMapped", "Shared_Hugetlb", "Private_Hugetlb"];
+    let mappings = cachewise_pages::smaps::mappings();
+    let inside = mappings.iter().filter(|mapped| mapped.between(part) == mapped.range.len());
+    inside.flat_map(|mapped| huge.map(|name| mapped.bytes(name) as u64)).sum()
 }
 
 /// Bytes that are mapped in huge pages between two addresses; `None` where the system has no `PAGEMAP_SCAN` (Linux 6.7).
@@ -397,4 +399,25 @@ fn huge_between(part: &std::ops::Range<usize>) -> Option<u64> {
 
 fn errno(error: &std::io::Error) -> Errno {
     Errno::from_io_error(error).unwrap_or(Errno::INVAL)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_ways_to_count_huge_pages_agree() {
+        for pages in [Pages::Auto, Pages::Small] {
+            let Ok(source) = Source::find(pages) else { continue };
+            let (unit, bytes) = (source.unit() as usize, 3 * source.unit());
+            let file = source.file(bytes).expect("a file");
+            let mapping = Mapping::new(&file, bytes).expect("memory");
+            mapping.0.advise_range(Advice::PopulateWrite, unit, unit).expect("resident");
+            let first = mapping.0.as_ptr().addr();
+            let part = first..first + 3 * unit;
+            let listed = huge_listed(&part);
+            assert_eq!(listed, if pages == Pages::Small { 0 } else { source.unit() });
+            assert!(huge_between(&part).is_none_or(|bytes| bytes == listed));
+        }
+    }
 }

@@ -29,7 +29,7 @@ pub struct Status {
     pub untaken: u64,
     /// True if others need memory, so that none is taken.
     pub short: bool,
-    /// True if zeroing rests but for its floor, since no CPU is idle.
+    /// True if it zeroes no more than it must, since no CPU is idle.
     pub low: bool,
     /// Available to a program that takes memory from the system (`MemAvailable`, or the control group's rest); 0 where it
     /// does not matter.

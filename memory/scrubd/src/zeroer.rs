@@ -348,7 +348,7 @@ impl Zeroer {
         self.shared.threads.load(Ordering::Relaxed)
     }
 
-    /// Returns whether only the floor is taken, since no CPU is idle.
+    /// Returns whether it zeroes no more than it must, since no CPU is idle.
     #[must_use]
     pub fn is_low(&self) -> bool {
         self.shared.low.load(Ordering::Relaxed)
