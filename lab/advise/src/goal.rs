@@ -128,7 +128,10 @@ pub fn dearer(outcome: &GoalOutcome) -> Option<(usize, [Ratio; 2])> {
             let memory = runs.over(plain, |sample| sample.memory);
             (at, [memory, runs.over(plain, |sample| sample.time)])
         });
-    let saving: Vec<_> = ratios.filter(|(_, [memory, _])| memory.high < 1.0 - WORTH).collect();
+    // It has to save more than the setting that costs no time.
+    let refereed = outcome.refereed(|sample| sample.memory);
+    let least = refereed.map_or(1.0 - WORTH, |own| own.low.min(1.0 - WORTH));
+    let saving: Vec<_> = ratios.filter(|(_, [memory, _])| memory.high < least).collect();
     let saved = |(_, [memory, _]): &(usize, [Ratio; 2])| 1.0 - memory.median;
     let half = 0.5 * saving.iter().map(saved).fold(0.0, f64::max);
     let enough = saving.into_iter().filter(|one| saved(one) >= half);
@@ -302,6 +305,12 @@ mod tests {
         // 0.9 saves less than half of what 0.3 does; 1.2 saves nothing.
         assert_eq!(found(Fate::NoGain), Some((1, 0.4, 1.3)));
         assert_eq!(found(Fate::TooDear), Some((3, 0.2, 1.01)));
+        let beside = |memory| GoalOutcome {
+            refereed: Some([runs(1.0, 1.0), runs(memory, 1.0)]),
+            ..dear(Fate::NoGain)
+        };
+        assert_eq!(dearer(&beside(0.8)).map(|(at, _)| at), Some(1));
+        assert!(dearer(&beside(0.02)).is_none(), "less memory without more time");
         assert!(dearer(&GoalOutcome::default()).is_none());
     }
 

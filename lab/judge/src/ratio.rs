@@ -8,7 +8,8 @@ pub const LEAST_ROUNDS: usize = 6;
 /// Candidate's time over the reference's: below 1 is faster.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Ratio {
-    /// The estimate: the middle of the means of all pairs of rounds.
+    /// The estimate: the middle of the means of all pairs of rounds; of [`anytime`](crate::interval::anytime), a mean with far
+    /// rounds moved nearer.
     #[serde(with = "crate::rounded")]
     pub median: f64,
     /// Lower end of its 95 % interval.
@@ -44,7 +45,8 @@ impl Ratio {
         Ratio { median: 1.0 / median, low: 1.0 / high, high: 1.0 / low, rounds }
     }
 
-    /// Returns whether it has the rounds that an interval takes; of fewer, its ends are those of all of them.
+    /// Returns whether it has the rounds that an interval takes; of fewer, its ends are those of all of them, or of a
+    /// confidence sequence.
     pub fn has_interval(&self) -> bool {
         self.rounds >= LEAST_ROUNDS
     }

@@ -7,7 +7,9 @@
 
 use crate::is_child;
 use cachewise::cpu::Signature;
-use cachewise::profile::{Decision, MAX_SIZE, Profile, ProgramHint, machine_path, user_path};
+use cachewise::profile::{
+    Decision, MAX_SIZE, OPERATIONS, Profile, ProgramHint, machine_path, user_path,
+};
 use cachewise::{Reuse, Source, decision, entry, profile_source, raw};
 use cachewise_kernels::{Features, Operation};
 use std::ffi::{OsStr, c_int, c_void};
@@ -577,6 +579,23 @@ fn child_is_privileged() {
         println!("source: {:?}", profile_source());
         println!("entry: {:?}", entry::chosen(Operation::Copy).map(|entry| entry.name));
     }
+}
+
+#[test]
+fn child_asks_for_its_entries_first() {
+    if is_child() {
+        let names = || OPERATIONS.map(|operation| entry::chosen(operation).map(|entry| entry.name));
+        let first = names();
+        let _ = profile_source();
+        println!("the same: {}", first == names());
+        println!("entries: {first:?}");
+    }
+}
+
+#[test]
+fn entries_that_are_asked_for_first_are_those_in_use() {
+    let (out, _) = run(&mut child("child_asks_for_its_entries_first"));
+    assert!(out.contains("the same: true"), "{out}");
 }
 
 /// Needs to be root, to make a set-user-id program and to run it as somebody else.

@@ -1,6 +1,6 @@
 //! The statistics of a program's processes in one place: a file in memory that `cachewise exec --stats` made before it
 //! became the program. Each process that ends adds its own, and the first one prints all of them when it ends: no
-//! process stands between the program and its caller (`docs/decisions/statistics.md`).
+//! process stands between the program and its caller (`docs/decisions/exec-stats.md`).
 //!
 //! The file begins with the [`Totals`]; the tables follow in the order in which processes ended.
 

@@ -13,8 +13,8 @@
 //! frame of a block carries a *tag*: use and order; all other frames carry the tag of a tail.
 //! **Tags are the truth, lists and counts are derived**: each split, merge and change of use
 //! becomes valid with one store of one tag, in program order, so that after a crash at any point in
-//! between [`Buddy::rebuild`] finds a partition of all frames by walking the tags. A process that
-//! dies with the lock held therefore costs a rebuild and not the pool.
+//! between [`Buddy::rebuild`] finds a partition of all frames by walking the tags. A child that
+//! was forked while the lock was held rebuilds them.
 //!
 //! Free blocks hang in one list per order and [`State`], newest first. Buddies of one state merge
 //! at once; buddies of different states only when a larger block is needed and no other is to be

@@ -57,7 +57,7 @@ pub(crate) struct Control {
     /// Wakes scrubbers.
     pub(crate) wake: Bell,
     /// Until when scrubbers take nothing: somebody needs what they have in flight. A moment and not
-    /// a count, so that whoever dies waiting leaves nothing behind.
+    /// a count, so that a thread that ends while it waits leaves nothing behind.
     pub(crate) hold_off: AtomicU32,
     pub(crate) events: Events,
 }

@@ -129,7 +129,7 @@ const STATISTICS: &str = "CACHEWISE_STATS";
 const FIRST_DESCRIPTOR: i32 = 100;
 
 /// The value of [`STATISTICS`]; `None` where the caller has named a file. The program's first process prints for all,
-/// if the library is in it (`docs/decisions/statistics.md`); otherwise each prints for itself.
+/// if the library is in it (`docs/decisions/exec-stats.md`); otherwise each prints for itself.
 fn statistics(is_reached: bool) -> Option<OsString> {
     let own = std::env::var_os(STATISTICS).unwrap_or_default();
     if !["", "0", "1"].iter().any(|value| own == *value) {

@@ -7,11 +7,11 @@ use crate::slots::{self, Slot};
 use cachewise_kernels::{Features, Function, Operation};
 use core::sync::atomic::{AtomicU8, Ordering};
 
-/// The entries by their numbers.
+/// Number of the entry for every CPU.
 pub const SSE2: u8 = 0;
-/// As [`SSE2`]. The middle number, so that one comparison with it distinguishes all three.
+/// Number of the entry with vectors of 32 bytes: the middle one, so that one comparison distinguishes all three.
 pub const AVX2: u8 = 1;
-/// As [`SSE2`].
+/// Number of the entry with vectors of 64 bytes.
 pub const AVX512VL: u8 = 2;
 
 /// Number of entries.

@@ -28,9 +28,11 @@ pub fn variants(operation: Operation) -> &'static [Entry] {
     }
 }
 
-/// The entry of an operation that calls take now; `None` where there is but one.
+/// The entry of an operation that calls take now; `None` where there is but one. It is chosen with the decisions, which
+/// this makes if no call has yet.
 #[must_use]
 pub fn chosen(operation: Operation) -> Option<&'static Entry> {
+    crate::source::init();
     variants(operation).get(usize::from(choice::way(operation)))
 }
 
