@@ -46,5 +46,5 @@ pub use crate::table::{DIRECT, ROWS};
 #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
 pub use crate::table::{NARROW, NEXT, NEXT_BYTES, PAGE, ROW_BYTES};
 pub use cachewise_kernels::Operation;
-pub use choice::{AVX2, AVX512VL, CHOSEN, Chosen, Entry, SSE2, choose};
+pub use choice::{AVX2, AVX512VL, CHOSEN, Chosen, Entry, SSE2, choose, way};
 pub use variants::{chosen, continued_by, variants};

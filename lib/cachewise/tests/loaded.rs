@@ -2,7 +2,7 @@
 
 #![cfg(all(feature = "os", target_arch = "x86_64", target_os = "linux", not(miri)))]
 
-use cachewise::entry::chosen;
+use cachewise::entry::{SSE2, way};
 use cachewise::{profile, raw};
 use cachewise_kernels::{Features, Operation};
 
@@ -35,10 +35,9 @@ fn the_first_call_that_has_a_choice_follows_the_profile() {
         assert!(output.status.success() && told.contains("1 passed"), "{told}\n{errors}");
         return;
     }
-    let name = |operation| chosen(operation).map(|entry| entry.name);
     copied(64);
-    assert_eq!([Operation::Copy, Operation::Move].map(name), [Some("sse2"); 2], "nothing is read");
+    assert_eq!([Operation::Copy, Operation::Move].map(way), [SSE2; 2], "nothing is read");
     copied(65);
-    assert_eq!(name(Operation::Copy), Some("sse2"), "as the profile says");
-    assert_ne!(name(Operation::Move), Some("sse2"), "as the CPU can");
+    assert_eq!(way(Operation::Copy), SSE2, "as the profile says");
+    assert_ne!(way(Operation::Move), SSE2, "as the CPU can");
 }

@@ -76,8 +76,9 @@ impl Entry {
     }
 }
 
-/// The number of the entry that calls of an operation take now.
-pub(crate) fn way(operation: Operation) -> u8 {
+/// The number of the entry that calls of an operation take now; before any call that has a choice, [`SSE2`].
+#[doc(hidden)]
+pub fn way(operation: Operation) -> u8 {
     CHOSEN.0.get(place(operation)).map_or(SSE2, |way| way.load(Ordering::Relaxed))
 }
 
