@@ -100,7 +100,7 @@ impl Sampler {
         }
     }
 
-    /// The same, with [`LEAST`] readings or more in the last seconds of a run.
+    /// The same, with three readings or more in the last seconds of a run.
     pub fn with_last(self, seconds: f64) -> Sampler {
         Sampler { longest: Duration::from_secs_f64(seconds / LEAST), ..self }
     }
