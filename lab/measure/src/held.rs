@@ -3,8 +3,8 @@
 //! A reading adds up `/proc/PID/smaps_rollup` (proc(5)) over a process and its descendants: proportional shares of
 //! anonymous and shared memory, and of what was swapped out; pages of files are left out, which the system takes back
 //! by itself. Readings are made on another CPU than the one on which the program's first thread runs, so often that
-//! they take [`SHARE`] of one CPU, and at least three times in the part at a run's end of which its level is taken: one
-//! of them may see a program that is giving its memory back because it ends.
+//! they take [`SHARE`] of one CPU. In the part at a run's end of which its level is taken there are three, if they take no
+//! more than [`MOST`]: one of them may see a program that is giving its memory back because it ends.
 
 use crate::stats::median;
 use cachewise_pages::smaps;
@@ -17,7 +17,9 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// The part of one CPU that the readings take, where that is often enough.
-pub const SHARE: f64 = 0.02;
+const SHARE: f64 = 0.02;
+/// The part that they take at most: of a program that holds much, one reading takes long.
+const MOST: f64 = 0.05;
 /// The part of a run, at its end, over which its level is the median.
 const LAST: f64 = 0.2;
 /// Fewest readings in that part.
@@ -100,7 +102,8 @@ impl Sampler {
         }
     }
 
-    /// The same, with three readings or more in the last seconds of a run.
+    /// The same, with three readings or more in the last seconds of a run, as far as they take no more than their part of a
+    /// CPU.
     pub fn with_last(self, seconds: f64) -> Sampler {
         Sampler { longest: Duration::from_secs_f64(seconds / LEAST), ..self }
     }
@@ -120,8 +123,8 @@ impl Sampler {
         self.costs.push(cpu_time().saturating_sub(before).as_secs_f64());
         // One reading that had to wait for the program's pages costs many times the others.
         let last = &self.costs[self.costs.len().saturating_sub(RECENT)..];
-        let gap = Duration::from_secs_f64(median(last) / SHARE);
-        self.due = now + gap.min(self.longest);
+        let gap = |share: f64| Duration::from_secs_f64(median(last) / share);
+        self.due = now + gap(SHARE).min(self.longest.max(gap(MOST)));
         // A program that is ending has nothing any more.
         if bytes > 0.0 {
             self.readings.push(Reading { at: now.as_secs_f64(), bytes });
@@ -352,9 +355,13 @@ mod tests {
         let own = rustix::process::getpid();
         sampler.look(own, false);
         assert!(sampler.due < Duration::from_secs(2), "{:?}", sampler.due);
-        let mut sampler = Sampler { costs: vec![1.0; 3], ..Sampler::new() }.with_last(0.3);
-        sampler.look(own, false);
-        assert!(sampler.due - sampler.seen <= Duration::from_millis(100), "{:?}", sampler.due);
+        let gap = |cost: f64| {
+            let mut sampler = Sampler { costs: vec![cost; 3], ..Sampler::new() }.with_last(0.3);
+            sampler.look(own, false);
+            (sampler.due - sampler.seen).as_secs_f64()
+        };
+        assert!((0.099..0.101).contains(&gap(4e-3)), "three readings, {}", gap(4e-3));
+        assert!((1.99..2.01).contains(&gap(0.1)), "a twentieth of a CPU, {}", gap(0.1));
     }
 
     #[test]
