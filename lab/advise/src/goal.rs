@@ -118,9 +118,19 @@ pub fn trade(outcome: &GoalOutcome) -> Option<[Ratio; 2]> {
     Some([outcome.refereed(|sample| sample.memory)?, outcome.refereed(|sample| sample.time)?])
 }
 
-/// The setting to ask for by a larger `--at-most`: memory and time over the plain program's, in the race. Of those
-/// left out for their time that were shown to save, it loses the least time of all that save at least half of the most.
-pub fn dearer(outcome: &GoalOutcome) -> Option<(usize, [Ratio; 2])> {
+/// The part of the largest saving that a setting has to reach to be named for losing less time.
+const ENOUGH: f64 = 0.5;
+
+/// The setting to ask for by a larger `--at-most`: memory and time over the plain program's. It is the refereed one if that
+/// loses more than is allowed. Else, of those left out for their time that were shown to save, by the race, it loses the
+/// least time of all that save [`ENOUGH`].
+pub fn dearer(outcome: &GoalOutcome, allowed: f64) -> Option<(usize, [Ratio; 2])> {
+    if let (Some(winner), Some(ratios)) = (outcome.winner, trade(outcome))
+        && ratios[0].high < 1.0 - WORTH
+        && ratios[1].low > 1.0 + allowed
+    {
+        return Some((winner - 1, ratios));
+    }
     let plain = outcome.runs.first()?;
     let left_out = outcome.fates.iter().zip(&outcome.runs[1..]).enumerate();
     let ratios =
@@ -133,8 +143,8 @@ pub fn dearer(outcome: &GoalOutcome) -> Option<(usize, [Ratio; 2])> {
     let least = refereed.map_or(1.0 - WORTH, |own| own.low.min(1.0 - WORTH));
     let saving: Vec<_> = ratios.filter(|(_, [memory, _])| memory.high < least).collect();
     let saved = |(_, [memory, _]): &(usize, [Ratio; 2])| 1.0 - memory.median;
-    let half = 0.5 * saving.iter().map(saved).fold(0.0, f64::max);
-    let enough = saving.into_iter().filter(|one| saved(one) >= half);
+    let least = ENOUGH * saving.iter().map(saved).fold(0.0, f64::max);
+    let enough = saving.into_iter().filter(|one| saved(one) >= least);
     enough.min_by(|(_, [_, one]), (_, [_, other])| one.median.total_cmp(&other.median))
 }
 
@@ -300,8 +310,9 @@ mod tests {
             fates: vec![Fate::TooDear, Fate::TooDear, Fate::TooDear, fate, Fate::TooDear],
             ..GoalOutcome::default()
         };
-        let found =
-            |fate| dearer(&dear(fate)).map(|(at, [memory, time])| (at, memory.median, time.median));
+        let found = |fate| {
+            dearer(&dear(fate), 0.02).map(|(at, [memory, time])| (at, memory.median, time.median))
+        };
         // 0.9 saves less than half of what 0.3 does; 1.2 saves nothing.
         assert_eq!(found(Fate::NoGain), Some((1, 0.4, 1.3)));
         assert_eq!(found(Fate::TooDear), Some((3, 0.2, 1.01)));
@@ -309,9 +320,12 @@ mod tests {
             refereed: Some([runs(1.0, 1.0), runs(memory, 1.0)]),
             ..dear(Fate::NoGain)
         };
-        assert_eq!(dearer(&beside(0.8)).map(|(at, _)| at), Some(1));
-        assert!(dearer(&beside(0.02)).is_none(), "less memory without more time");
-        assert!(dearer(&GoalOutcome::default()).is_none());
+        assert_eq!(dearer(&beside(0.8), 0.02).map(|(at, _)| at), Some(1));
+        assert!(dearer(&beside(0.02), 0.02).is_none(), "less memory without more time");
+        assert!(dearer(&GoalOutcome::default(), 0.02).is_none());
+        // The one that was refereed.
+        assert_eq!(dearer(&outcome(0.4, 1.1, 0.0), 0.02).map(|(at, _)| at), Some(0));
+        assert!(dearer(&outcome(0.4, 1.1, 0.0), 0.15).is_none());
     }
 
     #[test]

@@ -96,7 +96,7 @@ fn closing(found: &GoalFindings, Asked { args, words, .. }: &Asked<'_>, trust: T
 
 /// The next step of those who would give more time for memory.
 fn with_more_time(found: &GoalFindings) -> Option<String> {
-    let (_, ratios) = goal::dearer(&found.outcome)?;
+    let (_, ratios) = goal::dearer(&found.outcome, found.allowed)?;
     let option = at_most(&ratios[1]);
     Some(format!("nothing, or the same again with {option}: less memory, more time"))
 }
@@ -108,12 +108,10 @@ fn at_most(time: &Ratio) -> String {
 
 /// The setting that a larger `--at-most` asks for, as a sentence.
 fn dearer(found: &GoalFindings) -> Option<String> {
-    let (at, ratios) = goal::dearer(&found.outcome)?;
+    let (at, ratios) = goal::dearer(&found.outcome, found.allowed)?;
     let (name, both) = (&found.candidates[at].name, goal::both(found.goal, &ratios));
     let (rounds, option) = (ratios[0].rounds, at_most(&ratios[1]));
-    Some(format!(
-        "for more time: {name}: {both} in {rounds} rounds of the race; {option} allows it"
-    ))
+    Some(format!("for more time: {name}: {both} on {rounds} rounds; {option} allows it"))
 }
 
 /// The way to the code that memory grows by.
