@@ -4,7 +4,7 @@
 //! A call of more than 128 bytes is compared with one number: up to it the table's answer is known,
 //! the plain AVX loop, and is jumped to directly. Above it a call finds its kernel with two
 //! dependent loads and an indirect jump. There is no lock. Slot 0 stands for the function that initialises, so that calls
-//! by this table need no test; the entry stubs, which have no address in memory before relocation, test for 0:
+//! by this table need no test; the entry stubs, which may run before `COPY` has its addresses, test for 0:
 //!
 //! ```text
 //! size -> class -> ROWS[operation and hint][class] -> COPY[slot] -> jump
