@@ -223,20 +223,21 @@ fn exported() -> [(u64, Operation); 6] {
 /// Address of what follows the sizes up to 64 bytes of a function: the first jump by the size leads there, of comparisons
 /// the second.
 fn large(function: u64, operation: Operation) -> u64 {
-    let jump = |from: u64| {
+    let jump = |from: u64, within: u64| {
         let mut at = from;
         loop {
             let one = decoded(at);
             if one.mnemonic() == Mnemonic::Ja {
                 return one.near_branch_target();
             }
-            assert!(at - from < 64, "no jump by the size");
+            assert!(at - from < within, "no jump by the size");
             at = one.next_ip();
         }
     };
     match operation {
-        Operation::Compare | Operation::Equal => jump(jump(function)),
-        _ => jump(function),
+        // Between them is the test of the first 32 bytes.
+        Operation::Compare | Operation::Equal => jump(jump(function, 32), 64),
+        _ => jump(function, 32),
     }
 }
 
