@@ -59,6 +59,11 @@ fn each_wrong_argument_is_a_line_that_says_what_is_accepted() {
         ("run copy-matrix --verify-only --plot", &["cannot be used with"]),
         ("run copy-matrix --verify-only --op zero", &["--op: not for copy-matrix"]),
         ("tune --verify-only --plot", &["cannot be used with"]),
+        // A page is no record.
+        ("run copy-matrix -o rows.jsonl", &["found *.jsonl, accepted a page's name: *.html"]),
+        ("report a --html rows.csv", &["found *.csv, accepted a page's name"]),
+        ("tune --html p.json", &["found *.json, accepted a page's name"]),
+        ("advise --html p.jsonl.gz -- true", &["found *.jsonl.gz, accepted a page's name"]),
         // One stdout.
         ("run copy-matrix --json - --csv -", &["more than one option"]),
         ("compare a b --json - --csv -", &["more than one option"]),

@@ -77,6 +77,7 @@ fn a_setting_that_gives_memory_back_is_found_and_both_sides_are_said() {
             "Memory over time",
         ],
     );
+    has(&found.err, &[&format!("wrote {write}: both thresholds at 128 KiB")]);
     let record = record::read(Path::new(&json)).expect("a record");
     let row = |state: &str, name: &str| {
         let found = record.rows.iter().find(|row| row.cell.state == state && row.candidate == name);
