@@ -123,7 +123,7 @@ const ENOUGH: f64 = 0.5;
 
 /// The setting to ask for by a larger `--at-most`: memory and time over the plain program's. It is the refereed one if that
 /// loses more than is allowed. Else, of those left out for their time that were shown to save, by the race, it loses the
-/// least time of all that save [`ENOUGH`].
+/// least time of all that save at least half of the most.
 pub fn dearer(outcome: &GoalOutcome, allowed: f64) -> Option<(usize, [Ratio; 2])> {
     if let (Some(winner), Some(ratios)) = (outcome.winner, trade(outcome))
         && ratios[0].high < 1.0 - WORTH
