@@ -3,8 +3,8 @@
 //! A reading adds up `/proc/PID/smaps_rollup` (proc(5)) over a process and its descendants: proportional shares of
 //! anonymous and shared memory, and of what was swapped out; pages of files are left out, which the system takes back
 //! by itself. Readings are made on another CPU than the one on which the program's first thread runs, so often that
-//! they take [`SHARE`] of one CPU. In the part at a run's end of which its level is taken there are three, if they take no
-//! more than [`MOST`]: one of them may see a program that is giving its memory back because it ends.
+//! they take 2 % of one CPU. In the part at a run's end of which its level is taken there are three, if they take no more
+//! than 5 %: one of them may see a program that is giving its memory back because it ends.
 
 use crate::stats::median;
 use cachewise_pages::smaps;
