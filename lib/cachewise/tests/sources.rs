@@ -1,8 +1,8 @@
 //! Sources of decisions, seen from outside: each case is a process of its own, because a
 //! process decides once.
 //!
-//! The children are this very test binary, run with one of the `child_` tests, which do nothing
-//! in an ordinary run.
+//! The children are this very test binary, run with one of the `child_` tests. These are ignored in an ordinary run,
+//! and say when they were run (`has_passed`).
 #![cfg(all(feature = "std", target_os = "linux"))]
 
 use crate::is_child;
@@ -31,9 +31,11 @@ fn child(test: &str) -> Command {
 
 /// Runs a child that must succeed, and returns what it printed and its lines on stderr.
 fn run(command: &mut Command) -> (String, Vec<String>) {
-    let Output { status, stdout, stderr } = command.output().expect("the child runs");
+    let output = command.output().expect("the child runs");
+    let passed = crate::has_passed(&output);
+    let Output { status, stdout, stderr } = output;
     let (out, err) = (String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr));
-    assert!(status.success() && out.contains("1 passed"), "{status}\n{out}\n{err}");
+    assert!(passed, "{status}\n{out}\n{err}");
     (out.into_owned(), err.lines().map(str::to_owned).collect())
 }
 
@@ -77,6 +79,7 @@ fn with_entries(entries: &[(Operation, &str)]) -> String {
 }
 
 #[test]
+#[ignore = "a child: other tests start it"]
 fn child_works() {
     if is_child() {
         // SAFETY: always callable.
@@ -231,6 +234,7 @@ fn the_users_profile_is_found_however_long_its_path_is() {
 }
 
 #[test]
+#[ignore = "a child: other tests start it"]
 fn child_installs() {
     if !is_child() {
         return;
@@ -272,10 +276,9 @@ fn child_installs() {
 }
 
 #[test]
+#[ignore = "a child: other tests start it"]
 fn child_follows_hints() {
     if is_child() {
-        // Behind the test's name, which has no end of line.
-        println!();
         for size in [300, 1 << 20, 4 << 20] {
             println!("{size}: {}", decision(Operation::Copy, Reuse::Unknown, size).name());
         }
@@ -336,6 +339,7 @@ fn profile_of_libc() -> cachewise::profile::Profile {
 }
 
 #[test]
+#[ignore = "a child: other tests start it"]
 fn child_leaves_all_to_libc() {
     if !is_child() {
         return;
@@ -389,6 +393,7 @@ unsafe extern "C" fn stay(_: *mut libc::dl_phdr_info, _: usize, ends: *mut c_voi
 /// The first use of the C library's routines waits for no other thread: in a process that was forked while
 /// one was in the dynamic linker, the linker's lock stays taken for ever.
 #[test]
+#[ignore = "a child: other tests start it"]
 fn child_is_first_beside_the_dynamic_linker() {
     if !is_child() {
         return;
@@ -421,6 +426,7 @@ fn a_program_may_bring_its_own_profile() {
 }
 
 #[test]
+#[ignore = "a child: other tests start it"]
 fn child_races() {
     if is_child() {
         let barrier = Barrier::new(8);
@@ -444,6 +450,7 @@ fn eight_threads_may_be_first() {
 }
 
 #[test]
+#[ignore = "a child: other tests start it"]
 fn child_forks() {
     if !is_child() {
         return;
@@ -493,6 +500,7 @@ extern "C" fn on_signal(_: i32) {
 }
 
 #[test]
+#[ignore = "a child: other tests start it"]
 fn child_handles_a_signal() {
     if !is_child() {
         return;
@@ -550,6 +558,7 @@ extern "C" fn constructor() {
 static CONSTRUCTOR: extern "C" fn() = constructor;
 
 #[test]
+#[ignore = "a child: other tests start it"]
 fn child_was_busy_before_main() {
     if is_child() {
         assert_eq!(BEFORE_MAIN.load(Ordering::Relaxed), 2);
@@ -571,6 +580,7 @@ fn a_constructor_may_be_first() {
 }
 
 #[test]
+#[ignore = "a child: other tests start it"]
 fn child_is_privileged() {
     if is_child() {
         // SAFETY: always callable.
@@ -582,6 +592,7 @@ fn child_is_privileged() {
 }
 
 #[test]
+#[ignore = "a child: other tests start it"]
 fn child_asks_for_its_entries_first() {
     if is_child() {
         let names = || OPERATIONS.map(|operation| entry::chosen(operation).map(|entry| entry.name));
@@ -722,6 +733,7 @@ fn the_machines_profile_is_followed_where_the_user_has_none() {
 
 #[test]
 #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
+#[ignore = "a child: other tests start it"]
 fn child_follows_entries() {
     if !is_child() {
         return;

@@ -8,20 +8,23 @@ use cachewise_kernels::{Function, Kernel, RegisterClass};
 use cachewise_measure::stats::median;
 use cachewise_measure::{Arena, Clock, Latencies, Machine, MemoryBudget, PairedRatio};
 
-/// Bytes that this process can have without pressing on others: half of what is free now, within what
-/// it may have anyway.
+/// Bytes that this process can have without pressing on others, from now on its budget's limit.
 pub(super) fn limit_memory(asked: Option<usize>) -> usize {
-    let budget = MemoryBudget::process();
-    let free = available_memory().map_or(usize::MAX, |bytes| bytes / 2);
+    let meminfo = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    limit(&MemoryBudget::process(), asked, available(&meminfo))
+}
+
+/// Limits a budget to half of what is free, within what it had.
+fn limit(budget: &MemoryBudget, asked: Option<usize>, free: Option<usize>) -> usize {
+    let free = free.map_or(usize::MAX, |bytes| bytes / 2);
     let limit = asked.unwrap_or(4 << 30).min(budget.limit()).min(free);
     budget.set_limit(limit);
     limit
 }
 
-/// `MemAvailable` (proc(5)).
-fn available_memory() -> Option<usize> {
-    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+/// Bytes of `MemAvailable` in the text of `/proc/meminfo` (proc(5)).
+fn available(meminfo: &str) -> Option<usize> {
+    let line = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
     let kib: usize = line.split_whitespace().next()?.parse().ok()?;
     Some(kib << 10)
 }
@@ -149,7 +152,23 @@ mod tests {
 
     #[test]
     fn free_memory_is_told_and_kept_to() {
-        let free = available_memory().expect("Linux tells");
-        assert!(free > 1 << 20);
+        const GIB: usize = 1 << 30;
+        let meminfo =
+            "MemTotal: 9000000 kB\nMemFree: 10 kB\nMemAvailable:    2097152 kB\nCached: 1 kB\n";
+        assert_eq!(available(meminfo), Some(2 * GIB));
+        let here = std::fs::read_to_string("/proc/meminfo").expect("Linux tells");
+        assert!(available(&here).is_some(), "{here}");
+        for (asked, had, free, most) in [
+            (None, 64 * GIB, available(meminfo), GIB),
+            (None, 64 * GIB, Some(16 * GIB), 4 * GIB),
+            (None, GIB / 2, Some(16 * GIB), GIB / 2),
+            (Some(8 * GIB), 64 * GIB, Some(32 * GIB), 8 * GIB),
+            (Some(8 * GIB), 64 * GIB, Some(2 * GIB), GIB),
+            (Some(GIB), 64 * GIB, available("MemFree: 10 kB\n"), GIB),
+        ] {
+            let budget = MemoryBudget::new(had);
+            let limited = limit(&budget, asked, free);
+            assert_eq!((limited, budget.limit()), (most, most), "{asked:?} of {free:?}");
+        }
     }
 }

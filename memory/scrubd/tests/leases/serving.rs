@@ -21,7 +21,7 @@ fn a_helper_that_was_ended_is_started_again() {
         return;
     }
     let output = child("loses-its-helper", &["none"]).output().expect("it ran");
-    assert!(output.status.success(), "{output:?}");
+    assert!(did(output.status), "{output:?}");
 }
 
 #[test]
@@ -124,12 +124,12 @@ fn another_user_has_no_second_way_in() {
     let status = limited.status();
     assert_eq!((status.leased, status.leases[0].user), (PAGE as u64, Some(OTHER)), "{status:?}");
     drop(client.stdin.take());
-    assert!(client.wait().expect("it ended").success());
+    assert!(did(client.wait().expect("it ended")));
     wait_for("rest", || limited.status().ready == 8 * PAGE as u64);
     limited.stop().expect("no error");
     let closed = server(PAGE, |settings| settings.mode = 0o600);
     let ended = child("shut-out", &[&closed.socket.to_string_lossy()]).status();
-    assert!(ended.expect("it ran").success());
+    assert!(did(ended.expect("it ran")));
 }
 
 #[test]
@@ -149,7 +149,7 @@ fn a_server_without_memory_refuses_and_goes_on() {
     ready(&mut server);
     drop(Memory::of(Lease::take(&socket, 3 * PAGE).expect("there is memory again")));
     drop(server.stdin.take());
-    assert!(server.wait().expect("it ended").success());
+    assert!(did(server.wait().expect("it ended")));
 }
 
 /// A file system in which nothing more can be made, mounted nowhere.
@@ -251,7 +251,7 @@ fn what_cannot_work_is_said_in_one_line() {
     assert_eq!(started(settings(&stale, PAGE), directory).status().ready, PAGE as u64);
     let few = busy.directory.path().join("few");
     let ended = child("few-files", &[&few.to_string_lossy()]).status();
-    assert!(ended.expect("it ran").success());
+    assert!(did(ended.expect("it ran")));
 }
 
 /// Pages of `vm.nr_hugepages`, as many as there were when it is dropped.
