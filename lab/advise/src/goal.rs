@@ -113,15 +113,15 @@ pub enum GoalAnswer {
     CannotTell(String),
 }
 
-/// Memory and time over the plain program's, by the referee alone.
+/// Memory and time over the plain program's, by fresh runs alone.
 pub fn trade(outcome: &GoalOutcome) -> Option<[Ratio; 2]> {
-    Some([outcome.refereed(|sample| sample.memory)?, outcome.refereed(|sample| sample.time)?])
+    Some([outcome.fresh_ratio(|sample| sample.memory)?, outcome.fresh_ratio(|sample| sample.time)?])
 }
 
 /// The part of the largest saving that a setting has to reach to be named for losing less time.
 const ENOUGH: f64 = 0.5;
 
-/// The setting to ask for by a larger `--at-most`: memory and time over the plain program's. It is the refereed one if that
+/// The setting to ask for by a larger `--at-most`: memory and time over the plain program's. It is the one with fresh runs if that
 /// loses more than is allowed. Else, of those left out for their time that were shown to save, by the race, it loses the
 /// least time of all that save at least half of the most.
 pub fn dearer(outcome: &GoalOutcome, allowed: f64) -> Option<(usize, [Ratio; 2])> {
@@ -139,8 +139,8 @@ pub fn dearer(outcome: &GoalOutcome, allowed: f64) -> Option<(usize, [Ratio; 2])
             (at, [memory, runs.over(plain, |sample| sample.time)])
         });
     // It has to save more than the setting that costs no time.
-    let refereed = outcome.refereed(|sample| sample.memory);
-    let least = refereed.map_or(1.0 - WORTH, |own| own.low.min(1.0 - WORTH));
+    let fresh = outcome.fresh_ratio(|sample| sample.memory);
+    let least = fresh.map_or(1.0 - WORTH, |own| own.low.min(1.0 - WORTH));
     let saving: Vec<_> = ratios.filter(|(_, [memory, _])| memory.high < least).collect();
     let saved = |(_, [memory, _]): &(usize, [Ratio; 2])| 1.0 - memory.median;
     let least = ENOUGH * saving.iter().map(saved).fold(0.0, f64::max);
@@ -251,7 +251,7 @@ mod tests {
         GoalOutcome {
             fates: vec![Fate::Live],
             winner: Some(1),
-            refereed: Some([side(1.0, 1.0), side(memory, time)]),
+            fresh: Some([side(1.0, 1.0), side(memory, time)]),
             ..GoalOutcome::default()
         }
     }
@@ -274,7 +274,7 @@ mod tests {
         );
         // An interval of time that reaches beyond what may be lost is open.
         let mut open = outcome(0.4, 1.01, 0.0);
-        let sides = open.refereed.as_mut().expect("two");
+        let sides = open.fresh.as_mut().expect("two");
         sides[1] = (0..20)
             .map(|at| {
                 let time = if at % 2 == 0 { 0.97 } else { 1.06 };
@@ -317,13 +317,13 @@ mod tests {
         assert_eq!(found(Fate::NoGain), Some((1, 0.4, 1.3)));
         assert_eq!(found(Fate::TooDear), Some((3, 0.2, 1.01)));
         let beside = |memory| GoalOutcome {
-            refereed: Some([runs(1.0, 1.0), runs(memory, 1.0)]),
+            fresh: Some([runs(1.0, 1.0), runs(memory, 1.0)]),
             ..dear(Fate::NoGain)
         };
         assert_eq!(dearer(&beside(0.8), 0.02).map(|(at, _)| at), Some(1));
         assert!(dearer(&beside(0.02), 0.02).is_none(), "less memory without more time");
         assert!(dearer(&GoalOutcome::default(), 0.02).is_none());
-        // The one that was refereed.
+        // The one that had fresh runs.
         assert_eq!(dearer(&outcome(0.4, 1.1, 0.0), 0.02).map(|(at, _)| at), Some(0));
         assert!(dearer(&outcome(0.4, 1.1, 0.0), 0.15).is_none());
     }

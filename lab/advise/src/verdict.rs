@@ -3,7 +3,7 @@
 use crate::bound::{Bound, WORTH};
 use crate::candidates::Candidate;
 use crate::sample::{Sample, TimeOutcome};
-use cachewise_judge::margin::{SETTING, SIMPLER};
+use cachewise_judge::margin::SETTING;
 use cachewise_judge::race::Fate;
 use cachewise_judge::{Ratio, Verdict, verdict};
 use cachewise_measure::units::bytes;
@@ -52,7 +52,7 @@ impl TimeAnswer {
                 "with each of the settings the program does something else: {why}"
             ));
         }
-        let ratio = outcome.refereed(|sample| sample.cost);
+        let ratio = outcome.fresh_ratio(|sample| sample.cost);
         match outcome.winner.zip(ratio) {
             Some((winner, ratio)) => match TimeAnswer::of_fresh(winner - 1, &ratio) {
                 TimeAnswer::Nothing(said) if waiting > 0 => open(&said),
@@ -73,21 +73,15 @@ impl TimeAnswer {
     /// The answer of fresh runs of a candidate: a ratio of times.
     fn of_fresh(candidate: usize, ratio: &Ratio) -> TimeAnswer {
         let speed = ratio.inverse();
-        // Fewer pairs than an interval by ranks needs have the wider interval of a race.
-        let is_shown = ratio.high < 1.0 / (1.0 + SETTING);
-        let nothing = || {
-            let most = ((speed.high - 1.0) * 100.0).round().max(0.0);
-            TimeAnswer::Nothing(format!(
-                "nothing worth a setting: at most {most:.0} %, by fresh runs of the best"
-            ))
-        };
-        match Verdict::of_change(ratio, SETTING) {
-            _ if is_shown => TimeAnswer::Set(candidate, speed),
-            Verdict::Same => nothing(),
-            _ if ratio.has_interval() && speed.low <= 1.0 && speed.high < 1.0 + SIMPLER + 0.005 => {
-                nothing()
+        match Verdict::of_setting(ratio) {
+            Verdict::Faster => TimeAnswer::Set(candidate, speed),
+            Verdict::Same | Verdict::Slower => {
+                let most = ((speed.high - 1.0) * 100.0).round().max(0.0);
+                TimeAnswer::Nothing(format!(
+                    "nothing worth a setting: at most {most:.0} %, by fresh runs of the best"
+                ))
             }
-            _ => {
+            Verdict::Unknown => {
                 TimeAnswer::CannotTell(format!("{}; {}", verdict::open(&speed), would_tell(&speed)))
             }
         }
@@ -204,7 +198,7 @@ pub fn fate(fate: &Fate) -> &'static str {
 
 /// The costs of the answer beside its gain, and where the gain comes from, in sentences.
 pub fn why(outcome: &TimeOutcome, candidate: &Candidate) -> Vec<String> {
-    let Some([plain, own]) = &outcome.refereed else { return Vec::new() };
+    let Some([plain, own]) = &outcome.fresh else { return Vec::new() };
     let medians = |figure: fn(&Sample) -> f64| {
         Some([plain, own].map(|runs| runs.median(figure)))
             .filter(|both| both.iter().all(|one| one.is_finite()))

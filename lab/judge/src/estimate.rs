@@ -3,8 +3,9 @@
 //! A tuning asks thousands of small questions of some rounds each. [`Middle`] is what an arm's own rounds show, an
 //! [`Estimate`] has the scatter of others beside it, and [`Sure`] says from how many standard errors on it shows something.
 
+use crate::margin::{LEAST_POOLED, LEAST_ROUNDS};
 use crate::order::median;
-use crate::ratio::{LEAST_ROUNDS, Ratio};
+use crate::ratio::Ratio;
 
 /// Source of the scatter of rounds, from which an error is estimated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,7 +22,7 @@ impl Scatter {
     pub const fn least_rounds(self) -> usize {
         match self {
             Scatter::Own => LEAST_ROUNDS,
-            Scatter::Pooled => 3,
+            Scatter::Pooled => LEAST_POOLED,
         }
     }
 }
@@ -262,7 +263,7 @@ pub struct Guard {
     is_to_prove: bool,
 }
 
-/// The referee's ruling on a bound.
+/// The ruling of a tuning's referee on a bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ruling {
     /// Not slower than is allowed.

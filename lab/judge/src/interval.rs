@@ -7,9 +7,9 @@
 //! | [`anytime`] | rounds that are looked at after each one, as a race does |
 
 use crate::estimate::{Scatter, always, away, deviation};
-use crate::margin::LAUNCHES;
+use crate::margin::{LAUNCHES, LEAST_ROUNDS};
 use crate::order::{median, quantile_of_sorted, sorted};
-use crate::ratio::{LEAST_ROUNDS, Ratio, of_rounds};
+use crate::ratio::{Ratio, of_rounds};
 pub use crate::unpaired::{least_p, mann_whitney, unpaired};
 
 /// Rounds of which all means of pairs are formed; more are first averaged in as many blocks.

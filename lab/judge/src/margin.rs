@@ -1,4 +1,4 @@
-//! Every threshold, with its reason. A part: 0.02 is 2 %.
+//! Every threshold, with its reason: parts (0.02 is 2 %), then numbers of rounds.
 //!
 //! A margin is part of a question, never fitted to an answer. Whoever needs another one adds a line here.
 
@@ -11,6 +11,9 @@ pub const SETTING: f64 = 0.02;
 /// A setting that replaces a simpler one has to be better than that by this much: two runs of `advise` should give
 /// one answer.
 pub const SIMPLER: f64 = 0.05;
+
+/// A setting that may gain no more than this, by its interval, is not worth one: as much as [`SIMPLER`], in whole percent.
+pub const NOT_WORTH: f64 = SIMPLER + 0.005;
 
 /// A loss that is not noticeable, two times that documents call the same.
 pub const NOTICEABLE: f64 = 0.05;
@@ -40,3 +43,15 @@ pub const LAYOUTS: f64 = 0.004;
 
 /// Error that no number of rounds removes: launches of one program lie apart by this much (logarithm).
 pub const LAUNCHES: f64 = 0.006;
+
+/// Rounds that an interval of 95 % takes at least (2 x 0.5^5 is above 5 %).
+pub const LEAST_ROUNDS: usize = 6;
+
+/// Pairs of fresh runs of which anything is said: in the wider interval of a race, which holds at every look.
+pub const LEAST_PAIRS: usize = 4;
+
+/// Rounds of an estimate whose scatter is that of many other comparisons.
+pub const LEAST_POOLED: usize = 3;
+
+/// Rounds of a tuning's estimates that have their own scatter: of operations beside a bystander, and of several threads.
+pub const LEAST_BESIDE: usize = 4;

@@ -1,4 +1,4 @@
-//! Which of several contestants is best: elimination beside the reference, then a referee on fresh runs.
+//! Which of several contestants is best: elimination beside the reference, then fresh runs of the winner.
 //!
 //! Contestants are numbered from 1 in the order of their simplicity; 0 is the reference. The race keeps three rules, so
 //! that the same question gets the same answer:
@@ -7,24 +7,22 @@
 //!    rounds of all, the simplest take part, and the others are [`Fate::NotReached`].
 //! 2. **A contestant replaces a simpler one that gains only where it is shown to be better by [`SIMPLER`].** What is shown not
 //!    to be leaves, and so does the simpler one where it is. What stays undecided goes to the simpler.
-//! 3. **The answer rests on the referee**: pairs of fresh runs whose number is settled before the first.
+//! 3. **The answer rests on fresh runs**: pairs whose number is settled before the first.
 //!
 //! Intervals of the race hold at every round at once ([`interval::anytime`]).
 
 use crate::interval;
-use crate::margin::SIMPLER;
+use crate::margin::{LEAST_PAIRS, LEAST_ROUNDS, SIMPLER};
 use crate::order::median;
-use crate::ratio::{LEAST_ROUNDS, Ratio, of_rounds};
+use crate::ratio::{Ratio, of_rounds};
 use crate::turns;
 
 /// Rounds after which a race has shown what it can.
 const MOST_ROUNDS: usize = 60;
-/// Pairs of the referee at most.
+/// Pairs of fresh runs at most.
 const MOST_PAIRS: usize = 30;
-/// The fewest pairs that anything is said of.
-pub const LEAST_PAIRS: usize = 4;
-/// The referee's part of the time, where it does not need less.
-const REFEREED: f64 = 0.4;
+/// The fresh runs' part of the time, where they do not need less.
+const FRESH: f64 = 0.4;
 /// The part of a heat's time for its first rounds; the rest tells those apart that are near.
 const FIRST_ROUNDS: f64 = 0.6;
 /// A budget is exceeded by this part at most, for the fewest pairs.
@@ -47,7 +45,7 @@ pub enum Stage {
     /// All against each other.
     Race,
     /// The winner alone against the reference.
-    Referee,
+    Fresh,
 }
 
 /// Runs the reference and the contestants; real, or simulated.
@@ -177,10 +175,10 @@ pub struct RaceOutcome<S> {
     pub runs: Vec<Runs<S>>,
     /// Fates of the contestants; the first is number 1's.
     pub fates: Vec<Fate>,
-    /// The number of the contestant that was refereed.
+    /// The number of the contestant that had fresh runs.
     pub winner: Option<usize>,
-    /// The referee's runs: the reference's, and the winner's.
-    pub refereed: Option<[Runs<S>; 2]>,
+    /// Fresh runs: the reference's, and the winner's.
+    pub fresh: Option<[Runs<S>; 2]>,
     /// Set where the user stopped it.
     pub stopped: bool,
     /// The seconds that would have been enough, where the budget had no room for anything.
@@ -197,7 +195,7 @@ impl<S> Default for RaceOutcome<S> {
             runs: Vec::new(),
             fates: Vec::new(),
             winner: None,
-            refereed: None,
+            fresh: None,
             stopped: false,
             needs: None,
             for_all: None,
@@ -207,10 +205,10 @@ impl<S> Default for RaceOutcome<S> {
 }
 
 impl<S> RaceOutcome<S> {
-    /// The winner's figure over the reference's, by the referee alone. Of fewer pairs than a signed-rank interval takes, the
+    /// The winner's figure over the reference's, by fresh runs alone. Of fewer pairs than a signed-rank interval takes, the
     /// interval is that of [`interval::anytime`], which any number has.
-    pub fn refereed(&self, figure: impl Fn(&S) -> f64) -> Option<Ratio> {
-        let [reference, own] = self.refereed.as_ref()?;
+    pub fn fresh_ratio(&self, figure: impl Fn(&S) -> f64) -> Option<Ratio> {
+        let [reference, own] = self.fresh.as_ref()?;
         let ratios = of_rounds(&own.of(&figure), &reference.of(&figure));
         Some(match ratios.len() {
             ..LEAST_ROUNDS => interval::anytime(&ratios),
@@ -232,7 +230,7 @@ struct Racing<'r, R: Runner> {
     begun: f64,
 }
 
-/// Races all contestants, then has the winner refereed.
+/// Races all contestants, then compares the winner with the reference on fresh runs.
 ///
 /// # Errors
 /// Those of the runner.
@@ -306,7 +304,7 @@ pub fn pairs<R: Runner>(
 }
 
 impl<R: Runner> Racing<'_, R> {
-    /// The race, and as many referees as contestants are disqualified by it.
+    /// The race, then fresh runs: again where they disqualify the winner.
     fn all(&mut self) -> Result<(), R::Error> {
         let Question { contestants, expected, budget, rounds, .. } = self.question;
         if contestants == 0 {
@@ -329,7 +327,7 @@ impl<R: Runner> Racing<'_, R> {
         while !self.is_over() {
             let Some(winner) = self.pick().or_else(|| self.reach_another()) else { break };
             self.outcome.winner = Some(winner);
-            if self.referee(winner)? {
+            if self.run_afresh(winner)? {
                 break;
             }
             self.outcome.winner = None;
@@ -353,7 +351,7 @@ impl<R: Runner> Racing<'_, R> {
     /// Seconds in which those without a turn would have had theirs, too.
     fn for_all(&self) -> Option<f64> {
         let waiting = self.outcome.fates.iter().filter(|fate| **fate == Fate::NotReached).count();
-        let rounds = (waiting * LEAST_ROUNDS) as f64 / (FIRST_ROUNDS * (1.0 - REFEREED));
+        let rounds = (waiting * LEAST_ROUNDS) as f64 / (FIRST_ROUNDS * (1.0 - FRESH));
         (waiting > 0).then(|| self.question.budget + rounds * self.one())
     }
 
@@ -370,12 +368,11 @@ impl<R: Runner> Racing<'_, R> {
         }
     }
 
-    /// The moment at which the race has to end, so that a referee has its part.
+    /// The moment at which the race has to end, so that fresh runs have their part.
     fn end(&self) -> f64 {
-        let refereed =
-            (REFEREED * self.question.budget).max(2.0 * LEAST_ROUNDS as f64 * self.one());
+        let fresh = (FRESH * self.question.budget).max(2.0 * LEAST_ROUNDS as f64 * self.one());
         let most = 2.0 * MOST_PAIRS as f64 * self.one();
-        self.begun + self.question.budget - refereed.min(most)
+        self.begun + self.question.budget - fresh.min(most)
     }
 
     /// Heats of as many as the time carries, the simplest first.
@@ -523,7 +520,7 @@ impl<R: Runner> Racing<'_, R> {
         }
     }
 
-    /// Returns whether further rounds would not change who is refereed: one is left, and shown to gain.
+    /// Returns whether further rounds would not change the winner: one is left, and shown to gain.
     fn is_decided(&self, heat: &[usize]) -> bool {
         match heat {
             [] => true,
@@ -532,7 +529,7 @@ impl<R: Runner> Racing<'_, R> {
         }
     }
 
-    /// The contestant that is refereed: the simplest of those that are shown to gain; where none is, the simplest whose
+    /// The contestant that has fresh runs: the simplest of those that are shown to gain; where none is, the simplest whose
     /// estimate does, and else the best one.
     fn pick(&self) -> Option<usize> {
         let live = self.outcome.live();
@@ -550,19 +547,19 @@ impl<R: Runner> Racing<'_, R> {
     }
 
     /// Compares the winner with the reference on fresh runs; whether that is the answer: not where the winner is disqualified.
-    fn referee(&mut self, winner: usize) -> Result<bool, R::Error> {
+    fn run_afresh(&mut self, winner: usize) -> Result<bool, R::Error> {
         let one = self.one();
         let left = self.begun + self.question.budget - self.runner.now();
         let fit = (left / (2.0 * one)) as usize;
         let raced = self.outcome.runs[winner].rounds() > 0;
-        // Settled before the first of them; rounds that the race did not need are the referee's.
+        // Settled before the first of them; rounds that the race did not need are theirs.
         let count = match self.question.rounds {
             Some(rounds) => rounds.min(MOST_PAIRS),
             None if raced => fit.clamp(LEAST_ROUNDS, MOST_PAIRS),
             None => fit.clamp(LEAST_PAIRS, MOST_PAIRS),
         };
         let progress = |runner: &mut R, pair: usize| {
-            runner.progress(Stage::Referee, (count - pair) as f64 * 2.0 * one);
+            runner.progress(Stage::Fresh, (count - pair) as f64 * 2.0 * one);
         };
         let found = pairs(self.runner, winner, count, self.question.seed ^ 1, progress)?;
         match found.cut {
@@ -574,7 +571,7 @@ impl<R: Runner> Racing<'_, R> {
                 return Ok(false);
             }
         }
-        self.outcome.refereed = Some(found.sides);
+        self.outcome.fresh = Some(found.sides);
         Ok(true)
     }
 }

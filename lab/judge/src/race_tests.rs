@@ -62,7 +62,7 @@ impl Simulated {
 }
 
 fn shown(outcome: &RaceOutcome<f64>) -> usize {
-    let ratio = outcome.refereed(|cost| *cost);
+    let ratio = outcome.fresh_ratio(|cost| *cost);
     let faster = ratio.is_some_and(|ratio| Verdict::of_change(&ratio, SETTING) == Verdict::Faster);
     outcome.winner.filter(|_| faster).unwrap_or(0)
 }
@@ -176,7 +176,7 @@ fn a_long_program_is_compared_with_its_simplest_setting() {
         program.neighbour = false;
         let outcome = program.race(budget, None);
         assert_eq!(outcome.winner, Some(1), "{outcome:?}");
-        let ratio = outcome.refereed(|cost| *cost).expect("refereed");
+        let ratio = outcome.fresh_ratio(|cost| *cost).expect("fresh runs");
         assert!(ratio.rounds >= pairs && ratio.high < 0.6, "{budget}: {ratio:?}");
         assert_eq!(outcome.fates[1], Fate::NotReached);
         assert!(program.clock <= 1.3 * budget, "{}", program.clock);
@@ -189,7 +189,7 @@ fn a_long_program_is_compared_with_its_simplest_setting() {
 fn four_pairs_show_no_gain_where_there_is_none() {
     let wrong = (0..400).filter(|seed| {
         let outcome = simulated(1.0, 0.05, &[1.0], *seed).race(8.1, None);
-        outcome.refereed(|cost| *cost).is_some_and(|ratio| ratio.high < 1.0 / (1.0 + SETTING))
+        outcome.fresh_ratio(|cost| *cost).is_some_and(|ratio| ratio.high < 1.0 / (1.0 + SETTING))
     });
     let wrong = wrong.count();
     assert!(wrong <= 20, "{wrong} of 400");
@@ -201,7 +201,7 @@ fn a_program_that_fails_when_run_again_ends_everything() {
     program.wrong = Some((0, 2));
     let outcome = program.race(60.0, None);
     assert_eq!(outcome.unrepeatable.as_deref(), Some("another output"));
-    assert!(outcome.refereed.is_none() && program.clock < 3.0, "{}", program.clock);
+    assert!(outcome.fresh.is_none() && program.clock < 3.0, "{}", program.clock);
     // If all fail, the reference runs first.
     let mut program = simulated(0.1, 0.02, &[0.5], 3);
     program.wrong = Some((0, 1));
@@ -214,12 +214,12 @@ fn what_fails_is_disqualified_and_the_next_best_wins() {
     let (mut first, mut fresh) =
         (simulated(0.1, 0.02, &[0.5, 0.6], 3), simulated(0.1, 0.02, &[0.5, 0.6], 3));
     first.wrong = Some((1, 1));
-    // It fails for the first time before the referee.
+    // It fails for the first time before the fresh runs.
     fresh.wrong = Some((1, 8));
     for program in [&mut first, &mut fresh] {
         let outcome = program.race(60.0, None);
         assert_eq!(outcome.fates[0], Fate::Disqualified("another output".to_owned()));
-        assert_eq!(outcome.winner.filter(|_| outcome.refereed.is_some()).unwrap_or(2), 2);
+        assert_eq!(outcome.winner.filter(|_| outcome.fresh.is_some()).unwrap_or(2), 2);
     }
     // A long program's next simplest setting has its turn.
     let mut long = simulated(1.0, 0.01, &[0.5, 0.6], 3);
@@ -236,12 +236,12 @@ fn a_stop_keeps_what_is_known() {
 }
 
 #[test]
-fn the_time_left_is_right_within_a_fifth_once_the_referee_runs() {
+fn the_time_left_is_right_within_a_fifth_once_fresh_runs_begin() {
     let mut program = simulated(0.8, 0.03, &MANY, 11);
     program.race(120.0, None);
     let end = program.clock;
     let late =
-        program.said.iter().filter(|(stage, now, _)| *stage == Stage::Referee && end - now > 8.0);
+        program.said.iter().filter(|(stage, now, _)| *stage == Stage::Fresh && end - now > 8.0);
     assert!(late.clone().count() > 3);
     for (_, now, left) in late {
         // Both sides' runs are as long as the mean of all runs was.

@@ -1,9 +1,7 @@
 //! One time over another: the only figure that is printed or judged.
 
+use crate::margin::LEAST_ROUNDS;
 use serde::{Deserialize, Serialize};
-
-/// With fewer rounds no 95 % interval exists (2 x 0.5^5 is above 5 %).
-pub const LEAST_ROUNDS: usize = 6;
 
 /// Candidate's time over the reference's: below 1 is faster.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]

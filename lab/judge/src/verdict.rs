@@ -1,5 +1,6 @@
 //! Four words for a comparison, and the sentences that the commands print.
 
+use crate::margin::{NOT_WORTH, SETTING};
 use crate::ratio::Ratio;
 use serde::{Deserialize, Serialize};
 
@@ -40,6 +41,22 @@ impl Verdict {
     pub fn of_change(ratio: &Ratio, margin: f64) -> Verdict {
         match Verdict::of(ratio, margin) {
             Verdict::Faster if ratio.high >= 1.0 / (1.0 + margin) => Verdict::Unknown,
+            other => other,
+        }
+    }
+
+    /// The same of a program's setting, by fresh runs: what may gain no more than [`NOT_WORTH`] is the same. Fewer pairs than an
+    /// interval by ranks takes have the wider one of a race, which can show a gain.
+    #[must_use]
+    pub fn of_setting(ratio: &Ratio) -> Verdict {
+        let speed = ratio.inverse();
+        match Verdict::of_change(ratio, SETTING) {
+            _ if ratio.high < 1.0 / (1.0 + SETTING) => Verdict::Faster,
+            Verdict::Unknown
+                if ratio.has_interval() && speed.low <= 1.0 && speed.high < 1.0 + NOT_WORTH =>
+            {
+                Verdict::Same
+            }
             other => other,
         }
     }

@@ -1,9 +1,9 @@
 //! The drift of a run. Ratios, intervals and verdicts are the judge's (`cachewise_judge`); what is asked for often is
 //! passed on from here.
 
+pub use cachewise_judge::margin::LEAST_ROUNDS;
 use cachewise_judge::order::two_sided;
 pub use cachewise_judge::order::{geometric_mean, median, quantile};
-pub use cachewise_judge::ratio::LEAST_ROUNDS;
 pub use cachewise_judge::{Ratio as PairedRatio, Verdict};
 use serde::{Deserialize, Serialize};
 

@@ -10,7 +10,7 @@ use super::ranges::{From, MOST_RANGES, Range, SWITCH, most_ranges, ranges};
 use super::rounds::{Evidence, Purpose};
 use super::seam::{After, Class, Destination, Facts, Sample, TuningCell};
 use cachewise_judge::estimate::{Estimate, Middle, Scatter, Sure};
-use cachewise_judge::margin::{GUARD, LAYOUTS};
+use cachewise_judge::margin::{GUARD, LAYOUTS, LEAST_BESIDE};
 use cachewise_kernels::Operation;
 use cachewise_measure::stats::median;
 
@@ -165,7 +165,7 @@ fn rounds(field: &Field, evidence: &Evidence, size: usize, arm: usize) -> (Vec<f
 /// Estimates of the rounds; `None` for too few.
 fn beside(field: &Field, evidence: &Evidence, size: usize, arm: usize) -> Option<[Estimate; 2]> {
     let rounds: [Vec<f64>; 2] = rounds(field, evidence, size, arm).into();
-    (rounds[0].len() >= LEAST_ROUNDS).then(|| rounds.map(|values| Estimate::of(&values, LAYOUTS)))
+    (rounds[0].len() >= LEAST_BESIDE).then(|| rounds.map(|values| Estimate::of(&values, LAYOUTS)))
 }
 
 /// The cut with the least sum of gains above it: a non-temporal arm and the first size from which on it is
@@ -241,7 +241,7 @@ fn loses(field: &Field, evidence: &Evidence, size: usize, arm: usize) -> bool {
     // The larger of two errors: few values can lie near each other by chance, but for one of them.
     let error = seen.error.max(Middle::with_tail(&values).own(LAYOUTS).error);
     let seen = Estimate { error, ..seen };
-    seen.rounds >= LEAST_ROUNDS && seen.is_above(GUARD, Sure::Always(Scatter::Own))
+    seen.rounds >= LEAST_BESIDE && seen.is_above(GUARD, Sure::Always(Scatter::Own))
 }
 
 /// The ranges up to a size, and one arm from there on, where there is one.
@@ -256,8 +256,7 @@ pub(super) fn with_tail(below: &[Range], from: Option<From>) -> Vec<Range> {
     ranges
 }
 
-/// Rounds that a difference needs at least, and those after which it is as known as it will be.
-const LEAST_ROUNDS: usize = 4;
+/// Rounds after which a difference is as known as it will be.
 const MOST_ROUNDS: usize = 8;
 /// Rounds of all non-temporal arms at one size; the best goes on alone.
 const HEATS: usize = 2;

@@ -11,14 +11,11 @@ use super::tuning::{Refereed, Repair};
 use cachewise::Reuse;
 use cachewise_experiments::LabError;
 use cachewise_judge::estimate::{Estimate, Guard, Ruling};
-use cachewise_judge::margin::{GUARD, LAYOUTS};
+use cachewise_judge::margin::{GUARD, LAYOUTS, LEAST_BESIDE};
 use cachewise_kernels::Operation;
 
 #[cfg(test)]
 mod tests;
-
-/// Rounds of a size under the referee at least, in both states of the destination together.
-const LEAST_ROUNDS: usize = 4;
 
 /// The sizes at which the referee looks at a number: the first, one in every octave that was not
 /// measured before, and the largest.
@@ -32,14 +29,14 @@ fn points(field: &Field, from: From, random: &mut fastrand::Rng) -> Vec<usize> {
     points
 }
 
-/// Estimate of the referee's rounds at a size: the library's total less libc's over libc's operation.
+/// Estimate of the referee's rounds at a size, in both states of the destination together: the library's total less libc's over libc's operation.
 fn seen(field: &Field, evidence: &Evidence, size: usize, arm: usize) -> Option<Estimate> {
     let here = |cell: &TuningCell| cell.operation == field.operation && cell.size == size;
     let logs = evidence.of(Purpose::Never).filter(|(cell, _)| here(cell));
     let pairs = logs.flat_map(|(_, log)| log.pairs(&field.arms[arm].name));
     let values: Vec<f64> =
         pairs.map(|(ours, libc)| (ours.total() - libc.total()) / libc.operation).collect();
-    (values.len() >= LEAST_ROUNDS).then(|| Estimate::of(&values, LAYOUTS))
+    (values.len() >= LEAST_BESIDE).then(|| Estimate::of(&values, LAYOUTS))
 }
 
 /// Ruling on an estimate; `None` for too few rounds, or where more may tell, unless this is the `last` look.

@@ -5,6 +5,7 @@ use super::field::HANDED_OVER;
 use super::recording::UNEQUAL;
 use super::rounds::Purpose;
 use super::seam::{Layout, Script};
+use cachewise_judge::margin::{HEADLINE, LEAST_POOLED};
 use cachewise_measure::record::{Decision, Decisions, distinct, groups};
 use cachewise_measure::stats::{LEAST_ROUNDS as INTERVAL_ROUNDS, geometric_mean, median};
 use cachewise_measure::units::{bytes, counted, gain, time};
@@ -15,9 +16,7 @@ use cachewise_report::rows::{experiment_of, or_dash, sorted};
 use cachewise_report::{Said, Table};
 
 /// A cell in which the library takes more than this of libc's time is a loss.
-const LOSS: f64 = 1.0 / 0.97;
-/// A cell of fewer rounds says nothing.
-const LEAST_ROUNDS: usize = 3;
+const LOSS: f64 = 1.0 / (1.0 - HEADLINE);
 
 /// A tuning's outcome.
 #[derive(Clone, Copy, Debug)]
@@ -112,7 +111,7 @@ impl<'t> Tuned<'t> {
                 None => cells.push((*row, ratios.collect())),
             }
         }
-        let cells = cells.into_iter().filter(|(_, ratios)| ratios.len() >= LEAST_ROUNDS);
+        let cells = cells.into_iter().filter(|(_, ratios)| ratios.len() >= LEAST_POOLED);
         let cell = |(row, ratios): (&'t Row, Vec<f64>)| {
             let ones = vec![1.0; ratios.len()];
             RefereeCell { row, ratio: PairedRatio::paired(&ratios, &ones) }

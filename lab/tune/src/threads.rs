@@ -7,7 +7,7 @@ use super::seam::{Arm, Destination, Threads, TuningCell};
 use super::visits::Candidate;
 use cachewise::profile::{PARALLEL, Parallel, Supply};
 use cachewise_judge::estimate::{Estimate, Sure};
-use cachewise_judge::margin::GUARD;
+use cachewise_judge::margin::{GUARD, LEAST_BESIDE};
 use cachewise_kernels::Operation;
 use std::collections::BTreeSet;
 
@@ -53,7 +53,6 @@ fn counts(cpus: usize) -> Vec<usize> {
 /// From what size on each number of threads is shown to be faster than the next smaller one: there,
 /// and at no larger size is it shown to be slower.
 pub(super) fn paying(evidence: &Evidence) -> Vec<Parallel> {
-    const LEAST: usize = 4;
     let mut lines = Vec::new();
     for (operation, supply) in supplied() {
         let of_it =
@@ -71,7 +70,7 @@ pub(super) fn paying(evidence: &Evidence) -> Vec<Parallel> {
                     None => log.log_ratios(&name),
                     Some(fewer) => log.log_ratios_over(&name, fewer),
                 };
-                if ratios.len() < LEAST {
+                if ratios.len() < LEAST_BESIDE {
                     break;
                 }
                 let seen = Estimate::of(&ratios, 0.0);

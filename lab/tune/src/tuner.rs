@@ -16,6 +16,7 @@ use cachewise::Reuse;
 use cachewise::profile::{self, Decision, OPERATIONS};
 use cachewise_experiments::LabError;
 use cachewise_judge::Ratio;
+use cachewise_judge::margin::HEADLINE;
 use cachewise_kernels::Operation;
 use std::collections::BTreeMap;
 
@@ -188,7 +189,7 @@ fn shown(field: &Field) -> Vec<Shown> {
 }
 
 /// A kernel counts as level while nothing shows it to be slower than libc by more than this.
-const LEVEL: f64 = 1.03;
+const LEVEL: f64 = 1.0 + HEADLINE;
 
 /// Names beside every `libc` the kernel that was shown to be level over the range and was the fastest
 /// of those in the mean; none where none was level. It is for programs in which no C library can be called.

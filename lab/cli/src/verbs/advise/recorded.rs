@@ -85,7 +85,7 @@ pub fn record(
     let cpu = |sample: &Sample| sample.cpu;
     rows.extend(of(&name, ADVISED_RACE, &runs, cost, least));
     rows.extend(of(&name, ADVISED_CPU, &runs, cpu, None));
-    if let (Some(both), Some(winner)) = (&found.outcome.refereed, found.outcome.winner) {
+    if let (Some(both), Some(winner)) = (&found.outcome.fresh, found.outcome.winner) {
         let runs = [(PLAIN, &both[0]), (names[winner - 1], &both[1])];
         rows.extend(of(&name, ADVISED_FRESH, &runs, cost, None));
     }

@@ -391,7 +391,7 @@ impl race::Runner for Runner<'_> {
     fn progress(&mut self, stage: Stage, left: f64) {
         let what = match stage {
             Stage::Race => "race",
-            Stage::Referee => "fresh runs of the best",
+            Stage::Fresh => "fresh runs of the best",
         };
         let spent = self.begun.elapsed().as_secs_f64();
         self.bar.expected(what, spent, left);

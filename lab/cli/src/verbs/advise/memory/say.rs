@@ -220,7 +220,7 @@ fn record(found: &GoalFindings, asked: &Asked<'_>) -> Record {
         }
         rows.extend(row);
     }
-    if let (Some([plain, own]), Some(winner)) = (&found.outcome.refereed, found.outcome.winner) {
+    if let (Some([plain, own]), Some(winner)) = (&found.outcome.fresh, found.outcome.winner) {
         rows.extend(row(&name, ADVISED_FRESH, PLAIN, plain, plain));
         rows.extend(row(&name, ADVISED_FRESH, names[winner], own, plain));
     }
