@@ -28,7 +28,7 @@ pub static CHOSEN: Chosen = Chosen([const { AtomicU8::new(SSE2) }; OPERATIONS.le
 
 /// Name of the entries of a number, and the features that they need; the same for each operation.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Kind {
+pub(crate) struct Variant {
     /// `sse2`, `avx2` or `avx512vl`, as in a profile.
     pub(crate) name: &'static str,
     pub(crate) requires: Features,
@@ -36,20 +36,20 @@ pub(crate) struct Kind {
 
 /// The entries by number; none where they are not written out.
 #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
-pub(crate) static KINDS: [Kind; COUNT] = {
+pub(crate) static VARIANTS: [Variant; COUNT] = {
     const WITH_AVX2: Features =
         Features::SSE2.and(Features::AVX).and(Features::AVX2).and(Features::BMI2);
     const WITH_AVX512: Features =
         WITH_AVX2.and(Features::AVX512F).and(Features::AVX512BW).and(Features::AVX512VL);
     [
-        Kind { name: "sse2", requires: Features::SSE2 },
-        Kind { name: "avx2", requires: WITH_AVX2 },
-        Kind { name: "avx512vl", requires: WITH_AVX512 },
+        Variant { name: "sse2", requires: Features::SSE2 },
+        Variant { name: "avx2", requires: WITH_AVX2 },
+        Variant { name: "avx512vl", requires: WITH_AVX512 },
     ]
 };
 /// See above.
 #[cfg(not(all(target_arch = "x86_64", target_feature = "sse2")))]
-pub(crate) static KINDS: [Kind; 0] = [];
+pub(crate) static VARIANTS: [Variant; 0] = [];
 
 /// One entry of an operation.
 #[derive(Clone, Copy, Debug)]
@@ -65,8 +65,8 @@ pub struct Entry {
 
 impl Entry {
     #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
-    pub(crate) const fn new(kind: &Kind, function: Function) -> Entry {
-        Entry { name: kind.name, requires: kind.requires, function }
+    pub(crate) const fn new(variant: &Variant, function: Function) -> Entry {
+        Entry { name: variant.name, requires: variant.requires, function }
     }
 
     /// Returns whether a CPU with these features can run it.
@@ -78,35 +78,35 @@ impl Entry {
 
 /// The number of the entry that calls of an operation take now; before any call that has a choice, [`SSE2`].
 #[doc(hidden)]
-pub fn way(operation: Operation) -> u8 {
-    CHOSEN.0.get(place(operation)).map_or(SSE2, |way| way.load(Ordering::Relaxed))
+pub fn variant(operation: Operation) -> u8 {
+    CHOSEN.0.get(place(operation)).map_or(SSE2, |variant| variant.load(Ordering::Relaxed))
 }
 
 /// Lets calls take an entry that this CPU can run, by its number. Any thread may be calling: it takes the one
 /// or the other.
 #[doc(hidden)]
-pub fn choose(operation: Operation, way: u8) {
+pub fn choose(operation: Operation, variant: u8) {
     if let Some(chosen) = CHOSEN.0.get(place(operation)) {
-        chosen.store(way, Ordering::Relaxed);
+        chosen.store(variant, Ordering::Relaxed);
     }
 }
 
 /// The number of the entry of that name, where the CPU can run it.
 pub(crate) fn find(name: &str, available: Features) -> Option<u8> {
-    let (number, kind) = named(name)?;
-    available.contains(kind.requires).then_some(number)
+    let (number, variant) = named(name)?;
+    available.contains(variant.requires).then_some(number)
 }
 
 /// The entry of that name, and its number.
-pub(crate) fn named(name: &str) -> Option<(u8, &'static Kind)> {
-    (0u8..).zip(&KINDS).find(|(_, kind)| kind.name == name)
+pub(crate) fn named(name: &str) -> Option<(u8, &'static Variant)> {
+    (0u8..).zip(&VARIANTS).find(|(_, variant)| variant.name == name)
 }
 
 /// The technique of the kernel whose work an entry does by itself above 256 bytes; `None` where it
 /// does none.
 #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
-pub(crate) const fn continues(operation: Operation, way: u8) -> Option<&'static str> {
-    match (way, operation) {
+pub(crate) const fn continues(operation: Operation, variant: u8) -> Option<&'static str> {
+    match (variant, operation) {
         (AVX2, Operation::Compare | Operation::Equal) => Some("avx2"),
         (AVX2, _) => Some("avx"),
         (AVX512VL, _) => Some("avx512"),
@@ -121,12 +121,12 @@ static CONTINUED: [[Slot; COUNT]; OPERATIONS.len()] = {
     let mut place = 0;
     while place < slots.len() {
         let operation = OPERATIONS[place];
-        let mut way = 0;
-        while way < slots[place].len() {
-            if let Some(technique) = continues(operation, way as u8) {
-                slots[place][way] = slots::named(operation, technique.as_bytes());
+        let mut variant = 0;
+        while variant < slots[place].len() {
+            if let Some(technique) = continues(operation, variant as u8) {
+                slots[place][variant] = slots::named(operation, technique.as_bytes());
             }
-            way += 1;
+            variant += 1;
         }
         place += 1;
     }
@@ -136,6 +136,6 @@ static CONTINUED: [[Slot; COUNT]; OPERATIONS.len()] = {
 /// The slot of the kernel whose work the entry in use does by itself.
 #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
 pub(crate) fn continued(operation: Operation) -> Option<Slot> {
-    let slot = CONTINUED.get(place(operation))?.get(usize::from(way(operation)))?;
+    let slot = CONTINUED.get(place(operation))?.get(usize::from(variant(operation)))?;
     (*slot != Slot::BOOT).then_some(*slot)
 }

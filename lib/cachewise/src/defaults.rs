@@ -60,15 +60,15 @@ const STRING_FROM: u64 = 4096;
 pub(crate) fn fill(decided: u16, identity: &Identity, caches: &OnceCell<Caches>) {
     let libc = OnceCell::new();
     for operation in OPERATIONS {
-        let ways = Ways::in_use(operation, identity);
+        let kernels = Kernels::in_use(operation, identity);
         for reuse in profile::hints(operation) {
             let row = row(operation, *reuse);
-            table::set(row, 0, FIRST_SIZE - 1, ways.temporal);
+            table::set(row, 0, FIRST_SIZE - 1, kernels.temporal);
             if decided >> row & 1 == 0 {
                 table::leave(row, FIRST_SIZE, MAX_SIZE, false);
                 let caches = caches.get_or_init(|| Caches::of(identity));
                 let libc = *libc.get_or_init(system::found);
-                for (from, slot) in ways.plan(operation, *reuse, caches, libc) {
+                for (from, slot) in kernels.plan(operation, *reuse, caches, libc) {
                     if let Some(slot) = slot {
                         table::set(row, from, MAX_SIZE, slot);
                     }
@@ -80,23 +80,23 @@ pub(crate) fn fill(decided: u16, identity: &Identity, caches: &OnceCell<Caches>)
 
 /// The temporal kernel that an operation has here.
 pub(crate) fn temporal(operation: Operation, identity: &Identity) -> Slot {
-    Ways::in_use(operation, identity).temporal
+    Kernels::in_use(operation, identity).temporal
 }
 
 /// Routine below [`libc_from`] where there is a C library.
 pub(crate) fn below_libc(operation: Operation, identity: &Identity) -> Slot {
-    Ways::in_use(operation, identity).below_libc(operation)
+    Kernels::in_use(operation, identity).below_libc(operation)
 }
 
 /// Routine under `never`, and the size from which it serves.
 pub(crate) fn around(operation: Operation, identity: &Identity) -> Option<(u64, Slot)> {
-    let around = Ways::in_use(operation, identity).around?;
+    let around = Kernels::in_use(operation, identity).around?;
     Some((last_temporal(Reuse::Never, &Caches::of(identity)).saturating_add(1), around))
 }
 
 /// The number of the entry that operations have here: the first that the CPU can run
 /// (`docs/decisions/entry-stubs.md`).
-pub(crate) fn way(identity: &Identity) -> u8 {
+pub(crate) fn variant(identity: &Identity) -> u8 {
     ["avx512vl", "avx2"]
         .iter()
         .find_map(|name| choice::find(name, identity.features))
@@ -113,7 +113,7 @@ fn last_temporal(reuse: Reuse, caches: &Caches) -> u64 {
 }
 
 /// The kernels an operation has on this CPU.
-struct Ways {
+struct Kernels {
     temporal: Slot,
     /// True if that is a loop of AVX2 or AVX-512.
     wide: bool,
@@ -122,8 +122,8 @@ struct Ways {
     around: Option<Slot>,
 }
 
-impl Ways {
-    fn find(operation: Operation, identity: &Identity) -> Ways {
+impl Kernels {
+    fn find(operation: Operation, identity: &Identity) -> Kernels {
         let available = identity.features;
         let intel = identity.signature.vendor.as_str() == "GenuineIntel";
         let fast_string = available.contains(Features::ERMS.and(Features::FSRM));
@@ -134,7 +134,7 @@ impl Ways {
                 slots::kernel(operation, *slot).is_some_and(|kernel| kernel.runs_on(available))
             })
         };
-        Ways {
+        Kernels {
             temporal: first(&TEMPORAL[place]).unwrap_or(Slot::BOOT),
             wide: first(&WIDE[place]).is_some(),
             string: match operation {
@@ -149,13 +149,13 @@ impl Ways {
     }
 
     /// The same where an entry is in use: its own loop is the temporal kernel, which needs no table.
-    fn in_use(operation: Operation, identity: &Identity) -> Ways {
-        let ways = Ways::find(operation, identity);
+    fn in_use(operation: Operation, identity: &Identity) -> Kernels {
+        let kernels = Kernels::find(operation, identity);
         #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
         if let Some(temporal) = choice::continued(operation) {
-            return Ways { temporal, ..ways };
+            return Kernels { temporal, ..kernels };
         }
-        ways
+        kernels
     }
 
     fn below_libc(&self, operation: Operation) -> Slot {

@@ -40,7 +40,7 @@ fn identity(file: &str) -> Identity {
 fn by_default(operation: Operation, n: u64, identity: &Identity) -> &'static str {
     // All of them have about this much; with a C library, nothing is non-temporal.
     let caches = Caches { l1d: 32 << 10, l2: 1 << 20, llc: 32 << 20, clamped: false };
-    let plan = Ways::find(operation, identity).plan(operation, Reuse::Unknown, &caches, true);
+    let plan = Kernels::find(operation, identity).plan(operation, Reuse::Unknown, &caches, true);
     let (_, slot) = plan
         .iter()
         .rev()
@@ -60,7 +60,7 @@ fn by_profile(operation: Operation, n: u64, identity: &Identity) -> &'static str
     match line.expect("every size is decided").choice(identity.features) {
         Ok(Choice::Kernel(kernel)) => kernel.name,
         Ok(Choice::Libc { .. }) if n < libc_from(operation) => {
-            name(operation, Ways::find(operation, identity).below_libc(operation))
+            name(operation, Kernels::find(operation, identity).below_libc(operation))
         }
         Ok(Choice::Libc { .. }) => "libc",
         Err(error) => panic!("{}: {error:?}", shipped.name),

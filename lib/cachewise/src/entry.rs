@@ -38,7 +38,7 @@ mod variants;
 #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
 pub mod ways;
 
-pub use crate::choice::{AVX2, AVX512VL, CHOSEN, Chosen, Entry, SSE2, choose, way};
+pub use crate::choice::{AVX2, AVX512VL, CHOSEN, Chosen, Entry, SSE2, choose, variant};
 #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
 pub use crate::dispatch::{COMPARE, COPY, EQUAL, FILL, MOVE, ZERO, boots};
 pub use crate::rows::{COMPARE_ROW, COPY_ROW, EQUAL_ROW, FILL_ROW, MOVE_ROW, ZERO_ROW, place};

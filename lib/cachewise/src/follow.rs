@@ -32,9 +32,9 @@ pub(crate) fn note_features(identity: &Identity) {
         PAGE.store(if under_valgrind() { -2 } else { 4096 - 16 }, Ordering::Relaxed);
         NARROW.store(u8::from(identity.leaves.halves_64_byte_vectors()), Ordering::Relaxed);
     }
-    let way = defaults::way(identity);
+    let variant = defaults::variant(identity);
     for operation in OPERATIONS {
-        choice::choose(operation, way);
+        choice::choose(operation, variant);
         for reuse in hints(operation) {
             // A limit that is larger stands.
             if let Some(limit) = DIRECT.get(row(operation, *reuse)) {
@@ -94,7 +94,7 @@ fn under_valgrind() -> bool {
 
 /// Sizes that the entry serves whatever the table says: no decision changes what is done up to here.
 fn direct_least(operation: Operation) -> usize {
-    if choice::way(operation) == choice::SSE2 { 0 } else { small::DIRECT_LIMIT }
+    if choice::variant(operation) == choice::SSE2 { 0 } else { small::DIRECT_LIMIT }
 }
 
 #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
@@ -155,8 +155,8 @@ pub(crate) fn looked_up(
     identity: &Identity,
 ) -> (impl Iterator<Item = (Operation, u8)>, impl Iterator<Item = Resolved>) {
     let entries = profile.entries().filter_map(|line| {
-        let way = choice::find(line.name, identity.features)?;
-        Some((line.operation, way))
+        let variant = choice::find(line.name, identity.features)?;
+        Some((line.operation, variant))
     });
     let decisions = profile.decisions().filter_map(|line| {
         let routine = match line.choice(identity.features) {
@@ -199,8 +199,8 @@ pub(crate) fn follow_lines(
     caches: &OnceCell<Caches>,
 ) -> u16 {
     least::follow(parallel);
-    for (operation, way) in entries {
-        choice::choose(operation, way);
+    for (operation, variant) in entries {
+        choice::choose(operation, variant);
     }
     let mut decided = 0;
     for Resolved { operation, reuse, from, to, routine } in decisions {

@@ -6,7 +6,7 @@
 //! MiB of LLC), or a hypervisor hides a feature that its kernels need. [`shipped_profile`] says
 //! which it is.
 
-use crate::choice::{self, KINDS};
+use crate::choice::{self, VARIANTS};
 use crate::cpu::{Caches, Identity, Signature};
 use crate::follow::{self, Resolved, Routine};
 use crate::profile::{Parallel, ProfileError, ProfileText, Supply};
@@ -100,8 +100,9 @@ impl Shipped {
             }
             Routine::Libc => true,
         });
-        let mut kinds = self.entries.iter().map(|(_, way)| KINDS.get(usize::from(*way)));
-        kernels && kinds.all(|kind| kind.is_some_and(|kind| runs(kind.requires)))
+        let mut variants =
+            self.entries.iter().map(|(_, variant)| VARIANTS.get(usize::from(*variant)));
+        kernels && variants.all(|of| of.is_some_and(|variant| runs(variant.requires)))
     }
 
     /// The profile's text, if this CPU has those features.
@@ -376,7 +377,7 @@ mod tests {
     fn every_shipped_profile_is_well_formed_and_its_lines_are_those_of_its_text() {
         let kernels = TABLE.iter().map(|kernel| kernel.requires);
         let features = kernels
-            .chain(KINDS.iter().map(|kind| kind.requires))
+            .chain(VARIANTS.iter().map(|variant| variant.requires))
             .fold(Features::NONE, Features::and);
         let everything = Identity { features, ..Identity::get() };
         for shipped in SHIPPED {

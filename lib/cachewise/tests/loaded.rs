@@ -2,7 +2,7 @@
 
 #![cfg(all(feature = "os", target_arch = "x86_64", target_os = "linux", not(miri)))]
 
-use cachewise::entry::{SSE2, way};
+use cachewise::entry::{SSE2, variant};
 use cachewise::{profile, raw};
 use cachewise_kernels::{Features, Operation};
 
@@ -36,8 +36,8 @@ fn the_first_call_that_has_a_choice_follows_the_profile() {
         return;
     }
     copied(64);
-    assert_eq!([Operation::Copy, Operation::Move].map(way), [SSE2; 2], "nothing is read");
+    assert_eq!([Operation::Copy, Operation::Move].map(variant), [SSE2; 2], "nothing is read");
     copied(65);
-    assert_eq!(way(Operation::Copy), SSE2, "as the profile says");
-    assert_ne!(way(Operation::Move), SSE2, "as the CPU can");
+    assert_eq!(variant(Operation::Copy), SSE2, "as the profile says");
+    assert_ne!(variant(Operation::Move), SSE2, "as the CPU can");
 }

@@ -29,7 +29,7 @@ pub enum Verify {
     /// Nothing.
     #[default]
     Off,
-    /// Every n-th is read; one that is not zero is withdrawn and the caller gets
+    /// Every n-th is read; one that is not zero is quarantined and the caller gets
     /// [`PoolError::NotZero`].
     Report(u32),
     /// Every n-th is read; if one is not zero, the process prints a message and aborts: something

@@ -78,7 +78,7 @@ pub enum PoolError {
     /// Another thread is in the pool, and this pool's allocations never wait.
     #[error("the pool is busy in another thread")]
     Busy,
-    /// A block known to be zero was not. It has been withdrawn.
+    /// A block known to be zero was not. It is quarantined.
     #[error("a block of {bytes} bytes known to be zero holds {byte:#04x} at {address:#x}")]
     NotZero {
         /// Address of the first byte that is not zero.

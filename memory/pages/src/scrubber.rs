@@ -99,7 +99,7 @@ impl Scrubber {
             deadline,
             strikes,
             failed: 0,
-            withdrawn: Vec::new(),
+            quarantined: Vec::new(),
             cpu_told: Duration::ZERO,
             demand_seen: 0,
             unused: 0,
@@ -189,7 +189,7 @@ struct Worker {
     failed: u32,
     /// Blocks in quarantine, and the batch after whose end they may leave it; without one, when the
     /// engine has been dropped.
-    withdrawn: Vec<(Taken, Option<Token>)>,
+    quarantined: Vec<(Taken, Option<Token>)>,
     cpu_told: Duration,
     demand_seen: u64,
     unused: u64,
@@ -526,7 +526,7 @@ impl Worker {
         let Ok(mut guard) = inner.lock() else { return };
         // A batch that failed is not touched by this engine any more, or is it? An engine that
         // errs may err about that too: unless it is one of ours, the blocks wait for its end.
-        let withdraw = match ended {
+        let quarantine = match ended {
             Ended::Held(token) => Some(Some(*token)),
             Ended::Failed if self.custom.is_some() => Some(None),
             _ => None,
@@ -535,9 +535,9 @@ impl Worker {
         for taken in batch {
             let Taken { index, order } = *taken;
             let size = inner.bytes(order) as u64;
-            if let Some(token) = withdraw {
+            if let Some(token) = quarantine {
                 if guard.buddy().quarantine(index, order).is_ok() {
-                    self.withdrawn.push((*taken, token));
+                    self.quarantined.push((*taken, token));
                     add(&events.quarantined_ever, size);
                 }
                 continue;
@@ -575,7 +575,7 @@ impl Worker {
         let Some(mut engine) = self.custom.take() else { return };
         if engine.stop(self.deadline) == Cancelled::StillRunning {
             std::mem::forget(engine);
-            return self.withdrawn.clear();
+            return self.quarantined.clear();
         }
         drop(engine);
         self.release(|_| true);
@@ -586,7 +586,7 @@ impl Worker {
         let Some(engine) = &mut self.custom else { return };
         let mut ended: Vec<Token> = Vec::new();
         let mut asked: Vec<Token> = Vec::new();
-        for token in self.withdrawn.iter().filter_map(|(_, token)| *token) {
+        for token in self.quarantined.iter().filter_map(|(_, token)| *token) {
             if !asked.contains(&token) {
                 asked.push(token);
                 if engine.poll(token) != Progress::Pending {
@@ -602,7 +602,7 @@ impl Worker {
     fn release(&mut self, which: impl Fn(Option<Token>) -> bool) {
         let inner = Arc::clone(&self.inner);
         let Ok(mut guard) = inner.lock() else { return };
-        self.withdrawn.retain(|(taken, token)| {
+        self.quarantined.retain(|(taken, token)| {
             if !which(*token) {
                 return true;
             }

@@ -127,7 +127,7 @@ figures! {
     zero_resident: u64 = Bytes,
     /// Free, zero, not resident: will fault.
     zero_absent: u64 = Bytes,
-    /// Withdrawn at the moment.
+    /// Quarantined at the moment.
     quarantined: u64 = Bytes,
     /// Not known to be absent: the most that the pool holds of the machine's memory.
     resident: u64 = Bytes,
@@ -160,7 +160,7 @@ figures! {
     /// Number of huge pages of which a part was returned to the system; the rest of each is small
     /// pages. Without huge pages, areas of that size are counted.
     huge_broken: u64 = TimesSoFar,
-    /// Withdrawn since the start.
+    /// Quarantined since the start.
     quarantined_ever: u64 = BytesSoFar,
     /// Batches that an engine failed to zero: errors, deadlines, blocks reported as zero that were not.
     engine_faults: u64 = TimesSoFar,

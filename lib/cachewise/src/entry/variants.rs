@@ -33,7 +33,7 @@ pub fn variants(operation: Operation) -> &'static [Entry] {
 #[must_use]
 pub fn chosen(operation: Operation) -> Option<&'static Entry> {
     crate::source::init();
-    variants(operation).get(usize::from(choice::way(operation)))
+    variants(operation).get(usize::from(choice::variant(operation)))
 }
 
 /// The kernel whose work the entry of that name does by itself above 256 bytes.
@@ -42,8 +42,8 @@ pub fn chosen(operation: Operation) -> Option<&'static Entry> {
 pub fn continued_by(operation: Operation, name: &str) -> Option<&'static str> {
     #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
     {
-        let way = variants(operation).iter().position(|entry| entry.name == name)?;
-        let technique = choice::continues(operation, u8::try_from(way).ok()?)?;
+        let variant = variants(operation).iter().position(|entry| entry.name == name)?;
+        let technique = choice::continues(operation, u8::try_from(variant).ok()?)?;
         let kernels = cachewise_kernels::TABLE.iter();
         let mut own = kernels.filter(|kernel| kernel.operation() == operation);
         own.find(|kernel| kernel.technique() == technique).map(|kernel| kernel.name)

@@ -1,7 +1,7 @@
 //! The entries, each a function by itself, and what leads to those that do not follow in the
 //! exported functions.
 
-use crate::choice::{AVX2, AVX512VL, COUNT, Entry, KINDS};
+use crate::choice::{AVX2, AVX512VL, COUNT, Entry, VARIANTS};
 use cachewise_kernels::Function;
 
 /// The body of a naked function with `memcpy`'s contract.
@@ -182,11 +182,11 @@ macro_rules! operation {
             }
 
             pub(super) static ENTRIES: [Entry; COUNT] = {
-                let mut entries = [Entry::new(&KINDS[0], Function::$operation(sse2)); COUNT];
+                let mut entries = [Entry::new(&VARIANTS[0], Function::$operation(sse2)); COUNT];
                 entries[AVX512VL as usize] =
-                    Entry::new(&KINDS[AVX512VL as usize], Function::$operation(avx512vl));
+                    Entry::new(&VARIANTS[AVX512VL as usize], Function::$operation(avx512vl));
                 entries[AVX2 as usize] =
-                    Entry::new(&KINDS[AVX2 as usize], Function::$operation(avx2));
+                    Entry::new(&VARIANTS[AVX2 as usize], Function::$operation(avx2));
                 entries
             };
         }

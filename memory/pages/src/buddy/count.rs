@@ -16,7 +16,7 @@ pub struct Counts {
     pub in_flight: u64,
     /// Frames handed out or in a per-thread cache.
     pub out: u64,
-    /// Frames withdrawn from use.
+    /// Frames in quarantine.
     pub quarantined: u64,
 }
 

@@ -178,7 +178,7 @@ impl Buddy<'_> {
         Ok(self.release(index, order, Use::InFlight, state, now))
     }
 
-    /// Withdraws a block in flight from use.
+    /// Quarantines a block in flight.
     ///
     /// # Errors
     /// [`FreeError`] if no block of that order is in flight there.
@@ -191,7 +191,7 @@ impl Buddy<'_> {
         Ok(())
     }
 
-    /// Withdraws an allocated block from use.
+    /// Quarantines an allocated block, for good.
     ///
     /// # Errors
     /// [`FreeError`] as [`free`](Buddy::free).

@@ -48,7 +48,8 @@ pub enum Use {
     CachedDirty,
     /// In a per-thread cache, every byte zero.
     CachedZero,
-    /// Withdrawn: somebody who was told to stop may still write to it.
+    /// Not allocated: an engine may still write to it, until that has ended; or it was not zero though it should have been,
+    /// for good.
     Quarantined,
 }
 

@@ -84,7 +84,7 @@ pub enum EngineError {
 /// Something that zeroes memory.
 ///
 /// The pool trusts the CPU. Of any other engine it reads the first 64 MiB, then one line of each
-/// range and one batch in 64. It withdraws the blocks of a batch that was late or failed, and has the
+/// range and one batch in 64. It quarantines the blocks of a batch that was late or failed, and has the
 /// work done by the CPU; after some failures it drops the engine. One that was caught in a lie it drops at
 /// once, and what is zero and unused is dirty again.
 ///
