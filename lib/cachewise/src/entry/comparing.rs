@@ -115,7 +115,7 @@ macro_rules! entry_compare_head {
             "jg 20f\n",
             "mov ecx, edx\n",
             "mov r9, -1\n",
-            $crate::$near!(mask),
+            "shl r9, cl\n", // set where there is no byte
             "xor r8d, r8d\n",
             "sub ecx, 16\n",
             "cmovb ecx, r8d\n",

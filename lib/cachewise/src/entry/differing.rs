@@ -270,14 +270,11 @@ macro_rules! entry_compare_bytes {
     };
 }
 
-/// The answer of a `memcmp` of 2 to 32 bytes: a bit for each byte that is equal, and none at the end. Of bytes that are in both
-/// vectors both say the same.
+/// The answer of a `memcmp` of 2 to 32 bytes. Whether they are equal is asked as early as it can be: after stores that are not
+/// forwarded every instruction behind the loads is waited for.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! entry_compare_near {
-    (mask) => {
-        "btr r9, rdx\n"
-    };
     // All 32 bytes count: in eax the first that differs, in the flags whether any does.
     (two) => {
         "pmovmskb ecx, xmm1
@@ -289,19 +286,22 @@ macro_rules! entry_compare_near {
     };
     () => {
         concat!(
-            "pmovmskb eax, xmm0\n",
-            "pmovmskb r8d, xmm1\n",
-            "shl r8, cl\n",
-            "or rax, r8\n",
-            "and rax, r9\n",
-            "not rax\n",
-            "tzcnt rcx, rax\n",
-            "cmp ecx, edx\n",
+            "pand xmm1, xmm0\n",
+            "pmovmskb eax, xmm1\n",
+            "or eax, r9d\n",
+            "cmp ax, -1\n",
             "jne 24f\n",
             "xor eax, eax\n",
             "ret\n",
             ".p2align 4\n",
+            // A bit for each byte that differs, and perhaps more behind the last.
             "24:\n",
+            "pmovmskb r8d, xmm0\n",
+            "not eax\n",
+            "xor r8d, 0xFFFF\n",
+            "shl rax, cl\n",
+            "or rax, r8\n",
+            "tzcnt rcx, rax\n",
             $crate::entry_compare_bytes!(),
         )
     };
@@ -365,9 +365,6 @@ macro_rules! entry_equal_apart {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! entry_equal_near {
-    (mask) => {
-        "shl r9, cl\n"
-    };
     (two) => {
         "pand xmm0, xmm1
         pmovmskb eax, xmm0
