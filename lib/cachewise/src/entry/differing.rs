@@ -135,11 +135,15 @@ macro_rules! entry_compare_classes_apart {
             "sub eax, ecx\n",
             "52:\n",
             "ret\n",
-            // Two vectors of 16, at r8 and r9.
+            // Two vectors of 16: the first, and the last.
             "40:\n",
             "xor r8d, r8d\n",
             "lea r9, [rdx - 16]\n",
-            $crate::entry_compare_apart!(sixteens),
+            "mov ecx, eax\n",
+            "pmovmskb eax, xmm0\n",
+            "sub eax, 0xFFFF\n",
+            "cmovz eax, ecx\n",
+            "cmovz r8, r9\n",
         )
     };
 }
@@ -151,35 +155,31 @@ macro_rules! entry_compare_apart {
     (classes) => {
         concat!($crate::entry_compare_classes_apart!(), $crate::entry_compare_apart!(last))
     };
-    // The first 32 bytes, and the last.
+    // The first 32 bytes, the last, and 32 at r8.
     (two) => {
         concat!(
             "56:\n",
             "tzcnt ecx, eax\n",
             $crate::entry_compare_bytes!(),
             "42:\n",
-            "tzcnt ecx, eax\n",
-            "add rcx, rdx\n",
-            $crate::entry_compare_bytes!(" - 32"),
+            "lea r8, [rdx - 32]\n",
+            "41:\n",
+            $crate::entry_compare_apart!(sixteens),
+            "add rcx, r8\n",
+            $crate::entry_compare_bytes!(),
         )
     };
-    // Two vectors of 16, at r8 and r9.
+    // Two vectors of 16 in a row. The lowest bit of a number is that of its negative, too.
     (sixteens) => {
-        "pmovmskb ecx, xmm1
+        "pmovmskb ecx, xmm0
         sub ecx, 0xFFFF
-        pmovmskb eax, xmm0
-        sub eax, 0xFFFF
-        cmovz eax, ecx
-        cmovz r8, r9
+        shl eax, 16
+        or ecx, eax
+        tzcnt ecx, ecx
         "
     };
     (sse2) => {
-        concat!(
-            "41:\n",
-            "lea r9, [r8 + 16]\n",
-            $crate::entry_compare_apart!(sixteens),
-            $crate::entry_compare_apart!(last),
-        )
+        ""
     };
     (avx2) => {
         concat!(
@@ -275,7 +275,7 @@ macro_rules! entry_compare_bytes {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! entry_compare_near {
-    // All 32 bytes count: in eax the first that differs, in the flags whether any does.
+    // The first 32 bytes of more: in eax the first that differs.
     (two) => {
         "pmovmskb ecx, xmm1
         pmovmskb eax, xmm0
@@ -348,10 +348,10 @@ macro_rules! entry_equal_apart {
         "55:\n40:\nxor eax, eax\nret\n"
     };
     (two) => {
-        "42:\n56:\nxor eax, eax\nret\n"
+        "41:\n42:\n56:\nxor eax, eax\nret\n"
     };
     (sse2) => {
-        "41:\nxor eax, eax\nret\n"
+        ""
     };
     (avx2) => {
         concat!("37:\n38:\n43:\n44:\n45:\n46:\n54:\n", "vzeroupper\n", "xor eax, eax\nret\n",)
@@ -366,10 +366,7 @@ macro_rules! entry_equal_apart {
 #[macro_export]
 macro_rules! entry_equal_near {
     (two) => {
-        "pand xmm0, xmm1
-        pmovmskb eax, xmm0
-        sub eax, 0xFFFF
-        "
+        $crate::entry_compare_xmm!(test)
     };
     () => {
         "pand xmm0, xmm1
