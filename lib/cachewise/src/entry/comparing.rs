@@ -144,9 +144,9 @@ macro_rules! entry_compare_head {
             "mov ecx, edx\n",
             "mov r9, -1\n",
             "shl r9, cl\n", // set where there is no byte
-            "xor r8d, r8d\n",
+            "xor eax, eax\n",
             "sub ecx, 16\n",
-            "cmovb ecx, r8d\n",
+            "cmovb ecx, eax\n",
             $crate::entry_compare_xmm!("", " + rcx"),
             $crate::$near!(),
             ".p2align 5\n",

@@ -270,7 +270,7 @@ macro_rules! entry_compare_bytes {
     };
 }
 
-/// The answer of a `memcmp` of 2 to 32 bytes. Whether they are equal is asked as early as it can be: after stores that are not
+/// The answer of a `memcmp` of 2 to 32 bytes; eax is 0. Whether they are equal is asked as early as it can be: after stores that are not
 /// forwarded every instruction behind the loads is waited for.
 #[doc(hidden)]
 #[macro_export]
@@ -287,19 +287,18 @@ macro_rules! entry_compare_near {
     () => {
         concat!(
             "pand xmm1, xmm0\n",
-            "pmovmskb eax, xmm1\n",
-            "or eax, r9d\n",
-            "cmp ax, -1\n",
+            "pmovmskb r8d, xmm1\n",
+            "or r8d, r9d\n",
+            "cmp r8w, -1\n",
             "jne 24f\n",
-            "xor eax, eax\n",
             "ret\n",
             ".p2align 4\n",
             // A bit for each byte that differs, and perhaps more behind the last.
             "24:\n",
-            "pmovmskb r8d, xmm0\n",
-            "not eax\n",
-            "xor r8d, 0xFFFF\n",
-            "shl rax, cl\n",
+            "pmovmskb eax, xmm0\n",
+            "not r8d\n",
+            "xor eax, 0xFFFF\n",
+            "shl r8, cl\n",
             "or rax, r8\n",
             "tzcnt rcx, rax\n",
             $crate::entry_compare_bytes!(),
@@ -361,7 +360,7 @@ macro_rules! entry_equal_apart {
     };
 }
 
-/// As `entry_compare_near`, where any difference is the same; no branch: whoever asked has one.
+/// As `entry_compare_near`, where any difference is the same; no branch: the caller has one.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! entry_equal_near {
@@ -371,7 +370,6 @@ macro_rules! entry_equal_near {
     () => {
         "pand xmm0, xmm1
         pmovmskb ecx, xmm0
-        xor eax, eax
         or ecx, r9d
         cmp cx, -1
         sete al
