@@ -6,12 +6,10 @@
 //!
 //! | file | what it has |
 //! |---|---|
-//! | `operands` | where operands lie, what they hold, and how a state is restored |
-//! | `calls` | calls as they are timed, and as their bytes are checked |
+//! | `operands` | where operands lie, what they hold, and how a state is restored; calls on them |
 //! | `calibrate` | what the machine is |
 
 mod calibrate;
-mod calls;
 mod operands;
 
 use super::plan;
@@ -34,9 +32,8 @@ use cachewise_measure::{
     Arena, Bystander, Clock, Header, LINE, Latencies, Machine, MemoryBudget, NoiseSnapshot,
     PagePolicy, PairedRatio, Place, Warning, visit, warnings,
 };
-use calls::{Caller, call_all, check};
 use fastrand::Rng;
-use operands::{Operands, differences, flush, overwrite, read, room};
+use operands::{Caller, Operands, call_all, check, differences, flush, overwrite, read, room};
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::time::Instant;

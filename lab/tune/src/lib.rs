@@ -4,20 +4,20 @@
 //! |---|---|
 //! | [`seam`] | everything the tuner may ask of a machine |
 //! | [`tuner`] | race, decide, referee: pure |
-//! | [`rounds`], [`again`] | what was seen; as rows of a record, and decided from them again |
+//! | [`rounds`] | what was seen |
 //! | [`tuning`] | what a tuning is set to, and what it amounts to |
 //! | [`hardware`] | the machine that this process runs on, behind the seam |
-//! | [`nearest`], [`recording`] | what profile and record say besides |
+//! | [`recording`], [`again`] | a tuning as a record; decided from it again |
 //! | [`say`] | what is printed of a tuning, from its record |
 //!
 //! A simulated machine behind the same seam is in `tests/machines`. Nothing here prints.
 #![warn(missing_docs)]
 
 pub mod again;
+mod entries;
 mod field;
 pub mod hardware;
 mod hints;
-pub mod nearest;
 mod never;
 mod plan;
 mod race;

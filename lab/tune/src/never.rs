@@ -112,8 +112,8 @@ impl Referee<'_, '_> {
         repairs: &mut Vec<Repair>,
     ) -> Result<(Vec<Never>, Vec<Refereed>), LabError> {
         let propose = |trial: &Trial| Never {
-            default: hints::default(&trial.field, self.evidence),
-            shown: hints::never(&trial.field, self.evidence),
+            default: hints::default(&trial.field, self.visits.evidence),
+            shown: hints::never(&trial.field, self.visits.evidence),
         };
         let proposed: Vec<Never> = trials.iter().map(propose).collect();
         let mut all = Vec::new();
@@ -135,7 +135,7 @@ impl Referee<'_, '_> {
                 let arms =
                     looked_at[nth].iter().filter_map(|size| Some((*size, never.at(*size)?.arm)));
                 let undecided = |(size, arm): &(usize, usize)| {
-                    ruling(field, self.evidence, *size, *arm, false).is_none()
+                    ruling(field, self.visits.evidence, *size, *arm, false).is_none()
                 };
                 open.extend(arms.filter(undecided).map(|(size, arm)| (nth, size, arm)));
             }
@@ -148,13 +148,10 @@ impl Referee<'_, '_> {
                 self.visits.machine.progress(Stage::Referee, left.min(stop - now));
                 let field = &trials[nth].field;
                 let cell = hints::cell(field.operation, size, &self.facts);
-                let library = [(cell, Arm::Library)];
-                let Some(round) = self.visits.round((cell, Arm::LIBC), &library, 1, stop)? else {
-                    continue;
-                };
-                let ours = round.others[0].map(|sample| (&*field.arms[arm].name, sample));
-                bought |= ours.is_some();
-                self.evidence.push(Purpose::Never, cell, round.reference, ours);
+                let library = [(field.arms[arm].name.clone(), (cell, Arm::Library))];
+                let libc = (cell, Arm::LIBC);
+                let round = self.visits.keep(Purpose::Never, libc, &library, 1, stop)?;
+                bought |= round.is_some_and(|round| round.others[0].is_some());
             }
             if !bought {
                 break;
@@ -169,7 +166,7 @@ impl Referee<'_, '_> {
                     .copied()
                     .filter(|size| proposed.at(*size) == Some(from))
                     .collect();
-                let ruling = |size| ruling(field, self.evidence, size, from.arm, true);
+                let ruling = |size| ruling(field, self.visits.evidence, size, from.arm, true);
                 for &size in points.iter().filter(|size| ruling(**size) != Some(Ruling::Kept)) {
                     let (operation, kernel) = (field.operation, field.arms[from.arm].name.clone());
                     let round = usize::from(ruling(size) == Some(Ruling::Lost));
@@ -177,8 +174,8 @@ impl Referee<'_, '_> {
                 }
                 upheld(from, &points, |size| ruling(size) == Some(Ruling::Kept))
             });
-            let still = Never { default: hints::default(field, self.evidence), shown };
-            refereed_all.extend(refereed(field, self.evidence, proposed, &still));
+            let still = Never { default: hints::default(field, self.visits.evidence), shown };
+            refereed_all.extend(refereed(field, self.visits.evidence, proposed, &still));
             left.push(still);
         }
         Ok((left, refereed_all))

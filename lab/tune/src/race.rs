@@ -5,11 +5,12 @@
 //! has been through all its cells in random order, that was an epoch: arms that are shown to be out
 //! are dropped, cells where nothing is left to learn rest, and the next order is drawn.
 
+use super::entries;
 use super::field::{Field, HANDED_OVER};
 use super::hints;
 use super::plan;
-use super::rounds::{Evidence, Log, Purpose};
-use super::seam::{Arm, Class, Contents, Destination, Facts, Sample, Script, Stage, TuningCell};
+use super::rounds::{Log, Purpose};
+use super::seam::{Arm, Class, Facts, Stage, TuningCell};
 use super::threads;
 use super::visits::{Candidate, LEFT, Visits};
 use cachewise_experiments::LabError;
@@ -53,7 +54,6 @@ const SIZES: usize = 3;
 /// The race of all operations.
 pub(super) struct Race<'r, 'm> {
     pub visits: &'r mut Visits<'m>,
-    pub evidence: &'r mut Evidence,
     pub facts: Facts,
     pub fields: Vec<Field>,
     pub follows: Follows,
@@ -66,27 +66,9 @@ pub(super) struct Follows {
     pub never: f64,
 }
 
-/// The cells of an operation's scripts: hot and cold, their calls spread over bytes well inside L1 and far
-/// beyond L2; of comparisons with operands that are equal, and with such that differ.
-pub(super) fn scripts(operation: Operation, facts: &Facts) -> Vec<TuningCell> {
-    let contents = [Contents::Equal, Contents::Unequal];
-    let contents = if plan::stores(operation) { &contents[..1] } else { &contents };
-    let spans = [(true, facts.l1 / 2), (false, plan::TOP.min(facts.largest))];
-    let cells = spans.into_iter().flat_map(|(hot, span)| {
-        let cell = TuningCell::new(operation, span, Destination::Cached);
-        contents.iter().map(move |&contents| TuningCell {
-            contents,
-            script: Some(Script { hot }),
-            ..cell
-        })
-    });
-    cells.collect()
-}
-
 impl<'r, 'm> Race<'r, 'm> {
     pub(super) fn new(
         visits: &'r mut Visits<'m>,
-        evidence: &'r mut Evidence,
         facts: Facts,
         fields: Vec<Field>,
         follows: Follows,
@@ -110,7 +92,7 @@ impl<'r, 'm> Race<'r, 'm> {
             lane(What::Threads, 0.06),
             lane(What::Entries, 0.04),
         ];
-        Race { visits, evidence, facts, fields, follows, lanes }
+        Race { visits, facts, fields, follows, lanes }
     }
 
     /// Runs until `end` or until nothing is left to learn. The referee may take as many seconds as `most`. Where a
@@ -208,7 +190,7 @@ impl<'r, 'm> Race<'r, 'm> {
                     if !plan::stores(field.operation) || field.operation == Operation::Move {
                         continue;
                     }
-                    if let Some((size, mut arms)) = hints::next(field, self.evidence) {
+                    if let Some((size, mut arms)) = hints::next(field, self.visits.evidence) {
                         arms.extend(best_temporal(field, size));
                         items.push(Item::Bystander { field: nth, size, arms });
                     }
@@ -223,7 +205,7 @@ impl<'r, 'm> Race<'r, 'm> {
             What::Entries => {
                 for field in &self.fields {
                     if self.visits.machine.entries(field.operation).len() > 1 {
-                        let cells = scripts(field.operation, &self.facts).into_iter();
+                        let cells = entries::scripts(field.operation, &self.facts).into_iter();
                         let open = cells.filter(|cell| self.is_open(Purpose::Entries, *cell));
                         items.extend(open.map(Item::Entries));
                     }
@@ -243,51 +225,35 @@ impl<'r, 'm> Race<'r, 'm> {
 
     /// Returns whether something is left to learn of a cell whose candidates are compared with the reference.
     fn is_open(&self, purpose: Purpose, cell: TuningCell) -> bool {
-        let log = self.evidence.of(purpose).find(|(other, _)| **other == cell);
+        let log = self.visits.evidence.of(purpose).find(|(other, _)| **other == cell);
         let is_plenty =
             |log: &Log, name| Middle::of(&log.log_ratios(name)).own(LAYOUTS).is_plenty(LAYOUTS);
         log.is_none_or(|(_, log)| !log.others.keys().all(|name| is_plenty(log, name)))
     }
 
     fn item(&mut self, item: Item, first: bool, stop: f64) -> Result<bool, LabError> {
-        match item {
-            Item::Kernels { field, view, size } => self.kernels(field, view, size, first, stop),
+        let (purpose, reference, others, samples) = match item {
+            Item::Kernels { field, view, size } => {
+                return self.kernels(field, view, size, first, stop);
+            }
             Item::Bystander { field, size, arms } => {
                 let cell = hints::cell(self.fields[field].operation, size, &self.facts);
                 let name = |arm: usize| self.fields[field].arms[arm].name.clone();
                 let others = arms.into_iter().map(|arm| (name(arm), (cell, Arm::Kernel(arm))));
-                let others = others.collect();
-                self.bought(Purpose::Hints, (cell, Arm::LIBC), others, 1, stop)
+                (Purpose::Hints, (cell, Arm::LIBC), others.collect(), 1)
             }
             Item::Threads(cell) => {
                 let others = threads::candidates(cell, self.facts.cpus);
-                self.bought(Purpose::Threads, (cell, Arm::Library), others, 1, stop)
+                (Purpose::Threads, (cell, Arm::Library), others, 1)
             }
             Item::Entries(cell) => {
                 let entries = self.visits.machine.entries(cell.operation).into_iter().enumerate();
                 let others = entries.map(|(nth, name)| (name, (cell, Arm::Entry(nth)))).collect();
-                self.bought(Purpose::Entries, (cell, Arm::LIBC), others, 3, stop)
+                (Purpose::Entries, (cell, Arm::LIBC), others, 3)
             }
-        }
-    }
-
-    /// A round that is kept as it is.
-    fn bought(
-        &mut self,
-        purpose: Purpose,
-        reference: Candidate,
-        others: Vec<(String, Candidate)>,
-        samples: usize,
-        stop: f64,
-    ) -> Result<bool, LabError> {
-        let (names, others): (Vec<String>, Vec<Candidate>) = others.into_iter().unzip();
-        let Some(round) = self.visits.round(reference, &others, samples, stop)? else {
-            return Ok(false);
         };
-        let seen = names.iter().zip(round.others);
-        let seen = seen.filter_map(|(name, sample)| Some((&**name, sample?)));
-        self.evidence.push(purpose, reference.0, round.reference, seen);
-        Ok(true)
+        let others: Vec<(String, Candidate)> = others;
+        Ok(self.visits.keep(purpose, reference, &others, samples, stop)?.is_some())
     }
 
     /// The cells of a table of costs that lack rounds: of which field, of whom, and how many.
@@ -375,26 +341,24 @@ impl<'r, 'm> Race<'r, 'm> {
             if arms.is_empty() {
                 continue;
             }
-            let mut arms: Vec<Arm> = arms.into_iter().map(Arm::Kernel).collect();
-            arms.extend(handed_over.then_some(Arm::HandedOver));
-            let others: Vec<Candidate> = arms.iter().map(|arm| (cell, *arm)).collect();
+            let f = &self.fields[field];
+            let of_kernel = |arm: usize| (f.arms[arm].name.clone(), (cell, Arm::Kernel(arm)));
+            let mut others: Vec<_> = arms.iter().map(|arm| of_kernel(*arm)).collect();
+            others.extend(handed_over.then(|| (HANDED_OVER.to_owned(), (cell, Arm::HandedOver))));
             let libc = (cell, Arm::LIBC);
-            let Some(round) = self.visits.round(libc, &others, samples, stop)? else { continue };
+            let round = self.visits.keep(Purpose::Race, libc, &others, samples, stop)?;
+            let Some(round) = round else { continue };
             bought = true;
             let field = &mut self.fields[field];
-            let seen = arms.into_iter().zip(round.others);
-            let seen: Vec<(Arm, Sample)> = seen.filter_map(|(arm, s)| Some((arm, s?))).collect();
-            for (arm, sample) in &seen {
-                match arm {
-                    Arm::Kernel(arm) => field.add(*arm, &cell, sample, &round.reference),
-                    _ => field.add_handed_over(&cell, sample, &round.reference),
+            for ((_, (_, arm)), sample) in others.iter().zip(&round.others) {
+                match (arm, sample) {
+                    (_, None) => {}
+                    (Arm::Kernel(arm), Some(ours)) => {
+                        field.add(*arm, &cell, ours, &round.reference);
+                    }
+                    (_, Some(ours)) => field.add_handed_over(&cell, ours, &round.reference),
                 }
             }
-            let named = seen.into_iter().map(|(arm, sample)| match arm {
-                Arm::Kernel(arm) => (&*field.arms[arm].name, sample),
-                _ => (HANDED_OVER, sample),
-            });
-            self.evidence.push(Purpose::Race, cell, round.reference, named);
         }
         Ok(bought)
     }

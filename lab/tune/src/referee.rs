@@ -3,19 +3,18 @@
 //! decided again, three times at most; what is undecided at the end is taken back too.
 
 use super::field::Field;
+use super::hints;
 use super::plan::{self, View};
-use super::race::scripts;
 use super::ranges::{Border, LIBC, MOST_RANGES, Range, choose, most_ranges, ranges, settle};
-use super::rounds::{Evidence, Purpose, between};
+use super::rounds::Purpose;
 use super::seam::{Arm, Facts, Layout, Stage, TuningCell};
 use super::tuning::{Refereed, Repair};
-use super::visits::Visits;
+use super::visits::{Visits, between};
 use cachewise::Reuse;
-use cachewise::profile::{Decision, OPERATIONS};
+use cachewise::profile::Decision;
 use cachewise_experiments::LabError;
-use cachewise_judge::estimate::{Estimate, Guard, Middle, Ruling, Scatter, Sure, deviation};
+use cachewise_judge::estimate::{Estimate, Guard, Middle, Ruling, Scatter, deviation};
 use cachewise_judge::margin::{GUARD, LAYOUTS};
-use cachewise_kernels::Operation;
 use std::collections::BTreeMap;
 
 #[cfg(test)]
@@ -62,14 +61,9 @@ pub(super) fn decisions(field: &Field, ranges: &[Range], reuse: Reuse) -> Vec<De
 }
 
 impl Trial {
-    pub(super) fn new(
-        field: Field,
-        chosen: Vec<usize>,
-        facts: &Facts,
-        random: &mut fastrand::Rng,
-    ) -> Trial {
+    pub(super) fn new(field: Field, facts: &Facts, random: &mut fastrand::Rng) -> Trial {
         Trial {
-            chosen,
+            chosen: hints::chosen(&field, facts),
             borders: vec![Border::Middle; field.sizes.len()],
             gaps: field.sizes.iter().map(|_| 0.25 + 0.5 * random.f64()).collect(),
             lying: random.u64(..),
@@ -314,14 +308,13 @@ impl Trial {
 }
 
 /// Fewer rounds show nothing.
-fn is_enough(rounds: &[f64]) -> bool {
+pub(super) fn is_enough(rounds: &[f64]) -> bool {
     rounds.len() >= LEAST_ROUNDS
 }
 
 /// The referee of all operations.
 pub(super) struct Referee<'r, 'm> {
     pub visits: &'r mut Visits<'m>,
-    pub evidence: &'r mut Evidence,
     pub facts: Facts,
     /// Seconds that it is expected to take.
     pub takes: f64,
@@ -433,54 +426,7 @@ impl Referee<'_, '_> {
             }
         }
         let others = library.map(|library| (&*trial.field.arms[point.arm].name, library));
-        self.evidence.push(Purpose::Referee, cell, round.reference, others);
+        self.visits.evidence.push(Purpose::Referee, cell, round.reference, others);
         Ok(true)
-    }
-
-    /// The library's small calls as programs make them, against libc.
-    ///
-    /// # Errors
-    /// Those of the machine.
-    pub(super) fn scripts(
-        &mut self,
-        entries: &[(Operation, String)],
-        stop: f64,
-    ) -> Result<Vec<Refereed>, LabError> {
-        let mut found = Vec::new();
-        for operation in OPERATIONS {
-            let chosen = entries.iter().find(|(of, _)| *of == operation);
-            let known = self.visits.machine.entries(operation);
-            let entry = chosen.and_then(|(_, name)| known.iter().position(|known| known == name));
-            let arm = entry.map_or(Arm::Library, Arm::Entry);
-            for cell in scripts(operation, &self.facts) {
-                const LIBRARY: &str = "library";
-                let libc = (cell, Arm::LIBC);
-                let mut ratios = Vec::new();
-                for _ in 0..5 {
-                    let Some(round) = self.visits.round(libc, &[(cell, arm)], 3, stop)? else {
-                        break;
-                    };
-                    let Some(ours) = round.others[0] else { continue };
-                    ratios.push((ours.total() / round.reference.total()).ln());
-                    self.evidence.push(Purpose::Referee, cell, round.reference, [(LIBRARY, ours)]);
-                }
-                if !is_enough(&ratios) {
-                    continue;
-                }
-                let seen = Estimate::of(&ratios, 0.0);
-                let kept = seen.keeps(GUARD, Sure::Seems);
-                let Estimate { mean, error, rounds } = seen;
-                found.push(Refereed {
-                    cell,
-                    name: LIBRARY.to_owned(),
-                    ratio: mean.exp(),
-                    error,
-                    rounds,
-                    verdict: if kept { Ruling::Kept } else { Ruling::Lost },
-                    in_use: true,
-                });
-            }
-        }
-        Ok(found)
     }
 }

@@ -2,7 +2,6 @@
 //! what it has, and a tuning that ends can be decided again.
 
 use super::seam::{Sample, TuningCell};
-use cachewise_measure::stats::median;
 use std::collections::BTreeMap;
 
 /// Purpose of a visit to a cell.
@@ -116,24 +115,5 @@ impl Evidence {
     /// The cells that were visited for a purpose.
     pub fn of(&self, purpose: Purpose) -> impl Iterator<Item = (&TuningCell, &Log)> {
         self.logs.get(&purpose).into_iter().flatten()
-    }
-}
-
-/// The middle of a visit's samples, part by part; `None` when all were disturbed.
-pub(super) fn middle(samples: &[Sample]) -> Option<Sample> {
-    let part = |of: fn(&Sample) -> f64| median(&samples.iter().map(of).collect::<Vec<_>>());
-    (!samples.is_empty()).then(|| Sample {
-        operation: part(|sample| sample.operation),
-        reader: part(|sample| sample.reader),
-        bystander: part(|sample| sample.bystander),
-    })
-}
-
-/// Two visits of a round as one, the geometric mean of its parts.
-pub(super) fn between(before: Sample, after: Sample) -> Sample {
-    Sample {
-        operation: (before.operation * after.operation).sqrt(),
-        reader: (before.reader * after.reader).sqrt(),
-        bystander: (before.bystander + after.bystander) / 2.0,
     }
 }

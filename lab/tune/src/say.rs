@@ -1,8 +1,8 @@
 //! Text of `tune` and `explain`: the decisions with their evidence, the last three lines, and the
 //! figures behind one decision. Everything comes from a record's rows and its decisions.
 
-use super::again::UNEQUAL;
 use super::field::HANDED_OVER;
+use super::recording::UNEQUAL;
 use super::rounds::Purpose;
 use super::seam::{Layout, Script};
 use cachewise_measure::record::{Decision, Decisions, distinct, groups};

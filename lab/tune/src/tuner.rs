@@ -1,24 +1,23 @@
 //! The tuner from beginning to end: race, decide, referee, and only then a result.
 
+use super::entries;
 use super::field::{ALWAYS, Field};
 use super::hints::{self, Never};
-use super::nearest::name_nearest;
 use super::plan;
 use super::race::{Follows, Race};
 use super::ranges::{From, LIBC, Range};
 use super::referee::{Referee, Trial, decisions};
-use super::rounds::{Evidence, Log, Purpose};
+use super::rounds::Evidence;
 use super::seam::{Facts, Machine, Stage};
 use super::threads;
 use super::tuning::{Settings, Shown, Tuning};
 use super::visits::Visits;
-use cachewise::profile::{Decision, OPERATIONS};
-use cachewise::{Reuse, entry};
+use cachewise::Reuse;
+use cachewise::profile::{self, Decision, OPERATIONS};
 use cachewise_experiments::LabError;
 use cachewise_judge::Ratio;
-use cachewise_judge::estimate::{Estimate, Scatter, Sure};
-use cachewise_judge::margin::{GUARD, LAYOUTS};
 use cachewise_kernels::Operation;
+use std::collections::BTreeMap;
 
 /// Shares of the budget at whose end a stage stops. The last part is for what no visit can promise: a
 /// call that takes longer than any before it.
@@ -56,10 +55,10 @@ pub fn run(
         })
         .collect();
     let budget = settings.budget;
-    let mut visits = Visits::new(machine, settings.seed);
+    let mut visits = Visits::new(machine, evidence, settings.seed);
     let minute = budget.min(plan::MINUTE);
     let follows = Follows { referee: REFEREE_TAKES * minute, never: NEVER_TAKES * minute };
-    let mut race = Race::new(&mut visits, evidence, facts, fields, follows);
+    let mut race = Race::new(&mut visits, facts, fields, follows);
     let table = plan::has_table(budget);
     race.run(RACE_UNTIL * budget, (REFEREE_UNTIL - RACE_UNTIL) * budget, table)?;
     if table {
@@ -67,17 +66,16 @@ pub fn run(
     }
     let Follows { referee: takes, never: after } = race.follows;
     let fields = race.fields;
-    let entries = entries(race.evidence, &facts);
+    let entries = entries::best(visits.evidence, &facts);
     let mut trials: Vec<Trial> = fields
         .into_iter()
         .map(|mut field| {
             field.have_entries(&entries);
-            let chosen = hints::chosen(&field, &facts);
-            Trial::new(field, chosen, &facts, &mut visits.random)
+            Trial::new(field, &facts, &mut visits.random)
         })
         .collect();
     visits.machine.progress(Stage::Referee, takes + after);
-    let mut referee = Referee { visits: &mut visits, evidence, facts, takes, after };
+    let mut referee = Referee { visits: &mut visits, facts, takes, after };
     let mut repairs = referee.run(&mut trials, REFEREE_UNTIL * budget)?;
     let (never, of_never) = referee.never(&trials, NEVER_UNTIL * budget, &mut repairs)?;
     let scripts = referee.scripts(&entries, SCRIPTS_UNTIL * budget)?;
@@ -153,7 +151,7 @@ fn all_decisions(fields: &[Decided]) -> Vec<Decision> {
     };
     let mut all = Vec::new();
     for Decided { field, unknown, never } in fields {
-        for &reuse in cachewise::profile::hints(field.operation) {
+        for &reuse in profile::hints(field.operation) {
             let never = match (reuse, field.operation) {
                 // `unknown` supposes a reader already, so `soon` has nothing to add.
                 (Reuse::Unknown | Reuse::Soon, _) => Never::default(),
@@ -174,55 +172,6 @@ fn all_decisions(fields: &[Decided]) -> Vec<Decision> {
     all
 }
 
-/// How often what a stub seems to lose beyond the guard counts.
-const LOSSES: f64 = 30.0;
-
-/// The entry stub of each operation that has a choice: the best in the mean of its scripts, of those that are
-/// shown to lose in the fewest. The one in use stays unless that one is shown to be better: scripts are mostly the
-/// smallest calls, and between two stubs that do those alike noise would choose.
-pub(super) fn entries(evidence: &Evidence, facts: &Facts) -> Vec<(Operation, String)> {
-    let mut found = Vec::new();
-    for operation in OPERATIONS {
-        let logs: Vec<_> = evidence
-            .of(Purpose::Entries)
-            .filter(|(cell, _)| cell.operation == operation)
-            .map(|(_, log)| log)
-            .collect();
-        // Hot and cold at least.
-        let [first, _, ..] = logs[..] else { continue };
-        let score = |name: &String| -> Option<f64> {
-            let mut sum = 0.0;
-            for log in &logs {
-                let ratios = log.log_ratios(name);
-                if ratios.len() < Scatter::Pooled.least_rounds() {
-                    return None;
-                }
-                let seen = Estimate::of(&ratios, LAYOUTS);
-                // A loss that is shown in one script is made up for by nothing; an apparent loss counts for more than an apparent gain.
-                let is_lost = seen.is_above(GUARD, Sure::Seems);
-                sum +=
-                    seen.mean + if is_lost { 10.0 } else { LOSSES * (seen.mean - GUARD).max(0.0) };
-            }
-            Some(sum)
-        };
-        let scored = first.others.keys().filter_map(|name| Some((score(name)?, name)));
-        let Some((_, best)) = scored.min_by(|a, b| a.0.total_cmp(&b.0)) else { continue };
-        let in_use = facts.entries[entry::place(operation)].map(str::to_owned);
-        let stays = in_use
-            .filter(|in_use| first.others.contains_key(in_use) && !is_better(&logs, best, in_use));
-        found.push((operation, stays.unwrap_or_else(|| best.clone())));
-    }
-    found
-}
-
-/// Returns whether a stub is shown to be better than another in the mean over the scripts, by more than the guard.
-fn is_better(logs: &[&Log], stub: &str, other: &str) -> bool {
-    let seen = Estimate::mean(
-        logs.iter().map(|log| (Estimate::of(&log.log_ratios_over(stub, other), LAYOUTS), 1.0)),
-    );
-    seen.rounds >= Scatter::Pooled.least_rounds() && seen.high(Sure::Shown) < -GUARD
-}
-
 /// Results that were shown.
 fn shown(field: &Field) -> Vec<Shown> {
     let mut found = Vec::new();
@@ -236,4 +185,83 @@ fn shown(field: &Field) -> Vec<Shown> {
         }
     }
     found
+}
+
+/// A kernel counts as level while nothing shows it to be slower than libc by more than this.
+const LEVEL: f64 = 1.03;
+
+/// Names beside every `libc` the kernel that was shown to be level over the range and was the fastest
+/// of those in the mean; none where none was level. It is for programs in which no C library can be called.
+pub fn name_nearest(tuning: &mut Tuning) {
+    for decision in tuning.decisions.iter_mut().filter(|decision| decision.kernel == profile::LIBC)
+    {
+        let within = |shown: &&Shown| {
+            shown.cell.operation == decision.operation
+                && shown.cell.script.is_none()
+                && shown.cell.threads.count == 1
+                && (decision.from..=decision.to).contains(&(shown.cell.size as u64))
+        };
+        // Sum of logarithms, number of cells, and whether it is level in all of them.
+        let mut kernels: BTreeMap<&str, (f64, usize, bool)> = BTreeMap::new();
+        for shown in tuning.shown.iter().filter(within) {
+            let known = kernels.entry(&shown.name).or_insert((0.0, 0, true));
+            known.0 += shown.ratio.ln();
+            known.1 += 1;
+            known.2 &= shown.low <= LEVEL;
+        }
+        let most = kernels.values().map(|(_, cells, _)| *cells).max().unwrap_or(0);
+        let level = kernels.iter().filter(|(_, (_, cells, level))| *level && *cells == most);
+        let best = level.min_by(|a, b| a.1.0.total_cmp(&b.1.0));
+        decision.nearest = best.map(|(name, _)| (*name).to_owned());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::field::tests::{decision, facts};
+    use crate::seam::{Destination, TuningCell};
+    use cachewise_kernels::Operation;
+
+    #[test]
+    fn beside_libc_is_the_fastest_kernel_that_is_level_over_the_whole_range() {
+        let shown = |size, name: &str, ratio, low| Shown {
+            cell: TuningCell::new(Operation::Zero, size, Destination::Cached),
+            name: name.to_owned(),
+            ratio,
+            low,
+            high: 2.0,
+            rounds: 9,
+        };
+        let at = |size| {
+            let level = [shown(size, "zero.level", 1.02, 1.0), shown(size, "zero.slow", 1.2, 1.03)];
+            level.into_iter().chain([shown(size, "zero.shown", 0.9 + size as f64 / 2e4, 1.04)])
+        };
+        let (facts, kernel) = (facts(), decision("zero.first", 1024, 2047));
+        let mut tuning = Tuning {
+            decisions: vec![
+                decision("libc", 256, 1023),
+                kernel,
+                decision("libc", 2048, 4096),
+                decision("libc", 4097, 9999),
+            ],
+            parallel: Vec::new(),
+            entries: Vec::new(),
+            shown: [300, 2048, 4096].into_iter().flat_map(at).collect(),
+            refereed: Vec::new(),
+            repairs: Vec::new(),
+            passed_over: Vec::new(),
+            facts,
+            seconds: 0.0,
+        };
+        // The fastest anywhere, but not measured over a whole range.
+        tuning.shown.push(shown(4096, "zero.once", 0.5, 0.4));
+        name_nearest(&mut tuning);
+        let named: Vec<_> = tuning.decisions.iter().map(|d| d.nearest.as_deref()).collect();
+        assert_eq!(named, [Some("zero.level"), None, Some("zero.level"), None]);
+        // None is level.
+        tuning.shown.iter_mut().for_each(|shown| shown.low = 1.04);
+        name_nearest(&mut tuning);
+        assert!(tuning.decisions.iter().all(|decision| decision.nearest.is_none()));
+    }
 }

@@ -1,10 +1,11 @@
 //! Visits to the machine: what they are expected to take before they are bought, and rounds made of
 //! them. The clock is looked at before every visit.
 
-use super::rounds::{between, middle};
+use super::rounds::{Evidence, Purpose};
 use super::seam::{After, Arm, Ask, Destination, Machine, Sample, TuningCell};
 use cachewise_experiments::LabError;
 use cachewise_kernels::Operation;
+use cachewise_measure::stats::median;
 use fastrand::Rng;
 use std::collections::BTreeMap;
 
@@ -18,9 +19,10 @@ pub(super) struct Round {
     pub others: Vec<Option<Sample>>,
 }
 
-/// Visits, and what they cost.
+/// Visits, what they cost, and what was seen.
 pub(super) struct Visits<'m> {
     pub machine: &'m mut dyn Machine,
+    pub evidence: &'m mut Evidence,
     pub random: Rng,
     /// Seconds per sample by kind of cell and size.
     prices: BTreeMap<(Kind, usize), f64>,
@@ -43,9 +45,14 @@ const SAMPLE: f64 = 50e-6;
 pub(super) const LEFT: f64 = 1.2;
 
 impl<'m> Visits<'m> {
-    pub(super) fn new(machine: &'m mut dyn Machine, seed: u64) -> Visits<'m> {
+    pub(super) fn new(
+        machine: &'m mut dyn Machine,
+        evidence: &'m mut Evidence,
+        seed: u64,
+    ) -> Visits<'m> {
         // Until something was seen: half a GB/s, which no machine that is sold falls short of.
-        Visits { machine, random: Rng::with_seed(seed), prices: BTreeMap::new(), per_byte: 2e-9 }
+        let (random, prices, per_byte) = (Rng::with_seed(seed), BTreeMap::new(), 2e-9);
+        Visits { machine, evidence, random, prices, per_byte }
     }
 
     /// Seconds that a sample is expected to take, and whether that was seen.
@@ -94,6 +101,25 @@ impl<'m> Visits<'m> {
         Ok(middle(&visit.samples))
     }
 
+    /// A round that is kept as it is, each candidate under its name.
+    pub(super) fn keep(
+        &mut self,
+        purpose: Purpose,
+        reference: Candidate,
+        others: &[(String, Candidate)],
+        samples: usize,
+        stop: f64,
+    ) -> Result<Option<Round>, LabError> {
+        let candidates: Vec<Candidate> = others.iter().map(|(_, other)| *other).collect();
+        let found = self.round(reference, &candidates, samples, stop)?;
+        if let Some(round) = &found {
+            let seen = others.iter().zip(&round.others);
+            let seen = seen.filter_map(|((name, _), sample)| Some((&**name, (*sample)?)));
+            self.evidence.push(purpose, reference.0, round.reference, seen);
+        }
+        Ok(found)
+    }
+
     /// One round: `None` where there was no time or no undisturbed reference.
     pub(super) fn round(
         &mut self,
@@ -127,5 +153,24 @@ impl<'m> Visits<'m> {
             (None, None) => return Ok(None),
         };
         Ok(Some(Round { reference, others: seen }))
+    }
+}
+
+/// The middle of a visit's samples, part by part; `None` when all were disturbed.
+fn middle(samples: &[Sample]) -> Option<Sample> {
+    let part = |of: fn(&Sample) -> f64| median(&samples.iter().map(of).collect::<Vec<_>>());
+    (!samples.is_empty()).then(|| Sample {
+        operation: part(|sample| sample.operation),
+        reader: part(|sample| sample.reader),
+        bystander: part(|sample| sample.bystander),
+    })
+}
+
+/// Two visits of a round as one, the geometric mean of its parts.
+pub(super) fn between(before: Sample, after: Sample) -> Sample {
+    Sample {
+        operation: (before.operation * after.operation).sqrt(),
+        reader: (before.reader * after.reader).sqrt(),
+        bystander: (before.bystander + after.bystander) / 2.0,
     }
 }

@@ -40,8 +40,8 @@
 //! a hint that nobody has measured here, POWER has none. Zeroes from 4 KiB on use the instruction
 //! that zeroes a block without reading it (`dc zva`, `dcbz`), as the C libraries of both do.
 
+use crate::choice;
 use crate::cpu::{Caches, Identity};
-use crate::entry::choice;
 use crate::profile::{self, FIRST_SIZE, MAX_SIZE, OPERATIONS, libc_from};
 use crate::reuse::Reuse;
 use crate::rows::{place, row};

@@ -22,7 +22,6 @@
 //! *Direct* is what is done without the table, up to the row's limit ([`DIRECT`]): for as long as
 //! the decisions say the plain loop of the vectors that the entry has.
 
-pub(crate) mod choice;
 #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
 mod comparing;
 #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
@@ -39,6 +38,7 @@ mod variants;
 #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
 pub mod ways;
 
+pub use crate::choice::{AVX2, AVX512VL, CHOSEN, Chosen, Entry, SSE2, choose, way};
 #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
 pub use crate::dispatch::{COMPARE, COPY, EQUAL, FILL, MOVE, ZERO, boots};
 pub use crate::rows::{COMPARE_ROW, COPY_ROW, EQUAL_ROW, FILL_ROW, MOVE_ROW, ZERO_ROW, place};
@@ -46,5 +46,4 @@ pub use crate::table::{DIRECT, ROWS};
 #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
 pub use crate::table::{HALVES, NARROW, NEXT, NEXT_BYTES, PAGE, ROW_BYTES};
 pub use cachewise_kernels::Operation;
-pub use choice::{AVX2, AVX512VL, CHOSEN, Chosen, Entry, SSE2, choose, way};
 pub use variants::{chosen, continued_by, variants};

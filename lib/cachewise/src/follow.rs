@@ -1,12 +1,12 @@
 //! Following decisions: a profile's lines, and what the CPU can do, written into the table and into the
 //! numbers that are made from it.
 
+use crate::choice;
 #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
 use crate::class::{CLASSES, class, class_sizes};
 use crate::cpu::{Caches, Identity};
 use crate::defaults;
-use crate::entry::choice;
-use crate::parallel::least;
+use crate::least;
 use crate::profile::{self, Choice, DecisionLine, Parallel, ProfileText, ProgramLine};
 #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
 use crate::ranges;

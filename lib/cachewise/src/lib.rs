@@ -48,7 +48,7 @@ extern crate std;
 mod freestanding;
 
 // Order of the modules, from below: what is decided (`rows`, `class`, `slots`), the bytes and numbers that every
-// call reads (`table`, `entry::choice`, `parallel::least`), who decides (`defaults`, `profile`,
+// call reads (`table`, `choice`, `least`), who decides (`defaults`, `profile`,
 // `shipped`) and writes it down (`follow`, `ranges`, `source`), what slots stand for and what fills the table on the
 // first call (`dispatch`), the entries (`entry`), and what programs call (`raw`, `ops`, `parallel`).
 // Nobody names who is above: a test of the command line's crate (`structure.rs`) looks.
@@ -58,6 +58,7 @@ pub mod parallel;
 pub mod profile;
 pub mod raw;
 
+mod choice;
 mod class;
 mod cursor;
 mod defaults;
@@ -66,6 +67,7 @@ mod dispatch;
 mod early;
 pub mod entry;
 mod follow;
+mod least;
 mod names;
 mod only;
 mod ops;

@@ -9,9 +9,8 @@
 //! the call ([`Threads`]) and those that wait for it in a pool ([`Workers`]); a call uses no more
 //! than pay. Without a profile the figures are computed and cautious ([`least()`]).
 
-pub(crate) mod least;
-
 use crate::dispatch;
+use crate::least::{LEAST, NEVER, log_of, row};
 use crate::profile::{PARALLEL, Supply};
 use crate::raw;
 use crate::reuse::Reuse;
@@ -20,7 +19,6 @@ use crate::source;
 use cachewise_kernels::{Operation, PAGE_SIZE};
 use core::ptr;
 use core::sync::atomic::{AtomicUsize, Ordering};
-use least::{LEAST, NEVER, log_of, row};
 
 /// A thread pool that the caller provides.
 ///

@@ -6,8 +6,8 @@
 //! MiB of LLC), or a hypervisor hides a feature that its kernels need. [`shipped_profile`] says
 //! which it is.
 
+use crate::choice::{self, KINDS};
 use crate::cpu::{Caches, Identity, Signature};
-use crate::entry::choice::{self, KINDS};
 use crate::follow::{self, Resolved, Routine};
 use crate::profile::{Parallel, ProfileError, ProfileText, Supply};
 use crate::reuse::Reuse;

@@ -1,6 +1,6 @@
 //! A pool as all its handles, caches and threads share it: its layers (`layers`), and the operations on them.
-//! `closing` and `child` have the memory, `growth` takes it into use, `cache.rs` has the threads' caches,
-//! `serve` hands out and takes back, `upkeep` zeroes, returns and counts free memory.
+//! `closing` and `child` have the memory, `growth` takes it into use. Above it `cache.rs` has the threads' caches,
+//! `serve.rs` hands out and takes back, `upkeep.rs` zeroes, returns and counts free memory.
 //!
 //! Bookkeeping lies in memory of its own ([`Control`] and the frames after it), mapped and not
 //! allocated: a pool can be what an allocator is made of.
@@ -8,8 +8,6 @@
 mod child;
 mod closing;
 mod growth;
-mod serve;
-mod upkeep;
 
 use crate::buddy::{Buddy, Core, Frame, FreeError, State, Tag, Use};
 use crate::closed::Closed;
@@ -29,12 +27,6 @@ use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 use std::vec::Vec;
 
-/// The time that an allocation waits for blocks in flight before it says that there are none. A chunk
-/// takes microseconds, but on a busy machine the thread that has it may wait for a CPU, and to be late is better
-/// than to have no memory.
-const LANDING: Duration = Duration::from_secs(1);
-/// Time between two looks.
-const LANDING_WAIT: Duration = Duration::from_micros(100);
 /// For how many milliseconds after a look scrubbers take nothing: until the next one, and the
 /// clock's granularity.
 const HOLD_OFF: u32 = 30;
@@ -64,7 +56,7 @@ pub(crate) struct Inner {
     settings: Settings,
     pub(crate) background: Background,
     /// Number of zeroed blocks handed out, of which every n-th is read.
-    verify_turn: AtomicU32,
+    pub(crate) verify_turn: AtomicU32,
     /// The newest note.
     notes: AtomicPtr<Noted>,
 }
@@ -151,10 +143,10 @@ impl Guard<'_> {
 
 /// A call that has blocks in flight while it has no lock. A child that is forked from a signal
 /// handler in its middle must not take these back before it is over.
-struct Working<'a>(&'a thread::Thread);
+pub(crate) struct Working<'a>(&'a thread::Thread);
 
 impl Working<'_> {
-    fn begin() -> Working<'static> {
+    pub(crate) fn begin() -> Working<'static> {
         let thread = thread::current();
         thread.working.fetch_add(1, Ordering::Relaxed);
         Working(thread)
@@ -350,7 +342,7 @@ impl Inner {
     }
 
     /// [`lock`](Inner::lock), to bring back what is in flight.
-    fn lock_to_land(&self) -> Result<Guard<'_>, PoolError> {
+    pub(crate) fn lock_to_land(&self) -> Result<Guard<'_>, PoolError> {
         os::may_land().map_err(PoolError::system("locking the pool"))?;
         self.lock()
     }

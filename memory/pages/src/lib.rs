@@ -76,11 +76,13 @@ mod system {
     #[cfg(all(feature = "testing", debug_assertions))]
     pub mod schedule;
     pub(crate) mod scrubber;
+    pub(crate) mod serve;
     pub(crate) mod slots;
     #[doc(hidden)]
     pub mod smaps;
     pub(crate) mod stats;
     pub(crate) mod thread;
+    pub(crate) mod upkeep;
     pub(crate) mod waiting;
 
     pub use block::{Block, Contents, Dirty, Zeroed};

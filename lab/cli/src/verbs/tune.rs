@@ -11,19 +11,17 @@ use cachewise::profile::{self, Profile, fnv1a64};
 use cachewise_experiments::LabError;
 use cachewise_experiments::recorder::Progress as _;
 use cachewise_measure::distributions::Distribution;
-use cachewise_measure::record::Note;
-use cachewise_measure::{Decisions, End, Machine, Record, RecordError, Writer, record};
+use cachewise_measure::{End, Machine, Record, RecordError, Writer, record};
 use cachewise_report::closing::{Closing, ClosingAnswer};
 use cachewise_report::units::bytes;
-use cachewise_tune::again::{self, decide_again, facts};
+use cachewise_tune::again::decide_again;
 use cachewise_tune::hardware::{Hardware, Setup};
 use cachewise_tune::rounds::Evidence;
 use cachewise_tune::say::Tuned;
-use cachewise_tune::seam::{Machine as _, Stage};
+use cachewise_tune::seam::Stage;
 use cachewise_tune::tuning::{Settings, Tuning};
 use cachewise_tune::{recording, tuner};
 use std::cell::RefCell;
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -125,29 +123,9 @@ impl<'a> Plan<'a> {
         if matches!(outcome, Err(LabError::Interrupted)) && evidence.rows().is_empty() {
             return Ok(None);
         }
-        let record = self.seen(&hardware, &settings, &evidence, started);
+        let tuning = outcome.as_ref().ok();
+        let record = recording::record(&hardware, &settings, &evidence, tuning, started);
         Ok(Some(Measured { record, outcome, machine: hardware.machine.clone() }))
-    }
-
-    /// The record of everything seen, without decisions.
-    fn seen(
-        &self,
-        hardware: &Hardware<'_>,
-        settings: &Settings,
-        evidence: &Evidence,
-        started: String,
-    ) -> Record {
-        let mut header = hardware.header(self.seed);
-        header.started = started;
-        header.settings = BTreeMap::from([
-            ("experiment".to_owned(), "tune".into()),
-            ("budget".to_owned(), self.budget.into()),
-        ]);
-        header.settings.extend(again::settings(&hardware.facts(), &settings.previous));
-        header.figures = recording::figures();
-        let said = hardware.without_wide_vectors();
-        let notes = said.into_iter().map(|text| Note { text }).collect();
-        Record { header, rows: evidence.rows(), notes, decisions: Decisions::default(), end: None }
     }
 
     /// Keeps what was seen of a tuning that ended early beside the record that the profile in force names.
@@ -170,8 +148,7 @@ impl<'a> Plan<'a> {
     }
 
     /// Writes what was decided, and says it.
-    fn finish(self, mut record: Record, tuning: &Tuning, machine: &Machine) -> anyhow::Result<u8> {
-        record.decisions = recording::decisions(tuning);
+    fn finish(self, record: Record, tuning: &Tuning, machine: &Machine) -> anyhow::Result<u8> {
         let (libc, llc) = (libc(machine), llc(tuning));
         let tuned = Tuned { llc: llc.as_deref(), ..Tuned::of(&record, &libc) };
         let mut closing = tuned.closing();
@@ -360,8 +337,8 @@ fn weaker(
 fn again(path: &Path, args: &Tune) -> anyhow::Result<u8> {
     output::check_all(&[args.output.as_deref()])?;
     let read = redraw::Loaded::read(path)?.record;
-    let previous = again::previous(&read.header);
-    let tuning = decide_again(&read.rows, facts(&read.header), &previous)
+    let previous = recording::previous(&read.header);
+    let tuning = decide_again(&read.rows, recording::facts(&read.header), &previous)
         .with_context(|| path.display().to_string())?;
     let machine = &read.header.machine;
     let mut profile = profile_of(&tuning, machine, &read.header.started, 0.0);

@@ -4,7 +4,7 @@ use crate::support::{DECIDED, Folder, Said, asked, cachewise, ok, piped, profile
 use crate::support::{has, resealed, root, said, signal, text};
 use cachewise::Reuse;
 use cachewise::profile::{Decision, Profile};
-use cachewise_tune::again;
+use cachewise_tune::recording;
 use rustix::process::Signal;
 use std::fs::OpenOptions;
 use std::io::{BufRead, BufReader};
@@ -215,7 +215,7 @@ fn a_second_is_enough_for_a_profile_whose_record_says_what_was_in_force() {
     };
     let tuned = || {
         ok(&tune);
-        let in_force = told(again::previous(&folder.record("p.record.jsonl").header));
+        let in_force = told(recording::previous(&folder.record("p.record.jsonl").header));
         (in_force, Profile::parse(folder.read("p.profile").as_bytes()).expect("a profile"))
     };
     let (in_force, first) = tuned();

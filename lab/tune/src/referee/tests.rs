@@ -3,12 +3,13 @@
 use super::*;
 use crate::field::tests::{FIRST, SECOND, facts, field, rounds, sample};
 use crate::seam::{Destination, Layout};
+use cachewise_kernels::Operation;
 
 /// Decisions for `zero` by size.
 fn trial(top: usize, arm: impl Fn(usize) -> usize) -> Trial {
     let field = field(top, &[]);
     let chosen = field.sizes.iter().map(|size| arm(*size)).collect();
-    Trial::new(field, chosen, &facts(), &mut fastrand::Rng::with_seed(1))
+    Trial { chosen, ..Trial::new(field, &facts(), &mut fastrand::Rng::with_seed(1)) }
 }
 
 /// Rounds of all cells of a point.

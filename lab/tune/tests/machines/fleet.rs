@@ -9,8 +9,7 @@ use crate::simulated::Kind;
 use crate::table::STEP;
 use crate::{ahead, cascade_lake, change, check, newest_tuning, plain, seeds, zen3, zen5};
 use cachewise_measure::{Header, Writer, record};
-use cachewise_tune::again::facts;
-use cachewise_tune::recording;
+use cachewise_tune::recording::{self, facts};
 use cachewise_tune::seam::Facts;
 use std::path::{Path, PathBuf};
 

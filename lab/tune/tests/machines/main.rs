@@ -19,7 +19,7 @@ use cachewise_experiments::LabError;
 use cachewise_kernels::Operation;
 use cachewise_measure::record;
 use cachewise_measure::{Row, stats};
-use cachewise_tune::again::{self, decide_again};
+use cachewise_tune::again::decide_again;
 use cachewise_tune::recording;
 use cachewise_tune::rounds::Evidence;
 use cachewise_tune::seam::{After, Class, Contents, Destination, Facts, TuningCell};
@@ -625,18 +625,18 @@ fn kernels_that_gained_too_little_for_a_range_are_named() {
 #[test]
 fn a_record_has_the_decisions_that_were_in_force() {
     let mut header = unpacked(&at("record/2026-11-25-tune-quick-zen3-guest.jsonl.gz")).header;
-    assert!(again::previous(&header).is_empty(), "made before records said so");
+    assert!(recording::previous(&header).is_empty(), "made before records said so");
     let decision = |reuse, from, to| Decision::new(Operation::Copy, reuse, (from, to), "copy.avx");
     let plain = [decision(Reuse::Unknown, 256, 4095), decision(Reuse::Unknown, 4096, u64::MAX)];
     let hinted = decision(Reuse::Never, 256, u64::MAX);
     let in_force = [plain[0].clone(), hinted, plain[1].clone()];
-    let mut facts = again::facts(&header);
+    let mut facts = recording::facts(&header);
     facts.entries[entry::place(Operation::Copy)] = Some("avx2");
-    let settings: BTreeMap<_, _> = again::settings(&facts, &in_force).collect();
+    let settings: BTreeMap<_, _> = recording::settings(&facts, &in_force).collect();
     let written = serde_json::to_string(&settings).expect("JSON");
     header.settings = serde_json::from_str(&written).expect("JSON");
-    assert_eq!(again::facts(&header).entries, facts.entries);
-    assert_eq!(again::previous(&header), plain);
+    assert_eq!(recording::facts(&header).entries, facts.entries);
+    assert_eq!(recording::previous(&header), plain);
 }
 
 /// The referee's rulings are in the record's rows: a reader of the rows comes to its figures.

@@ -10,7 +10,8 @@ use cachewise::profile::{Decision, LIBC, OPERATIONS, Parallel, libc_from};
 use cachewise_experiments::LabError;
 use cachewise_kernels::{Operation, TABLE};
 use cachewise_measure::{record, stats};
-use cachewise_tune::again::{decide_again, facts, previous};
+use cachewise_tune::again::decide_again;
+use cachewise_tune::recording::{facts, previous};
 use cachewise_tune::rounds::{Evidence, Log, Purpose};
 use cachewise_tune::seam::{
     After, Arm, Ask, Competitor, Contents, Destination, Facts, Layout, Machine, Sample, Stage,

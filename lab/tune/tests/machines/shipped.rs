@@ -15,9 +15,10 @@ use cachewise::entry;
 use cachewise::profile::{Decision, FIRST_SIZE, OPERATIONS, Profile, Record, fnv1a64};
 use cachewise_kernels::Operation;
 use cachewise_measure::Header;
-use cachewise_tune::again::{decide_again, facts};
-use cachewise_tune::nearest::name_nearest;
+use cachewise_tune::again::decide_again;
+use cachewise_tune::recording::facts;
 use cachewise_tune::seam::{Destination, Facts, TuningCell};
+use cachewise_tune::tuner::name_nearest;
 use cachewise_tune::tuning::Tuning;
 use std::path::Path;
 

@@ -1,8 +1,8 @@
 //! The entries as they can be asked for, called and measured by themselves.
 
-use super::choice::{self, Entry};
 #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
 use super::ways;
+use crate::choice::{self, Entry};
 #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
 use crate::rows::place;
 use cachewise_kernels::Operation;

@@ -1,7 +1,7 @@
 //! The entries, each a function by itself, and what leads to those that do not follow in the
 //! exported functions.
 
-use super::choice::{AVX2, AVX512VL, COUNT, Entry, KINDS};
+use crate::choice::{AVX2, AVX512VL, COUNT, Entry, KINDS};
 use cachewise_kernels::Function;
 
 /// The body of a naked function with `memcpy`'s contract.

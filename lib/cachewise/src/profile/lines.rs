@@ -1,8 +1,8 @@
 //! Lines of a profile, and the meaning of their values.
 
 use super::error::ProfileError;
+use crate::choice;
 use crate::cpu::Text;
-use crate::entry::choice;
 use crate::reuse::Reuse;
 use crate::slots;
 use cachewise_kernels::{Features, Kernel, Operation};

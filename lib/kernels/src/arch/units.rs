@@ -7,12 +7,8 @@
 //! words to a vector in a kernel that promises integer registers. The macros at the end make a
 //! body's functions and rows.
 
+use super::words;
 use crate::PAGE_SIZE;
-
-#[cfg(target_arch = "aarch64")]
-use super::aarch64::words;
-#[cfg(target_arch = "powerpc64")]
-use super::powerpc64::words;
 
 /// Loops of one technique over whole units of [`UNIT`](Body::UNIT) bytes.
 pub(super) trait Body {

@@ -1,4 +1,5 @@
 //! Single words in general registers, each one instruction of its own: what the edges are made of.
+//! `words/` has them for each architecture.
 
 /// Loads and stores by their instructions, with the class of registers that may hold an address.
 macro_rules! single_words {
@@ -36,4 +37,13 @@ macro_rules! single_words {
         }
     )*};
 }
-pub(super) use single_words;
+
+#[cfg(target_arch = "aarch64")]
+mod aarch64;
+#[cfg(target_arch = "powerpc64")]
+mod powerpc64;
+
+#[cfg(target_arch = "aarch64")]
+pub(super) use aarch64::*;
+#[cfg(target_arch = "powerpc64")]
+pub(super) use powerpc64::*;

@@ -3,6 +3,7 @@
 
 use super::Inner;
 use crate::buddy::{Buddy, State};
+use crate::engine::{Method, Range};
 use crate::os;
 
 impl Inner {
@@ -83,8 +84,18 @@ impl Inner {
         }
     }
 
+    /// Zeroes frames just taken, through the caches.
+    pub(crate) fn hot_zero(&self, index: u32, frames: u32) {
+        let length = (frames as usize) << self.chunks.frame_shift;
+        let range = Range { start: self.address(index), length };
+        point!();
+        // SAFETY: the run was just taken: mapped, and nobody else's.
+        let zeroed = unsafe { Method::Through.zero(range) };
+        debug_assert!(zeroed.is_ok(), "stores cannot be refused");
+    }
+
     /// Frames that were taken, and cannot be had after all: the state to free them in.
-    pub(super) fn vacate(&self, from: u32, end: u32, state: State) -> State {
+    pub(crate) fn vacate(&self, from: u32, end: u32, state: State) -> State {
         if !self.settings.closes {
             return state;
         }

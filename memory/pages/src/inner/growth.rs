@@ -10,13 +10,13 @@ use std::sync::atomic::Ordering;
 impl Inner {
     /// The order in which absent memory is faulted in for a block of `order`: with huge pages the
     /// system brings a whole one anyway, and a few small ones cost little more than one.
-    pub(super) fn around(&self, order: u32) -> u32 {
+    pub(crate) fn around(&self, order: u32) -> u32 {
         let unit = (self.settings.fault_around >> self.chunks.frame_shift).max(1).ilog2();
         order.max(unit.min(self.settings.max_order))
     }
 
     /// Takes more frames into use, so that a block of that order is among them. Returns how many.
-    pub(super) fn grow(&self, buddy: &mut Buddy<'_>, order: u32) -> u32 {
+    pub(crate) fn grow(&self, buddy: &mut Buddy<'_>, order: u32) -> u32 {
         let managed = buddy.core().managed();
         let size = 1u64 << order;
         let fitting = u64::from(managed).next_multiple_of(size) + size;

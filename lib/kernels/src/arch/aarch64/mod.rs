@@ -1,4 +1,4 @@
-//! 64-bit Arm, one file per technique. `words.rs` holds the single words that edges are made of,
+//! 64-bit Arm, one file per technique. `arch/words/` holds the single words that edges are made of,
 //! `arch/units.rs` everything that a technique's loops need around them.
 //!
 //! Arm's stores are all weakly ordered, non-temporal ones no more than others (Arm ARM, B2.3), so
@@ -6,7 +6,6 @@
 
 pub(crate) mod gpr;
 pub(crate) mod neon;
-pub(super) mod words;
 pub(crate) mod zva;
 
 /// A [`Body`](super::units::Body) from the instructions of one round, whose registers are `x0`

@@ -1,4 +1,4 @@
-//! 64-bit POWER, little-endian, one file per technique. `words.rs` holds the single words that
+//! 64-bit POWER, little-endian, one file per technique. `arch/words/` holds the single words that
 //! edges are made of, `arch/units.rs` everything that a technique's loops need around them.
 //!
 //! Little-endian alone, since that is what can be tested; VMX and VSX are part of that ABI's
@@ -9,7 +9,6 @@ pub(crate) mod dcbz;
 pub(crate) mod gpr;
 pub(crate) mod vmx;
 pub(crate) mod vsx;
-pub(super) mod words;
 
 /// A loop counted in CTR with r3 as destination and r4 as source or pattern.
 macro_rules! round {

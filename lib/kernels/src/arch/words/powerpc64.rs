@@ -4,7 +4,7 @@
 
 use core::arch::asm;
 
-crate::arch::words::single_words! {
+single_words! {
     reg_nonzero:
     load8 "ld {word}, 0({p})", store8 "std {word}, 0({p})";
     load4 "lwz {word}, 0({p})", store4 "stw {word}, 0({p})";

@@ -1,16 +1,22 @@
 //! Handing runs out past the caches' stacks, and taking them back.
 
-use super::{Guard, Inner, LANDING, LANDING_WAIT, now};
 use crate::buddy::{Buddy, FreeError, Run, State, Wanted, order_for};
 use crate::cache;
 use crate::config::Verify;
-use crate::engine::{Method, Range};
 use crate::error::PoolError;
+use crate::inner::{Guard, Inner, now};
 use crate::os;
 use crate::proof::is_zero;
 use crate::stats::add;
 use std::sync::atomic::Ordering;
-use std::time::Instant;
+use std::time::{Duration, Instant};
+
+/// The time that an allocation waits for blocks in flight before it says that there are none. A chunk
+/// takes microseconds, but on a busy machine the thread that has it may wait for a CPU, and to be late is better
+/// than to have no memory.
+const LANDING: Duration = Duration::from_secs(1);
+/// Time between two looks.
+const LANDING_WAIT: Duration = Duration::from_micros(100);
 
 /// The memory that serves a request.
 #[derive(Clone, Copy, Debug)]
@@ -89,7 +95,7 @@ impl Inner {
     }
 
     fn run_of(&self, frames: u32, alignment: u32, zeroed: bool) -> Wanted {
-        let (around, single) = (1 << self.settings.huge_order, self.settings.small);
+        let (around, single) = (1 << self.settings().huge_order, self.settings().small);
         Wanted { frames, alignment, zeroed, around, single }
     }
 
@@ -97,7 +103,7 @@ impl Inner {
         if self.is_closed() {
             return Err(PoolError::Closed);
         }
-        let max_order = self.settings.max_order;
+        let max_order = self.settings().max_order;
         let order = order_for(frames);
         if order > max_order {
             return Err(PoolError::Order { order, max_order });
@@ -125,7 +131,7 @@ impl Inner {
                 continue;
             }
             let deadline = *deadline.get_or_insert_with(|| Instant::now() + LANDING);
-            if in_flight == 0 || !self.settings.waits || Instant::now() >= deadline {
+            if in_flight == 0 || !self.settings().waits || Instant::now() >= deadline {
                 return Err(PoolError::Exhausted {
                     bytes: (wanted.frames as usize) << self.chunks.frame_shift,
                     capacity: (self.chunks.capacity as usize) << self.chunks.frame_shift,
@@ -209,7 +215,7 @@ impl Inner {
         if self.is_closed() {
             return Err(PoolError::Closed);
         }
-        if wanted == 0 || order_for(wanted) > self.settings.max_order {
+        if wanted == 0 || order_for(wanted) > self.settings().max_order {
             return Ok(false);
         }
         let mut guard = self.lock()?;
@@ -224,7 +230,7 @@ impl Inner {
             let done = guard.buddy().shorten(index, parts, State::Dirty, now);
             drop(guard);
             done.map_err(wrong)?;
-            if order_for(frames - wanted) >= self.settings.scrub_start {
+            if order_for(frames - wanted) >= self.settings().scrub_start {
                 self.wake_scrubber(false);
             }
             return Ok(true);
@@ -241,7 +247,7 @@ impl Inner {
         let end = index.saturating_add(wanted);
         if end > buddy.core().managed() && end <= self.chunks.capacity {
             let missing = end - buddy.core().managed();
-            self.grow(&mut buddy, order_for(missing).min(self.settings.max_order));
+            self.grow(&mut buddy, order_for(missing).min(self.settings().max_order));
         }
         let Some(absent) = buddy.lengthen(index, (frames, wanted)).map_err(wrong)? else {
             return Ok(false);
@@ -258,22 +264,13 @@ impl Inner {
         Ok(true)
     }
 
-    pub(crate) fn hot_zero(&self, index: u32, frames: u32) {
-        let length = (frames as usize) << self.chunks.frame_shift;
-        let range = Range { start: self.address(index), length };
-        point!();
-        // SAFETY: the run was just taken: mapped, and nobody else's.
-        let zeroed = unsafe { Method::Through.zero(range) };
-        debug_assert!(zeroed.is_ok(), "stores cannot be refused");
-    }
-
     /// Faults in what a run needs of an absent block just taken, rounded up to what the system
     /// brings at once anyway, and gives the rest back: what came beyond the run as zero and
     /// resident, what did not come as absent.
     fn populate(&self, index: u32, frames: u32) -> Result<(), PoolError> {
         let taken = self.frames()[index as usize].tag().order();
-        let small = index + frames <= self.settings.small;
-        let around = if small { os::page_size() } else { self.settings.fault_around };
+        let small = index + frames <= self.settings().small;
+        let around = if small { os::page_size() } else { self.settings().fault_around };
         let around = (around >> self.chunks.frame_shift).max(1) as u32;
         let mut there = frames.next_multiple_of(around).min(1 << taken);
         let mut populated = self.fault_in(index, there);
@@ -312,7 +309,7 @@ impl Inner {
         let refused =
             |errno: rustix::io::Errno| PoolError::NoMemory { bytes, source: errno.into() };
         self.open(index, index + frames).map_err(refused)?;
-        if self.settings.fault_on_touch {
+        if self.settings().fault_on_touch {
             return Ok(());
         }
         // SAFETY: just taken: mapped, and nobody else's.
@@ -323,7 +320,7 @@ impl Inner {
 
     /// Reads a zeroed run just taken, if it is its turn.
     pub(crate) fn verify(&self, index: u32, frames: u32) -> Result<(), PoolError> {
-        let (every, abort) = match self.settings.verify {
+        let (every, abort) = match self.settings().verify {
             Verify::Off => return Ok(()),
             Verify::Report(every) => (every, false),
             Verify::Abort(every) => (every, true),
@@ -344,8 +341,8 @@ impl Inner {
         }
         let mut guard = self.lock()?;
         for (part, order) in crate::buddy::run_parts(index, frames) {
-            let withdrawn = guard.buddy().quarantine_allocated(part, order);
-            withdrawn.map_err(|why| self.free_error(part, order, why))?;
+            let done = guard.buddy().quarantine_allocated(part, order);
+            done.map_err(|why| self.free_error(part, order, why))?;
         }
         add(&events.quarantined_ever, bytes as u64);
         Err(error)
@@ -370,7 +367,7 @@ impl Inner {
         drop(guard);
         let order = freed.map_err(|why| self.free_error(index, order_for(frames), why))?;
         add(&self.control().events.frees, 1);
-        if order >= self.settings.scrub_start {
+        if order >= self.settings().scrub_start {
             self.wake_scrubber(false);
         }
         Ok(())

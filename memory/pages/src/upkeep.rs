@@ -1,10 +1,10 @@
 //! Work on free memory: it is zeroed, returned to the system, counted.
 
-use super::{Guard, Inner, Working, now};
 use crate::buddy::{ORDERS, State};
 use crate::cache;
 use crate::engine::{Method, Range};
 use crate::error::PoolError;
+use crate::inner::{Guard, Inner, Working, now};
 use crate::os;
 use crate::stats::{OrderStats, ScrubberState, Stats, add, get};
 use std::sync::atomic::Ordering;
@@ -14,7 +14,7 @@ use std::vec::Vec;
 impl Inner {
     /// The lowest order that can be returned to the system by itself.
     pub(crate) fn trim_order(&self) -> u32 {
-        (self.settings.trim_unit >> self.chunks.frame_shift).max(1).ilog2()
+        (self.settings().trim_unit >> self.chunks.frame_shift).max(1).ilog2()
     }
 
     /// Returns idle memory to the system until that many bytes were returned or none is left.
@@ -90,9 +90,9 @@ impl Inner {
 
     /// Counts a huge page that was whole until this block of it went back to the system.
     fn count_broken(&self, guard: &mut Guard<'_>, index: u32, order: u32) {
-        let huge = self.settings.huge_order;
+        let huge = self.settings().huge_order;
         if order < huge
-            && index >= self.settings.small
+            && index >= self.settings().small
             && guard.buddy().all_resident(index >> huge << huge, huge)
         {
             add(&self.control().events.huge_broken, 1);
@@ -102,8 +102,8 @@ impl Inner {
     /// The order of what is returned together: of a huge page no part goes back alone, since what is
     /// left of it would be small pages.
     fn whole_order(&self) -> u32 {
-        let unit = self.settings.trim_unit.max(self.settings.fault_around);
-        (unit >> self.chunks.frame_shift).max(1).ilog2().min(self.settings.max_order)
+        let unit = self.settings().trim_unit.max(self.settings().fault_around);
+        (unit >> self.chunks.frame_shift).max(1).ilog2().min(self.settings().max_order)
     }
 
     /// Returns one portion of idle memory to the system: what lies above the floor and was not used
@@ -154,7 +154,7 @@ impl Inner {
         self.settle();
         let _working = Working::begin();
         let begun = os::thread_cpu_time();
-        let method = self.settings.method;
+        let method = self.settings().method;
         let lowest = self.lowest_to_zero(method, 0);
         let mut bytes = 0;
         while bytes < budget {

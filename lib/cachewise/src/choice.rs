@@ -65,7 +65,7 @@ pub struct Entry {
 
 impl Entry {
     #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
-    pub(super) const fn new(kind: &Kind, function: Function) -> Entry {
+    pub(crate) const fn new(kind: &Kind, function: Function) -> Entry {
         Entry { name: kind.name, requires: kind.requires, function }
     }
 

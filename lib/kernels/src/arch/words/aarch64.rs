@@ -2,7 +2,7 @@
 
 use core::arch::asm;
 
-crate::arch::words::single_words! {
+single_words! {
     reg:
     load8 "ldr {word}, [{p}]", store8 "str {word}, [{p}]";
     load4 "ldr {word:w}, [{p}]", store4 "str {word:w}, [{p}]";

@@ -5,12 +5,12 @@ use cachewise_kernels::Operation;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 /// No size pays.
-pub(super) const NEVER: u64 = u64::MAX;
+pub(crate) const NEVER: u64 = u64::MAX;
 /// Rows: an operation, with threads of its own or those of a pool.
 const ROWS: usize = PARALLEL.len() * 2;
 
 /// By row and by logarithm of the number of threads, rounded up: the smallest size that pays.
-pub(super) static LEAST: [[AtomicU64; MOST_THREADS_LOG + 1]; ROWS] = {
+pub(crate) static LEAST: [[AtomicU64; MOST_THREADS_LOG + 1]; ROWS] = {
     let mut rows = [const { [const { AtomicU64::new(NEVER) }; MOST_THREADS_LOG + 1] }; ROWS];
     let mut row = 0;
     while row < ROWS {
@@ -37,12 +37,12 @@ const fn computed(supply: usize, log: usize) -> u64 {
     }
 }
 
-pub(super) fn row(operation: Operation, supply: Supply) -> usize {
+pub(crate) fn row(operation: Operation, supply: Supply) -> usize {
     2 * usize::from(operation == Operation::Zero) + supply as usize
 }
 
 /// The place of a number of threads: those between two powers of two share the larger's.
-pub(super) fn log_of(threads: usize) -> usize {
+pub(crate) fn log_of(threads: usize) -> usize {
     (threads.max(1).next_power_of_two().ilog2() as usize).min(MOST_THREADS_LOG)
 }
 
