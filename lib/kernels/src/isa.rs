@@ -172,7 +172,7 @@ pub struct Leaves {
     pub extended1: CpuidResult,
     /// Leaf 8000_0008: features; zeros as above.
     pub extended8: CpuidResult,
-    /// Leaf 8000_001A: how wide the vector units are; zeros as above, and without AVX-512.
+    /// Leaf 8000_001A: how wide the vector units are; zeros as above, and without AVX2.
     pub extended1a: CpuidResult,
 }
 
@@ -199,15 +199,15 @@ impl Leaves {
             None => NONE,
         };
         let leaf7 = if basic.eax >= 7 { ask(7) } else { NONE };
-        let avx512f = leaf7.ebx >> 16 & 1 == 1;
+        let avx2 = leaf7.ebx >> 5 & 1 == 1;
         Leaves {
             basic,
             leaf1: ask(1),
             leaf7,
             extended1: extended(0x8000_0001),
             extended8: extended(0x8000_0008),
-            // Every CPU of these vendors with AVX-512 has it.
-            extended1a: if amd && avx512f { __cpuid(0x8000_001A) } else { NONE },
+            // Every CPU of these vendors with AVX2 has it.
+            extended1a: if amd && avx2 { __cpuid(0x8000_001A) } else { NONE },
         }
     }
 
@@ -216,6 +216,13 @@ impl Leaves {
     #[must_use]
     pub fn halves_64_byte_vectors(&self) -> bool {
         self.extended1a.eax & 0b1100 == 0b0100
+    }
+
+    /// Returns whether vectors of 32 bytes go through units of 16, as on Zen 1: bit 0 of the same (FP128) without bits 2
+    /// and 3.
+    #[must_use]
+    pub fn halves_32_byte_vectors(&self) -> bool {
+        self.extended1a.eax & 0b1101 == 0b0001
     }
 
     /// Returns whether there is a leaf 8000_001D, which lists the caches (AMD APM volume 3, CPUID

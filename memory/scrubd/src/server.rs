@@ -12,10 +12,10 @@ use crate::pressure::Host;
 use crate::status::{Files, Held, Leased, Status};
 use crate::store::{Entry, Holder, State, Store};
 use crate::systemd::{Manager, Passed};
-use crate::zeroer::{Done, Job, Method, Outcome, Work, Zeroer};
+use crate::zeroer::{Done, Job, Method, Outcome, Work, Zeroer, promised};
 use cachewise_measure::units::{bytes as size, counted};
 use cachewise_pages::engine::{CudaEngine, EngineError};
-use cachewise_pages::{Proved, memory};
+use cachewise_pages::{Pace, Proved, memory};
 use clients::CLIENTS;
 use listener::Listener;
 use peer::Users;
@@ -65,8 +65,8 @@ pub fn serve(
          has it)",
     ))?;
     let source = Arc::new(source);
-    let scrub = settings.scrub.clone();
-    let zeroer = Zeroer::start(settings.method, scrub, device, Arc::clone(&source));
+    let pace = Pace::new(settings.scrub.clone()).at_least(promised(settings.size));
+    let zeroer = Zeroer::start(settings.method, pace, device, Arc::clone(&source));
     let zeroer = zeroer.map_err(|source| ServeError::System {
         what: "starting the thread that zeroes".into(),
         source,

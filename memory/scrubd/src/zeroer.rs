@@ -5,7 +5,7 @@ use crate::memory::{Mapping, Source, empty};
 use crate::pins::Pins;
 use crate::store::User;
 use cachewise_pages::engine::{CpuEngine, EngineError, Range};
-use cachewise_pages::{Pace, Proved, Rest, Scrub, cpus, thread_cpu_time};
+use cachewise_pages::{Pace, Proved, Rest, cpus, thread_cpu_time};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
@@ -23,9 +23,11 @@ const SLICE: usize = 128 << 20;
 const CHUNK: usize = 512 << 10;
 /// Bytes of a batch of a device: it is told of each batch's memory anew.
 const DEVICE_BATCH: usize = 64 << 20;
-/// Bytes a second that are zeroed beside busy threads: 1 GiB in 8 s. The work is theirs to bear in any case; a lower
-/// rate only spreads it, and leaves the next client without memory for longer.
-pub const PROMISED: f64 = (128 << 20) as f64;
+/// Bytes a second that are zeroed beside busy threads at least: 1 GiB in 8 s. The work is theirs to bear in any case; a
+/// lower rate only spreads it, and leaves the next client without memory for longer.
+const PROMISED: u64 = 128 << 20;
+/// Seconds in which all that a large server holds is zeroed beside busy threads.
+const PROMISED_SECONDS: u64 = 600;
 /// The number of times that a large job of a client's lets smaller ones go first.
 const PATIENCE: u32 = 4;
 
@@ -249,6 +251,11 @@ impl Shared {
     }
 }
 
+/// The bytes a second that a server of so many bytes zeroes beside busy threads.
+pub fn promised(size: u64) -> f64 {
+    PROMISED.max(size / PROMISED_SECONDS) as f64
+}
+
 /// The handle of the thread.
 #[derive(Debug)]
 pub struct Zeroer {
@@ -263,7 +270,7 @@ impl Zeroer {
     /// The system's.
     pub fn start(
         method: Method,
-        scrub: Scrub,
+        pace: Pace,
         device: Option<Proved>,
         source: Arc<Source>,
     ) -> std::io::Result<Zeroer> {
@@ -289,7 +296,7 @@ impl Zeroer {
             device,
             chunk,
             piece: PIECE.next_multiple_of(unit),
-            pace: Pace::new(scrub).at_least(PROMISED),
+            pace,
             threads: Threads::new(cpus()),
         };
         let thread = std::thread::Builder::new().name("cw-scrubd".into());
@@ -697,6 +704,13 @@ impl Threads {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn beside_busy_threads_a_gib_takes_8_seconds_and_a_large_server_ten_minutes() {
+        assert_eq!((1u64 << 30) as f64 / promised(1 << 30), 8.0);
+        let large = 512u64 << 30;
+        assert!((599.0..=601.0).contains(&(large as f64 / promised(large))));
+    }
 
     #[test]
     fn memory_goes_back_first_and_the_largest_holds_up_nobody() {

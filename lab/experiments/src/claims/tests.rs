@@ -5,7 +5,7 @@ use cachewise_measure::Record;
 use std::path::{Path, PathBuf};
 
 /// Digest of all quotations as they were last looked up: the documents' text is not in this repository.
-const QUOTED: u64 = 2_495_153_431_145_429_790;
+const QUOTED: u64 = 15_345_232_957_829_751_204;
 
 /// The folder of the documents' text: named by the environment, or beside the checkout.
 fn documents() -> Option<PathBuf> {

@@ -6,7 +6,7 @@
 //! | 2-32 | 16 + 16, of which the first n count | the same | the same |
 //! | classes: 2-3, 4-15, 16-32 | 2 + 1; 2 x 4 + 2 x 4; 16 + 16 | the same | the same |
 //! | 33-64 | 2 x 16, then the last 2 x 16 | the same | the same |
-//! | 65-128 | 2 x 16, then steps of 2 x 16 | 2 x 16, then 32 + 2 x 32 | 2 x 16, then 32 + 64 |
+//! | 65-128 | 2 x 16, then three times 2 x 16 | 2 x 16, then 32 + 2 x 32 ([halved](super::HALVES): as `sse2`) | 2 x 16, then 32 + 64 |
 //! | 129-256 | the table's kernel | 2 x 16, then 3 x 32, then the last 4 x 32 | 2 x 16, then 32 + 64 + 2 x 64 |
 //! | more | | 2 x 16, then 3 x 32, loop of 4 x 32 at places aligned in a, the last 1, 2 or 4 x 32 | the same with 64 |
 //! | more than 512, [`NARROW`](super::NARROW) | | | 32 + 64, then as `avx2` |
@@ -66,10 +66,7 @@ macro_rules! entry_compare_classes {
             ".p2align 4\n",
             "21:\n", // 16 to 32
             $crate::entry_compare_xmm!("", " + rdx - 16"),
-            "movdqa xmm2, xmm0\n",
-            "pand xmm2, xmm1\n",
-            "pmovmskb eax, xmm2\n",
-            "sub eax, 0xFFFF\n",
+            $crate::entry_compare_xmm!(test),
             "jnz 40f\n",
             $same,
             "ret\n",
@@ -77,10 +74,41 @@ macro_rules! entry_compare_classes {
     };
 }
 
-/// Two vectors of 16 bytes at these places of both buffers: in xmm0 and xmm1 a byte for each that is equal.
+/// Two vectors of 16 bytes at these places of both buffers: in xmm0 and xmm1 a byte for each that is equal. Then in xmm1 those
+/// that are equal in both, and in eax and the flags whether all are.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! entry_compare_xmm {
+    (test) => {
+        "pand xmm1, xmm0
+        pmovmskb eax, xmm1
+        sub eax, 0xFFFF
+        "
+    };
+    // 65 to 128 bytes, of which the first 32 are equal: three times 32 at r8, by vectors of 16.
+    (three $two:expr) => {
+        concat!(
+            concat!("mov r8d, 32\n", $two, "jnz 41b\n"),
+            concat!("lea r8, [rdx - 64]\n", $two, "jnz 41b\n"),
+            concat!("lea r8, [rdx - 32]\n", $two, "jnz 41b\n"),
+        )
+    };
+    (vex) => {
+        "vmovdqu xmm0, [rdi + r8]
+        vpcmpeqb xmm0, xmm0, [rsi + r8]
+        vmovdqu xmm1, [rdi + r8 + 16]
+        vpcmpeqb xmm1, xmm1, [rsi + r8 + 16]
+        vpand xmm1, xmm1, xmm0
+        vpmovmskb eax, xmm1
+        sub eax, 0xFFFF
+        "
+    };
+    (sse) => {
+        concat!(
+            $crate::entry_compare_xmm!(" + r8", " + r8 + 16"),
+            $crate::entry_compare_xmm!(test),
+        )
+    };
     ($first:literal, $second:literal) => {
         concat!(
             concat!("movdqu xmm0, [rdi", $first, "]\n"),
@@ -115,10 +143,10 @@ macro_rules! entry_compare_head {
             "jg 20f\n",
             "mov ecx, edx\n",
             "mov r9, -1\n",
-            $crate::$near!(mask),
-            "xor r8d, r8d\n",
+            "shl r9, cl\n", // set where there is no byte
+            "xor eax, eax\n",
             "sub ecx, 16\n",
-            "cmovb ecx, r8d\n",
+            "cmovb ecx, eax\n",
             $crate::entry_compare_xmm!("", " + rcx"),
             $crate::$near!(),
             ".p2align 5\n",
@@ -138,7 +166,7 @@ macro_rules! entry_compare_head {
             "cmp rdx, 64\n",
             "ja 28f\n",
             $crate::entry_compare_xmm!(" + rdx - 32", " + rdx - 16"),
-            $crate::$near!(two),
+            $crate::entry_compare_xmm!(test),
             "jnz 42f\n",
             $same,
             "ret\n",
@@ -417,23 +445,7 @@ macro_rules! entry_compare_way {
             $crate::entry_decided!(),
             "cmp rdx, 128\n",
             "ja 39f\n",
-            // The next 32 bytes are at r8, at most at r9: the last 32.
-            "mov r8d, 32\n",
-            "lea r9, [rdx - 32]\n",
-            "30:\n",
-            $crate::entry_compare_xmm!(" + r8", " + r8 + 16"),
-            "movdqa xmm2, xmm0\n",
-            "pand xmm2, xmm1\n",
-            "pmovmskb eax, xmm2\n",
-            "sub eax, 0xFFFF\n",
-            "jnz 41f\n",
-            "cmp r8, r9\n",
-            "jae 31f\n",
-            "add r8, 32\n",
-            "cmp r8, r9\n",
-            "cmovae r8, r9\n",
-            "jmp 30b\n",
-            "31:\n",
+            $crate::entry_compare_xmm!(three $crate::entry_compare_xmm!(sse)),
             $same,
             "ret\n",
             $apart,
@@ -443,7 +455,9 @@ macro_rules! entry_compare_way {
     (avx2, $same:expr, $apart:expr) => {
         concat!(
             "cmp rdx, 128\n",
-            "ja 29f\n",
+            "{{disp32}} ja 29f\n",
+            "cmp rdx, [rip + {halves}]\n",
+            "jbe 30f\n",
             $crate::entry_compare_ymm!(three "rdi + rdx - 64", "rsi + rdx - 64"),
             "jnz 43f\n",
             $same,
@@ -510,6 +524,11 @@ macro_rules! entry_compare_way {
             $same,
             "vzeroupper\n",
             "ret\n",
+            ".p2align 6\n",
+            "30:\n", // 65 to 128 where vectors of 32 are two halves: nothing is to be cleared
+            $crate::entry_compare_xmm!(three $crate::entry_compare_xmm!(vex)),
+            $same,
+            "ret\n",
             $apart,
             ".p2align 4\n",
         )
@@ -554,7 +573,7 @@ macro_rules! entry_comparison {
     (($functions:ident, $row:ident, $operation:ident), $part:ident, $choice:expr, $way:ident, $same:expr,
         ($small:ident, $near:ident, $apart:ident) $(, $($operand:tt)*)?) => {
         $crate::entry_text!($functions, $row, $crate::entry::Operation::$operation, (
-            ".hidden {page}\n.hidden {narrow}",
+            ".hidden {page}\n.hidden {narrow}\n.hidden {halves}",
             $crate::entry_compare_head!($part, $same, $small, $near, $apart),
             "28:",
             $choice,
@@ -562,10 +581,11 @@ macro_rules! entry_comparison {
             "39:",
             $crate::entry_next!("rdx", "row", ""),
             $crate::entry_through_the_table!("rdx"),
-            "/* {page} {narrow} */",
+            "/* {page} {narrow} {halves} */",
         ),
             page = sym $crate::entry::PAGE,
-            narrow = sym $crate::entry::NARROW
+            narrow = sym $crate::entry::NARROW,
+            halves = sym $crate::entry::HALVES
             $(, $($operand)*)?
         )
     };

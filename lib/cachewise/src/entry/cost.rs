@@ -75,6 +75,7 @@ pub static CLASSES: &[Class] = &[
     class(COMPARISONS, None, (1, 1), [2, 0, 1, 2]),
     class(COMPARISONS, None, (2, 32), [4, 0, 0, 2]),
     class(COMPARISONS, None, (33, 64), [8, 0, 1, 3]),
+    class(COMPARISONS, Some(SSE2), (65, 128), [20, 0, 6, 10]),
     class(COMPARISONS, Some(AVX2), (65, 128), [10, 0, 2, 4]),
     class(COMPARISONS, Some(AVX2), (129, 256), [18, 0, 3, 6]),
     class(COMPARISONS, Some(AVX512VL), (65, 128), [8, 0, 3, 5]),

@@ -135,11 +135,15 @@ macro_rules! entry_compare_classes_apart {
             "sub eax, ecx\n",
             "52:\n",
             "ret\n",
-            // Two vectors of 16, at r8 and r9.
+            // Two vectors of 16: the first, and the last.
             "40:\n",
             "xor r8d, r8d\n",
             "lea r9, [rdx - 16]\n",
-            $crate::entry_compare_apart!(sixteens),
+            "mov ecx, eax\n",
+            "pmovmskb eax, xmm0\n",
+            "sub eax, 0xFFFF\n",
+            "cmovz eax, ecx\n",
+            "cmovz r8, r9\n",
         )
     };
 }
@@ -151,35 +155,31 @@ macro_rules! entry_compare_apart {
     (classes) => {
         concat!($crate::entry_compare_classes_apart!(), $crate::entry_compare_apart!(last))
     };
-    // The first 32 bytes, and the last.
+    // The first 32 bytes, the last, and 32 at r8.
     (two) => {
         concat!(
             "56:\n",
             "tzcnt ecx, eax\n",
             $crate::entry_compare_bytes!(),
             "42:\n",
-            "tzcnt ecx, eax\n",
-            "add rcx, rdx\n",
-            $crate::entry_compare_bytes!(" - 32"),
+            "lea r8, [rdx - 32]\n",
+            "41:\n",
+            $crate::entry_compare_apart!(sixteens),
+            "add rcx, r8\n",
+            $crate::entry_compare_bytes!(),
         )
     };
-    // Two vectors of 16, at r8 and r9.
+    // Two vectors of 16 in a row. The lowest bit of a number is that of its negative, too.
     (sixteens) => {
-        "pmovmskb ecx, xmm1
+        "pmovmskb ecx, xmm0
         sub ecx, 0xFFFF
-        pmovmskb eax, xmm0
-        sub eax, 0xFFFF
-        cmovz eax, ecx
-        cmovz r8, r9
+        shl eax, 16
+        or ecx, eax
+        tzcnt ecx, ecx
         "
     };
     (sse2) => {
-        concat!(
-            "41:\n",
-            "lea r9, [r8 + 16]\n",
-            $crate::entry_compare_apart!(sixteens),
-            $crate::entry_compare_apart!(last),
-        )
+        ""
     };
     (avx2) => {
         concat!(
@@ -270,15 +270,12 @@ macro_rules! entry_compare_bytes {
     };
 }
 
-/// The answer of a `memcmp` of 2 to 32 bytes: a bit for each byte that is equal, and none at the end. Of bytes that are in both
-/// vectors both say the same.
+/// The answer of a `memcmp` of 2 to 32 bytes; eax is 0. Whether they are equal is asked as early as it can be: after stores that are not
+/// forwarded every instruction behind the loads is waited for.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! entry_compare_near {
-    (mask) => {
-        "btr r9, rdx\n"
-    };
-    // All 32 bytes count: in eax the first that differs, in the flags whether any does.
+    // The first 32 bytes of more: in eax the first that differs.
     (two) => {
         "pmovmskb ecx, xmm1
         pmovmskb eax, xmm0
@@ -289,19 +286,21 @@ macro_rules! entry_compare_near {
     };
     () => {
         concat!(
-            "pmovmskb eax, xmm0\n",
+            "pand xmm1, xmm0\n",
             "pmovmskb r8d, xmm1\n",
-            "shl r8, cl\n",
-            "or rax, r8\n",
-            "and rax, r9\n",
-            "not rax\n",
-            "tzcnt rcx, rax\n",
-            "cmp ecx, edx\n",
+            "or r8d, r9d\n",
+            "cmp r8w, -1\n",
             "jne 24f\n",
-            "xor eax, eax\n",
             "ret\n",
             ".p2align 4\n",
+            // A bit for each byte that differs, and perhaps more behind the last.
             "24:\n",
+            "pmovmskb eax, xmm0\n",
+            "not r8d\n",
+            "xor eax, 0xFFFF\n",
+            "shl r8, cl\n",
+            "or rax, r8\n",
+            "tzcnt rcx, rax\n",
             $crate::entry_compare_bytes!(),
         )
     };
@@ -348,10 +347,10 @@ macro_rules! entry_equal_apart {
         "55:\n40:\nxor eax, eax\nret\n"
     };
     (two) => {
-        "42:\n56:\nxor eax, eax\nret\n"
+        "41:\n42:\n56:\nxor eax, eax\nret\n"
     };
     (sse2) => {
-        "41:\nxor eax, eax\nret\n"
+        ""
     };
     (avx2) => {
         concat!("37:\n38:\n43:\n44:\n45:\n46:\n54:\n", "vzeroupper\n", "xor eax, eax\nret\n",)
@@ -361,23 +360,16 @@ macro_rules! entry_equal_apart {
     };
 }
 
-/// As `entry_compare_near`, where any difference is the same; no branch: whoever asked has one.
+/// As `entry_compare_near`, where any difference is the same; no branch: the caller has one.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! entry_equal_near {
-    (mask) => {
-        "shl r9, cl\n"
-    };
     (two) => {
-        "pand xmm0, xmm1
-        pmovmskb eax, xmm0
-        sub eax, 0xFFFF
-        "
+        $crate::entry_compare_xmm!(test)
     };
     () => {
         "pand xmm0, xmm1
         pmovmskb ecx, xmm0
-        xor eax, eax
         or ecx, r9d
         cmp cx, -1
         sete al

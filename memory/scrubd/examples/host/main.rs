@@ -43,7 +43,7 @@ fn main() -> ExitCode {
         return accepted(name);
     };
     let mut table =
-        Table { section: name, rounds: *rounds, gib: 17, rows: Vec::new(), notes: Vec::new() };
+        Table { section: name, rounds: *rounds, gib: None, rows: Vec::new(), notes: Vec::new() };
     let mut to: Option<&Path> = None;
     for option in options.chunks(2) {
         match *option {
@@ -51,7 +51,7 @@ fn main() -> ExitCode {
                 table.rounds = number.parse().expect("a number");
             }
             ["--fragment", gib] if gib.parse().is_ok_and(|gib: usize| gib > 0) => {
-                table.gib = gib.parse().expect("a number");
+                table.gib = gib.parse().ok();
             }
             ["--to", file] => to = Some(file.as_ref()),
             _ => {
@@ -83,8 +83,8 @@ fn main() -> ExitCode {
 struct Table {
     section: &'static str,
     rounds: usize,
-    /// Memory to fragment, in GiB.
-    gib: usize,
+    /// Memory to fragment, in GiB; all but the last one that is available if `None`.
+    gib: Option<usize>,
     rows: Vec<Row>,
     notes: Vec<String>,
 }
@@ -291,7 +291,8 @@ fn old_host(table: &mut Table) {
 
 /// Fragments free memory for as long as the process lives.
 fn fragmented(table: &mut Table) -> Option<Process> {
-    let gib = table.gib;
+    let available = cachewise_scrubd::pressure::Host::new().look().available as usize / GIB;
+    let gib = table.gib.unwrap_or(available.saturating_sub(1));
     let mut holder = Process::start(&["fragment", &gib.to_string()]);
     let whole = holder.line();
     if whole.is_empty() {
