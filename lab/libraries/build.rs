@@ -39,9 +39,9 @@ fn main() {
                 }
             }
         }
-        for (package, file) in LIBRARIES {
-            let built = build(package, file, &root, &out, &variable("TARGET"));
-            let copy = out.join(file);
+        let built = built(&root, &out, &variable("TARGET"));
+        for (_, file) in LIBRARIES {
+            let (built, copy) = (built.join(file), out.join(file));
             fs::copy(&built, &copy).unwrap_or_else(|error| panic!("{}: {error}", built.display()));
             let _ = write!(table, "(\"{file}\", include_bytes!({copy:?})),");
         }
@@ -51,11 +51,12 @@ fn main() {
 }
 
 /// Cargo within Cargo: in a target folder of its own, since the outer one is locked, and with the
-/// outer one's job slots, which it inherits.
-fn build(package: &str, file: &str, root: &Path, out: &Path, target: &str) -> PathBuf {
+/// outer one's job slots, which it inherits. All libraries at once, since they ask for the same features.
+fn built(root: &Path, out: &Path, target: &str) -> PathBuf {
     let folder = out.join("build");
     let mut cargo = Command::new(env::var_os("CARGO").expect("Cargo sets CARGO"));
-    cargo.args(["build", "--release", "--quiet", "--package", package, "--target", target]);
+    cargo.args(["build", "--release", "--quiet", "--target", target]);
+    cargo.args(LIBRARIES.iter().flat_map(|(package, _)| ["--package", package]));
     cargo.arg("--manifest-path").arg(root.join("Cargo.toml")).arg("--target-dir").arg(&folder);
     // Under `cargo clippy` it would be Clippy that compiles.
     cargo.env_remove("RUSTC_WORKSPACE_WRAPPER");
@@ -64,6 +65,6 @@ fn build(package: &str, file: &str, root: &Path, out: &Path, target: &str) -> Pa
     flags.push_str(if flags.is_empty() { "-Cstrip=debuginfo" } else { "\u{1f}-Cstrip=debuginfo" });
     cargo.env("CARGO_ENCODED_RUSTFLAGS", flags).env("CARGO_PROFILE_RELEASE_DEBUG", "0");
     let status = cargo.status().expect("Cargo runs again");
-    assert!(status.success(), "{package}: {status}");
-    folder.join(target).join("release").join(file)
+    assert!(status.success(), "{status}");
+    folder.join(target).join("release")
 }
