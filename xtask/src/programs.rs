@@ -128,7 +128,7 @@ const POSTGRESQL: How = How::Server {
 };
 
 /// The table.
-const TABLE: [Program; 44] = [
+const TABLE: [Program; 46] = [
     program("cpython", Group::Computes, script!("cpython"), Expected::Answer),
     program("git", Group::Computes, script!("git"), Expected::Answer),
     program("gcc", Group::Computes, script!("gcc"), Expected::Answer),
@@ -137,6 +137,8 @@ const TABLE: [Program; 44] = [
     program("xz", Group::Computes, script!("xz"), Expected::Answer),
     program("zstd", Group::Computes, script!("zstd"), Expected::Answer),
     program("sqlite", Group::Computes, script!("sqlite"), Expected::Answer),
+    program("cpp-strings", Group::Computes, script!("cpp-strings", "copies"), Expected::Answer),
+    program("cpp-map", Group::Computes, script!("cpp-strings", "map"), Expected::Answer),
     program("nginx", Group::Computes, NGINX, Expected::Answer),
     program("postgresql", Group::Computes, POSTGRESQL, Expected::Answer),
     program("numpy", Group::Computes, script!("numpy"), Expected::Answer),
