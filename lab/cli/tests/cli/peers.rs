@@ -81,7 +81,7 @@ fn hints_are_measured_with_their_reader_and_their_bystander() {
     let arguments = "run reuse-map --size 128K --op copy --rounds 15 --json";
     let said = ok(&format!("{arguments} {}", folder.path("r.jsonl")));
     // One of them; the machine decides which, and whether operands stay where they were put.
-    let verdict = said.contains("with the hint `soon` over `never`");
+    let verdict = said.contains("with the library's hint `soon` over `never`");
     let record = folder.record("r.jsonl");
     let mut proofs = record.rows.iter().flat_map(|row| &row.proofs);
     let withheld = proofs.any(|proof| proof.verdict == ProofVerdict::Failed);
