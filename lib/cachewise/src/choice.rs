@@ -20,11 +20,20 @@ pub(crate) const COUNT: usize = 3;
 
 /// The number of the entry that each operation takes; one line of the cache.
 #[derive(Debug)]
-#[repr(align(64))]
-pub struct Chosen([AtomicU8; OPERATIONS.len()]);
+#[repr(C, align(64))]
+pub struct Chosen {
+    entries: [AtomicU8; OPERATIONS.len()],
+    /// Largest size of comparisons that `avx2` makes by vectors of 16: 128 where the CPU halves those of 32, else 0.
+    pub halves: AtomicU8,
+}
+
+/// The place of [`Chosen::halves`].
+#[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
+pub const HALVES: usize = core::mem::offset_of!(Chosen, halves);
 
 /// Which entries are in use.
-pub static CHOSEN: Chosen = Chosen([const { AtomicU8::new(SSE2) }; OPERATIONS.len()]);
+pub static CHOSEN: Chosen =
+    Chosen { entries: [const { AtomicU8::new(SSE2) }; OPERATIONS.len()], halves: AtomicU8::new(0) };
 
 /// Name of the entries of a number, and the features that they need; the same for each operation.
 #[derive(Clone, Copy, Debug)]
@@ -79,14 +88,14 @@ impl Entry {
 /// The number of the entry that calls of an operation take now; before any call that has a choice, [`SSE2`].
 #[doc(hidden)]
 pub fn variant(operation: Operation) -> u8 {
-    CHOSEN.0.get(place(operation)).map_or(SSE2, |variant| variant.load(Ordering::Relaxed))
+    CHOSEN.entries.get(place(operation)).map_or(SSE2, |variant| variant.load(Ordering::Relaxed))
 }
 
 /// Lets calls take an entry that this CPU can run, by its number. Any thread may be calling: it takes the one
 /// or the other.
 #[doc(hidden)]
 pub fn choose(operation: Operation, variant: u8) {
-    if let Some(chosen) = CHOSEN.0.get(place(operation)) {
+    if let Some(chosen) = CHOSEN.entries.get(place(operation)) {
         chosen.store(variant, Ordering::Relaxed);
     }
 }

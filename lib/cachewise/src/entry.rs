@@ -38,12 +38,14 @@ mod variants;
 #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
 pub mod ways;
 
+#[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
+pub use crate::choice::HALVES;
 pub use crate::choice::{AVX2, AVX512VL, CHOSEN, Chosen, Entry, SSE2, choose, variant};
 #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
 pub use crate::dispatch::{COMPARE, COPY, EQUAL, FILL, MOVE, ZERO, boots};
 pub use crate::rows::{COMPARE_ROW, COPY_ROW, EQUAL_ROW, FILL_ROW, MOVE_ROW, ZERO_ROW, place};
 pub use crate::table::{DIRECT, ROWS};
 #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
-pub use crate::table::{HALVES, NARROW, NEXT, NEXT_BYTES, PAGE, ROW_BYTES};
+pub use crate::table::{NARROW, NEXT, NEXT_BYTES, PAGE, ROW_BYTES};
 pub use cachewise_kernels::Operation;
 pub use variants::{chosen, continued_by, variants};

@@ -17,7 +17,7 @@ use crate::small;
 use crate::system;
 use crate::table::{DIRECT, ROWS, leave, set};
 #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
-use crate::table::{HALVES, NARROW, PAGE};
+use crate::table::{NARROW, PAGE};
 use cachewise_kernels::Operation;
 use core::cell::OnceCell;
 use core::ops::RangeInclusive;
@@ -32,7 +32,7 @@ pub(crate) fn note_features(identity: &Identity) {
         PAGE.store(if under_valgrind() { -2 } else { 4096 - 16 }, Ordering::Relaxed);
         NARROW.store(u8::from(identity.leaves.halves_64_byte_vectors()), Ordering::Relaxed);
         let halves = if identity.leaves.halves_32_byte_vectors() { 128 } else { 0 };
-        HALVES.store(halves, Ordering::Relaxed);
+        choice::CHOSEN.halves.store(halves, Ordering::Relaxed);
     }
     let variant = defaults::variant(identity);
     for operation in OPERATIONS {

@@ -75,10 +75,6 @@ pub static PAGE: AtomicI32 = AtomicI32::new(-1);
 #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
 pub static NARROW: AtomicU8 = AtomicU8::new(0);
 
-/// Largest size of comparisons that `avx2` makes by vectors of 16: 128 where the CPU halves those of 32, else 0.
-#[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
-pub static HALVES: AtomicUsize = AtomicUsize::new(0);
-
 /// Returns whether `n` bytes, [`small::LIMIT`] at least, are done without the table.
 #[inline(always)]
 pub(crate) fn is_direct(operation: Operation, reuse: Reuse, n: usize) -> bool {

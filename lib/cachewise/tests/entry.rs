@@ -348,7 +348,7 @@ fn before_the_table_is_filled_and_with_profiles(buffers: &mut Buffers) {
 mod written_out {
     use super::{Buffers, EXPORTED, LONGEST, PAGE as PAGE_BYTES, ways};
     use cachewise::entry::{
-        COMPARE_ROW, COPY_ROW, DIRECT, EQUAL_ROW, FILL_ROW, HALVES, MOVE_ROW, NARROW, PAGE,
+        CHOSEN, COMPARE_ROW, COPY_ROW, DIRECT, EQUAL_ROW, FILL_ROW, MOVE_ROW, NARROW, PAGE,
         ZERO_ROW, choose,
     };
     use cachewise::profile::OPERATIONS;
@@ -416,16 +416,16 @@ mod written_out {
                 }
             }
             // As on a CPU that halves vectors of 64 or 32 bytes, and as on another.
-            let (narrow, halves) = (NARROW.load(Relaxed), HALVES.load(Relaxed));
+            let (narrow, halves) = (NARROW.load(Relaxed), CHOSEN.halves.load(Relaxed));
             NARROW.store(1 - narrow, Relaxed);
-            HALVES.store(128 - halves, Relaxed);
+            CHOSEN.halves.store(128 - halves, Relaxed);
             buffers.calls = calls;
             buffers.everything(LONGEST);
             if entry.name != "sse2" {
                 super::all_there_is(&calls, 224, entry.name);
             }
             NARROW.store(narrow, Relaxed);
-            HALVES.store(halves, Relaxed);
+            CHOSEN.halves.store(halves, Relaxed);
             for n in 0..LONGEST {
                 super::leaves_nothing(&calls, entry.name, n);
             }

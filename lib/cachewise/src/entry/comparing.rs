@@ -6,7 +6,7 @@
 //! | 2-32 | 16 + 16, of which the first n count | the same | the same |
 //! | classes: 2-3, 4-15, 16-32 | 2 + 1; 2 x 4 + 2 x 4; 16 + 16 | the same | the same |
 //! | 33-64 | 2 x 16, then the last 2 x 16 | the same | the same |
-//! | 65-128 | 2 x 16, then three times 2 x 16 | 2 x 16, then 32 + 2 x 32 ([halved](super::HALVES): as `sse2`) | 2 x 16, then 32 + 64 |
+//! | 65-128 | 2 x 16, then three times 2 x 16 | 2 x 16, then 32 + 2 x 32 ([halved](crate::choice::Chosen::halves): as `sse2`) | 2 x 16, then 32 + 64 |
 //! | 129-256 | the table's kernel | 2 x 16, then 3 x 32, then the last 4 x 32 | 2 x 16, then 32 + 64 + 2 x 64 |
 //! | more | | 2 x 16, then 3 x 32, loop of 4 x 32 at places aligned in a, the last 1, 2 or 4 x 32 | the same with 64 |
 //! | more than 512, [`NARROW`](super::NARROW) | | | 32 + 64, then as `avx2` |
@@ -456,7 +456,7 @@ macro_rules! entry_compare_way {
         concat!(
             "cmp rdx, 128\n",
             "{{disp32}} ja 29f\n",
-            "cmp rdx, [rip + {halves}]\n",
+            "{{rex}} cmp dl, byte ptr [rip + {chosen} + {halves}]\n", // long, too
             "jbe 30f\n",
             $crate::entry_compare_ymm!(three "rdi + rdx - 64", "rsi + rdx - 64"),
             "jnz 43f\n",
@@ -573,7 +573,7 @@ macro_rules! entry_comparison {
     (($functions:ident, $row:ident, $operation:ident), $part:ident, $choice:expr, $way:ident, $same:expr,
         ($small:ident, $near:ident, $apart:ident) $(, $($operand:tt)*)?) => {
         $crate::entry_text!($functions, $row, $crate::entry::Operation::$operation, (
-            ".hidden {page}\n.hidden {narrow}\n.hidden {halves}",
+            ".hidden {page}\n.hidden {narrow}",
             $crate::entry_compare_head!($part, $same, $small, $near, $apart),
             "28:",
             $choice,
@@ -585,7 +585,7 @@ macro_rules! entry_comparison {
         ),
             page = sym $crate::entry::PAGE,
             narrow = sym $crate::entry::NARROW,
-            halves = sym $crate::entry::HALVES
+            halves = const $crate::entry::HALVES
             $(, $($operand)*)?
         )
     };
