@@ -17,10 +17,20 @@ use fastrand::Rng;
 use std::hint::black_box;
 use std::iter::zip;
 use std::ptr::fn_addr_eq;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 /// Loops of each kind. Of more functions than these, two share one.
 const SITES: usize = 64;
+
+/// The loops of the first function of this launch.
+static FIRST: AtomicUsize = AtomicUsize::new(0);
+
+/// Lets a launch of several begin with other loops than the one before it: where a loop lies is the linker's choice, as
+/// where a routine lies is, and decides as much. 27 and the number of loops have no common divisor.
+pub(crate) fn begin_launch(launch: u32) {
+    FIRST.store((launch as usize).wrapping_mul(27) % SITES, Ordering::Relaxed);
+}
 
 /// A function, and the loops that call nothing else.
 #[derive(Clone, Copy, Debug)]
@@ -46,7 +56,7 @@ impl Callee {
             seen.push(address);
             seen.len() - 1
         });
-        Callee { function, site: place % SITES }
+        Callee { function, site: (FIRST.load(Ordering::Relaxed) + place) % SITES }
     }
 
     /// One call for each place, back to back.
@@ -392,6 +402,20 @@ mod tests {
                 assert!(bytes[n..].iter().all(|byte| *byte == 0), "{width} {n}");
             }
         }
+    }
+
+    #[test]
+    fn each_launch_calls_from_other_loops() {
+        let copy = Function::Copy(cachewise::raw::copy_nonoverlapping);
+        let mut sites: Vec<usize> = (0..SITES as u32)
+            .map(|launch| {
+                begin_launch(launch);
+                Callee::new(copy).site
+            })
+            .collect();
+        begin_launch(0);
+        sites.sort_unstable();
+        assert!(sites.iter().copied().eq(0..SITES), "{sites:?}");
     }
 
     #[test]

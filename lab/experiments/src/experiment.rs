@@ -156,6 +156,7 @@ impl Experiment {
     pub fn run(&self, setting: &mut Setting) -> Result {
         setting.check_sizes()?;
         setting.bench.experiment = self.name;
+        setting.options.launch.into_iter().for_each(crate::callee::begin_launch);
         let refused: Vec<_> =
             self.parts().map(|part| part.check_options(setting.options).err()).collect();
         let is_all_refused = refused.iter().all(Option::is_some);
