@@ -2,17 +2,20 @@
 //! that libc takes, which nothing can beat.
 
 use cachewise::profile::Profile;
-use cachewise_measure::{Record, record};
+use cachewise_measure::{Record, Row, record};
+use cachewise_tune::rounds::Purpose;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Below, the library does what libc does.
+/// A tuning measures smaller calls together, with the sizes of programs.
 const LEAST: u64 = 256;
 
 /// Time that could be saved.
 pub struct Saved {
     /// Nanoseconds a call, by operation and bytes.
     by_size: BTreeMap<(String, u64), f64>,
+    /// The same of calls with the sizes of programs, in the cache or in memory, whichever saves more.
+    of_small: BTreeMap<String, f64>,
     /// Seconds of a byte that libc copies.
     byte: f64,
 }
@@ -23,8 +26,11 @@ impl Saved {
         let named = profile.zip(parsed.and_then(|parsed| parsed.record.as_ref()));
         let record =
             named.and_then(|(path, record)| record::read(&path.with_file_name(&record.name)).ok());
-        let mut by_size = BTreeMap::new();
-        let rows = record.as_ref().map_or(&[][..], |record: &Record| &record.rows);
+        Saved::of_rows(record.as_ref().map_or(&[][..], |record: &Record| &record.rows), byte)
+    }
+
+    fn of_rows(rows: &[Row], byte: f64) -> Saved {
+        let (mut by_size, mut of_small) = (BTreeMap::new(), BTreeMap::new());
         for (cell, rows) in record::by_cell(rows.iter()) {
             let libc = rows.iter().find(|row| row.candidate == record::names::LIBC);
             let best = rows
@@ -35,16 +41,21 @@ impl Saved {
             let Some(libc) = libc.map(|row| row.median_ns()).filter(|ns| *ns > 0.0) else {
                 continue;
             };
-            let most = by_size.entry((cell.operation.clone(), cell.size)).or_insert(0.0_f64);
+            let operation = cell.operation.clone();
+            let most = if rows.iter().any(|row| row.experiment == Purpose::Entries.name()) {
+                of_small.entry(operation).or_insert(0.0_f64)
+            } else {
+                by_size.entry((operation, cell.size)).or_insert(0.0)
+            };
             *most = most.max(libc - best);
         }
-        Saved { by_size, byte }
+        Saved { by_size, of_small, byte }
     }
 
     /// Nanoseconds of one call that could be saved.
     pub fn nanoseconds(&self, operation: &str, size: u64) -> f64 {
         if size < LEAST {
-            return 0.0;
+            return self.of_small.get(operation).copied().unwrap_or(0.0);
         }
         let of_operation = |size: u64| (operation.to_owned(), size);
         let below = self.by_size.range(of_operation(0)..=of_operation(size)).next_back();
@@ -52,5 +63,31 @@ impl Saved {
             Some(saved) => saved,
             None => size as f64 * self.byte * 1e9,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cachewise_measure::record::{CellKey, State};
+
+    #[test]
+    fn small_calls_save_what_those_of_programs_save_and_larger_ones_by_their_size() {
+        let rows = |purpose: Purpose, size, state: &'static str, times: [f64; 2]| {
+            let cell = CellKey::new("compare", size, State::from(state));
+            let libc = record::names::LIBC;
+            [(libc, times[0]), ("compare.avx2", times[1])]
+                .map(|(name, ns)| Row::new(purpose.name(), cell.clone(), name, libc, vec![ns; 3]))
+        };
+        let all = [
+            rows(Purpose::Race, 1024, "plain", [30.0, 20.0]),
+            rows(Purpose::Entries, 16 << 10, "script-hot", [12.0, 9.0]),
+            rows(Purpose::Entries, 64 << 20, "script-cold", [34.0, 29.0]),
+        ];
+        let saved = Saved::of_rows(&all.concat(), 1.0);
+        assert_eq!(saved.nanoseconds("compare", 16), 5.0);
+        assert_eq!(saved.nanoseconds("compare", 64 << 20), 10.0 * 65536.0);
+        // Nothing is known of these.
+        assert_eq!([saved.nanoseconds("copy", 16), saved.nanoseconds("copy", 1000)], [0.0, 1e12]);
     }
 }
