@@ -11,9 +11,11 @@
 pub mod bound;
 pub mod candidates;
 pub mod counts;
+pub mod figures;
 pub mod goal;
 pub mod growth;
 pub mod lists;
+pub mod rows;
 pub mod sample;
 pub mod verdict;
 pub mod written;
