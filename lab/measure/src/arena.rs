@@ -5,9 +5,9 @@
 //! faulted in later would bill its zeroing to the first candidate.
 
 use crate::MeasureError;
+use cachewise_host::Room;
 use cachewise_pages::smaps::{self, Mapped};
 use memmap2::{Advice, MmapMut};
-use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock};
 
@@ -46,7 +46,8 @@ impl MemoryBudget {
     /// use (the machine's, or its control group's if that is less).
     pub fn process() -> MemoryBudget {
         static PROCESS: LazyLock<MemoryBudget> = LazyLock::new(|| {
-            let memory = crate::noise::memory_limit(Path::new("/")).unwrap_or(1 << 30);
+            let Room { whole, .. } = Room::of_process();
+            let memory = if whole == u64::MAX { 1 << 30 } else { whole };
             MemoryBudget::new(usize::try_from(memory / 4).unwrap_or(usize::MAX))
         });
         PROCESS.clone()

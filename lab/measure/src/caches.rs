@@ -9,8 +9,8 @@
 
 use crate::cpu::Cpu;
 use crate::level::Level;
-use crate::tree::{Tree, cpus_in_list};
 use crate::units::{bytes as human, parse_bytes};
+use cachewise_host::{Tree, cpus_in_list};
 use serde::{Deserialize, Serialize};
 
 /// The caches that one core can use.

@@ -2,7 +2,8 @@
 
 use super::*;
 use crate::Latencies;
-use crate::tree::tests::{plant, planted};
+use crate::planted;
+use cachewise_host::plant;
 
 fn level(kib: u64, shared_by: usize) -> Option<LevelAnswer> {
     Some(LevelAnswer { bytes: kib << 10, shared_by })

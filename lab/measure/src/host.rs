@@ -4,7 +4,7 @@
 //! such a page is a fault of the host beside the guest's own: 3,000 to 4,700 us for 2 MiB where memory that was just
 //! used takes 180 (Zen 4 guest). It is a property of the virtio balloon; some kernels count what they reported.
 
-use crate::tree::Tree;
+use cachewise_host::Tree;
 use std::path::Path;
 
 /// The bit of a balloon's features that stands for free page reporting.
@@ -48,7 +48,7 @@ impl Reporting {
 #[cfg(test)]
 mod tests {
     use super::Reporting;
-    use crate::tree::tests::planted;
+    use crate::planted;
 
     #[test]
     fn a_balloon_says_whether_it_reports() {

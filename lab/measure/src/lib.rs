@@ -51,15 +51,14 @@ mod residency;
 pub mod sampler;
 pub mod stats;
 pub mod surroundings;
-mod tree;
-
-pub mod units;
 pub mod verify;
 pub mod visit;
 #[cfg(target_os = "linux")]
 pub mod whole;
 
 pub(crate) use cachewise_judge::rounded;
+
+pub use cachewise_host::units;
 
 pub use arena::{Arena, MemoryBudget, PagePolicy};
 pub use bystander::{Bystander, Reader};
@@ -92,3 +91,11 @@ pub use verify::WrongBytes;
 /// aarch64 CPU. POWER's 128-byte lines are two of these, which makes walks there touch each line
 /// twice and changes nothing else.
 pub const LINE: usize = cachewise_kernels::CACHE_LINE;
+
+/// A made-up system of these files.
+#[cfg(test)]
+pub(crate) fn planted(files: &[(&str, &str)]) -> tempfile::TempDir {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    cachewise_host::plant(directory.path(), files);
+    directory
+}

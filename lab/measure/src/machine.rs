@@ -5,8 +5,8 @@
 
 use crate::caches::{self, CacheAnswer, Caches};
 use crate::cpu::Cpu;
-use crate::tree::{Tree, cpus_in_list};
 use crate::units::{bytes, counted};
+use cachewise_host::{Meminfo, Tree, cpus_in_list};
 use cachewise_kernels::Features;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -108,7 +108,7 @@ impl Machine {
             cpu,
             caches,
             logical_cpus,
-            memory_bytes: tree.kib_line("proc/meminfo", "MemTotal").unwrap_or(0),
+            memory_bytes: Meminfo::read(&tree).bytes("MemTotal").unwrap_or(0),
             page_size: 4096,
             thp: tree.chosen("sys/kernel/mm/transparent_hugepage/enabled"),
             governor: tree.text("sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
@@ -408,7 +408,7 @@ fn ask_cpuid() -> CpuidFacts {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tree::tests::planted;
+    use crate::planted;
 
     #[test]
     fn an_arm_guest_without_cache_files() {

@@ -4,14 +4,10 @@
 //! preemption); the later one and the machine tell what was so all along (huge page mode,
 //! governor, virtualisation). Everything is read below a root, so that tests can make noise.
 
-use crate::tree::{Tree, cpus, cpus_in_list};
 use crate::{Machine, Reporting};
+use cachewise_host::{Groups, Meminfo, Tree, cpus, cpus_in_list};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
-
-mod groups;
-
-use groups::Groups;
 
 /// One disturbance.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -73,10 +69,10 @@ impl NoiseSnapshot {
     fn take_at(root: &Path, cpu: usize) -> NoiseSnapshot {
         let tree = Tree::at(root);
         let vmstat = |name: &str| tree.line("proc/vmstat", name).unwrap_or(0);
-        let meminfo = |name: &str| tree.kib_line("proc/meminfo", name);
-        let groups = Groups::read(&tree);
+        let meminfo = Meminfo::read(&tree);
+        let groups = Groups::of(&tree, "self");
         let load = tree.text("proc/loadavg");
-        let swap_free = meminfo("SwapFree").unwrap_or(0);
+        let swap_free = meminfo.bytes("SwapFree").unwrap_or(0);
         NoiseSnapshot {
             cpus: cpu_ticks(&tree.text("proc/stat").unwrap_or_default()),
             own_ticks: own_ticks(&tree.text("proc/self/stat").unwrap_or_default()),
@@ -84,10 +80,10 @@ impl NoiseSnapshot {
             load: load.and_then(|text| text.split_whitespace().next()?.parse().ok()),
             preempted: tree.line("proc/self/status", "nonvoluntary_ctxt_switches"),
             swapped_pages: vmstat("pswpin") + vmstat("pswpout"),
-            swap_used: meminfo("SwapTotal").unwrap_or(0).saturating_sub(swap_free),
-            memory: meminfo("MemAvailable").zip(meminfo("MemTotal")),
-            quota: groups.cpu_quota(&tree),
-            throttled: groups.throttled(&tree),
+            swap_used: meminfo.bytes("SwapTotal").unwrap_or(0).saturating_sub(swap_free),
+            memory: meminfo.bytes("MemAvailable").zip(meminfo.bytes("MemTotal")),
+            quota: groups.cpu_quota(),
+            throttled: groups.throttled(),
             thp: tree.chosen("sys/kernel/mm/transparent_hugepage/enabled"),
             governor: tree.text("sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
             turbo: match tree.number("sys/devices/system/cpu/intel_pstate/no_turbo") {
@@ -157,14 +153,6 @@ fn smt_siblings(tree: &Tree, cpu: usize) -> Vec<usize> {
         return Vec::new();
     }
     cpus(&list).into_iter().flatten().flatten().filter(|sibling| *sibling != cpu).collect()
-}
-
-/// Bytes of memory this process may use: the machine's, or its control group's limit if that is
-/// less. `None` when `/proc/meminfo` cannot be read.
-pub(crate) fn memory_limit(root: &Path) -> Option<u64> {
-    let tree = Tree::at(root);
-    let total = tree.kib_line("proc/meminfo", "MemTotal")?;
-    Some(Groups::read(&tree).memory_limit(&tree).map_or(total, |limit| limit.min(total)))
 }
 
 /// Lists disturbances, past or to come, of measurements on this machine between two snapshots, gravest

@@ -1,7 +1,8 @@
 //! Made-up systems make made-up noise.
 
 use super::*;
-use crate::tree::tests::{plant, planted};
+use crate::planted;
+use cachewise_host::plant;
 
 fn machine() -> Machine {
     let mut machine = Machine::from_sources(Path::new("/nonexistent"), None);
@@ -91,26 +92,6 @@ fn what_is_so_all_along_is_named() {
     let swap =
         "MemTotal: 16000000 kB\nMemAvailable: 9000000 kB\nSwapTotal: 9000 kB\nSwapFree: 1 kB\n";
     only(&[("proc/meminfo", swap)], "swap");
-}
-
-#[test]
-fn old_control_groups_limit_too() {
-    let groups = ("proc/self/cgroup", "4:memory:/m/n\n1:cpu,cpuacct:/c\n0::/\n");
-    let quota = ("sys/fs/cgroup/cpu/c/cpu.cfs_quota_us", "150000\n");
-    let period = ("sys/fs/cgroup/cpu/c/cpu.cfs_period_us", "100000\n");
-    assert_eq!(snapshot(&[groups, quota, period]).quota, Some(1.5));
-    let unlimited = ("sys/fs/cgroup/cpu/c/cpu.cfs_quota_us", "-1\n");
-    assert_eq!(snapshot(&[groups, unlimited, period]).quota, None);
-    let limit = ("sys/fs/cgroup/memory/m/memory.limit_in_bytes", "1048576\n");
-    let root = planted(&[groups, limit, ("proc/meminfo", "MemTotal: 16000000 kB\n")]);
-    assert_eq!(memory_limit(root.path()), Some(1 << 20));
-    let beside = ("proc/self/cgroup", "1:cpu,cpuacct:/c\n0::/job\n");
-    let limit = ("sys/fs/cgroup/unified/job/memory.max", "2097152\n");
-    let machine = ("proc/meminfo", "MemTotal: 16000000 kB\n");
-    assert_eq!(memory_limit(planted(&[beside, limit, machine]).path()), Some(2 << 20));
-    let bare = planted(&[("proc/meminfo", "MemTotal: 1000 kB\n")]);
-    assert_eq!(memory_limit(bare.path()), Some(1_024_000));
-    assert_eq!(memory_limit(&bare.path().join("none")), None);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Settings from outside that decide over a process's memory: its allocator, what is preloaded, tunables, huge pages, and the
 //! memory limit of its control group.
 
-use crate::tree::Tree;
+use cachewise_host::{Groups, Tree};
 use serde::{Deserialize, Serialize};
 use std::ffi::OsStr;
 use std::fs;
@@ -44,7 +44,7 @@ pub struct Surroundings {
 }
 
 impl Surroundings {
-    /// Those of this process, which children inherit.
+    /// Settings of this process, which children inherit.
     pub fn of_process() -> Surroundings {
         let variable = |name: &str| {
             let value = std::env::var_os(name).unwrap_or_default();
@@ -57,7 +57,7 @@ impl Surroundings {
             preload: variable("LD_PRELOAD"),
             tunables: tunables(variable),
             huge_pages: huge_pages(&fs::read_to_string(own.join("status")).unwrap_or_default()),
-            memory_limit: memory_limit(own, Path::new("/sys/fs/cgroup")),
+            memory_limit: Groups::of_process().memory_limit(),
         }
     }
 }
@@ -77,7 +77,7 @@ fn tunables(variable: impl Fn(&str) -> String) -> String {
 }
 
 fn huge_pages(status: &str) -> String {
-    let mode = Tree::at(Path::new("/")).chosen("sys/kernel/mm/transparent_hugepage/enabled");
+    let mode = Tree::default().chosen("sys/kernel/mm/transparent_hugepage/enabled");
     let mode = mode.unwrap_or_else(|| "unknown".to_owned());
     let line = status.lines().find_map(|line| line.strip_prefix("THP_enabled:"));
     match line.map(str::trim) {
@@ -146,32 +146,6 @@ fn jemalloc_version(bytes: &[u8]) -> Option<String> {
     version.contains('.').then_some(version)
 }
 
-/// The least memory limit of a process's control group and of those above it; `place` is its folder in proc(5).
-fn memory_limit(place: &Path, groups: &Path) -> Option<u64> {
-    let text = fs::read_to_string(place.join("cgroup")).ok()?;
-    let mut limits = Vec::new();
-    for line in text.lines() {
-        let mut fields = line.splitn(3, ':');
-        let (_, controllers, path) = (fields.next(), fields.next()?, fields.next()?);
-        let (root, file) = match controllers {
-            // Beside version 1, systemd mounts version 2 in a folder of its own.
-            "" if groups.join("unified").exists() => (groups.join("unified"), "memory.max"),
-            "" => (groups.to_owned(), "memory.max"),
-            all if all.split(',').any(|one| one == "memory") => {
-                (groups.join("memory"), "memory.limit_in_bytes")
-            }
-            _ => continue,
-        };
-        let own = root.join(path.trim_start_matches('/'));
-        for folder in own.ancestors().take_while(|folder| folder.starts_with(&root)) {
-            let limit = fs::read_to_string(folder.join(file)).unwrap_or_default();
-            limits.extend(limit.trim().parse::<u64>().ok());
-        }
-    }
-    // The first version writes the largest number of pages where there is no limit.
-    limits.into_iter().filter(|limit| *limit < 1 << 62).min()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -206,30 +180,6 @@ mod tests {
         let line = "7f-80 r-xp 0 08:01 7   /a b/lib.so (deleted)";
         assert_eq!(mapped_file(line), Some(PathBuf::from("/a b/lib.so")));
         assert_eq!(mapped_file("7f-80 rw-p 0 00:00 0 [heap]"), None);
-    }
-
-    #[test]
-    fn the_least_limit_above_a_process_counts_in_both_versions() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let groups = folder.path().join("groups");
-        fs::create_dir_all(groups.join("a/b")).expect("made");
-        fs::create_dir_all(groups.join("memory/c")).expect("made");
-        let limit = |cgroup: &str| {
-            fs::write(folder.path().join("cgroup"), cgroup).expect("written");
-            memory_limit(folder.path(), &groups)
-        };
-        assert_eq!(limit("0::/a/b\n"), None);
-        fs::write(groups.join("a/b/memory.max"), "max\n").expect("written");
-        assert_eq!(limit("0::/a/b\n"), None);
-        fs::write(groups.join("a/memory.max"), "1048576\n").expect("written");
-        assert_eq!(limit("0::/a/b\n"), Some(1 << 20));
-        fs::write(groups.join("a/b/memory.max"), "4096\n").expect("written");
-        assert_eq!(limit("0::/a/b\n"), Some(4096));
-        fs::write(groups.join("memory/c/memory.limit_in_bytes"), "9223372036854771712").expect("w");
-        assert_eq!(limit("5:cpu:/x\n4:memory,hugetlb:/c\n"), None);
-        fs::create_dir_all(groups.join("unified/d")).expect("made");
-        fs::write(groups.join("unified/d/memory.max"), "8192\n").expect("written");
-        assert_eq!(limit("4:cpu:/c\n0::/d\n"), Some(8192));
     }
 
     #[test]

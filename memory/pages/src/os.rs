@@ -1,6 +1,7 @@
 //! Every call to the operating system, in one place. Each can be told to fail in tests (`inject`).
 
 use cachewise::uncancelled;
+use cachewise_host::{Groups, Meminfo, Room, Tree};
 use rustix::fd::AsFd;
 use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, MprotectFlags, ProtFlags};
@@ -76,38 +77,20 @@ pub(crate) fn gives_huge_pages() -> bool {
 
 /// Bytes of the default hugetlb page.
 pub fn hugetlb_size() -> usize {
-    text("/proc/meminfo")
-        .and_then(|text| {
-            let line = text.lines().find(|line| line.starts_with("Hugepagesize:"))?;
-            line.split_whitespace().nth(1)?.parse::<usize>().ok()?.checked_mul(1024)
-        })
-        .filter(|size| size.is_power_of_two())
-        .unwrap_or(2 << 20)
+    let size = uncancelled(|| Meminfo::read(&Tree::default())).bytes("Hugepagesize");
+    let size = size.and_then(|size| usize::try_from(size).ok());
+    size.filter(|size| size.is_power_of_two()).unwrap_or(2 << 20)
 }
 
 /// Memory this process may use: the machine's, or its control group's limit if that is less.
 pub fn memory() -> usize {
-    let machine = machine();
-    limit_of(&groups()).map_or(machine, |limit| limit.min(machine))
+    usize::try_from(uncancelled(Room::of_process).whole).unwrap_or(usize::MAX)
 }
 
-fn machine() -> usize {
-    let system = rustix::system::sysinfo();
-    #[allow(clippy::useless_conversion, clippy::unnecessary_cast, reason = "u32 on some targets")]
-    let machine = (system.totalram as u64).saturating_mul(system.mem_unit as u64);
-    // None at all is told where a filter of system calls has refused the question.
-    match usize::try_from(machine) {
-        Ok(0) | Err(_) => usize::MAX,
-        Ok(bytes) => bytes,
-    }
-}
-
-fn limit_of(groups: &[PathBuf]) -> Option<usize> {
-    let limit = |group: &PathBuf| -> Option<usize> {
-        let files = ["memory.max", "memory.limit_in_bytes"].map(|name| group.join(name));
-        files.iter().find_map(text)?.trim().parse().ok()
-    };
-    groups.iter().filter_map(limit).min()
+/// Bytes that this process may use in addition: what the machine has available, or what its control groups
+/// have left if that is less.
+pub(crate) fn available() -> usize {
+    usize::try_from(uncancelled(Room::of_process).available).unwrap_or(usize::MAX)
 }
 
 /// The load average of the last minute.
@@ -194,28 +177,8 @@ fn limits(text: &str) -> u64 {
 /// The folders of this process's control groups that may limit its memory, and of those around
 /// them: in version 2, and of version 1's memory controller.
 pub fn groups() -> Vec<PathBuf> {
-    // Beside version 1, systemd mounts version 2 in a folder of its own.
-    let unified = Path::new("/sys/fs/cgroup/unified/cgroup.procs").exists();
-    groups_of(&text("/proc/self/cgroup").unwrap_or_default(), unified)
-}
-
-fn groups_of(text: &str, unified: bool) -> Vec<PathBuf> {
-    let root = Path::new("/sys/fs/cgroup");
-    let mut found = Vec::new();
-    for line in text.lines() {
-        let mut parts = line.splitn(3, ':').skip(1);
-        let (Some(controllers), Some(path)) = (parts.next(), parts.next()) else { continue };
-        let base = match controllers {
-            "" if unified => root.join("unified"),
-            "" => root.to_path_buf(),
-            _ if controllers.split(',').any(|one| one == "memory") => root.join("memory"),
-            _ => continue,
-        };
-        let own = base.join(path.trim_start_matches('/'));
-        let inside = own.ancestors().take_while(|folder| folder.starts_with(&base));
-        found.extend(inside.map(Path::to_path_buf));
-    }
-    found
+    let groups = uncancelled(Groups::of_process);
+    groups.memory_folders().iter().map(|folder| Path::new("/").join(folder)).collect()
 }
 
 /// CPU time of the calling thread.
@@ -593,27 +556,6 @@ pub(crate) unsafe fn lock_as_the_process_does(start: *mut u8, length: usize) -> 
         unsafe { rustix::mm::mlock_with(start.cast(), length, flags) }?;
     }
     Ok(())
-}
-
-/// Bytes that this process may use in addition: what the machine has available, or what its control groups
-/// have left if that is less.
-pub(crate) fn available() -> usize {
-    let number = |text: String| text.trim().parse::<usize>().ok();
-    let left = |group: &PathBuf| {
-        let of = |limit: &str, used: &str| {
-            let limit = text(group.join(limit)).and_then(number)?;
-            let used = text(group.join(used)).and_then(number)?;
-            Some(limit.saturating_sub(used))
-        };
-        of("memory.max", "memory.current")
-            .or_else(|| of("memory.limit_in_bytes", "memory.usage_in_bytes"))
-    };
-    let machine = text("/proc/meminfo").and_then(|text| {
-        let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
-        line.split_whitespace().next()?.parse::<usize>().ok()?.checked_mul(1024)
-    });
-    let groups = groups();
-    groups.iter().filter_map(left).chain(machine).min().unwrap_or(usize::MAX)
 }
 
 fn last_error() -> Errno {

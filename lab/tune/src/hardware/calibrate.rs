@@ -4,29 +4,22 @@ use super::operands::read;
 use crate::seam::Facts;
 use cachewise::profile::OPERATIONS;
 use cachewise_experiments::after::{of_copies, shows_a_lower_clock};
+use cachewise_host::Room;
 use cachewise_kernels::{Function, Kernel, RegisterClass};
 use cachewise_measure::stats::median;
 use cachewise_measure::{Arena, Clock, Latencies, Machine, MemoryBudget, PairedRatio};
 
 /// Bytes that this process can have without pressing on others, from now on its budget's limit.
 pub(super) fn limit_memory(asked: Option<usize>) -> usize {
-    let meminfo = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
-    limit(&MemoryBudget::process(), asked, available(&meminfo))
+    let free = usize::try_from(Room::of_process().available).unwrap_or(usize::MAX);
+    limit(&MemoryBudget::process(), asked, free)
 }
 
 /// Limits a budget to half of what is free, within what it had.
-fn limit(budget: &MemoryBudget, asked: Option<usize>, free: Option<usize>) -> usize {
-    let free = free.map_or(usize::MAX, |bytes| bytes / 2);
-    let limit = asked.unwrap_or(4 << 30).min(budget.limit()).min(free);
+fn limit(budget: &MemoryBudget, asked: Option<usize>, free: usize) -> usize {
+    let limit = asked.unwrap_or(4 << 30).min(budget.limit()).min(free / 2);
     budget.set_limit(limit);
     limit
-}
-
-/// Bytes of `MemAvailable` in the text of `/proc/meminfo` (proc(5)).
-fn available(meminfo: &str) -> Option<usize> {
-    let line = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
-    let kib: usize = line.split_whitespace().next()?.parse().ok()?;
-    Some(kib << 10)
 }
 
 /// The facts: the latency of a line inside the LLC and in memory, and the knees of two curves over the
@@ -153,18 +146,13 @@ mod tests {
     #[test]
     fn free_memory_is_told_and_kept_to() {
         const GIB: usize = 1 << 30;
-        let meminfo =
-            "MemTotal: 9000000 kB\nMemFree: 10 kB\nMemAvailable:    2097152 kB\nCached: 1 kB\n";
-        assert_eq!(available(meminfo), Some(2 * GIB));
-        let here = std::fs::read_to_string("/proc/meminfo").expect("Linux tells");
-        assert!(available(&here).is_some(), "{here}");
         for (asked, had, free, most) in [
-            (None, 64 * GIB, available(meminfo), GIB),
-            (None, 64 * GIB, Some(16 * GIB), 4 * GIB),
-            (None, GIB / 2, Some(16 * GIB), GIB / 2),
-            (Some(8 * GIB), 64 * GIB, Some(32 * GIB), 8 * GIB),
-            (Some(8 * GIB), 64 * GIB, Some(2 * GIB), GIB),
-            (Some(GIB), 64 * GIB, available("MemFree: 10 kB\n"), GIB),
+            (None, 64 * GIB, 2 * GIB, GIB),
+            (None, 64 * GIB, 16 * GIB, 4 * GIB),
+            (None, GIB / 2, 16 * GIB, GIB / 2),
+            (Some(8 * GIB), 64 * GIB, 32 * GIB, 8 * GIB),
+            (Some(8 * GIB), 64 * GIB, 2 * GIB, GIB),
+            (Some(GIB), 64 * GIB, usize::MAX, GIB),
         ] {
             let budget = MemoryBudget::new(had);
             let limited = limit(&budget, asked, free);

@@ -14,15 +14,16 @@ pub fn bytes(n: u64) -> String {
     format!("{text} {}", UNITS[unit])
 }
 
-/// The same, and a plain number of bytes where two decimals are not exact: `2111 B`, where [`bytes`] rounds to `2.06 KiB`.
+/// Bytes as [`bytes`] writes them, and a plain number of bytes where two decimals are not exact: `2111 B`, where [`bytes`] rounds to `2.06 KiB`.
 pub fn exact_bytes(n: u64) -> String {
     let text = bytes(n);
     if parse_bytes(&text) == Ok(n as usize) { text } else { format!("{n} B") }
 }
 
-/// A number of things: `1 thread`, `2 launches`.
+/// A number of things: `1 thread`, `2 launches`, `3 processes`.
 pub fn counted(number: usize, what: &str) -> String {
-    let ending = if what.ends_with("ch") { "es" } else { "s" };
+    let sibilant = ["s", "x", "ch", "sh"].iter().any(|end| what.ends_with(end));
+    let ending = if sibilant { "es" } else { "s" };
     if number == 1 { format!("1 {what}") } else { format!("{number} {what}{ending}") }
 }
 
@@ -30,7 +31,7 @@ pub fn counted(number: usize, what: &str) -> String {
 /// binary.
 ///
 /// # Errors
-/// A sentence that says what was found and what is accepted.
+/// Says what was found and what is accepted where `text` is no whole number of bytes up to 4 PiB.
 pub fn parse_bytes(text: &str) -> Result<usize, String> {
     let refuse = || {
         format!("found \"{text}\", accepted a number of bytes with an optional K, M, G or T: 32M")
@@ -87,43 +88,4 @@ pub fn significant(value: f64) -> String {
 pub fn gain(ratio: f64) -> String {
     // Adding 0 makes a negative zero a positive one.
     format!("{:+.0} %", ((1.0 / ratio - 1.0) * 100.0).round() + 0.0)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn sizes_read_back() {
-        for n in [0, 1, 255, 4096, 1 << 20, 3 << 19, 1 << 40] {
-            assert_eq!(parse_bytes(&bytes(n)), Ok(n as usize), "{}", bytes(n));
-        }
-        assert_eq!(parse_bytes("32M"), Ok(32 << 20));
-        assert_eq!(parse_bytes("1.5k"), Ok(1536));
-        assert_eq!(parse_bytes("1024G"), Ok(1 << 40));
-        assert_eq!(parse_bytes("4 KiB"), Ok(4096));
-        for (n, text) in [(2111, "2111 B"), (2112, "2112 B"), (4095, "4095 B"), (4096, "4 KiB")] {
-            assert_eq!(exact_bytes(n), text);
-        }
-    }
-
-    #[test]
-    fn nonsense_sizes_are_refused_by_name() {
-        for text in ["", "12q", "-4", "1.0001", "M", "1e9", "999999999T", "0x10"] {
-            let error = parse_bytes(text).expect_err(text);
-            assert!(error.starts_with(&format!("found \"{text}\"")), "{error}");
-        }
-    }
-
-    #[test]
-    fn figures_keep_three_digits() {
-        assert_eq!(time(17.0), "17.0 ns");
-        assert_eq!(time(1_300.0), "1.30 us");
-        assert_eq!(time(24_000_000.0), "24.0 ms");
-        assert_eq!(gigabytes_per_second(4096, 32.0), "128");
-        assert_eq!(gigabytes_per_second(4096, 0.0), "-");
-        assert_eq!(gain(0.5), "+100 %");
-        assert_eq!(gain(1.25), "-20 %");
-        assert_eq!(gain(1.0004), "+0 %");
-    }
 }
