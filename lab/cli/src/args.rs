@@ -532,14 +532,11 @@ pub struct Scrubd {
     /// Kind of pages that the memory has
     #[arg(long, value_enum, default_value_t = Pages::Auto)]
     pub pages: Pages,
-    /// Engine that zeroes
-    #[arg(long, value_enum, default_value_t = Engine::System)]
-    pub engine: Engine,
     /// Ready memory that is not given back, however short of memory others are
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes, default_value = "0", allow_negative_numbers = true)]
     pub keep: usize,
     /// Take 2 % of a CPU at most while the load average is above this [default: no limit]
-    #[arg(long, value_name = "LOAD")]
+    #[arg(long, value_name = "LOAD", value_parser = load)]
     pub load: Option<f64>,
     /// Use at most this part of one CPU in the background
     #[arg(long, value_name = "PER CENT", default_value = "50", value_parser = share)]
@@ -553,11 +550,8 @@ pub enum ScrubdVerb {
         #[command(flatten)]
         at: At,
         /// One JSON object instead of text
-        #[arg(long, conflicts_with = "prometheus")]
-        json: bool,
-        /// The text that Prometheus reads
         #[arg(long)]
-        prometheus: bool,
+        json: bool,
     },
 }
 
@@ -573,7 +567,7 @@ pub struct At {
 pub enum Pages {
     /// The first of the next three that this system gives
     Auto,
-    /// A tmpfs of its own for each file, with huge pages
+    /// A tmpfs of its own for each file, with huge pages, which takes root
     Tmpfs,
     /// Pages reserved in vm.nr_hugepages
     Hugetlb,
@@ -581,18 +575,6 @@ pub enum Pages {
     Memfd,
     /// Small pages: a lease gains nothing over the system's own memory
     Small,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Engine {
-    /// The system: each lease has pages that no client had before
-    System,
-    /// The CPU, in place, around the cache: for clients that trust each other
-    Around,
-    /// The CPU, in place, through the cache: for clients that trust each other
-    Through,
-    /// A GPU, in place: for clients that trust each other; without one, the CPU
-    Cuda,
 }
 
 /// Run a program with memory leased from scrubd
@@ -633,11 +615,20 @@ fn share(text: &str) -> Result<f64, String> {
     })
 }
 
-/// Permissions, in octal.
+/// A load average.
+fn load(text: &str) -> Result<f64, String> {
+    let load = text.parse().ok().filter(|load| (0.0..f64::INFINITY).contains(load));
+    load.ok_or_else(|| format!("found \"{text}\", accepted a load average: 0 and more"))
+}
+
+/// Permissions of a socket, in octal: those who may write to it may connect.
 fn mode(text: &str) -> Result<u32, String> {
-    let accepted = || format!("found \"{text}\", accepted an octal number to 0777");
-    let mode = u32::from_str_radix(text, 8).map_err(|_| accepted())?;
-    if mode <= 0o777 { Ok(mode) } else { Err(accepted()) }
+    let digits = text.bytes().all(|byte| byte.is_ascii_digit());
+    let mode = u32::from_str_radix(text, 8).ok();
+    let mode = mode.filter(|mode| digits && *mode <= 0o777 && mode & 0o222 != 0);
+    mode.ok_or_else(|| {
+        format!("found \"{text}\", accepted an octal number to 0777 that lets somebody write: 0660")
+    })
 }
 
 /// Residency of the source and of the destination.

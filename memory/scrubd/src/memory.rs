@@ -1,15 +1,10 @@
-//! Files of memory: each of its own tmpfs with huge pages, of hugetlb, or a memfd; the mark of those that a client has
-//! had; and the question whether anybody else has one.
+//! Files of memory: each in a tmpfs of its own with huge pages, in hugetlb, or a memfd; and whether anybody else has one.
 
-use crate::namespace::{self, Namespace};
 use cachewise_pages::{huge_page_size, hugetlb_size};
 use memmap2::{Advice, MmapOptions, MmapRaw};
 use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::fs::{FallocateFlags, MemfdFlags, Mode, OFlags, SealFlags};
 use rustix::io::Errno;
-use std::fs::File;
-use std::os::unix::fs::FileExt as _;
-use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// Linux, `asm-generic/fcntl.h` (`fcntl(2)`).
 const F_SETSIG: libc::c_int = 10;
@@ -20,7 +15,7 @@ pub enum Pages {
     /// The first that the system gives: tmpfs, hugetlb, memfd. Never small ones.
     #[default]
     Auto,
-    /// A tmpfs of its own for each file, with huge pages.
+    /// A tmpfs for each file, with huge pages.
     Tmpfs,
     /// Explicit huge pages, as reserved in `vm.nr_hugepages`.
     Hugetlb,
@@ -31,12 +26,10 @@ pub enum Pages {
 }
 
 /// The source of files.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
     /// A tmpfs that this process mounts.
     Tmpfs,
-    /// A tmpfs that a helper in a user namespace mounts.
-    UserTmpfs(Mutex<Namespace>),
     /// Explicit huge pages of that size.
     Hugetlb(u64),
     /// A memfd with huge pages.
@@ -46,58 +39,54 @@ pub enum Source {
 }
 
 impl Source {
-    /// The first source of that kind that gives huge pages; or why there is none, each in words.
+    /// The first source of that kind that gives huge pages.
     ///
     /// # Errors
-    /// The ways that were tried, and what came of them.
-    pub fn find(pages: Pages) -> Result<Source, Vec<String>> {
-        if pages == Pages::Small {
-            return Ok(Source::Small);
-        }
-        let mut tried = Vec::new();
-        let wanted = |kind| pages == kind || pages == Pages::Auto;
-        let mut proved = |name: &str, source: Result<Source, Errno>| match source
-            .and_then(|source| Ok((source.gives_huge_pages()?, source)))
-        {
-            Ok((true, source)) => Some(source),
-            Ok((false, _)) => {
-                tried.push(format!("{name}: small pages"));
-                None
-            }
-            Err(errno) => {
-                tried.push(format!("{name}: {errno}"));
-                None
-            }
+    /// Returns what was tried, why each failed, and what would let it succeed.
+    pub fn find(pages: Pages) -> Result<Source, String> {
+        let hugetlb = Source::Hugetlb(hugetlb_size() as u64);
+        let all = [Source::Tmpfs, hugetlb, Source::Memfd];
+        let wanted: &[Source] = match pages {
+            Pages::Small => return Ok(Source::Small),
+            Pages::Auto => &all,
+            Pages::Tmpfs => &all[..1],
+            Pages::Hugetlb => &all[1..2],
+            Pages::Memfd => &all[2..],
         };
-        if wanted(Pages::Tmpfs) {
-            if let Some(source) = proved("tmpfs", Ok(Source::Tmpfs)) {
-                return Ok(source);
-            }
-            let helper = Namespace::start().map(|helper| Source::UserTmpfs(Mutex::new(helper)));
-            if let Some(source) = proved("tmpfs in a user namespace", helper) {
-                return Ok(source);
+        let mut tried = Vec::new();
+        for source in wanted {
+            match source.gives_huge_pages() {
+                Ok(true) => return Ok(*source),
+                found => tried.push(source.missing(found.err())),
             }
         }
-        if wanted(Pages::Hugetlb) {
-            let size = hugetlb_size() as u64;
-            if let Some(source) = proved("hugetlb", Ok(Source::Hugetlb(size))) {
-                return Ok(source);
+        Err(tried.join("; "))
+    }
+
+    fn missing(self, errno: Option<Errno>) -> String {
+        let remedy = match (self, errno) {
+            (Source::Tmpfs, Some(Errno::PERM)) => "takes root (CAP_SYS_ADMIN)",
+            (Source::Hugetlb(_), Some(Errno::NOMEM)) => {
+                "no page is reserved and free (sysctl vm.nr_hugepages=N)"
             }
-        }
-        if wanted(Pages::Memfd)
-            && let Some(source) = proved("memfd (shmem_enabled)", Ok(Source::Memfd))
-        {
-            return Ok(source);
-        }
-        Err(tried)
+            // Pages are there, and the kernel charges none of them to this process.
+            (Source::Hugetlb(_), Some(Errno::FAULT)) => {
+                "this control group may have none (hugetlb.*.max)"
+            }
+            (Source::Memfd, None) => {
+                "small pages (echo advise > /sys/kernel/mm/transparent_hugepage/shmem_enabled)"
+            }
+            (_, None) => "small pages",
+            (_, Some(errno)) => return format!("{}: {errno}", self.name()),
+        };
+        format!("{}: {remedy}", self.name())
     }
 
     /// The name in the status.
     #[must_use]
-    pub fn name(&self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Source::Tmpfs => "tmpfs",
-            Source::UserTmpfs(_) => "tmpfs in a user namespace",
             Source::Hugetlb(_) => "hugetlb",
             Source::Memfd => "memfd",
             Source::Small => "small pages",
@@ -106,93 +95,98 @@ impl Source {
 
     /// Bytes of which files are multiples.
     #[must_use]
-    pub fn unit(&self) -> u64 {
+    pub fn unit(self) -> u64 {
         match self {
-            Source::Hugetlb(size) => *size,
+            Source::Hugetlb(size) => size,
             _ => huge_page_size() as u64,
         }
     }
 
-    /// Returns whether a page that something else uses shows in a seal: that of explicit huge pages and of memfds.
-    #[must_use]
-    pub fn has_seals(&self) -> bool {
-        matches!(self, Source::Hugetlb(_) | Source::Memfd | Source::Small)
-    }
-
-    /// A new file of that size, nothing of it there yet, which nobody else has. It can neither shrink under
-    /// a mapping nor grow: by seals, or since its file system is no larger.
+    /// A new file of that size without a page, which nobody else has. It can neither shrink under a mapping nor grow:
+    /// by seals, or since its file system is no larger.
     ///
     /// # Errors
-    /// The system's.
-    pub fn file(&self, bytes: u64) -> Result<OwnedFd, Errno> {
-        let mount = match self {
-            Source::Tmpfs => namespace::mount(bytes, true)?,
-            Source::UserTmpfs(helper) => {
-                let mut helper = helper.lock().unwrap_or_else(PoisonError::into_inner);
-                match helper.tmpfs(bytes) {
-                    // It was ended.
-                    Err(Errno::PIPE | Errno::CONNRESET) => {
-                        *helper = Namespace::start()?;
-                        helper.tmpfs(bytes)?
-                    }
-                    mount => mount?,
-                }
+    /// Returns the system's refusal of a mount, a file or its size.
+    pub fn file(self, bytes: u64) -> Result<OwnedFd, Errno> {
+        let kind = match self {
+            Source::Tmpfs => {
+                let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
+                let file = rustix::fs::openat(&mount(bytes)?, ".", flags, Mode::RUSR | Mode::WUSR)?;
+                rustix::fs::ftruncate(&file, bytes)?;
+                return Ok(file);
             }
-            Source::Hugetlb(_) => return memfd(bytes, MemfdFlags::HUGETLB),
-            Source::Memfd | Source::Small => return memfd(bytes, MemfdFlags::empty()),
+            Source::Hugetlb(_) => MemfdFlags::HUGETLB,
+            Source::Memfd | Source::Small => MemfdFlags::empty(),
         };
-        let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
-        let file = rustix::fs::openat(&mount, ".", flags, Mode::RUSR | Mode::WUSR)?;
+        let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING | kind;
+        let new = |flags| rustix::fs::memfd_create("cachewise-scrubd", flags);
+        // Linux 6.3, whose `vm.memfd_noexec` may insist on it.
+        let file = match new(flags | MemfdFlags::NOEXEC_SEAL) {
+            Err(Errno::INVAL) => new(flags),
+            file => file,
+        }?;
+        rustix::fs::fchmod(&file, Mode::RUSR | Mode::WUSR)?;
         rustix::fs::ftruncate(&file, bytes)?;
-        Ok(file)
+        rustix::fs::fcntl_add_seals(&file, SealFlags::SHRINK | SealFlags::GROW)?;
+        // The descriptor of `memfd_create` is not counted among those that have the file open.
+        open_again(&file)
     }
 
-    /// Returns whether the end of a lease of such files can be seen: a question that some systems refuse (`fs.leases-enable`,
-    /// filters of system calls), as they would later.
+    /// Returns whether the end of a lease can be seen here: some systems refuse the question (`fs.leases-enable`, filters
+    /// of system calls).
     ///
     /// # Errors
-    /// The system's.
-    pub fn shows_ends(&self) -> Result<(), Errno> {
+    /// Returns the system's refusal of a file or of the question.
+    pub fn shows_ends(self) -> Result<bool, Errno> {
         let file = self.file(self.unit())?;
-        mark_given(&file, true)?;
         let given = open_again(&file)?;
         let while_given = is_alone(&file)?;
         drop(given);
-        if is_alone(&file)? && !while_given { Ok(()) } else { Err(Errno::OPNOTSUPP) }
+        Ok(is_alone(&file)? && !while_given)
     }
 
-    /// Makes one page and looks.
-    fn gives_huge_pages(&self) -> Result<bool, Errno> {
+    fn gives_huge_pages(self) -> Result<bool, Errno> {
         let bytes = self.unit();
-        let file = self.file(bytes)?;
-        let mapping = Mapping::new(&file, bytes)?;
-        mapping.populate()?;
+        let mapping = Mapping::new(&self.file(bytes)?, bytes)?;
+        mapping.populate(0, bytes as usize)?;
         Ok(mapping.huge_bytes() == bytes)
     }
 }
 
-fn memfd(bytes: u64, kind: MemfdFlags) -> Result<OwnedFd, Errno> {
-    let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING | kind;
-    let new = |flags| rustix::fs::memfd_create("cachewise-scrubd", flags);
-    // Linux 6.3, whose `vm.memfd_noexec` may insist on it.
-    let file = match new(flags | MemfdFlags::NOEXEC_SEAL) {
-        Err(Errno::INVAL) => new(flags),
-        file => file,
-    }?;
-    rustix::fs::fchmod(&file, Mode::RUSR | Mode::WUSR)?;
-    rustix::fs::ftruncate(&file, bytes)?;
-    rustix::fs::fcntl_add_seals(&file, SealFlags::SHRINK | SealFlags::GROW)?;
-    // The descriptor of `memfd_create` is not counted among those that have the file open.
-    open_again(&file)
+/// A tmpfs of that size with huge pages, mounted nowhere and never swapped out.
+fn mount(bytes: u64) -> Result<OwnedFd, Errno> {
+    use rustix::mount::{
+        FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsconfig_set_flag,
+        fsconfig_set_string, fsmount, fsopen,
+    };
+    let system = fsopen(c"tmpfs", FsOpenFlags::FSOPEN_CLOEXEC)?;
+    for (key, value) in [("huge", "always"), ("size", &bytes.to_string()), ("mode", "0700")] {
+        fsconfig_set_string(&system, key, value)?;
+    }
+    // Linux 6.4. Without it, what nobody uses may be swapped out.
+    let _ = fsconfig_set_flag(&system, c"noswap");
+    fsconfig_create(&system)?;
+    let attributes = MountAttrFlags::MOUNT_ATTR_NOSUID
+        | MountAttrFlags::MOUNT_ATTR_NODEV
+        | MountAttrFlags::MOUNT_ATTR_NOEXEC;
+    fsmount(&system, FsMountFlags::FSMOUNT_CLOEXEC, attributes)
 }
 
 /// Opens a file once more: another open file description of the same memory.
 ///
 /// # Errors
-/// The system's; without `/proc` it cannot be done.
+/// Returns the system's refusal; without `/proc` it cannot be done.
 pub fn open_again(file: &OwnedFd) -> Result<OwnedFd, Errno> {
     let path = format!("/proc/self/fd/{}", file.as_raw_fd());
     rustix::fs::open(path, OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())
+}
+
+/// Lets every user who has a path to the file open it: the client alone has one.
+///
+/// # Errors
+/// Returns the system's refusal to change the mode.
+pub fn open_to_all(file: &OwnedFd) -> Result<(), Errno> {
+    rustix::fs::fchmod(file, Mode::from_raw_mode(0o666))
 }
 
 /// Returns whether no process has the file open or mapped, but for this one through `file` itself.
@@ -202,7 +196,7 @@ pub fn open_again(file: &OwnedFd) -> Result<OwnedFd, Errno> {
 /// would not do: whoever has the description can unlock it.
 ///
 /// # Errors
-/// The system's, where it has no such leases.
+/// Returns the system's refusal, where it has no such leases.
 pub fn is_alone(file: &OwnedFd) -> Result<bool, Errno> {
     let lease = |kind: libc::c_int| {
         // SAFETY: no memory is involved.
@@ -219,53 +213,18 @@ pub fn is_alone(file: &OwnedFd) -> Result<bool, Errno> {
     }
 }
 
-/// Marks a file as one that a client has had, in a bit of its mode that means nothing else for a file and that only its
-/// owner can take away: names and messages can be lost, this cannot. `by_path` lets its client open it again; no other
-/// user has a path to it.
-///
-/// # Errors
-/// The system's.
-pub fn mark_given(file: &OwnedFd, by_path: bool) -> Result<(), Errno> {
-    let own = Mode::RUSR | Mode::WUSR | Mode::SVTX;
-    let all = Mode::RGRP | Mode::WGRP | Mode::ROTH | Mode::WOTH;
-    rustix::fs::fchmod(file, if by_path { own | all } else { own })
-}
-
-/// Returns whether a client has had that file.
-#[must_use]
-pub fn was_given(file: &OwnedFd) -> bool {
-    rustix::fs::fstat(file)
-        .is_ok_and(|found| Mode::from_raw_mode(found.st_mode).contains(Mode::SVTX))
-}
-
-/// Lets nobody open a file again who has a name for it.
-pub fn close_to_all(file: &OwnedFd) {
-    let _ = rustix::fs::fchmod(file, Mode::SVTX);
-}
-
-/// Returns whether that is a file of memory without a name: what a server leaves behind, and nothing else.
-#[must_use]
-pub fn is_memory(file: &OwnedFd) -> bool {
-    let kinds = [libc::TMPFS_MAGIC, libc::HUGETLBFS_MAGIC];
-    let regular = rustix::fs::fstat(file).is_ok_and(|found| {
-        let kind = rustix::fs::FileType::from_raw_mode(found.st_mode);
-        kind == rustix::fs::FileType::RegularFile && found.st_nlink == 0
-    });
-    regular && rustix::fs::fstatfs(file).is_ok_and(|found| kinds.contains(&found.f_type))
-}
-
-/// Gives all memory of a file back to the system, whoever still has a name for it: also what a client has put beyond
-/// the file's end.
-pub fn empty(file: &OwnedFd) {
+/// Closes a file and gives its memory back, whoever still has a name for it: also what a client has put beyond its end.
+pub fn release(file: OwnedFd) {
+    let _ = rustix::fs::fchmod(&file, Mode::empty());
     let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
-    if rustix::fs::fallocate(file, flags, 0, i64::MAX.cast_unsigned()).is_err() {
-        let bytes = rustix::fs::fstat(file).map_or(0, |status| status.st_size.cast_unsigned());
+    if rustix::fs::fallocate(&file, flags, 0, i64::MAX.cast_unsigned()).is_err() {
+        let bytes = rustix::fs::fstat(&file).map_or(0, |status| status.st_size.cast_unsigned());
         // A client may have made it shorter, even empty. What cannot be taken out ends with the file.
-        let _ = rustix::fs::fallocate(file, flags, 0, bytes.max(1));
+        let _ = rustix::fs::fallocate(&file, flags, 0, bytes.max(1));
     }
 }
 
-/// A whole file as memory. The code that dereferences it answers for races.
+/// A whole file as memory, to make it resident.
 #[derive(Debug)]
 pub struct Mapping(MmapRaw);
 
@@ -273,7 +232,7 @@ impl Mapping {
     /// Maps a file of that size.
     ///
     /// # Errors
-    /// The system's.
+    /// Returns the system's refusal, or that the size is no address space here.
     pub fn new(file: &OwnedFd, bytes: u64) -> Result<Mapping, Errno> {
         let bytes = usize::try_from(bytes).map_err(|_| Errno::NOMEM)?;
         let mapping = MmapOptions::new().len(bytes).map_raw(file).map_err(|error| errno(&error))?;
@@ -282,74 +241,13 @@ impl Mapping {
         Ok(Mapping(mapping))
     }
 
-    /// The pages that are there already, mapped as they are: nothing of a hole is made. Their frames, in order, where the
-    /// system tells them (`/proc/self/pagemap`), and how many frames from each on are meant: where all is mapped in huge
-    /// pages, the first of each stands for it, since flags and uses of a huge page are those of its first frame.
+    /// Makes whole pages of a new file resident, which the kernel zeroes.
     ///
     /// # Errors
-    /// The system's.
-    pub fn frames(&self, file: &OwnedFd, pagemap: &File) -> Result<(Vec<u64>, u64), Errno> {
-        // Pages that are read at random are not put on a list of the CPU's, which would hold them a while.
-        let _ = self.0.advise(Advice::Random);
-        let (mut frames, mut from, whole) = (Vec::new(), 0, self.0.len() as u64);
-        let mut parts = Vec::new();
-        loop {
-            let data = rustix::fs::seek(file, rustix::fs::SeekFrom::Data(from));
-            let Ok(first) = data else { break };
-            let last = rustix::fs::seek(file, rustix::fs::SeekFrom::Hole(first))?;
-            if first >= whole || last <= first {
-                break;
-            }
-            let (first, last) = (first as usize, last.min(whole) as usize);
-            self.0
-                .advise_range(Advice::PopulateRead, first, last - first)
-                .map_err(|error| errno(&error))?;
-            parts.push(first..last);
-            from = last as u64;
-        }
-        let page = rustix::param::page_size();
-        let each = if self.huge_bytes() == whole { huge_page_size() / page } else { 1 };
-        for part in parts {
-            self.read_frames(pagemap, part, each, &mut frames)?;
-        }
-        frames.sort_unstable();
-        Ok((frames, each as u64))
-    }
-
-    /// Adds every so manieth frame of a part that is mapped.
-    fn read_frames(
-        &self,
-        pagemap: &File,
-        part: std::ops::Range<usize>,
-        each: usize,
-        frames: &mut Vec<u64>,
-    ) -> Result<(), Errno> {
-        let page = rustix::param::page_size();
-        let mut text = vec![0; if each == 1 { 8 << 10 } else { 8 }];
-        let mut at = (self.0.as_ptr().addr() + part.start) / page;
-        let last = (self.0.as_ptr().addr() + part.end).div_ceil(page);
-        while at < last {
-            let most = (last - at).min(text.len() / 8) * 8;
-            pagemap.read_exact_at(&mut text[..most], at as u64 * 8).map_err(|e| errno(&e))?;
-            let words =
-                text[..most].as_chunks::<8>().0.iter().map(|word| u64::from_ne_bytes(*word));
-            // Bit 63: it is there; bits 0 to 54: its frame (`Documentation/admin-guide/mm/pagemap.rst`).
-            let there = words.filter(|word| word >> 63 == 1).map(|word| word & ((1 << 55) - 1));
-            frames.extend(there.filter(|frame| *frame != 0));
-            at += most / 8 * each;
-        }
-        Ok(())
-    }
-
-    /// The part from `offset` on, of at most `most` bytes.
-    #[must_use]
-    pub fn part(&self, offset: usize, most: usize) -> cachewise_pages::engine::Range {
-        let length = most.min(self.0.len().saturating_sub(offset));
-        cachewise_pages::engine::Range { start: self.0.as_mut_ptr().wrapping_add(offset), length }
-    }
-
-    pub(crate) fn populate(&self) -> Result<(), Errno> {
-        self.0.advise(Advice::PopulateWrite).map_err(|error| errno(&error))
+    /// Returns the system's refusal for want of memory, or `INVAL` before Linux 5.14.
+    pub fn populate(&self, offset: usize, length: usize) -> Result<(), Errno> {
+        let populated = self.0.advise_range(Advice::PopulateWrite, offset, length);
+        populated.map_err(|error| errno(&error))
     }
 
     /// Bytes that huge pages hold, as the system says.
@@ -357,67 +255,13 @@ impl Mapping {
     pub fn huge_bytes(&self) -> u64 {
         let first = self.0.as_ptr().addr();
         let whole = first..first + self.0.len();
-        // Its list of all mappings takes longer than a small file.
-        huge_between(&whole).unwrap_or_else(|| huge_listed(&whole))
+        let huge = ["ShmemPmdMapped", "FilePmdMapped", "Shared_Hugetlb", "Private_Hugetlb"];
+        let mappings = cachewise_pages::smaps::mappings();
+        let inside = mappings.iter().filter(|mapped| mapped.between(&whole) == mapped.range.len());
+        inside.flat_map(|mapped| huge.map(|name| mapped.bytes(name) as u64)).sum()
     }
-}
-
-/// Bytes in huge pages of the mappings between two addresses, from the list of all.
-fn huge_listed(part: &std::ops::Range<usize>) -> u64 {
-    let huge = ["ShmemPmdMapped", "FilePmdMapped", "Shared_Hugetlb", "Private_Hugetlb"];
-    let mappings = cachewise_pages::smaps::mappings();
-    let inside = mappings.iter().filter(|mapped| mapped.between(part) == mapped.range.len());
-    inside.flat_map(|mapped| huge.map(|name| mapped.bytes(name) as u64)).sum()
-}
-
-/// Bytes that are mapped in huge pages between two addresses; `None` where the system has no `PAGEMAP_SCAN` (Linux 6.7).
-fn huge_between(part: &std::ops::Range<usize>) -> Option<u64> {
-    static PAGEMAP: OnceLock<Option<File>> = OnceLock::new();
-    /// `PAGE_IS_HUGE` (`linux/fs.h`).
-    const HUGE: u64 = 1 << 6;
-    let pagemap = PAGEMAP.get_or_init(|| File::open("/proc/self/pagemap").ok()).as_ref()?;
-    let (mut bytes, mut from) = (0, part.start as u64);
-    while from < part.end as u64 {
-        // `struct page_region`: its addresses and categories.
-        let mut found = [[0u64; 3]; 32];
-        // `struct pm_scan_arg`: size, flags, start, end, the end of the walk, regions, their number, the most pages, and
-        // categories: inverted, all of which, any of which, returned.
-        let mut scan = [0u64; 12];
-        scan[0] = size_of_val(&scan) as u64;
-        (scan[2], scan[3]) = (from, part.end as u64);
-        (scan[5], scan[6]) = (found.as_mut_ptr().expose_provenance() as u64, found.len() as u64);
-        (scan[9], scan[11]) = (HUGE, HUGE);
-        let request = rustix::ioctl::opcode::read_write::<[u64; 12]>(b'f', 16);
-        // SAFETY: the request's structure, which names a place for so many regions.
-        let number = unsafe { libc::ioctl(pagemap.as_raw_fd(), request as _, scan.as_mut_ptr()) };
-        let regions = found.get(..usize::try_from(number).ok()?)?;
-        bytes += regions.iter().map(|[start, end, _]| end - start).sum::<u64>();
-        from = Some(scan[4]).filter(|end| *end > from)?;
-    }
-    Some(bytes)
 }
 
 fn errno(error: &std::io::Error) -> Errno {
     Errno::from_io_error(error).unwrap_or(Errno::INVAL)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn both_ways_to_count_huge_pages_agree() {
-        for pages in [Pages::Auto, Pages::Small] {
-            let Ok(source) = Source::find(pages) else { continue };
-            let (unit, bytes) = (source.unit() as usize, 3 * source.unit());
-            let file = source.file(bytes).expect("a file");
-            let mapping = Mapping::new(&file, bytes).expect("memory");
-            mapping.0.advise_range(Advice::PopulateWrite, unit, unit).expect("resident");
-            let first = mapping.0.as_ptr().addr();
-            let part = first..first + 3 * unit;
-            let listed = huge_listed(&part);
-            assert_eq!(listed, if pages == Pages::Small { 0 } else { source.unit() });
-            assert!(huge_between(&part).is_none_or(|bytes| bytes == listed));
-        }
-    }
 }

@@ -1,10 +1,6 @@
-//! The memory there is, its states and its holders: bookkeeping alone, no system call.
+//! The files of memory, their states and their holders: bookkeeping alone, no system call.
 
 use std::collections::{BTreeMap, VecDeque};
-
-/// The user that a lease counts against. `None` stands for all whom a user namespace hides from this process: they
-/// cannot be told apart, so that nothing is kept for them.
-pub type User = Option<u32>;
 
 /// Requests for other sizes than the segment's that are remembered.
 const REMEMBERED: usize = 64;
@@ -12,8 +8,8 @@ const REMEMBERED: usize = 64;
 /// The holder of a lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Holder {
-    /// The user that asked.
-    pub user: User,
+    /// The user that asked, as this user namespace sees it: users from outside are one.
+    pub user: u32,
     /// The process that asked; 0 if it is in a PID namespace that this process cannot see.
     pub process: i32,
 }
@@ -21,11 +17,11 @@ pub struct Holder {
 /// The state of a file of memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// Not zero yet: in the queue, or being worked on.
+    /// Not resident yet.
     Zeroing,
     /// Resident and zero.
     Ready,
-    /// Somebody's.
+    /// Leased.
     Leased(Holder),
 }
 
@@ -37,37 +33,32 @@ pub struct Entry {
     /// Its state.
     pub state: State,
     /// The user whose request waits for it.
-    pub promised: Option<User>,
-    /// The user that it stays with: its pages were zeroed in place.
-    pub user: Option<u32>,
+    pub promised: Option<u32>,
     used: u64,
 }
 
 impl Entry {
-    fn fits(&self, bytes: u64, holder: Holder) -> bool {
-        self.bytes == bytes
-            && self.promised.is_none()
-            && self.user.is_none_or(|user| holder.user == Some(user))
+    fn fits(&self, bytes: u64) -> bool {
+        self.bytes == bytes && self.promised.is_none()
+    }
+
+    /// Returns whether no client has it or waits for it.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        self.promised.is_none() && !matches!(self.state, State::Leased(_))
     }
 }
 
 /// The answer to a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// That one, now leased.
+    /// The id of the file now leased.
     Lease(u64),
-    /// That one, as soon as it is zero.
+    /// The id of the file that will be leased when it is zero.
     Promise(u64),
-    /// A new one of that number, after these have gone.
-    Make {
-        /// The new one's number.
-        id: u64,
-        /// Those to be dropped, and the users that they stayed with.
-        dropped: Vec<(u64, Option<u32>)>,
-    },
-    /// Memory enough is being worked on: ask again when it is done.
-    Later,
-    /// Nothing, with the reason.
+    /// The id of a file to be made, and those to be dropped for it.
+    Make(u64, Vec<u64>),
+    /// The reason why there is nothing.
     Refused(String),
 }
 
@@ -75,15 +66,13 @@ fn gib(bytes: u64) -> String {
     format!("{:.3} GiB", bytes as f64 / f64::from(1 << 30))
 }
 
-/// All memory.
+/// All files.
 #[derive(Debug)]
 pub struct Store {
     capacity: u64,
     user_most: u64,
     segment: u64,
     entries: BTreeMap<u64, Entry>,
-    /// Memory of leases that ended which did not come back, by the users that still have it.
-    held: BTreeMap<User, u64>,
     /// Other sizes than the segment's that were asked for last.
     sizes: VecDeque<u64>,
     last: u64,
@@ -91,12 +80,12 @@ pub struct Store {
 }
 
 impl Store {
-    /// Nothing yet, of at most so many bytes, of which one user may lease so many; files are of `segment` bytes unless
-    /// other sizes are asked for again and again.
+    /// An empty store of at most `capacity` bytes, of which one user may lease `user_most`; files are of `segment` bytes
+    /// unless other sizes are asked for again and again.
     #[must_use]
     pub fn new(capacity: u64, user_most: u64, segment: u64) -> Store {
-        let (entries, held, sizes) = Default::default();
-        Store { capacity, user_most, segment, entries, held, sizes, last: 0, uses: 0 }
+        let (entries, sizes) = Default::default();
+        Store { capacity, user_most, segment, entries, sizes, last: 0, uses: 0 }
     }
 
     /// The size of the files that are made unasked.
@@ -105,7 +94,7 @@ impl Store {
         self.segment
     }
 
-    /// All files by their numbers.
+    /// All files by their ids.
     pub fn entries(&self) -> impl Iterator<Item = (u64, &Entry)> {
         self.entries.iter().map(|(id, entry)| (*id, entry))
     }
@@ -116,100 +105,74 @@ impl Store {
         self.entries.get(&id)
     }
 
-    /// Bytes of the files of which that holds.
+    /// Bytes of the files for which `which` holds.
     pub fn bytes(&self, which: impl Fn(&Entry) -> bool) -> u64 {
         self.entries.values().filter(|entry| which(entry)).map(|entry| entry.bytes).sum()
     }
 
-    /// Memory of leases that ended which did not come back, by user.
-    #[must_use]
-    pub fn held(&self) -> &BTreeMap<User, u64> {
-        &self.held
-    }
-
-    /// Tells how much memory of leases that ended has not come back. It counts as its user's.
-    pub fn set_held(&mut self, held: BTreeMap<User, u64>) {
-        self.held = held;
-    }
-
     fn free(&self) -> u64 {
-        let held: u64 = self.held.values().sum();
-        self.capacity.saturating_sub(self.bytes(|_| true).saturating_add(held))
+        self.capacity.saturating_sub(self.bytes(|_| true))
     }
 
-    fn add(&mut self, bytes: u64, state: State, promised: Option<User>) -> u64 {
+    fn add(&mut self, bytes: u64, promised: Option<u32>) -> u64 {
         (self.last, self.uses) = (self.last + 1, self.uses + 1);
-        let entry = Entry { bytes, state, promised, user: None, used: self.uses };
+        let entry = Entry { bytes, state: State::Zeroing, promised, used: self.uses };
         self.entries.insert(self.last, entry);
         self.last
     }
 
-    /// Keeps numbers that an earlier server gave from being given again.
-    pub fn start_after(&mut self, id: u64) {
-        self.last = self.last.max(id);
-    }
-
     /// A segment to be zeroed, if there is room for one.
     pub fn fill(&mut self) -> Option<u64> {
-        (self.free() >= self.segment).then(|| self.add(self.segment, State::Zeroing, None))
+        (self.free() >= self.segment).then(|| self.add(self.segment, None))
     }
 
-    /// A file that an earlier server left, whatever room there is: it is there.
-    pub fn adopt(&mut self, bytes: u64, state: State) -> u64 {
-        self.add(bytes, state, None)
-    }
-
-    fn leased_to(&self, user: User) -> u64 {
-        let leased = self.bytes(|entry| {
-            matches!(entry.state, State::Leased(by) if by.user == user)
-                || entry.promised == Some(user)
-        });
-        leased + self.held.get(&user).copied().unwrap_or(0)
+    fn leased_to(&self, user: u32) -> u64 {
+        let of_user = |entry: &Entry| match entry.state {
+            State::Leased(holder) => holder.user == user,
+            _ => entry.promised == Some(user),
+        };
+        self.bytes(of_user)
     }
 
     /// Returns whether a request is answered at once.
     #[must_use]
-    pub fn has(&self, bytes: u64, holder: Holder) -> bool {
-        let ready = |entry: &Entry| entry.state == State::Ready && entry.fits(bytes, holder);
-        self.leased_to(holder.user) + bytes <= self.user_most && self.entries.values().any(ready)
+    pub fn has(&self, bytes: u64, user: u32) -> bool {
+        let ready = |entry: &Entry| entry.state == State::Ready && entry.fits(bytes);
+        self.refuses(bytes, user).is_none() && self.entries.values().any(ready)
     }
 
     /// The reason why a request is refused whatever is ready: it is more than there can be, or than one user may have.
     #[must_use]
-    pub fn refuses(&self, bytes: u64, holder: Holder) -> Option<String> {
+    pub fn refuses(&self, bytes: u64, user: u32) -> Option<String> {
         if bytes > self.capacity {
             let (asked, most) = (gib(bytes), gib(self.capacity));
             return Some(format!("found a request of {asked}, accepted at most {most}"));
         }
-        let has = self.leased_to(holder.user);
+        let has = self.leased_to(user);
         (has + bytes > self.user_most).then(|| {
             let (asked, has, most) = (gib(bytes), gib(has), gib(self.user_most));
-            let user = holder.user.map_or("an unknown user".into(), |user| format!("user {user}"));
             format!(
-                "{user} has {has} leased and asks for {asked} more, accepted at most {most} a user"
+                "user {user} has {has} leased and asks for {asked} more, accepted at most {most} a user"
             )
         })
     }
 
-    /// Answers a request. `working` is the file that cannot be dropped at this moment.
-    pub fn ask(&mut self, bytes: u64, holder: Holder, working: Option<u64>) -> Answer {
-        if let Some(why) = self.refuses(bytes, holder) {
+    /// Answers a request.
+    pub fn ask(&mut self, bytes: u64, holder: Holder) -> Answer {
+        if let Some(why) = self.refuses(bytes, holder.user) {
             return Answer::Refused(why);
         }
-        let fits = |entry: &Entry| entry.fits(bytes, holder);
         // The one used last: the least likely to be dropped for another size.
         let of = |entries: &BTreeMap<u64, Entry>, state: State| {
-            let found = entries.iter().filter(|(_, entry)| entry.state == state && fits(entry));
+            let found =
+                entries.iter().filter(|(_, entry)| entry.state == state && entry.fits(bytes));
             found.max_by_key(|(_, entry)| entry.used).map(|(id, _)| *id)
         };
         if let Some(id) = of(&self.entries, State::Ready) {
             self.lease(id, holder);
             return Answer::Lease(id);
         }
-        let begun = working.filter(|id| {
-            self.entries.get(id).is_some_and(|entry| entry.state == State::Zeroing && fits(entry))
-        });
-        if let Some(id) = begun.or_else(|| of(&self.entries, State::Zeroing))
+        if let Some(id) = of(&self.entries, State::Zeroing)
             && let Some(entry) = self.entries.get_mut(&id)
         {
             entry.promised = Some(holder.user);
@@ -217,33 +180,25 @@ impl Store {
         }
         // A new one, in the place of those of other sizes: first what is no segment, then what was not used for the
         // longest time.
-        let leased = |entry: &Entry| matches!(entry.state, State::Leased(_));
-        let mut idle: Vec<_> = self
-            .entries()
-            .filter(|(_, entry)| !leased(entry) && entry.promised.is_none())
-            .collect();
+        let mut idle: Vec<_> = self.entries().filter(|(_, entry)| entry.is_idle()).collect();
         idle.sort_by_key(|(_, entry)| (entry.bytes == self.segment, entry.used));
         let (mut room, mut dropped) = (self.free(), Vec::new());
-        for (id, entry) in idle.iter().filter(|(id, _)| Some(*id) != working) {
+        for (id, entry) in idle {
             if room >= bytes {
                 break;
             }
             room += entry.bytes;
-            dropped.push((*id, entry.user));
+            dropped.push(id);
         }
         if room < bytes {
-            let later = self.free() + self.bytes(|entry| !leased(entry));
-            if later >= bytes {
-                return Answer::Later;
-            }
-            let (asked, left) = (gib(bytes), gib(later));
+            let (asked, left) = (gib(bytes), gib(room));
             return Answer::Refused(format!("found a request of {asked}, not leased are {left}"));
         }
-        dropped.iter().for_each(|(id, _)| self.remove(*id));
-        Answer::Make { id: self.add(bytes, State::Zeroing, Some(holder.user)), dropped }
+        dropped.iter().for_each(|id| self.remove(*id));
+        Answer::Make(self.add(bytes, Some(holder.user)), dropped)
     }
 
-    /// Makes that one somebody's.
+    /// Records `holder` as the lessee of `id`.
     pub fn lease(&mut self, id: u64, holder: Holder) {
         self.uses += 1;
         let Some(entry) = self.entries.get_mut(&id) else { return };
@@ -254,48 +209,33 @@ impl Store {
         }
     }
 
-    /// Makes that one ready. Returns whether a request waits for it.
+    /// Records that `id` is resident and zero. Returns whether a request waits for it.
     pub fn zeroed(&mut self, id: u64) -> bool {
         let Some(entry) = self.entries.get_mut(&id) else { return false };
         entry.state = State::Ready;
         entry.promised.is_some()
     }
 
-    /// Ends a lease. Where its pages stay the same, it stays with its user.
-    pub fn returned(&mut self, id: u64, in_place: bool) {
-        if let Some(entry) = self.entries.get_mut(&id)
-            && let State::Leased(holder) = entry.state
-        {
-            (entry.state, entry.user) = (State::Zeroing, holder.user.filter(|_| in_place));
-        }
-    }
-
-    /// Returns whether that size is worth a file of its own once its lease has ended: the segment's, or one that was leased
-    /// more than once of late, as long as such files have at most half of all memory.
-    #[must_use]
-    pub fn is_wanted(&self, bytes: u64) -> bool {
+    /// Ends a lease. Returns a file of the same size to be made in its place if the size is worth one: the segment's, or
+    /// one that was leased more than once of late, as long as such files have at most half of all memory.
+    pub fn returned(&mut self, id: u64) -> Option<(u64, u64)> {
+        let bytes = self.entries.remove(&id)?.bytes;
         let others =
             |entry: &Entry| !matches!(entry.state, State::Leased(_)) && entry.bytes != self.segment;
-        bytes == self.segment
+        let is_wanted = bytes == self.segment
             || self.sizes.iter().filter(|other| **other == bytes).count() > 1
-                && self.bytes(others) <= self.capacity / 2
+                && self.bytes(others) + bytes <= self.capacity / 2;
+        is_wanted.then(|| (self.add(bytes, None), bytes))
     }
 
-    /// Takes that one for not zero. Its size, and whether a request waits for it.
-    pub fn doubt(&mut self, id: u64) -> Option<(u64, bool)> {
-        let entry = self.entries.get_mut(&id)?;
-        (entry.state, entry.user) = (State::Zeroing, None);
-        Some((entry.bytes, entry.promised.is_some()))
-    }
-
-    /// Ends the wait for that one.
+    /// Ends the wait for a file.
     pub fn forget_promise(&mut self, id: u64) {
         if let Some(entry) = self.entries.get_mut(&id) {
             entry.promised = None;
         }
     }
 
-    /// Forgets that one.
+    /// Removes a file.
     pub fn remove(&mut self, id: u64) {
         self.entries.remove(&id);
     }
@@ -308,22 +248,16 @@ mod tests {
 
     #[derive(Clone, Copy, Debug)]
     enum Step {
-        Ask { bytes: u64, user: User },
-        Held(u64, User),
+        Ask(u64, u32),
         Zeroed(usize),
         Returned(usize),
         Forget(usize),
         Fill,
     }
 
-    fn user() -> impl Strategy<Value = User> {
-        prop_oneof![3 => (0u32..3).prop_map(Some), 1 => Just(None)]
-    }
-
     fn steps() -> impl Strategy<Value = Vec<Step>> {
         let step = prop_oneof![
-            4 => (1u64..9, user()).prop_map(|(bytes, user)| Step::Ask { bytes, user }),
-            1 => (0u64..4, user()).prop_map(|(bytes, user)| Step::Held(bytes, user)),
+            4 => (1u64..9, 0u32..3).prop_map(|(bytes, user)| Step::Ask(bytes, user)),
             4 => any::<usize>().prop_map(Step::Zeroed),
             3 => any::<usize>().prop_map(Step::Returned),
             1 => any::<usize>().prop_map(Step::Forget),
@@ -333,77 +267,60 @@ mod tests {
     }
 
     fn nth(store: &Store, place: usize, which: impl Fn(&Entry) -> bool) -> Option<u64> {
-        let ids: Vec<_> =
-            store.entries().filter(|(_, entry)| which(entry)).map(|(id, _)| id).collect();
+        let found = store.entries().filter(|(_, entry)| which(entry)).map(|(id, _)| id);
+        let ids: Vec<_> = found.collect();
         place.checked_rem(ids.len()).map(|place| ids[place])
     }
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(400))]
-        /// Never more than there is, nothing given twice, nothing dropped that somebody has or waits for,
-        /// no page of one user for another, no user above the limit.
+        /// Never more than there is, nothing given twice, nothing dropped that somebody has or waits for, no user above
+        /// the limit, and a refusal only where it is due.
         #[test]
-        fn memory_has_one_holder(steps in steps(), in_place: bool) {
+        fn memory_has_one_holder(steps in steps()) {
             let (capacity, most) = (16, 9);
             let mut store = Store::new(capacity, most, 2);
             for step in steps {
                 let before: BTreeMap<_, _> =
                     store.entries().map(|(id, entry)| (id, *entry)).collect();
                 match step {
-                    Step::Ask { bytes, user } => {
-                        let holder = Holder { user, process: 1 };
-                        let working = nth(&store, 0, |entry| entry.state == State::Zeroing);
-                        let has = store.has(bytes, holder);
-                        let answer = store.ask(bytes, holder, working);
+                    Step::Ask(bytes, user) => {
+                        let has = store.has(bytes, user);
+                        let answer = store.ask(bytes, Holder { user, process: 1 });
                         prop_assert_eq!(has, matches!(answer, Answer::Lease(_)));
                         match answer {
-                            Answer::Lease(id) => {
-                                prop_assert_eq!(before[&id].state, State::Ready);
-                                prop_assert_eq!(before[&id].promised, None);
-                                prop_assert_eq!(before[&id].bytes, bytes);
-                                prop_assert!(before[&id].user.is_none_or(|whose| Some(whose) == user));
+                            Answer::Lease(id) | Answer::Promise(id) => {
+                                let state = if has { State::Ready } else { State::Zeroing };
+                                let found = before[&id];
+                                prop_assert_eq!((found.state, found.promised), (state, None));
+                                prop_assert_eq!(found.bytes, bytes);
                             }
-                            Answer::Promise(id) => {
-                                prop_assert_eq!(before[&id].state, State::Zeroing);
-                                prop_assert_eq!(before[&id].promised, None);
-                                prop_assert!(before[&id].user.is_none_or(|whose| Some(whose) == user));
-                            }
-                            Answer::Make { id, dropped } => {
+                            Answer::Make(id, dropped) => {
                                 prop_assert!(!before.contains_key(&id));
-                                for (id, _) in dropped {
-                                    let gone = before[&id];
-                                    prop_assert!(!matches!(gone.state, State::Leased(_)));
-                                    prop_assert!(gone.promised.is_none() && Some(id) != working);
-                                }
+                                prop_assert!(dropped.iter().all(|id| before[id].is_idle()));
                             }
-                            Answer::Later => prop_assert!(working.is_some()
-                                || before.values().any(|entry| entry.promised.is_some())),
-                            Answer::Refused(why) => {
-                                let mine = |entry: &Entry| {
-                                    matches!(entry.state, State::Leased(by) if by.user == user)
-                                        || entry.promised == Some(user)
-                                };
-                                let leased = store.bytes(|e| matches!(e.state, State::Leased(_)));
-                                let held: u64 = store.held().values().sum();
-                                let my_held = store.held().get(&user).unwrap_or(&0);
-                                prop_assert!(
-                                    store.bytes(mine) + my_held + bytes > most
-                                        || leased + held + bytes > capacity,
-                                    "{}", why
-                                );
+                            Answer::Refused(_) => {
+                                let of_user = store.leased_to(user);
+                                let taken = store.bytes(|entry| !entry.is_idle());
+                                prop_assert!(of_user + bytes > most || taken + bytes > capacity);
                             }
                         }
                     }
                     Step::Zeroed(place) => {
-                        if let Some(id) = nth(&store, place, |e| e.state == State::Zeroing)
-                            && store.zeroed(id)
-                        {
-                            store.lease(id, Holder { user: Some(0), process: 2 });
+                        if let Some(id) = nth(&store, place, |entry| entry.state == State::Zeroing) {
+                            let promised = store.zeroed(id);
+                            prop_assert_eq!(promised, before[&id].promised.is_some());
+                            if let (true, Some(user)) = (promised, before[&id].promised) {
+                                store.lease(id, Holder { user, process: 1 });
+                            }
                         }
                     }
                     Step::Returned(place) => {
-                        if let Some(id) = nth(&store, place, |e| matches!(e.state, State::Leased(_))) {
-                            store.returned(id, in_place);
+                        let leased = |entry: &Entry| matches!(entry.state, State::Leased(_));
+                        if let Some(id) = nth(&store, place, leased) {
+                            let again = store.returned(id);
+                            prop_assert!(store.get(id).is_none());
+                            prop_assert!(again.is_none_or(|(_, bytes)| bytes == before[&id].bytes));
                         }
                     }
                     Step::Forget(place) => {
@@ -411,88 +328,29 @@ mod tests {
                             store.forget_promise(id);
                         }
                     }
-                    Step::Fill => drop(store.fill()),
-                    Step::Held(bytes, user) => {
-                        // Held bytes were a file's before.
-                        if bytes <= store.free() {
-                            store.set_held([(user, bytes)].into());
-                        }
+                    Step::Fill => {
+                        store.fill();
                     }
                 }
-                let held: u64 = store.held().values().sum();
-                prop_assert!(store.bytes(|_| true) + held <= capacity);
-                prop_assert!(store.entries().all(|(_, entry)| entry.user.is_none_or(|user| user < 3)));
+                prop_assert!(store.bytes(|_| true) <= capacity);
+                prop_assert!((0..3).all(|user| store.leased_to(user) <= most));
             }
         }
     }
 
     #[test]
-    fn a_size_that_was_never_asked_for_takes_the_place_of_others() {
-        let mut store = Store::new(8, 8, 4);
-        let ids = [store.fill().expect("room"), store.fill().expect("room")];
-        assert_eq!(store.fill(), None);
-        ids.iter().for_each(|id| assert!(!store.zeroed(*id)));
-        let holder = Holder { user: Some(7), process: 1 };
-        assert_eq!(
-            store.ask(3, holder, None),
-            Answer::Make { id: 3, dropped: vec![(ids[0], None)] }
-        );
-        assert!(store.zeroed(3));
-        store.lease(3, holder);
-        assert_eq!(store.ask(4, holder, None), Answer::Lease(ids[1]));
-        let Answer::Refused(why) = store.ask(2, holder, None) else { panic!("given away twice") };
-        assert!(why.contains("accepted at most"), "{why}");
-        store.returned(3, false);
-        assert_eq!(store.ask(3, holder, None), Answer::Promise(3));
-    }
-
-    #[test]
-    fn a_size_that_is_asked_for_once_leaves_no_file_of_its_own() {
-        let mut store = Store::new(16, 16, 4);
-        let holder = Holder { user: Some(7), process: 1 };
-        assert!(store.is_wanted(4) && !store.is_wanted(3));
-        for wanted in [false, true] {
-            let Answer::Make { id, .. } = store.ask(3, holder, None) else { panic!("it is new") };
-            assert!(store.zeroed(id));
+    fn a_size_is_kept_ready_from_its_second_lease_on_in_half_of_all() {
+        let holder = Holder { user: 1, process: 1 };
+        let mut store = Store::new(16, 16, 8);
+        let mut again = |bytes| {
+            let (Answer::Make(id, _) | Answer::Promise(id)) = store.ask(bytes, holder) else {
+                panic!("it was not there")
+            };
+            store.zeroed(id);
             store.lease(id, holder);
-            store.returned(id, false);
-            assert_eq!(store.is_wanted(3), wanted);
-            store.remove(id);
-        }
-        // Sizes that are asked for again and again have half of the memory at most.
-        let mut left = 0;
-        for bytes in 5..9 {
-            for _ in 0..2 {
-                if let Answer::Make { id, .. } | Answer::Promise(id) =
-                    store.ask(bytes, holder, None)
-                {
-                    store.zeroed(id);
-                    store.lease(id, holder);
-                    store.returned(id, false);
-                    if !store.is_wanted(bytes) {
-                        store.remove(id);
-                    }
-                }
-            }
-            left = store.bytes(|entry| entry.bytes != 4);
-            assert!(left <= 8, "{left}");
-        }
-        assert_ne!(left, 0);
-    }
-
-    #[test]
-    fn what_did_not_come_back_counts_against_its_user() {
-        let mut store = Store::new(8, 4, 4);
-        store.set_held([(Some(7), 2), (None, 1)].into());
-        let ask =
-            |store: &mut Store, user, bytes| store.ask(bytes, Holder { user, process: 1 }, None);
-        assert!(matches!(ask(&mut store, Some(7), 3), Answer::Refused(_)));
-        assert!(matches!(ask(&mut store, None, 4), Answer::Refused(_)));
-        let Answer::Make { id, .. } = ask(&mut store, Some(8), 4) else { panic!("there is room") };
-        store.lease(id, Holder { user: Some(8), process: 1 });
-        let Answer::Refused(why) = ask(&mut store, Some(9), 4) else {
-            panic!("more than there is")
+            let again = store.returned(id).map(|(_, bytes)| bytes);
+            again
         };
-        assert!(why.contains("not leased are"), "{why}");
+        assert_eq!([2, 2, 8, 9, 9].map(&mut again), [None, Some(2), Some(8), None, None]);
     }
 }

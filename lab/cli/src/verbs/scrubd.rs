@@ -1,12 +1,11 @@
 //! `cachewise scrubd`: the server in the foreground, and its status.
 
-use crate::args::{At, Engine, Pages, Scrubd, ScrubdVerb};
+use crate::args::{At, Pages, Scrubd, ScrubdVerb};
 use crate::{output, status};
 use anyhow::Context as _;
 use cachewise_pages::{Scrub, lease};
 use cachewise_scrubd::status::Status;
-use cachewise_scrubd::zeroer::Method;
-use cachewise_scrubd::{ServeError, Settings, memory, serve, systemd};
+use cachewise_scrubd::{ServeError, Settings, memory, passed, serve};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::ffi::CString;
 use std::os::fd::AsFd as _;
@@ -17,8 +16,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Serves, or asks a server.
 pub fn run(args: &Scrubd) -> anyhow::Result<u8> {
-    if let Some(ScrubdVerb::Status { at, json, prometheus }) = &args.what {
-        return print_status(&socket(at), *json, *prometheus);
+    if let Some(ScrubdVerb::Status { at, json }) = &args.what {
+        return print_status(&socket(at), *json);
     }
     let size = args.size.unwrap_or_default() as u64;
     let path = socket(&args.at);
@@ -45,17 +44,10 @@ pub fn run(args: &Scrubd) -> anyhow::Result<u8> {
             Pages::Memfd => memory::Pages::Memfd,
             Pages::Small => memory::Pages::Small,
         },
-        method: match args.engine {
-            Engine::System => Method::System,
-            Engine::Around => Method::Around,
-            Engine::Through => Method::Through,
-            Engine::Cuda => Method::Cuda,
-        },
         scrub,
-        goes_first: true,
     };
     // SAFETY: this process has opened nothing that it was passed, and this is the only call.
-    let passed = unsafe { systemd::passed() }.context("what a service manager passed")?;
+    let passed = unsafe { passed() }?;
     let (told, stop) = UnixStream::pair()?;
     let interrupted = Arc::new(AtomicBool::new(false));
     signal_hook::flag::register(SIGINT, Arc::clone(&interrupted))?;
@@ -72,7 +64,7 @@ pub(super) fn socket(at: &At) -> PathBuf {
     at.socket.clone().unwrap_or_else(lease::default_socket)
 }
 
-fn print_status(socket: &Path, json: bool, prometheus: bool) -> anyhow::Result<u8> {
+fn print_status(socket: &Path, json: bool) -> anyhow::Result<u8> {
     let text = lease::status(socket)?;
     if json {
         output::print(&format!("{text}\n"))?;
@@ -80,7 +72,7 @@ fn print_status(socket: &Path, json: bool, prometheus: bool) -> anyhow::Result<u
     }
     let status: Status = serde_json::from_str(&text)
         .with_context(|| format!("{}: a scrubd of another version", socket.display()))?;
-    output::print(&if prometheus { status.prometheus() } else { status.text() })?;
+    output::print(&status.text())?;
     Ok(status::OK)
 }
 

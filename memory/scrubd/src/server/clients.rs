@@ -1,13 +1,13 @@
 //! Clients: their requests, and the answers.
 
-use super::files::SOON;
-use super::state::{Client, Server, Wants};
-use crate::memory::{mark_given, open_again};
-use crate::store::{Answer, State};
-use crate::zeroer::{Job, Old, Work};
+use super::{Server, pressure};
+use crate::memory::{open_again, open_to_all};
+use crate::store::{Answer, Entry, Holder};
+use crate::zeroer::Haste;
+use cachewise_host::units::bytes as size;
 use cachewise_pages::lease;
 use rustix::event::PollFlags;
-use rustix::fd::{AsFd as _, OwnedFd};
+use rustix::fd::{AsFd as _, AsRawFd as _, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags};
 use std::io::IoSlice;
@@ -22,38 +22,64 @@ const OF_ONE: usize = 256;
 /// Clients beyond which the one that has said nothing for the longest time makes room.
 const CROWD: usize = CLIENTS / 2;
 
-impl Server {
+/// The state of a client.
+pub(super) enum Wants {
+    /// No request came yet; one is waited for until then.
+    Unknown(Instant),
+    /// Memory that is being made.
+    Memory { bytes: u64, by_path: bool, promise: u64, since: Instant },
+    /// The rest of an answer, until then.
+    Rest(Vec<u8>, Instant),
+}
+
+impl Wants {
+    pub(super) fn events(&self) -> PollFlags {
+        match self {
+            Wants::Unknown(_) => PollFlags::IN,
+            Wants::Memory { .. } => PollFlags::RDHUP,
+            Wants::Rest(..) => PollFlags::OUT,
+        }
+    }
+
+    pub(super) fn until(&self) -> Option<Instant> {
+        match self {
+            Wants::Unknown(until) | Wants::Rest(_, until) => Some(*until),
+            Wants::Memory { .. } => None,
+        }
+    }
+
+    pub(super) fn promise(&self) -> Option<u64> {
+        if let Wants::Memory { promise, .. } = self { Some(*promise) } else { None }
+    }
+}
+
+pub(super) struct Client {
+    pub(super) socket: OwnedFd,
+    holder: Holder,
+    pub(super) wants: Wants,
+}
+
+impl Server<'_> {
     /// Hears what clients say, and which have gone.
     pub(super) fn hear(&mut self, came: &[PollFlags]) {
         let now = Instant::now();
-        let clients = std::mem::take(&mut self.clients);
-        let mut came = came.iter().copied();
-        for mut client in clients {
-            let came = came.next().unwrap_or(PollFlags::empty());
+        for (mut client, came) in std::mem::take(&mut self.clients).into_iter().zip(came) {
+            let late = client.wants.until().is_some_and(|until| until <= now);
             match &mut client.wants {
-                Wants::Unknown(until) if came.is_empty() => {
-                    if *until > now {
-                        self.clients.push(client);
-                    } else {
-                        self.refuse(&client, "no request came");
-                    }
-                }
-                Wants::Unknown(_) => self.request(client),
+                Wants::Unknown(_) if !came.is_empty() => self.request(client),
+                Wants::Unknown(_) if late => self.refuse(&client, "no request came"),
+                // It has gone.
                 Wants::Memory { promise, .. } if !came.is_empty() => {
-                    if let Some(id) = promise {
-                        self.store.forget_promise(*id);
-                    }
+                    self.store.forget_promise(*promise);
                 }
-                Wants::Rest(rest, until) if *until > now => {
-                    if !came.is_empty() {
-                        send_parts(&client.socket, rest);
-                    }
+                Wants::Rest(rest, _) if !came.is_empty() && !late => {
+                    send_parts(&client.socket, rest);
                     if !rest.is_empty() {
                         self.clients.push(client);
                     }
                 }
-                Wants::Rest(..) => {}
-                Wants::Memory { .. } => self.clients.push(client),
+                Wants::Rest(..) if late => {}
+                _ => self.clients.push(client),
             }
         }
     }
@@ -62,7 +88,7 @@ impl Server {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         while self.clients.len() < CLIENTS {
             let Ok(socket) = rustix::net::accept_with(listener, flags) else { return };
-            let Some(holder) = self.users.holder(&socket) else { continue };
+            let Some(holder) = holder(&socket) else { continue };
             let wants = Wants::Unknown(Instant::now() + PATIENCE);
             let client = Client { socket, holder, wants };
             let same = |other: &&Client| other.holder.user == holder.user;
@@ -82,7 +108,7 @@ impl Server {
     }
 
     /// Reads a request, if it is there.
-    pub(super) fn request(&mut self, mut client: Client) {
+    fn request(&mut self, client: Client) {
         // One byte more than is accepted shows what is longer.
         let mut text = [0; 128];
         let read = match rustix::net::recv(&client.socket, &mut text, RecvFlags::TRUNC) {
@@ -93,10 +119,10 @@ impl Server {
         };
         let words = text.get(..read).and_then(|text| core::str::from_utf8(text).ok());
         let words: Vec<_> = words.unwrap_or("").split(' ').collect();
-        let unit = self.source.unit();
         let bytes = |text: &str| {
-            let bytes = text.parse::<u64>().ok().filter(|bytes| *bytes != 0)?;
-            bytes.checked_next_multiple_of(unit)
+            let digits = text.bytes().all(|byte| byte.is_ascii_digit());
+            let bytes = text.parse::<u64>().ok().filter(|bytes| digits && *bytes != 0)?;
+            bytes.checked_next_multiple_of(self.source.unit())
         };
         let memory = match *words {
             ["status"] => return self.tell_status(client),
@@ -104,97 +130,61 @@ impl Server {
             ["lease", size, "path"] => bytes(size).map(|bytes| (bytes, true)),
             _ => None,
         };
-        let Some((bytes, by_path)) = memory else {
-            let accepted = "found another request, accepted lease BYTES, lease BYTES path, status";
-            return self.refuse(&client, accepted);
-        };
-        client.wants = Wants::Memory { bytes, by_path, promise: None, since: Instant::now() };
-        self.serve(client);
+        match memory {
+            Some((bytes, by_path)) => self.serve(client, bytes, by_path),
+            None => {
+                let accepted = "accepted lease BYTES, lease BYTES path, status";
+                self.refuse(&client, &format!("found another request, {accepted}"));
+            }
+        }
     }
 
-    /// Gives what is wanted, has it zeroed, or refuses.
-    pub(super) fn serve(&mut self, mut client: Client) {
-        self.see_lie();
-        let Wants::Memory { bytes, promise, .. } = &mut client.wants else { return };
-        let bytes = *bytes;
-        *promise = None;
-        if !self.store.has(bytes, client.holder) {
-            // Leases that ended unnoticed.
-            let leased: Vec<_> =
-                self.files.keys().copied().filter(|id| self.is_leased(*id)).collect();
-            for id in leased {
-                self.see_end(id);
-            }
-            if !self.store.has(bytes, client.holder)
-                && self.store.refuses(bytes, client.holder).is_none()
+    /// Gives what is wanted, has it made, or refuses.
+    fn serve(&mut self, mut client: Client, bytes: u64, by_path: bool) {
+        let user = client.holder.user;
+        if !self.store.has(bytes, user) {
+            self.see_ends();
+            if !self.store.has(bytes, user)
+                && self.store.refuses(bytes, user).is_none()
                 && let Some(why) = self.too_little(bytes)
             {
                 return self.refuse(&client, &why);
             }
         }
-        // The thread takes nothing meanwhile.
-        let mut queue = self.zeroer.queue();
-        match self.store.ask(bytes, client.holder, queue.working) {
+        let wants = |promise| Wants::Memory { bytes, by_path, promise, since: Instant::now() };
+        match self.store.ask(bytes, client.holder) {
             Answer::Lease(id) => {
-                drop(queue);
+                client.wants = wants(id);
                 self.give(client, id);
             }
             Answer::Promise(id) => {
-                drop(queue);
-                *promise = Some(id);
+                client.wants = wants(id);
                 self.zeroer.hurry(id);
                 self.clients.push(client);
             }
-            Answer::Make { id, dropped } => {
-                let mut old = Vec::new();
-                for (id, user) in &dropped {
-                    // Memory that stayed with a user had been given to it.
-                    let withdrawn = queue.withdraw(*id).into_iter();
-                    old.extend(
-                        withdrawn.map(|old| Old { user: old.user.or(user.map(Some)), ..old }),
-                    );
+            Answer::Make(id, dropped) => {
+                for id in dropped {
+                    self.zeroer.withdraw(id);
+                    self.leave(id);
                 }
-                drop(queue);
-                *promise = Some(id);
                 self.figures.made += 1;
-                for (id, user) in dropped {
-                    let file = self.leave(id);
-                    old.extend(file.map(|file| Old { file, user: user.map(Some) }));
-                }
-                self.zeroer.submit(Job::new(id, bytes, Work::New, old), true);
+                client.wants = wants(id);
+                self.zeroer.submit(id, bytes, Haste::Client);
                 self.clients.push(client);
             }
-            Answer::Later => {
-                drop(queue);
-                self.clients.push(client);
-            }
-            Answer::Refused(why) => {
-                drop(queue);
-                self.refuse(&client, &why);
-            }
+            Answer::Refused(why) => self.refuse(&client, &why),
         }
     }
 
     /// The reason why memory that is not there yet is not to be had, if the system has too little for it.
     fn too_little(&mut self, bytes: u64) -> Option<String> {
-        let own = self
-            .store
-            .bytes(|entry| !matches!(entry.state, State::Leased(_)) && entry.promised.is_none());
-        let room = self.room()?;
-        let most = room.available.saturating_add(own).saturating_sub(room.margin() / 2);
+        let own = self.store.bytes(Entry::is_idle);
+        let room = self.look_at_room()?;
+        let most = room.available.saturating_add(own).saturating_sub(pressure::margin(room) / 2);
         (most < bytes).then(|| {
-            let [asked, most] = [bytes, most].map(cachewise_measure::units::bytes);
-            format!("no memory was to be had: found a request of {asked}, available are {most}")
+            let [asked, most] = [bytes, most].map(size);
+            format!("not enough memory: {asked} requested, {most} available")
         })
-    }
-
-    /// Serves those clients anew who wait for that one, or for any.
-    pub(super) fn serve_again(&mut self, id: Option<u64>) {
-        let waits = |client: &Client| matches!(client.wants, Wants::Memory { promise, .. } if promise == id || promise.is_none());
-        let (again, others) = std::mem::take(&mut self.clients).into_iter().partition(waits);
-        self.clients = others;
-        let again: Vec<Client> = again;
-        again.into_iter().for_each(|client| self.serve(client));
     }
 
     /// Hands a file over. Where that fails, nobody has it, which is seen.
@@ -202,20 +192,16 @@ impl Server {
         let Wants::Memory { bytes, by_path, since, .. } = client.wants else { return };
         self.store.lease(id, client.holder);
         let Some(file) = self.files.get_mut(&id) else { return };
-        (file.since, file.by_path) = (Instant::now(), file.by_path || by_path);
+        file.since = Instant::now();
+        self.figures.given += 1;
         let waited = since.elapsed().as_secs_f64();
-        let figures = &mut self.figures;
         if waited > 0.001 {
-            figures.waited += 1;
-            figures.waited_seconds += waited;
-            figures.waited_longest_seconds = figures.waited_longest_seconds.max(waited);
+            self.figures.waited += 1;
+            self.figures.waited_seconds += waited;
         }
-        // Marked before anybody has it: a mark, unlike a message to the manager, is not lost.
-        let given = mark_given(&file.file, by_path).and_then(|()| open_again(&file.file));
-        self.keep(id);
-        match given {
+        let opened = if by_path { open_to_all(&file.file) } else { Ok(()) };
+        match opened.and_then(|()| open_again(&file.file)) {
             Ok(own) => {
-                self.figures.given += 1;
                 let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
                 let mut control = SendAncillaryBuffer::new(&mut space);
                 let files = [own.as_fd()];
@@ -227,8 +213,7 @@ impl Server {
             }
             Err(errno) => self.refuse(&client, &format!("the file was not opened: {errno}")),
         }
-        // Its end may have come before it was watched for.
-        self.looks.insert(id, (Instant::now() + SOON, SOON));
+        self.look_soon(id);
     }
 
     pub(super) fn refuse(&mut self, client: &Client, why: &str) {
@@ -237,15 +222,26 @@ impl Server {
         let _ = rustix::net::send(&client.socket, text.as_bytes(), SendFlags::NOSIGNAL);
     }
 
-    pub(super) fn tell_status(&mut self, mut client: Client) {
-        let text = serde_json::to_string(&self.status()).unwrap_or_default();
-        let mut rest = text.into_bytes();
+    fn tell_status(&mut self, mut client: Client) {
+        let mut rest = serde_json::to_vec(&self.status()).unwrap_or_default();
         send_parts(&client.socket, &mut rest);
         if !rest.is_empty() {
             client.wants = Wants::Rest(rest, Instant::now() + PATIENCE);
             self.clients.push(client);
         }
     }
+}
+
+/// The user and the process at the other end. No library's type: the process is 0 where it is in a PID namespace that this
+/// process cannot see.
+fn holder(socket: &OwnedFd) -> Option<Holder> {
+    let mut peer = libc::ucred { pid: 0, uid: 0, gid: 0 };
+    let mut length = size_of_val(&peer) as libc::socklen_t;
+    let (level, name, place) = (libc::SOL_SOCKET, libc::SO_PEERCRED, (&raw mut peer).cast());
+    // SAFETY: a place of that length.
+    let refused =
+        unsafe { libc::getsockopt(socket.as_raw_fd(), level, name, place, &raw mut length) };
+    (refused == 0).then_some(Holder { user: peer.uid, process: peer.pid })
 }
 
 /// Sends as much as the other end takes; the rest stays.

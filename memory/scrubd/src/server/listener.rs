@@ -1,11 +1,42 @@
-//! The socket that clients connect to.
+//! The socket that clients connect to: passed by a service manager (`sd_listen_fds(3)`), or bound to a path.
 
-use super::state::{ServeError, Settings, refused};
-use rustix::fd::OwnedFd;
+use super::{ServeError, Settings, refused};
+use rustix::fd::{FromRawFd as _, OwnedFd};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 use std::path::{Path, PathBuf};
+
+/// Takes the socket that this process was passed; other descriptors that were passed are closed.
+///
+/// # Errors
+/// Returns [`ServeError::Setting`] where what was passed is no socket that listens, in whole messages.
+///
+/// # Safety
+/// Called once, and nobody else uses the descriptors that `LISTEN_FDS` counts.
+pub unsafe fn passed() -> Result<Option<OwnedFd>, ServeError> {
+    use rustix::net::sockopt::{socket_acceptconn, socket_type};
+    let what = "what a service manager passed (LISTEN_FDS)";
+    let files = sd_notify::listen_fds()
+        .map_err(|source| ServeError::System { what: what.into(), source })?;
+    // SAFETY: each is open (the crate has set a flag of it), and this is its only owner by the caller's promise.
+    let files = files.map(|number| unsafe { OwnedFd::from_raw_fd(number) });
+    let files: Vec<_> = files.collect();
+    let is_none = files.is_empty();
+    let listens = |socket: &OwnedFd| {
+        socket_acceptconn(socket) == Ok(true) && socket_type(socket) == Ok(SocketType::SEQPACKET)
+    };
+    let Some(socket) = files.into_iter().find(listens) else {
+        let text = "found another file, accepted a socket that listens (ListenSequentialPacket=)";
+        return if is_none {
+            Ok(None)
+        } else {
+            Err(ServeError::Setting(format!("{what}: {text}")))
+        };
+    };
+    rustix::fs::fcntl_setfl(&socket, OFlags::NONBLOCK).map_err(refused(what))?;
+    Ok(Some(socket))
+}
 
 /// The socket that clients connect to.
 pub(super) struct Listener {
@@ -73,19 +104,12 @@ impl Drop for Listener {
 }
 
 impl Listener {
-    /// Binds beside the path: clients find the socket once it answers.
-    pub(super) fn new(settings: &Settings, passed: Vec<OwnedFd>) -> Result<Listener, ServeError> {
-        if let Some(socket) = passed.into_iter().next() {
-            use rustix::net::sockopt::{socket_acceptconn, socket_type};
-            let listens = socket_acceptconn(&socket) == Ok(true)
-                && socket_type(&socket) == Ok(SocketType::SEQPACKET);
-            if !listens {
-                let text = "what was passed (LISTEN_FDS): found another file, accepted a socket that listens \
-                            (ListenSequentialPacket=)";
-                return Err(ServeError::Setting(text.into()));
-            }
-            rustix::fs::fcntl_setfl(&socket, OFlags::NONBLOCK)
-                .map_err(refused("the socket that was passed"))?;
+    /// Takes what was passed, or binds beside the path: clients find the socket once it answers.
+    pub(super) fn new(
+        settings: &Settings,
+        passed: Option<OwnedFd>,
+    ) -> Result<Listener, ServeError> {
+        if let Some(socket) = passed {
             return Ok(Listener { socket, paths: None, _lock: None });
         }
         let path = &settings.socket;
