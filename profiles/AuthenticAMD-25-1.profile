@@ -60,8 +60,4 @@ entry fill avx2
 entry zero avx2
 entry compare avx2
 entry equal avx2
-parallel copy spawned 2 16777216
-parallel copy pooled 2 16777216
-parallel zero spawned 2 never
-parallel zero pooled 2 never
-end 66 fnv1a64:86b6cfc722b29b43
+end 62 fnv1a64:a8932c2e73ed1067

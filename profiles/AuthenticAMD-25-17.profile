@@ -60,8 +60,4 @@ entry fill avx512vl
 entry zero avx512vl
 entry compare avx512vl
 entry equal avx512vl
-parallel copy spawned 2 67108864
-parallel copy pooled 2 16777216
-parallel zero spawned 2 never
-parallel zero pooled 2 never
-end 66 fnv1a64:c86cef9da459ed08
+end 62 fnv1a64:4515073f07732ae3

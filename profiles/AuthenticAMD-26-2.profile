@@ -36,8 +36,4 @@ entry fill avx512vl
 entry zero avx512vl
 entry compare avx512vl
 entry equal avx512vl
-parallel copy spawned 2 16777216
-parallel copy pooled 2 16777216
-parallel zero spawned 2 never
-parallel zero pooled 2 never
-end 42 fnv1a64:b9931fed84658154
+end 38 fnv1a64:13445fcbc641134c

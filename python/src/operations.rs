@@ -1,11 +1,9 @@
 //! The operations on buffers.
 
 use crate::buffer::{Access, Buffer, alike};
-use cachewise::parallel::{Threads, raw_copy_parallel, raw_zero_parallel};
 use cachewise::{Reuse, raw};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PyBool;
 
 /// From so many bytes on an operation lets other threads of Python run. Below, it is over before
 /// another thread could have begun, and waiting for one that did would take longer.
@@ -45,22 +43,6 @@ fn hint(word: Option<&str>) -> PyResult<Reuse> {
             word.escape_debug()
         ))
     })
-}
-
-/// `parallel=`.
-fn threads(parallel: Option<&Bound<'_, PyAny>>) -> PyResult<Option<Threads>> {
-    let Some(found) = parallel else { return Ok(None) };
-    if let Ok(all) = found.cast::<PyBool>() {
-        return Ok(all.is_true().then(Threads::all));
-    }
-    match found.extract::<usize>() {
-        Ok(0) => Err(PyValueError::new_err("parallel: found 0, accepted 1 thread or more")),
-        Ok(count) => Ok(Some(Threads::new(count))),
-        Err(_) => Err(PyTypeError::new_err(format!(
-            "parallel: found {}, accepted True, False, None or a number of threads from 1 on",
-            found.repr()?
-        ))),
-    }
 }
 
 /// A byte to fill with.
@@ -116,9 +98,6 @@ pub(crate) fn apart<'py>(
 ///     As many bytes as `dst`.
 /// reuse : {"soon", "never"}, optional
 ///     When `dst` is read next: soon, or not again by this CPU. By default it is not known.
-/// parallel : bool or int, optional
-///     Threads to share the work among, at most: ``True`` is one for each CPU. No more are used than pay
-///     at this size.
 ///
 /// Raises
 /// ------
@@ -135,24 +114,19 @@ pub(crate) fn apart<'py>(
 /// >>> page
 /// bytearray(b'hello')
 #[pyfunction]
-#[pyo3(signature = (dst, src, *, reuse=None, parallel=None))]
+#[pyo3(signature = (dst, src, *, reuse=None))]
 pub(crate) fn copy(
     py: Python<'_>,
     dst: &Bound<'_, PyAny>,
     src: &Bound<'_, PyAny>,
     reuse: Option<&str>,
-    parallel: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<()> {
-    let (reuse, threads) = (hint(reuse)?, threads(parallel)?);
+    let reuse = hint(reuse)?;
     let (dst, src) = apart(dst, src)?;
     let (to, from, n) = (Address(dst.start()), Address(src.start()), dst.len());
-    detached(py, n, || match threads {
+    detached(py, n, || {
         // SAFETY: both buffers have n bytes, which stay while they are held, and lie apart.
-        Some(threads) => unsafe { raw_copy_parallel(reuse, &threads, to.get(), from.get(), n) },
-        // SAFETY: both buffers have n bytes, which stay while they are held, and lie apart.
-        None => unsafe {
-            raw::copy_nonoverlapping_with(reuse, to.get(), from.get(), n);
-        },
+        unsafe { raw::copy_nonoverlapping_with(reuse, to.get(), from.get(), n) };
     });
     Ok(())
 }
@@ -245,8 +219,6 @@ pub(crate) fn fill(
 /// dst : writable buffer
 /// reuse : {"soon", "never"}, optional
 ///     As for `copy`.
-/// parallel : bool or int, optional
-///     As for `copy`.
 ///
 /// Raises
 /// ------
@@ -261,23 +233,18 @@ pub(crate) fn fill(
 /// >>> page
 /// bytearray(b'\x00\x00\x00')
 #[pyfunction]
-#[pyo3(signature = (dst, *, reuse=None, parallel=None))]
+#[pyo3(signature = (dst, *, reuse=None))]
 pub(crate) fn zero(
     py: Python<'_>,
     dst: &Bound<'_, PyAny>,
     reuse: Option<&str>,
-    parallel: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<()> {
-    let (reuse, threads) = (hint(reuse)?, threads(parallel)?);
+    let reuse = hint(reuse)?;
     let dst = Buffer::of(dst, "dst", Access::Write)?;
     let (to, n) = (Address(dst.start()), dst.len());
-    detached(py, n, || match threads {
+    detached(py, n, || {
         // SAFETY: the buffer has n bytes, which stay while it is held.
-        Some(threads) => unsafe { raw_zero_parallel(reuse, &threads, to.get(), n) },
-        // SAFETY: the buffer has n bytes, which stay while it is held.
-        None => unsafe {
-            raw::zero_with(reuse, to.get(), n);
-        },
+        unsafe { raw::zero_with(reuse, to.get(), n) };
     });
     Ok(())
 }

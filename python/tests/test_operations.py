@@ -35,16 +35,6 @@ def test_copy_move_fill_zero_of_every_size_do_what_slices_do(n, reuse):
     assert cachewise.equal(dst, src)
 
 
-@pytest.mark.parametrize("parallel", [None, False, True, 1, 3])
-def test_threads_change_nothing(parallel):
-    src = pattern(LARGE + 5)
-    dst = np.empty_like(src)
-    cachewise.copy(dst, src, parallel=parallel)
-    assert (dst == src).all()
-    cachewise.zero(dst, parallel=parallel)
-    assert not dst.any()
-
-
 @given(
     n=st.integers(0, 20_000),
     to=st.integers(0, 300),
@@ -144,8 +134,6 @@ def test_what_is_refused_is_refused_with_a_sentence():
         (ValueError, "value: found -1", lambda: cachewise.fill(bytearray(1), -1)),
         (ValueError, "value: found 1180591620717411303424", lambda: cachewise.fill(bytearray(1), 1 << 70)),
         (TypeError, "value: found 1.0", lambda: cachewise.fill(bytearray(1), 1.0)),
-        (ValueError, "parallel: found 0", lambda: cachewise.zero(bytearray(1), parallel=0)),
-        (TypeError, "parallel: found 'all'", lambda: cachewise.zero(bytearray(1), parallel="all")),
     ]
     for kind, sentence, call in refused:
         with pytest.raises(kind, match=sentence):

@@ -79,7 +79,7 @@ impl<'r> Recorder<'r> {
 
     /// The kernel that the library decided on, where that is what was measured.
     pub fn decision(&mut self, decision: Decision) -> Result<(), LabError> {
-        let line = Decisions { kernels: vec![decision], threads: Vec::new() };
+        let line = Decisions { kernels: vec![decision] };
         self.writer.iter_mut().try_for_each(|writer| writer.decisions(&line))?;
         self.decisions.kernels.extend(line.kernels);
         Ok(())

@@ -72,7 +72,7 @@ fn tables_fit_terminals_of_all_widths() {
 /// The newest record of each experiment on one machine: each experiment's tables have a form of their own.
 const KEPT: &str = "aliasing-zen3 cached-target-zen3 compare-latency-zen3 copy-matrix-cascade-lake \
     extent-zen3 hints-zen3 page-clear-zen3 page-copy-zen3 page-colour-zen5 page-compare-zen5 \
-    page-fault-zen5 parallel-zen3 peers-zen3 read-batch-zen3 receive-zen3 reuse-map-zen3 sticky-zen5 \
+    page-fault-zen5 peers-zen3 read-batch-zen3 receive-zen3 reuse-map-zen3 sticky-zen5 \
     tcp-copies-zen5 twins-zen5 values-zen3 vector-state-zen3 whole-cost-zen3";
 
 /// The rows of a record's claims, then a few of its tables, the first, the middle and the last, and of these

@@ -16,14 +16,12 @@ mod histogram;
 pub mod names;
 mod reading;
 mod row;
-mod threads;
 mod writing;
 
 pub use figure::{Figure, FigureKind};
 pub use histogram::Histogram;
 pub use reading::{MOST_BYTES, RecordError, bytes, folder, read, read_all, read_text, unpacked};
 pub use row::{CellKey, PART_NOISE, Row, State, by_cell, distinct, groups, made_up, total_ns};
-pub use threads::paying;
 pub use writing::{Writer, is_special, write_file};
 
 /// The schema written by this version; others are refused.
@@ -97,9 +95,6 @@ pub struct Decisions {
     /// The decisions: a kernel for each range of sizes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub kernels: Vec<Decision>,
-    /// From what size on several threads do one call.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub threads: Vec<ThreadDecision>,
 }
 
 /// One operation, one hint, one range of sizes.
@@ -122,20 +117,6 @@ pub struct Decision {
     /// Why this one, in a sentence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
-}
-
-/// From what size on so many threads pay for one call.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ThreadDecision {
-    /// The operation's name.
-    pub operation: String,
-    /// Source of the threads: `spawned` or `pooled`.
-    pub supply: String,
-    /// Number of threads, the calling one among them.
-    pub threads: u32,
-    /// First size; absent is never.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub from: Option<u64>,
 }
 
 /// The last line; a record without it is not whole.

@@ -28,11 +28,9 @@ pub struct Visit {
 }
 
 impl Visit {
-    /// Samples that take so many nanoseconds at the least, on this thread alone or on `several`, in a search that
-    /// has a budget of so many seconds.
-    pub fn new(clock: &Clock, at_least_ns: f64, several: bool, budget: f64) -> Visit {
-        let watched = !several && at_least_ns > WATCHED_NS;
-        Visit { clock: *clock, watched, longest: longest(budget) }
+    /// Samples that take so many nanoseconds at the least, in a search that has a budget of so many seconds.
+    pub fn new(clock: &Clock, at_least_ns: f64, budget: f64) -> Visit {
+        Visit { clock: *clock, watched: at_least_ns > WATCHED_NS, longest: longest(budget) }
     }
 
     /// Times an operation and what follows it, if anything does; `None` where the thread did not run all the time.
@@ -182,7 +180,7 @@ mod tests {
     fn an_operation_and_what_follows_it_are_timed_apart() {
         let clock = Clock::of_process();
         for at_least in [0.0, 1e6] {
-            let visit = Visit::new(&clock, at_least, false, 60.0);
+            let visit = Visit::new(&clock, at_least, 60.0);
             let spin = |nanoseconds| move || clock.spin(nanoseconds);
             // Another thread may have had the CPU.
             let parts = (0..100).find_map(|_| visit.parts(spin(3e4), Some(spin(1e4))));

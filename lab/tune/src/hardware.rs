@@ -18,11 +18,10 @@ use super::seam::{
     Visit,
 };
 use cachewise::entry::{self, Entry};
-use cachewise::profile::{Decision, OPERATIONS, Parallel, Profile};
+use cachewise::profile::{Decision, OPERATIONS, Profile};
 use cachewise_experiments::LabError;
 use cachewise_experiments::after::shows_a_lower_clock;
 use cachewise_experiments::callee::{self, Callee};
-use cachewise_experiments::prefault::parallel::Pool;
 use cachewise_experiments::routines::{libc_reference, library};
 use cachewise_experiments::script;
 use cachewise_experiments::select::candidates;
@@ -70,7 +69,6 @@ pub struct Hardware<'h> {
     after_wide: Option<PairedRatio>,
     distribution: Distribution,
     bystanders: BTreeMap<usize, Bystander>,
-    pool: Option<Pool>,
     /// The profile that [`Arm::Library`] follows.
     followed: Profile,
     table: Table,
@@ -139,7 +137,6 @@ impl<'h> Hardware<'h> {
             kernels: kernels.into_iter().collect(),
             distribution,
             bystanders: BTreeMap::new(),
-            pool: None,
             followed: Profile::here(),
             table: Table::Unknown,
             checked: BTreeSet::new(),
@@ -251,16 +248,7 @@ impl<'h> Hardware<'h> {
         let cell = ask.cell;
         let mut random = Rng::with_seed(ask.draw ^ hash(&cell));
         let function = self.function(&cell, ask.arm)?;
-        if cell.threads.count > 1 && self.pool.is_none() {
-            self.pool = Some(Pool::new(self.facts.cpus)?);
-        }
-        let caller = match (&self.pool, cell.threads.count) {
-            (Some(pool), 2..) => {
-                let (count, supply) = (cell.threads.count, cell.threads.supply);
-                Caller::Several { count, supply, pool }
-            }
-            _ => Caller::One(function, Callee::new(function)),
-        };
+        let callee = Callee::new(function);
         if cell.size > self.facts.largest {
             let budget = MemoryBudget::process().limit();
             return Err(LabError::TooLarge { found: cell.size, most: self.facts.largest, budget });
@@ -282,27 +270,26 @@ impl<'h> Hardware<'h> {
             operands.equalise();
         }
         let list = operands.list();
-        let several = cell.threads.count > 1;
-        let key = (ask.arm, cell.operation, cell.size.ilog2() / 2, several);
+        let key = (ask.arm, cell.operation, cell.size.ilog2() / 2);
         let repeated = cell.destination == Destination::Repeated;
         let checked = self.checked.contains(&key);
         if !checked {
             let places = differences(&cell, operands.calls, &mut random.clone());
             operands.flip(&places);
             operands.restore(cell.destination, ask.draw);
-            check(caller, &operands, &places, self.name(cell.operation, ask.arm))?;
+            check(function, &operands, &places, self.name(cell.operation, ask.arm))?;
             operands.flip(&places);
             self.checked.insert(key);
         }
         if repeated || (checked && cell.size < 1 << 16) {
             // Code that has not run for a while is not what is to be timed.
             operands.restore(cell.destination, ask.draw);
-            call_all(caller, &operands, &list);
+            call_all(callee, &operands, &list);
         }
         let mut visit = Visit::default();
         // A tenth of a nanosecond for a byte is what a sample takes at the least.
         let at_least = (cell.size * operands.calls) as f64 / 10.0;
-        let timing = visit::Visit::new(&self.clock, at_least, several, self.setup.budget);
+        let timing = visit::Visit::new(&self.clock, at_least, self.setup.budget);
         for nth in 0..ask.samples {
             let take = || {
                 if (self.setup.stop)() {
@@ -324,7 +311,7 @@ impl<'h> Hardware<'h> {
                         (0..operands.calls).for_each(|call| read(operands.at(call).0, operands.n))
                     }
                 });
-                let parts = timing.parts(|| call_all(caller, &operands, &list), follows);
+                let parts = timing.parts(|| call_all(callee, &operands, &list), follows);
                 operands.flip(&places);
                 Ok(parts.map(|[operation, after]| [operation, after - before.unwrap_or(0.0)]))
             };
@@ -353,7 +340,7 @@ impl<'h> Hardware<'h> {
         let src = dst.wrapping_add(self.arena.len() / 2);
         let unequal = cell.contents == Contents::Unequal;
         let mut visit = Visit::default();
-        let timing = visit::Visit::new(&self.clock, f64::INFINITY, false, self.setup.budget);
+        let timing = visit::Visit::new(&self.clock, f64::INFINITY, self.setup.budget);
         for sample in 0..ask.samples {
             if (self.setup.stop)() {
                 return Err(LabError::Interrupted);
@@ -435,9 +422,8 @@ impl super::seam::Machine for Hardware<'_> {
         }
     }
 
-    fn follow(&mut self, decisions: &[Decision], parallel: &[Parallel]) -> Result<(), LabError> {
-        let (decisions, parallel) = (decisions.to_vec(), parallel.to_vec());
-        self.followed = Profile { decisions, parallel, ..Profile::here() };
+    fn follow(&mut self, decisions: &[Decision]) -> Result<(), LabError> {
+        self.followed = Profile { decisions: decisions.to_vec(), ..Profile::here() };
         self.table = Table::Unknown;
         self.install(None).map_err(|error| {
             LabError::Nothing(format!("the library refuses these decisions: {error}"))

@@ -27,7 +27,6 @@ mod referee;
 pub mod rounds;
 pub mod say;
 pub mod seam;
-mod threads;
 pub mod tuner;
 pub mod tuning;
 mod visits;

@@ -123,7 +123,7 @@ impl Referee<'_, '_> {
             let first = never.first().filter(|_| trial.field.operation != Operation::Move);
             looked_at.push(first.map_or(Vec::new(), |from| points(&trial.field, from, random)));
         }
-        self.visits.machine.follow(&all, &[])?;
+        self.visits.machine.follow(&all)?;
         let begun = self.visits.machine.now();
         loop {
             let mut open = Vec::new();

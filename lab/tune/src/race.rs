@@ -1,6 +1,6 @@
 //! The race: every live arm of every cell against libc, in epochs, over the first part of the budget.
 //!
-//! Cells stand in lanes (three of sizes; hints, threads and entry stubs). A lane has a share of
+//! Cells stand in lanes (three of sizes; hints and entry stubs). A lane has a share of
 //! the time; the lane that is furthest behind its share has its next cell visited. When a lane
 //! has been through all its cells in random order, that was an epoch: arms that are shown to be out
 //! are dropped, cells where nothing is left to learn rest, and the next order is drawn.
@@ -11,7 +11,6 @@ use super::hints;
 use super::plan;
 use super::rounds::{Log, Purpose};
 use super::seam::{Arm, Class, Facts, Stage, TuningCell};
-use super::threads;
 use super::visits::{Candidate, LEFT, Visits};
 use cachewise_experiments::LabError;
 use cachewise_judge::estimate::Middle;
@@ -24,7 +23,6 @@ use std::ops::Range;
 enum Item {
     Kernels { field: usize, view: usize, size: usize },
     Bystander { field: usize, size: usize, arms: Vec<usize> },
-    Threads(TuningCell),
     Entries(TuningCell),
 }
 
@@ -41,7 +39,6 @@ struct Lane {
 enum What {
     Sizes(Range<usize>),
     Hints,
-    Threads,
     Entries,
 }
 
@@ -89,7 +86,6 @@ impl<'r, 'm> Race<'r, 'm> {
             lane(What::Sizes(small..large), 0.22),
             lane(What::Sizes(large..usize::MAX), 0.34),
             lane(What::Hints, 0.08),
-            lane(What::Threads, 0.06),
             lane(What::Entries, 0.04),
         ];
         Race { visits, facts, fields, follows, lanes }
@@ -196,12 +192,6 @@ impl<'r, 'm> Race<'r, 'm> {
                     }
                 }
             }
-            What::Threads => {
-                let top = self.fields.iter().flat_map(|f| f.sizes.last()).max();
-                let cells = threads::cells(self.facts.cpus, top.copied().unwrap_or(0));
-                let open = cells.into_iter().filter(|cell| self.is_open(Purpose::Threads, *cell));
-                items.extend(open.map(Item::Threads));
-            }
             What::Entries => {
                 for field in &self.fields {
                     if self.visits.machine.entries(field.operation).len() > 1 {
@@ -241,10 +231,6 @@ impl<'r, 'm> Race<'r, 'm> {
                 let name = |arm: usize| self.fields[field].arms[arm].name.clone();
                 let others = arms.into_iter().map(|arm| (name(arm), (cell, Arm::Kernel(arm))));
                 (Purpose::Hints, (cell, Arm::LIBC), others.collect(), 1)
-            }
-            Item::Threads(cell) => {
-                let others = threads::candidates(cell, self.facts.cpus);
-                (Purpose::Threads, (cell, Arm::Library), others, 1)
             }
             Item::Entries(cell) => {
                 let entries = self.visits.machine.entries(cell.operation).into_iter().enumerate();

@@ -5,14 +5,14 @@ use super::hardware::Hardware;
 use super::ranges::MOST_RANGES;
 use super::rounds::{Evidence, Log, Purpose};
 use super::seam::{
-    After, Contents, Destination, Facts, Layout, Machine as _, Sample, Script, Threads, TuningCell,
+    After, Contents, Destination, Facts, Layout, Machine as _, Sample, Script, TuningCell,
 };
 use super::tuning::{Ruling, Settings, Tuning};
-use cachewise::profile::{self, MAX_SIZE, OPERATIONS, Supply};
+use cachewise::profile::{self, MAX_SIZE, OPERATIONS};
 use cachewise::{Reuse, entry};
 use cachewise_kernels::Operation;
 use cachewise_measure::record::names::LIBC;
-use cachewise_measure::record::{CellKey, Decision, Decisions, Note, State, ThreadDecision};
+use cachewise_measure::record::{CellKey, Decision, Decisions, Note, State};
 use cachewise_measure::stats::median;
 use cachewise_measure::{Figure, Header, PairedRatio, Record, Row};
 use std::collections::{BTreeMap, BTreeSet};
@@ -94,12 +94,8 @@ pub fn previous(header: &Header) -> Vec<profile::Decision> {
 /// An axis of a cell's key.
 pub(super) const UNEQUAL: &str = "unequal";
 
-fn key(purpose: Purpose, cell: &TuningCell) -> CellKey {
-    let state = match (purpose, cell.script) {
-        (_, Some(script)) => script.name(),
-        (Purpose::Threads, None) => cell.threads.supply.name(),
-        _ => cell.layout.name(),
-    };
+fn key(cell: &TuningCell) -> CellKey {
+    let state = cell.script.map_or(cell.layout.name(), Script::name);
     let mut key = CellKey::new(cell.operation.name(), cell.size, State::from(state));
     key.destination = Some(cell.destination.into());
     match cell.after {
@@ -114,7 +110,7 @@ fn key(purpose: Purpose, cell: &TuningCell) -> CellKey {
 }
 
 /// The cell of a row's key; `None` for one that no tuning of today writes.
-fn cell(purpose: Purpose, key: &CellKey) -> Option<TuningCell> {
+fn cell(key: &CellKey) -> Option<TuningCell> {
     let operation = Operation::from_name(&key.operation)?;
     let destination = Destination::ALL
         .into_iter()
@@ -131,9 +127,7 @@ fn cell(purpose: Purpose, key: &CellKey) -> Option<TuningCell> {
     };
     let state = &*key.state;
     cell.script = Script::ALL.into_iter().find(|script| script.name() == state);
-    if purpose == Purpose::Threads {
-        cell.threads = Threads { count: 1, supply: Supply::from_name(state)? };
-    } else if cell.script.is_none() {
+    if cell.script.is_none() {
         cell.layout = Layout::ALL.into_iter().find(|layout| layout.name() == state)?;
     }
     Some(cell)
@@ -148,14 +142,13 @@ impl Evidence {
             .into_iter()
             .flat_map(|purpose| self.of(purpose).map(move |(cell, log)| (purpose, cell, log)));
         for (purpose, cell, log) in cells {
-            let reference = if purpose == Purpose::Threads { "1" } else { LIBC };
             let times = |samples: &[Option<Sample>], of: fn(&Sample) -> f64| -> Vec<f64> {
                 samples.iter().map(|sample| sample.as_ref().map_or(f64::NAN, of)).collect()
             };
             let row = |candidate: &str, samples: &[Option<Sample>]| {
                 let operation = times(samples, |sample| sample.operation);
                 let mut row =
-                    Row::new(purpose.name(), key(purpose, cell), candidate, reference, operation);
+                    Row::new(purpose.name(), key(cell), candidate, LIBC, operation);
                 match cell.after {
                     After::Nothing => {}
                     After::Reader => row.reader_ns = times(samples, |sample| sample.reader),
@@ -166,7 +159,7 @@ impl Evidence {
                 row
             };
             let libc: Vec<Option<Sample>> = log.reference.iter().copied().map(Some).collect();
-            let first = row(reference, &libc);
+            let first = row(LIBC, &libc);
             let of_log = log.others.iter().map(|(candidate, samples)| {
                 let mut row = row(candidate, samples);
                 let operations = PairedRatio::paired(&row.operation_ns, &first.operation_ns);
@@ -194,7 +187,7 @@ impl Evidence {
         for row in rows.iter().filter(|row| !row.dropped) {
             let purpose = Purpose::ALL.into_iter().find(|purpose| purpose.name() == row.experiment);
             let Some(purpose) = purpose else { continue };
-            if let Some(cell) = cell(purpose, &row.cell) {
+            if let Some(cell) = cell(&row.cell) {
                 add(evidence.logs.entry(purpose).or_default().entry(cell).or_default(), row);
             }
         }
@@ -232,7 +225,6 @@ pub fn facts(header: &Header) -> Facts {
         llc_usable: caches.usable().min(MOST),
         near_ns: latencies.map_or(0.0, |latencies| latencies.llc),
         dram_ns: latencies.map_or(0.0, |latencies| latencies.dram),
-        cpus: header.machine.logical_cpus,
         largest: usize::MAX,
         below_libc: OPERATIONS.map(|operation| {
             let name = header.settings.get(BELOW_LIBC)?.get(operation.name())?.as_str()?;
@@ -323,13 +315,7 @@ pub fn decisions(tuning: &Tuning) -> Decisions {
             why,
         }
     });
-    let threads = tuning.parallel.iter().map(|line| ThreadDecision {
-        operation: line.operation.name().to_owned(),
-        supply: line.supply.name().to_owned(),
-        threads: line.threads,
-        from: line.from,
-    });
-    Decisions { kernels: kernels.collect(), threads: threads.collect() }
+    Decisions { kernels: kernels.collect() }
 }
 
 /// Why libc was decided for where kernels were shown to be faster.

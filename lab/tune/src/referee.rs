@@ -356,7 +356,7 @@ impl Referee<'_, '_> {
     fn follow(&mut self, trials: &[Trial]) -> Result<(), LabError> {
         let of = |trial: &Trial| decisions(&trial.field, &trial.ranges(), Reuse::Unknown);
         let all: Vec<Decision> = trials.iter().flat_map(of).collect();
-        self.visits.machine.follow(&all, &[])
+        self.visits.machine.follow(&all)
     }
 
     /// Epochs over the cells that are not decided yet.

@@ -11,8 +11,6 @@ pub enum Purpose {
     Race,
     /// Non-temporal stores and what a bystander loses.
     Hints,
-    /// Several threads against one.
-    Threads,
     /// Entry stubs against libc.
     Entries,
     /// The library with its decisions against libc.
@@ -23,10 +21,9 @@ pub enum Purpose {
 
 impl Purpose {
     /// All of them, in a record's order.
-    pub const ALL: [Purpose; 6] = [
+    pub const ALL: [Purpose; 5] = [
         Purpose::Race,
         Purpose::Hints,
-        Purpose::Threads,
         Purpose::Entries,
         Purpose::Referee,
         Purpose::Never,
@@ -38,7 +35,6 @@ impl Purpose {
         match self {
             Purpose::Race => "tune",
             Purpose::Hints => "tune-hints",
-            Purpose::Threads => "tune-parallel",
             Purpose::Entries => "tune-entries",
             Purpose::Referee => "tune-referee",
             Purpose::Never => "tune-referee-never",
@@ -55,7 +51,7 @@ pub struct Evidence {
 /// One cell's rounds. In every round the reference was there; others took part in some.
 #[derive(Clone, Debug, Default)]
 pub struct Log {
-    /// libc (of threads: one thread).
+    /// libc.
     pub reference: Vec<Sample>,
     /// The others by name, one entry per round.
     pub others: BTreeMap<String, Vec<Option<Sample>>>,

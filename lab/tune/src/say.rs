@@ -9,7 +9,7 @@ use cachewise_judge::margin::{HEADLINE, LEAST_POOLED};
 use cachewise_measure::record::{Decision, Decisions, distinct, groups};
 use cachewise_measure::stats::{LEAST_ROUNDS as INTERVAL_ROUNDS, geometric_mean, median};
 use cachewise_measure::units::{bytes, counted, gain, time};
-use cachewise_measure::{PairedRatio, Record, Residency, Row, ThreadDecision, Warning};
+use cachewise_measure::{PairedRatio, Record, Residency, Row, Warning};
 use cachewise_report::closing::{Closing, ClosingAnswer, Trust};
 use cachewise_report::cost::WORTHWHILE;
 use cachewise_report::rows::{experiment_of, or_dash, sorted};
@@ -196,18 +196,6 @@ impl<'t> Tuned<'t> {
              `cachewise explain` says which and why",
         );
         table
-    }
-
-    /// From what size on several threads pay for one call.
-    pub fn threads(&self) -> String {
-        let line = |ThreadDecision { operation, supply, threads, from }: &ThreadDecision| {
-            let from = from.map_or("gain at no size measured".to_owned(), |from| {
-                format!("are faster from {} on", bytes(from))
-            });
-            format!("  {operation:<8}{threads} {supply} threads {from}\n")
-        };
-        let text: String = self.decisions.threads.iter().map(line).collect();
-        if text.is_empty() { text } else { format!("several threads for one call:\n{text}") }
     }
 
     /// How often libc was timed in most cells of the race, in words, where that shows nothing.
@@ -509,7 +497,7 @@ mod tests {
 
     fn decisions() -> Decisions {
         let kernels = vec![decision(256, Some(4095), "libc"), decision(4096, None, "copy.avx")];
-        Decisions { kernels, threads: Vec::new() }
+        Decisions { kernels }
     }
 
     fn tuned<'t>(decisions: &'t Decisions, rows: &'t [Row], libc: &'t str) -> Tuned<'t> {
@@ -529,7 +517,7 @@ mod tests {
         let tuned = tuned(&decisions, &rows, "glibc 2.36");
         insta::assert_snapshot!(tuned.table().terminal(None));
         insta::assert_snapshot!(tuned.closing());
-        let none = Decisions { kernels: vec![decision(256, None, "libc")], threads: Vec::new() };
+        let none = Decisions { kernels: vec![decision(256, None, "libc")] };
         let rows = [&rows[..], &[row("tune", 4096, "cached", "libc", 1.0)]].concat();
         let tuned = Tuned { decisions: &none, rows: &rows, ..tuned };
         insta::assert_snapshot!(tuned.closing());
@@ -551,7 +539,7 @@ mod tests {
             hinted("never", 65536, Some(131071), "copy.avx.nt"),
             hinted("never", 131072, None, "copy.sse2.nt"),
         ];
-        let decisions = Decisions { kernels, threads: Vec::new() };
+        let decisions = Decisions { kernels };
         let table = tuned(&decisions, &[], "libc").table();
         let listed: Vec<_> = table.rows.iter().map(|row| row[1..5].join(" ")).collect();
         let expected =
@@ -561,7 +549,7 @@ mod tests {
 
     #[test]
     fn a_tuning_without_time_for_an_interval_cannot_tell() {
-        let none = Decisions { kernels: vec![decision(256, None, "libc")], threads: Vec::new() };
+        let none = Decisions { kernels: vec![decision(256, None, "libc")] };
         let race = |rounds: usize| {
             let key = CellKey::new("copy", 4096, "aligned");
             let ratio = PairedRatio { median: 0.7, low: 0.7, high: 0.7, rounds };

@@ -21,7 +21,7 @@
 //! 5. **Time is what the user waits**: [`Machine::now`] counts restoring, settling and faulting in too.
 //! 6. **Bytes are checked** at the first visit of an arm to a cell; wrong ones end the tuning.
 
-use cachewise::profile::{Decision, OPERATIONS, Parallel, Supply};
+use cachewise::profile::{Decision, OPERATIONS};
 use cachewise_experiments::LabError;
 use cachewise_kernels::{Kernel, Operation};
 pub use cachewise_measure::Destination;
@@ -52,7 +52,7 @@ pub trait Machine {
     ///
     /// # Errors
     /// Decisions that the library refuses.
-    fn follow(&mut self, decisions: &[Decision], parallel: &[Parallel]) -> Result<(), LabError>;
+    fn follow(&mut self, decisions: &[Decision]) -> Result<(), LabError>;
 
     /// Told what is being done, and the seconds that the tuning is expected to take from now on; for a
     /// line of progress.
@@ -94,8 +94,6 @@ pub struct Facts {
     pub near_ns: f64,
     /// Latency of a line in memory, in ns.
     pub dram_ns: f64,
-    /// CPUs that this process may run on.
-    pub cpus: usize,
     /// The largest operation that the memory budget allows, in bytes.
     pub largest: usize,
     /// By operation, the kernel that the library calls below [`libc_from`](cachewise::profile::libc_from)
@@ -211,8 +209,6 @@ pub struct TuningCell {
     pub layout: Layout,
     /// Work timed behind the call, in the same sample.
     pub after: After,
-    /// Number of threads.
-    pub threads: Threads,
     /// Contents that `compare` and `equal` find.
     pub contents: Contents,
     /// Calls as programs make them, instead of one size.
@@ -220,7 +216,7 @@ pub struct TuningCell {
 }
 
 impl TuningCell {
-    /// One thread, operands aligned and apart, nothing behind, operands equal.
+    /// Operands aligned and apart, nothing behind, operands equal.
     #[must_use]
     pub const fn new(operation: Operation, size: usize, destination: Destination) -> TuningCell {
         TuningCell {
@@ -229,7 +225,6 @@ impl TuningCell {
             destination,
             layout: Layout::Aligned,
             after: After::Nothing,
-            threads: Threads::ONE,
             contents: Contents::Equal,
             script: None,
         }
@@ -285,20 +280,6 @@ pub enum After {
     /// a walk without the call in between is the bystander's. Source and destination are in memory then, as the promise
     /// of `never` says.
     Bystander(usize),
-}
-
-/// Number of threads that share a call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Threads {
-    /// The calling one among them.
-    pub count: usize,
-    /// Source of the other threads; without meaning for one.
-    pub supply: Supply,
-}
-
-impl Threads {
-    /// The calling thread alone.
-    pub const ONE: Threads = Threads { count: 1, supply: Supply::Pooled };
 }
 
 /// Contents that `compare` and `equal` find.

@@ -9,7 +9,6 @@ use super::ranges::{From, LIBC, Range};
 use super::referee::{Referee, Trial, decisions};
 use super::rounds::Evidence;
 use super::seam::{Facts, Machine, Stage};
-use super::threads;
 use super::tuning::{Settings, Shown, Tuning};
 use super::visits::Visits;
 use cachewise::Reuse;
@@ -127,7 +126,6 @@ pub(super) fn decided(
 ) -> Tuning {
     let mut tuning = Tuning {
         decisions: all_decisions(fields),
-        parallel: threads::paying(evidence),
         entries,
         shown: fields.iter().flat_map(|of| shown(&of.field)).collect(),
         refereed: Vec::new(),
@@ -199,7 +197,6 @@ pub fn name_nearest(tuning: &mut Tuning) {
         let within = |shown: &&Shown| {
             shown.cell.operation == decision.operation
                 && shown.cell.script.is_none()
-                && shown.cell.threads.count == 1
                 && (decision.from..=decision.to).contains(&(shown.cell.size as u64))
         };
         // Sum of logarithms, number of cells, and whether it is level in all of them.
@@ -246,7 +243,6 @@ mod tests {
                 decision("libc", 2048, 4096),
                 decision("libc", 4097, 9999),
             ],
-            parallel: Vec::new(),
             entries: Vec::new(),
             shown: [300, 2048, 4096].into_iter().flat_map(at).collect(),
             refereed: Vec::new(),

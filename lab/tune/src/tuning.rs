@@ -2,7 +2,7 @@
 
 use super::seam::{Facts, TuningCell};
 use cachewise::Reuse;
-use cachewise::profile::{Decision, Parallel};
+use cachewise::profile::Decision;
 pub use cachewise_judge::estimate::Ruling;
 use cachewise_kernels::Operation;
 
@@ -24,8 +24,6 @@ pub struct Tuning {
     /// For every operation and hint, contiguous from the first size to the last. A kernel is a name
     /// of the table or `libc`.
     pub decisions: Vec<Decision>,
-    /// From what size on several threads pay.
-    pub parallel: Vec<Parallel>,
     /// The entry stub per operation, where there was a choice.
     pub entries: Vec<(Operation, String)>,
     /// Results of candidates at every size and in every state of the race.
@@ -48,9 +46,9 @@ pub struct Tuning {
 pub struct Shown {
     /// Cell.
     pub cell: TuningCell,
-    /// A kernel, an entry stub, or a number of threads.
+    /// A kernel or an entry stub.
     pub name: String,
-    /// Time over libc's (of threads: over one thread's): below 1 is faster.
+    /// Time over libc's: below 1 is faster.
     pub ratio: f64,
     /// Lower end of the interval that holds it at any moment of the race (95 %).
     pub low: f64,

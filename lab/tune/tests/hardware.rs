@@ -2,12 +2,12 @@
 //! seen without trusting a timing.
 
 use cachewise::Reuse;
-use cachewise::profile::{Decision, MAX_SIZE, OPERATIONS, Supply};
+use cachewise::profile::{Decision, MAX_SIZE, OPERATIONS};
 use cachewise_experiments::LabError;
 use cachewise_kernels::Operation;
 use cachewise_tune::hardware::{Hardware, Setup};
 use cachewise_tune::seam::{
-    After, Arm, Ask, Class, Contents, Destination, Layout, Machine, Script, Threads, TuningCell,
+    After, Arm, Ask, Class, Contents, Destination, Layout, Machine, Script, TuningCell,
 };
 use std::cell::Cell as Counter;
 use std::sync::{Mutex, PoisonError};
@@ -71,11 +71,11 @@ fn every_arm_is_visited_in_every_state_as_the_library_calls_it() {
 }
 
 #[test]
-fn layouts_bystanders_threads_scripts_and_the_library_itself() {
+fn layouts_bystanders_scripts_and_the_library_itself() {
     with_hardware(&|| false, |made| {
         let mut hardware = made.expect("a machine");
         let decide = |operation| Decision::new(operation, Reuse::Unknown, (256, MAX_SIZE), "libc");
-        hardware.follow(&OPERATIONS.map(decide), &[]).expect("followed");
+        hardware.follow(&OPERATIONS.map(decide)).expect("followed");
         let moved = TuningCell::new(Operation::Move, 3000, Destination::Cached);
         for layout in Layout::ALL {
             for arm in [Arm::LIBC, Arm::Kernel(1), Arm::Library] {
@@ -90,10 +90,6 @@ fn layouts_bystanders_threads_scripts_and_the_library_itself() {
         hardware
             .visit(&ask(TuningCell { after: beside, ..copy }, Arm::Kernel(1)))
             .expect("a visit");
-        for supply in Supply::ALL {
-            let threads = Threads { count: 2, supply };
-            hardware.visit(&ask(TuningCell { threads, ..copy }, Arm::Library)).expect("a visit");
-        }
         for operation in OPERATIONS {
             for (hot, size) in [(true, 16 << 10), (false, 8 << 20)] {
                 let script = Some(Script { hot });

@@ -6,8 +6,7 @@ use crate::choice;
 use crate::class::{CLASSES, class, class_sizes};
 use crate::cpu::{Caches, Identity};
 use crate::defaults;
-use crate::least;
-use crate::profile::{self, Choice, DecisionLine, Parallel, ProfileText, ProgramLine};
+use crate::profile::{self, Choice, DecisionLine, ProfileText, ProgramLine};
 #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
 use crate::ranges;
 use crate::reuse::Reuse;
@@ -143,7 +142,7 @@ pub(crate) fn follow(
     caches: &OnceCell<Caches>,
 ) -> u16 {
     let (entries, decisions) = looked_up(profile, identity);
-    let decided = follow_lines(profile.parallel(), entries, decisions, identity, caches);
+    let decided = follow_lines(entries, decisions, identity, caches);
     let mut lines = profile.programs().peekable();
     if lines.peek().is_some() {
         follow_hints(lines);
@@ -194,13 +193,11 @@ fn follow_hints<'a>(_: impl Iterator<Item = ProgramLine<'a>>) {}
 
 /// The same of lines that need no more checking.
 pub(crate) fn follow_lines(
-    parallel: impl Iterator<Item = Parallel>,
     entries: impl Iterator<Item = (Operation, u8)>,
     decisions: impl Iterator<Item = Resolved>,
     identity: &Identity,
     caches: &OnceCell<Caches>,
 ) -> u16 {
-    least::follow(parallel);
     for (operation, variant) in entries {
         choice::choose(operation, variant);
     }

@@ -16,7 +16,6 @@
 //!
 //! - [`copy`], [`copy_within`], [`fill`], [`zero`], [`compare`], [`equal`] take slices, [`raw`]
 //!   takes pointers.
-//! - [`parallel`] shares a large copy or zeroing among threads.
 //! - Without a profile, decisions are computed from the CPU's features and its caches. A profile
 //!   is looked for in this order: the file that `CACHEWISE_PROFILE` names; the user's
 //!   ([`profile::user_path`]); the machine's (`/etc/cachewise/`); one shipped for this CPU model. A
@@ -48,13 +47,12 @@ extern crate std;
 mod freestanding;
 
 // Order of the modules, from below: what is decided (`rows`, `class`, `slots`), the bytes and numbers that every
-// call reads (`table`, `choice`, `least`), who decides (`defaults`, `profile`,
+// call reads (`table`, `choice`), who decides (`defaults`, `profile`,
 // `shipped`) and writes it down (`follow`, `ranges`, `source`), what slots stand for and what fills the table on the
-// first call (`dispatch`), the entries (`entry`), and what programs call (`raw`, `ops`, `parallel`).
+// first call (`dispatch`), the entries (`entry`), and what programs call (`raw`, `ops`).
 // Nobody names who is above: a test of the command line's crate (`structure.rs`) looks.
 
 pub mod cpu;
-pub mod parallel;
 pub mod profile;
 pub mod raw;
 
@@ -67,7 +65,6 @@ mod dispatch;
 mod early;
 pub mod entry;
 mod follow;
-mod least;
 mod names;
 mod only;
 mod ops;

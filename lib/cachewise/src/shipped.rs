@@ -9,7 +9,7 @@
 use crate::choice::{self, VARIANTS};
 use crate::cpu::{Caches, Identity, Signature};
 use crate::follow::{self, Resolved, Routine};
-use crate::profile::{Parallel, ProfileError, ProfileText, Supply};
+use crate::profile::{ProfileError, ProfileText};
 use crate::reuse::Reuse;
 use crate::slots;
 use cachewise_kernels::{Features, Operation};
@@ -20,7 +20,6 @@ use core::fmt;
 macro_rules! shipped {
     ($file:literal $name:literal $vendor:literal $family:literal $model:literal $caches:tt
         entry $(($operation:ident $entry:ident))*
-        parallel $(($shared:ident $supply:ident $threads:literal $least:expr))*
         $(decide $decided:ident $reuse:ident $(($from:literal $to:literal $routine:ident $($technique:literal)?))*)*
     ) => {
         Shipped {
@@ -31,12 +30,6 @@ macro_rules! shipped {
             name: $name,
             text: include_bytes!(concat!("../../profiles/", $file)),
             entries: &[$((Operation::$operation, choice::$entry)),*],
-            parallel: &[$(Parallel {
-                operation: Operation::$shared,
-                supply: Supply::$supply,
-                threads: $threads,
-                from: $least,
-            }),*],
             decisions: const { &[$($(Resolved {
                 operation: Operation::$decided,
                 reuse: Reuse::$reuse,
@@ -64,7 +57,6 @@ pub(crate) struct Shipped {
     /// Lines of the text, so that no process has to read it: that takes tens of microseconds of its start.
     decisions: &'static [Resolved],
     entries: &'static [(Operation, u8)],
-    parallel: &'static [Parallel],
 }
 
 /// Every profile under `profiles/`.
@@ -85,10 +77,9 @@ impl Shipped {
     /// Follows it, if this CPU has the features that its kernels and entries need; the rows that it
     /// decides.
     pub(crate) fn follow(&self, identity: &Identity, caches: &OnceCell<Caches>) -> Option<u16> {
-        let (parallel, entries) = (self.parallel.iter().copied(), self.entries.iter().copied());
-        let decisions = self.decisions.iter().copied();
+        let (entries, decisions) = (self.entries.iter().copied(), self.decisions.iter().copied());
         self.runs_on(identity.features)
-            .then(|| follow::follow_lines(parallel, entries, decisions, identity, caches))
+            .then(|| follow::follow_lines(entries, decisions, identity, caches))
     }
 
     /// Returns whether this architecture has all its kernels and entries, and a CPU with these features runs them.
@@ -247,9 +238,9 @@ mod tests {
         let vendor = Box::leak(String::from(cpu.signature.vendor.as_str()).into_boxed_str());
         let sizes = [caches.l1d, caches.l2, caches.llc];
         let row = |vendor, name, text| {
-            let (decisions, entries, parallel) = (&[][..], &[][..], &[][..]);
+            let (decisions, entries) = (&[][..], &[][..]);
             let caches = sizes;
-            Shipped { vendor, family, model, caches, name, text, decisions, entries, parallel }
+            Shipped { vendor, family, model, caches, name, text, decisions, entries }
         };
         let other = row("Other", "another", b"");
         let this = row(vendor, "this model", text);
@@ -317,8 +308,7 @@ mod tests {
 
     /// The row of `table.rs` for a profile.
     fn row_of(file: &str, name: &str, text: &[u8]) -> String {
-        let Profile { cpu, caches, decisions, parallel, entries, .. } =
-            Profile::parse(text).expect(file);
+        let Profile { cpu, caches, decisions, entries, .. } = Profile::parse(text).expect(file);
         let Signature { vendor, family, model, .. } = cpu.signature;
         let Caches { l1d, l2, llc, .. } = caches;
         let mut row = format!(
@@ -328,10 +318,6 @@ mod tests {
         let mut add = |text: String| row.push_str(&text);
         for (operation, name) in entries {
             add(format!(" ({operation:?} {})", name.to_uppercase()));
-        }
-        add("\n        parallel".into());
-        for Parallel { operation, supply, threads, from } in parallel {
-            add(format!(" ({operation:?} {supply:?} {threads} {from:?})"));
         }
         for of in decisions.chunk_by(|a, b| (a.operation, a.reuse) == (b.operation, b.reuse)) {
             add(format!("\n        decide {:?} {:?}", of[0].operation, of[0].reuse));
@@ -390,7 +376,6 @@ mod tests {
             let (entries, decisions) = follow::looked_up(&profile, &everything);
             assert!(shipped.decisions.iter().copied().eq(decisions), "{}", shipped.name);
             assert!(shipped.entries.iter().copied().eq(entries), "{}", shipped.name);
-            assert!(shipped.parallel.iter().copied().eq(profile.parallel()), "{}", shipped.name);
             assert!(shipped.runs_on(features), "{}", shipped.name);
             // One that lacks what the profile needs does not follow it, and nothing changes.
             let plain = Identity { features: Features::NONE, ..everything };

@@ -1,4 +1,4 @@
-//! The library as a program uses it: every operation's bytes, profiles, where decisions come from, threads.
+//! The library as a program uses it: every operation's bytes, profiles, where decisions come from.
 //!
 //! What the process decides once is tested in a process of its own: this very binary, told to run one test. An
 //! emulator starts none, so elsewhere than on x86-64 such tests are left out.
@@ -12,7 +12,6 @@ mod loaded;
 #[cfg(target_arch = "x86_64")]
 mod only;
 #[cfg(target_arch = "x86_64")]
-mod parallel;
 mod profile;
 #[cfg(target_arch = "x86_64")]
 mod racing;

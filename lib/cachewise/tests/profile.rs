@@ -4,8 +4,8 @@
 use cachewise::Reuse;
 use cachewise::cpu::{Caches, Cpu, Signature, Text};
 use cachewise::profile::{
-    Decision, FIRST_SIZE, LIBC, MAX_BYTES, MAX_SIZE, OPERATIONS, Parallel, Profile, ProfileError,
-    ProfileText, ProgramHint, Record, Supply, fnv1a64, hints, user_path,
+    Decision, FIRST_SIZE, LIBC, MAX_BYTES, MAX_SIZE, OPERATIONS, Profile, ProfileError, ProfileText,
+    ProgramHint, Record, fnv1a64, hints, user_path,
 };
 use cachewise_kernels::{Features, Operation, TABLE};
 use proptest::prelude::*;
@@ -157,7 +157,7 @@ fn each_mistake_is_named_with_line_field_finding_and_what_is_accepted() {
         ),
         (
             "frobnicate 1\n",
-            r#"line 4, key: found "frobnicate", accepted cpu, caches, record, written, entry, decide, program, parallel, note or end"#,
+            r#"line 4, key: found "frobnicate", accepted cpu, caches, record, written, entry, decide, program, note or end"#,
         ),
         ("cpu AuthenticAMD 25 1 1\n", "line 4, cpu: found a second one, accepted one"),
         (
@@ -229,55 +229,6 @@ fn a_profile_must_suit_the_cpu() {
         let beyond = decide(kernel.name, kernel.operation());
         assert_eq!(check(here, without, &beyond), Ok(()), "the rest of it is followed");
     }
-}
-
-#[test]
-fn parallel_lines_are_read_and_checked() {
-    let read = |lines: &str| {
-        let text = sealed(&format!("{HEAD}{lines}"));
-        ProfileText::parse(&text)
-            .map(|p| p.parallel().collect::<Vec<_>>())
-            .map_err(|e| e.to_string())
-    };
-    let lines = "parallel copy spawned 2 4194304\nparallel copy spawned 6 never\n\
-                 parallel zero pooled 1024 0\n";
-    let line = |operation, supply, threads, from| Parallel { operation, supply, threads, from };
-    let expected = vec![
-        line(Operation::Copy, Supply::Spawned, 2, Some(4_194_304)),
-        line(Operation::Copy, Supply::Spawned, 6, None),
-        line(Operation::Zero, Supply::Pooled, 1024, Some(0)),
-    ];
-    assert_eq!(read(lines), Ok(expected.clone()));
-    let written = Profile { parallel: expected, ..small_profile() };
-    let again = Profile::parse(written.to_text().as_bytes()).expect("its own text");
-    assert_eq!(again.parallel, written.parallel);
-    for (lines, error) in [
-        ("parallel move spawned 2 1\n", "line 4, operation: found \"move\", accepted copy or zero"),
-        (
-            "parallel copy rented 2 1\n",
-            "line 4, supply: found \"rented\", accepted spawned or pooled",
-        ),
-        (
-            "parallel copy pooled 1 1\n",
-            "line 4, threads: found \"1\", accepted a whole number from 2 to 1024",
-        ),
-        (
-            "parallel copy pooled 1025 1\n",
-            "line 4, threads: found \"1025\", accepted a whole number from 2 to 1024",
-        ),
-        (
-            "parallel copy pooled 2 max\n",
-            "line 4, from: found \"max\", accepted a whole number of bytes, or never",
-        ),
-        (
-            "parallel copy pooled 2 1 2\n",
-            "line 4, end of the line: found \"2\", accepted nothing more",
-        ),
-    ] {
-        assert_eq!(read(lines), Err(error.to_owned()));
-    }
-    let twice = read("parallel copy pooled 3 1\nparallel copy pooled 4 1\n").unwrap_err();
-    assert!(twice.starts_with("line 5, parallel:"), "{twice}");
 }
 
 #[test]

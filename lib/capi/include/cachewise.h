@@ -115,34 +115,6 @@ void *cw_fill_hint(void *dst, int byte, size_t n, enum cw_reuse reuse) CW_NOEXCE
 void *cw_zero_hint(void *dst, size_t n, enum cw_reuse reuse) CW_NOEXCEPT;
 
 /*
- * Large operations by several threads. The profile says from which size on how many threads pay,
- * and no more are used. The threads are created for the call, take no signals, and end with it; the
- * calling thread works, too, and the work is done even if the system refuses to create a thread.
- * threads is the most to use; 0 means the number of CPUs that this process may use. Returns dst.
- *
- * These two functions are not async-signal-safe, and the C library may allocate for a thread.
- */
-void *cw_copy_parallel(void *dst, const void *src, size_t n, enum cw_reuse reuse, size_t threads) CW_NOEXCEPT;
-void *cw_zero_parallel(void *dst, size_t n, enum cw_reuse reuse, size_t threads) CW_NOEXCEPT;
-
-/*
- * The same, on threads that the caller already has. run(pool, threads, job, argument) must let up
- * to that many threads, including the calling one, call job(argument) once each, and return when
- * all calls have returned; fewer threads are allowed, the work is still complete. size is
- * sizeof(struct cw_workers); threads is the number available for a call, including the calling one.
- * If workers or run is NULL, the calling thread works alone.
- */
-struct cw_workers {
-    size_t size;
-    size_t threads;
-    void *pool;
-    void (*run)(void *pool, size_t threads, void (*job)(void *argument), void *argument);
-};
-void *cw_copy_workers(void *dst, const void *src, size_t n, enum cw_reuse reuse,
-                      const struct cw_workers *workers) CW_NOEXCEPT;
-void *cw_zero_workers(void *dst, size_t n, enum cw_reuse reuse, const struct cw_workers *workers) CW_NOEXCEPT;
-
-/*
  * Reads the profile now instead of in the first call that depends on it: of more than 64 bytes, or a comparison
  * of more than one. Shorter ones are the same with every profile. Optional: it saves a later call some tens of
  * microseconds. Calling it again does nothing.

@@ -14,8 +14,6 @@
 #[cfg(panic = "unwind")]
 extern crate std;
 
-mod parallel;
-
 use cachewise::{Reuse, raw};
 use cachewise_kernels::Operation;
 use core::ffi::{CStr, c_char, c_int, c_uint};

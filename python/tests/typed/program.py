@@ -8,7 +8,7 @@ import numpy as np
 
 page = bytearray(8)
 cachewise.copy(page, b"12345678", reuse="never")
-cachewise.copy(memoryview(page), array.array("b", [1] * 8), parallel=2)
+cachewise.copy(memoryview(page), array.array("b", [1] * 8))
 cachewise.zero(np.zeros(8))
 cachewise.fill(page, 1)
 cachewise.move(page, page)

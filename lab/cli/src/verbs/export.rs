@@ -106,12 +106,6 @@ fn as_json(profile: &Profile) -> String {
             "to": Some(line.to).filter(|to| *to != MAX_SIZE),
             "kernel": line.kernel,
         })).collect::<Vec<_>>(),
-        "parallel": profile.parallel.iter().map(|line| json!({
-            "operation": line.operation.name(),
-            "supply": line.supply.name(),
-            "threads": line.threads,
-            "from": line.from,
-        })).collect::<Vec<_>>(),
         "notes": profile.notes,
     });
     format!("{value:#}\n")

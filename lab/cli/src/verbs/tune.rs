@@ -153,7 +153,6 @@ impl<'a> Plan<'a> {
         let tuned = Tuned { llc: llc.as_deref(), ..Tuned::of(&record, &libc) };
         let mut closing = tuned.closing();
         let mut text = tuned.table().terminal(output::width());
-        text.push_str(&tuned.threads());
         let unasked = self.args.output.is_none() && !self.args.force;
         let weaker = weaker(&record, tuned.has_kernels(), self.before.as_ref(), unasked);
         if let Some(why) = &weaker {
@@ -425,7 +424,6 @@ fn profile_of(tuning: &Tuning, machine: &Machine, started: &str, budget: f64) ->
         },
         written: format!("{started} by cachewise {}", env!("CARGO_PKG_VERSION")),
         decisions: tuning.decisions.clone(),
-        parallel: tuning.parallel.clone(),
         entries: tuning.entries.clone(),
         notes: vec![format!("budget {budget:.0} s, {}", libc(machine))],
         ..Profile::here()

@@ -4,7 +4,6 @@
 //! Its names in programs: QEMU's `prealloc-threads`, the JVM's `-XX:+AlwaysPreTouch`, PyTorch's
 //! `pinned_num_register_threads`. Each thread touches a part of its own; starting and joining the threads counts.
 
-use super::parallel::counts;
 use crate::backing::Backing;
 use crate::prelude::*;
 use crate::threads;
@@ -48,6 +47,12 @@ pub(super) fn run(setting: &mut Setting) -> Result {
         ))?;
         Ok(format!("{state} {pages}"))
     })
+}
+
+/// Numbers of threads that are tried: powers of two below all, and all.
+fn counts(all: usize) -> Vec<usize> {
+    let below = (1..).map(|log| 1 << log).take_while(|count| *count < all);
+    below.chain((all > 1).then_some(all)).collect()
 }
 
 /// The number of threads that pays: the fewest after which the next number saves too little.

@@ -223,7 +223,6 @@ fn records(file: &str, text: &str, wanted: Option<&str>) -> Result<Vec<Record>, 
             "decisions" => {
                 let made: Decisions = at.typed(object)?;
                 record.decisions.kernels.extend(made.kernels);
-                record.decisions.threads.extend(made.threads);
             }
             "note" => record.notes.push(at.typed(object)?),
             "end" => record.end = Some(at.typed(object)?),

@@ -68,7 +68,7 @@ fn decisions() -> Decisions {
         ratio: None,
         why: Some("nothing was shown to be faster".into()),
     };
-    Decisions { kernels: vec![decision], threads: Vec::new() }
+    Decisions { kernels: vec![decision] }
 }
 
 /// A record with a row.

@@ -45,7 +45,6 @@ pub(super) fn facts(
         llc_usable: by_bandwidth.map_or(by_latency, |knee| knee.min(by_latency)),
         near_ns,
         dram_ns,
-        cpus: std::thread::available_parallelism().map_or(1, usize::from),
         largest,
         below_libc: OPERATIONS.map(cachewise::below_libc),
         never: OPERATIONS.map(|of| {

@@ -2,12 +2,8 @@
 //! they are timed and as their bytes are checked.
 
 use super::super::seam::{Contents, Destination, Layout, TuningCell};
-use cachewise::Reuse;
-use cachewise::parallel::{Threads, Workers, copy_by, zero_by};
-use cachewise::profile::Supply;
 use cachewise_experiments::LabError;
 use cachewise_experiments::callee::Callee;
-use cachewise_experiments::prefault::parallel::Pool;
 use cachewise_experiments::routines::FILL_BYTE;
 use cachewise_kernels::{Function, Operation};
 use cachewise_measure::{Arena, LINE, Place, Reader, lines};
@@ -246,44 +242,11 @@ pub(super) fn flush(start: *const u8, n: usize) {
     unsafe { lines::evict(start, n) };
 }
 
-/// Routine that does a call.
-#[derive(Clone, Copy)]
-pub(super) enum Caller<'p> {
-    /// A function, on this thread.
-    One(Function, Callee),
-    /// The library, by several threads.
-    Several { count: usize, supply: Supply, pool: &'p Pool },
-}
-
 /// The calls of a sample, back to back; `places` are the operands' own ([`Operands::list`]).
-pub(super) fn call_all(caller: Caller<'_>, operands: &Operands, places: &[Place]) {
-    match caller {
-        Caller::One(_, callee) => {
-            let (times, rest) = (operands.calls / places.len(), operands.calls % places.len());
-            for part in repeat_n(places, times).chain([&places[..rest]]) {
-                callee.run(part);
-            }
-        }
-        Caller::Several { count, supply: Supply::Pooled, pool } => {
-            by_threads(operands, count, pool);
-        }
-        Caller::Several { count, supply: Supply::Spawned, .. } => {
-            by_threads(operands, count, &Threads::new(count));
-        }
-    }
-}
-
-fn by_threads(operands: &Operands, count: usize, workers: &impl Workers) {
-    let n = operands.n;
-    for call in 0..operands.calls {
-        let (dst, src) = operands.at(call);
-        if operands.operation == Operation::Copy {
-            // SAFETY: both are in the arena for n bytes, apart, and nobody else uses them.
-            unsafe { copy_by(count, Reuse::Unknown, workers, dst, src, n) };
-        } else {
-            // SAFETY: as above.
-            unsafe { zero_by(count, Reuse::Unknown, workers, dst, n) };
-        }
+pub(super) fn call_all(callee: Callee, operands: &Operands, places: &[Place]) {
+    let (times, rest) = (operands.calls / places.len(), operands.calls % places.len());
+    for part in repeat_n(places, times).chain([&places[..rest]]) {
+        callee.run(part);
     }
 }
 
@@ -293,7 +256,7 @@ fn by_threads(operands: &Operands, count: usize, workers: &impl Workers) {
 /// # Errors
 /// [`LabError::WrongBytes`], with `who` in it.
 pub(super) fn check(
-    caller: Caller<'_>,
+    function: Function,
     operands: &Operands,
     differences: &[usize],
     who: &str,
@@ -308,7 +271,7 @@ pub(super) fn check(
         // SAFETY: n bytes of the arena; nobody writes them while the slice is there.
         unsafe { std::slice::from_raw_parts(start, operands.n) }
     };
-    if let Caller::One(Function::Compare(f) | Function::Equal(f), _) = caller {
+    if let Function::Compare(f) | Function::Equal(f) = function {
         for call in 0..operands.calls {
             let (a, b) = operands.at(call);
             // SAFETY: as in `call_all`.
@@ -333,7 +296,7 @@ pub(super) fn check(
     } else {
         Vec::new()
     };
-    call_all(caller, operands, &operands.list());
+    call_all(Callee::new(function), operands, &operands.list());
     for call in 0..operands.calls {
         let (dst, src) = operands.at(call);
         let found = bytes(dst);

@@ -14,7 +14,7 @@ mod table;
 
 use cachewise::Reuse;
 use cachewise::entry;
-use cachewise::profile::{Decision, OPERATIONS, Parallel, Supply};
+use cachewise::profile::{Decision, OPERATIONS};
 use cachewise_experiments::LabError;
 use cachewise_kernels::Operation;
 use cachewise_measure::record;
@@ -86,7 +86,6 @@ fn plain(table: Table) -> Kind {
             llc_usable: 4 << 20,
             near_ns: 30.0,
             dram_ns: 110.0,
-            cpus: 2,
             largest: 1 << 30,
             below_libc: [None; OPERATIONS.len()],
             entries: [None; OPERATIONS.len()],
@@ -105,7 +104,6 @@ fn plain(table: Table) -> Kind {
         reads_on: 1.0,
         handing_over: 0.0,
         entries: Vec::new(),
-        second_cpu_late: false,
         memory_taken: f64::INFINITY,
         budget: 60.0,
         clock: |seconds| seconds,
@@ -443,24 +441,6 @@ fn a_wrong_clock_costs_gain_and_nothing_else() {
         assert!(found.seconds <= deadline, "{name}: {}", found.seconds);
         let lost = Promise { deadline, regret: f64::MAX, from_previous: 0.0, ..PROMISE };
         assert_eq!(broken(&found, &lost), [""; 0], "{name}");
-    }
-}
-
-/// A second CPU that is somebody else's for a third of the race does not make the profile say never.
-#[test]
-#[ignore = "long: CI runs it, by --include-ignored"]
-fn threads_are_decided_over_the_whole_run() {
-    for second_cpu_late in [false, true] {
-        let kind = Kind { second_cpu_late, ..plain(cascade_lake()) };
-        let (tuning, _) = check::tune(&kind, 8, Vec::new());
-        let pooled = |operation| {
-            let mine = |p: &&Parallel| p.operation == operation && p.supply == Supply::Pooled;
-            tuning.parallel.iter().find(mine).and_then(|line| line.from)
-        };
-        for operation in [Operation::Copy, Operation::Zero] {
-            let from = pooled(operation);
-            assert!(from.is_some_and(|from| from <= 16 << 20), "{second_cpu_late}: {from:?}");
-        }
     }
 }
 

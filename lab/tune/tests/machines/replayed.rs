@@ -6,7 +6,7 @@
 use crate::{at, check, seeds, unpacked};
 use cachewise::Reuse;
 use cachewise::entry;
-use cachewise::profile::{Decision, LIBC, OPERATIONS, Parallel, libc_from};
+use cachewise::profile::{Decision, LIBC, OPERATIONS, libc_from};
 use cachewise_experiments::LabError;
 use cachewise_kernels::{Operation, TABLE};
 use cachewise_measure::{record, stats};
@@ -127,13 +127,13 @@ impl<'e> Replayed<'e> {
         }
     }
 
-    /// Time of a candidate that is recorded by its name alone: an entry stub, or threads.
+    /// Time of an entry stub, which is recorded by its name alone.
     fn named(&self, purpose: Purpose, ask: &Ask, name: &str) -> Sample {
         let mut random = Rng::with_seed(ask.draw);
         let cell = &ask.cell;
         let same = |other: &TuningCell| {
-            (other.operation, other.script, other.contents, other.threads.supply)
-                == (cell.operation, cell.script, cell.contents, cell.threads.supply)
+            (other.operation, other.script, other.contents)
+                == (cell.operation, cell.script, cell.contents)
         };
         let away = |other: &TuningCell| (other.size as f64 / cell.size as f64).ln().abs();
         let logs = self.evidence.of(purpose).filter(|(other, _)| same(other));
@@ -196,20 +196,12 @@ impl Machine for Replayed<'_> {
 
     fn visit(&mut self, ask: &Ask) -> Result<Visit, LabError> {
         let cell = &ask.cell;
-        let is_threaded = cell.threads.count > 1
-            || ask.arm == Arm::Library
-                && cell.after == After::Nothing
-                && cell.destination == Destination::Cached
-                && !matches!(cell.operation, Operation::Compare | Operation::Equal);
         let sample = match (cell.script, ask.arm) {
             (Some(_), Arm::Entry(nth)) => {
                 let name = self.entries(cell.operation).swap_remove(nth);
                 self.named(Purpose::Entries, ask, &name)
             }
             (Some(_), _) => self.named(Purpose::Entries, ask, LIBC),
-            (None, _) if is_threaded => {
-                self.named(Purpose::Threads, ask, &cell.threads.count.to_string())
-            }
             _ => self.sample(ask),
         };
         let operands = match cell.operation {
@@ -223,7 +215,7 @@ impl Machine for Replayed<'_> {
         Ok(Visit { samples: vec![sample; ask.samples], disturbed: 0 })
     }
 
-    fn follow(&mut self, decisions: &[Decision], _: &[Parallel]) -> Result<(), LabError> {
+    fn follow(&mut self, decisions: &[Decision]) -> Result<(), LabError> {
         self.follows = decisions.to_vec();
         Ok(())
     }

@@ -87,7 +87,6 @@ pub fn profile(header: &Header, record: &Path, tuning: Tuning, note: String) -> 
         record: Some(Record { name, checksum }),
         written: format!("{} by cachewise {}", header.started, env!("CARGO_PKG_VERSION")),
         decisions: tuning.decisions,
-        parallel: tuning.parallel,
         entries: tuning.entries,
         notes: vec![note],
         ..Profile::here()
@@ -98,7 +97,7 @@ pub fn profile(header: &Header, record: &Path, tuning: Tuning, note: String) -> 
 struct Recipe {
     /// Header of the CPU's own tuning.
     header: Header,
-    /// Which entries and threads paid there; none where the CPU's record has no rows of that kind.
+    /// Which entries paid there; none where the CPU's record has no rows of that kind.
     again: Option<Tuning>,
     /// The machine of the CPU's table, in which every destination's state was restored: decides the kernels.
     kind: Kind,
@@ -189,7 +188,7 @@ impl Recipe {
 
     fn profile(&self, table: &str, decisions: Vec<Decision>) -> Profile {
         let note = "decided by the tuner on the simulated machine of that table".to_owned();
-        let again = self.again.clone().expect("a tuning that says which entries and threads pay");
+        let again = self.again.clone().expect("a tuning that says which entries pay");
         let tuning = Tuning { decisions, ..again };
         let made = profile(&self.header, &at("record").join(table), tuning, note);
         Profile { record: Some(unpacked(table)), ..made }
@@ -258,11 +257,7 @@ fn shipped_profiles_lose_nothing_to_libc() {
         let path = at("profiles").join(format!("{name}.profile"));
         if std::env::var_os("CACHEWISE_BLESS").is_some() {
             let in_force = Profile::read(&path).ok();
-            let mut recipe = Recipe::of(cpu);
-            // From what size on threads pay is one tuning's luck too.
-            if let (Some(in_force), Some(again)) = (&in_force, &mut recipe.again) {
-                again.parallel.clone_from(&in_force.parallel);
-            }
+            let recipe = Recipe::of(cpu);
             let in_force = in_force.map(|profile| profile.decisions);
             let best = recipe.best(in_force, seeds(BLESSED));
             std::fs::write(&path, recipe.profile(table, best).to_text())

@@ -1,7 +1,7 @@
 //! A machine in a box: a cost table behind the tuner's seam, with noise, weather and a virtual clock.
 
 use crate::table::{Costs, FIRST, STEP, STEPS, Table, state, step};
-use cachewise::profile::{Decision, Parallel, Supply};
+use cachewise::profile::Decision;
 use cachewise_experiments::LabError;
 use cachewise_kernels::Operation;
 use cachewise_tune::seam::{
@@ -40,8 +40,6 @@ pub struct Kind {
     pub handing_over: f64,
     /// Entry stubs, with their time over libc's, hot and cold.
     pub entries: Vec<(&'static str, f64, f64)>,
-    /// True if the second CPU is somebody else's for the first quarter of the time.
-    pub second_cpu_late: bool,
     /// From which second on non-temporal stores of 1 MiB and more take twice as long: somebody else writes
     /// to memory.
     pub memory_taken: f64,
@@ -305,20 +303,6 @@ impl Simulated {
             _ => 0.0,
         }
     }
-
-    fn threaded(&self, one: f64, cell: &TuningCell, clock: f64) -> f64 {
-        let count = cell.threads.count;
-        if count == 1 {
-            return one;
-        }
-        let away = self.kind.second_cpu_late && clock < self.kind.budget / 4.0;
-        let speed = if away { 1.0 } else { (count as f64).min(1.9) };
-        let start = match cell.threads.supply {
-            Supply::Spawned => 40e3,
-            Supply::Pooled => 5e3,
-        };
-        one / speed + start * (count - 1) as f64
-    }
 }
 
 /// The part of what an operation moves that pushes a bystander's lines out.
@@ -393,7 +377,7 @@ impl Machine for Simulated {
         self.told.push((self.clock, left));
     }
 
-    fn follow(&mut self, decisions: &[Decision], _: &[Parallel]) -> Result<(), LabError> {
+    fn follow(&mut self, decisions: &[Decision]) -> Result<(), LabError> {
         self.follows = decisions.to_vec();
         Ok(())
     }
@@ -502,7 +486,7 @@ impl Machine for Simulated {
             let operation = total * (1.0 - reader);
             let (lost, walk) = (lost_by(class), walk_of(beside));
             visit.samples.push(Sample {
-                operation: self.threaded(operation, &cell, self.clock),
+                operation,
                 reader: if cell.after == After::Reader { total * reader } else { 0.0 },
                 bystander: if beside > 0.0 {
                     let noise = 0.02 * walk * normal(&mut self.random);

@@ -6,7 +6,6 @@ use crate::cpu::Text;
 use crate::reuse::Reuse;
 use crate::slots;
 use cachewise_kernels::{Features, Kernel, Operation};
-use core::fmt;
 
 /// In place of a kernel's name in a decision: leaves the sizes to the C library.
 pub const LIBC: &str = "libc";
@@ -31,62 +30,6 @@ pub const MACHINE_DIRECTORY: &str = "/etc/cachewise";
 
 /// A range's end that means every larger size; `max` in the text.
 pub const MAX_SIZE: u64 = u64::MAX;
-
-/// The operations that several threads can share.
-pub const PARALLEL: [Operation; 2] = [Operation::Copy, Operation::Zero];
-
-/// Logarithm of the most threads that a `parallel` line can be about.
-pub(crate) const MOST_THREADS_LOG: usize = 10;
-
-/// Source of an operation's further threads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(usize)]
-pub enum Supply {
-    /// They are made for the call and end with it.
-    Spawned = 0,
-    /// They wait in a pool.
-    Pooled = 1,
-}
-
-impl Supply {
-    /// Both.
-    pub const ALL: [Supply; 2] = [Supply::Spawned, Supply::Pooled];
-
-    /// The word used in profiles and tables.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Supply::Spawned => "spawned",
-            Supply::Pooled => "pooled",
-        }
-    }
-
-    /// The supply of that [name](Supply::name).
-    #[must_use]
-    pub fn from_name(name: &str) -> Option<Supply> {
-        Supply::ALL.into_iter().find(|supply| supply.name() == name)
-    }
-}
-
-impl fmt::Display for Supply {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
-
-/// One `parallel` line: from what size on so many threads pay.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Parallel {
-    /// One of [`PARALLEL`].
-    pub operation: Operation,
-    /// Source of the threads.
-    pub supply: Supply,
-    /// Number of threads, the calling one among them: 2 to 1024.
-    pub threads: u32,
-    /// The smallest size, in bytes, for which they are faster than half as many; `None` where they
-    /// were at no size.
-    pub from: Option<u64>,
-}
 
 /// One `program` line: the hint for the calls of one program that give none, borrowed from the
 /// profile's bytes.

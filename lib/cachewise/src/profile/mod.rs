@@ -13,10 +13,9 @@ mod owned;
 pub use crate::rows::{FIRST_SIZE, OPERATIONS, hints};
 pub use error::{Found, ProfileError};
 pub use format::{MAX_BYTES, VERSION};
-pub(crate) use lines::MOST_THREADS_LOG;
 pub use lines::{
     Choice, DecisionLine, EntryLine, HINTED, LIBC, MACHINE_DIRECTORY, MAX_PROGRAM_NAME, MAX_SIZE,
-    PARALLEL, Parallel, ProgramLine, Supply, libc_from,
+    ProgramLine, libc_from,
 };
 #[cfg(feature = "std")]
 pub use owned::{
@@ -102,14 +101,6 @@ impl<'a> ProfileText<'a> {
     pub fn decisions(&self) -> impl Iterator<Item = DecisionLine<'a>> + use<'a> {
         Lines { rest: self.body, number: 0 }.filter_map(|(number, line)| match split_key(line) {
             (b"decide", rest) => decision(number, rest).ok(),
-            _ => None,
-        })
-    }
-
-    /// The `parallel` lines, in the file's order.
-    pub fn parallel(&self) -> impl Iterator<Item = Parallel> + use<'a> {
-        Lines { rest: self.body, number: 0 }.filter_map(|(number, line)| match split_key(line) {
-            (b"parallel", rest) => parallel(number, rest).ok(),
             _ => None,
         })
     }
@@ -354,23 +345,6 @@ fn entry(line: u32, rest: &[u8]) -> Result<EntryLine<'_>, ProfileError> {
     Ok(EntryLine { line, operation, name })
 }
 
-fn parallel(line: u32, rest: &[u8]) -> Result<Parallel, ProfileError> {
-    let mut fields = Fields::new(line, rest);
-    let operation = fields.parse("operation", "copy or zero", |text| {
-        Operation::from_name(text).filter(|operation| PARALLEL.contains(operation))
-    })?;
-    let supply = fields.parse("supply", "spawned or pooled", Supply::from_name)?;
-    let threads = fields.parse("threads", "a whole number from 2 to 1024", |text| {
-        let threads = u32::try_from(whole_number(text)?).ok()?;
-        (2..=1 << MOST_THREADS_LOG).contains(&threads).then_some(threads)
-    })?;
-    let from = fields.parse("from", "a whole number of bytes, or never", |text| {
-        if text == "never" { Some(None) } else { whole_number(text).map(Some) }
-    })?;
-    fields.end()?;
-    Ok(Parallel { operation, supply, threads, from })
-}
-
 struct Parser<'a> {
     bytes: &'a [u8],
     lines: Lines<'a>,
@@ -381,8 +355,6 @@ struct Parser<'a> {
     /// Per row, the size that the next range must start at; `None` once `max` is reached, and
     /// `FIRST_SIZE` where no line has been seen.
     next: [Option<u64>; ROWS],
-    /// Per operation and supply, the logarithms of the numbers of threads seen, one bit each.
-    threads: [u16; 4],
     /// The operations whose entry was named, one bit each.
     entries: u8,
 }
@@ -400,7 +372,6 @@ impl<'a> Parser<'a> {
             record: None,
             written: None,
             next: [Some(FIRST_SIZE); ROWS],
-            threads: [0; 4],
             entries: 0,
         })
     }
@@ -424,8 +395,11 @@ impl<'a> Parser<'a> {
                 b"note" => {
                     free_text(line, "note", rest)?;
                 }
+                // How many threads shared one call: profiles of 0.1 and 0.2 say so.
+                b"parallel" => {
+                    free_text(line, "parallel", rest)?;
+                }
                 b"decide" => self.decide(line, rest)?,
-                b"parallel" => self.parallel(line, rest)?,
                 b"entry" => self.entry(line, rest)?,
                 b"program" => {
                     program(line, rest)?;
@@ -435,7 +409,7 @@ impl<'a> Parser<'a> {
                     return self.end(line, rest, body);
                 }
                 _ => {
-                    let accepted = "cpu, caches, record, written, entry, decide, program, parallel, note or end";
+                    let accepted = "cpu, caches, record, written, entry, decide, program, note or end";
                     return Err(Fields::new(line, rest).error("key", key, accepted));
                 }
             }
@@ -521,22 +495,6 @@ impl<'a> Parser<'a> {
         }
         self.entries |= bit;
         Ok(())
-    }
-
-    fn parallel(&mut self, line: u32, rest: &'a [u8]) -> Result<(), ProfileError> {
-        let Parallel { operation, supply, threads, .. } = parallel(line, rest)?;
-        let row = 2 * usize::from(operation == Operation::Zero) + supply as usize;
-        let bit = 1 << threads.next_power_of_two().ilog2();
-        match self.threads.get_mut(row) {
-            Some(seen) if *seen & bit != 0 => {
-                Err(ProfileError::Duplicate { line, key: "parallel" })
-            }
-            Some(seen) => {
-                *seen |= bit;
-                Ok(())
-            }
-            None => Ok(()),
-        }
     }
 
     fn end(self, line: u32, rest: &[u8], body: &'a [u8]) -> Result<ProfileText<'a>, ProfileError> {

@@ -3,8 +3,8 @@
 extern crate std;
 
 use super::{
-    DecisionLine, MACHINE_DIRECTORY, MAX_BYTES, MAX_PROGRAM_NAME, MAX_SIZE, Parallel, ProfileError,
-    ProfileText, ProgramLine, VERSION, fnv1a64, write_file_name,
+    DecisionLine, MACHINE_DIRECTORY, MAX_BYTES, MAX_PROGRAM_NAME, MAX_SIZE, ProfileError, ProfileText,
+    ProgramLine, VERSION, fnv1a64, write_file_name,
 };
 use crate::cpu::{Caches, Cpu, Signature, Text};
 use crate::reuse::Reuse;
@@ -109,9 +109,6 @@ pub struct Profile {
     /// [`FIRST_SIZE`](super::FIRST_SIZE) to [`MAX_SIZE`]; an operation and hint without any is
     /// left to the computed defaults.
     pub decisions: Vec<Decision>,
-    /// From what size on several threads pay; an operation and supply without any is left to the
-    /// computed defaults.
-    pub parallel: Vec<Parallel>,
     /// The entry that an operation's calls take; the library's own choice for one without.
     pub entries: Vec<(Operation, String)>,
     /// Hints for single programs; where two are about one size, the later one holds.
@@ -130,7 +127,6 @@ impl Profile {
             record: None,
             written: String::new(),
             decisions: Vec::new(),
-            parallel: Vec::new(),
             entries: Vec::new(),
             programs: Vec::new(),
             notes: Vec::new(),
@@ -152,7 +148,6 @@ impl Profile {
                 .map(|(name, checksum)| Record { name: name.to_owned(), checksum }),
             written: text.written().to_owned(),
             decisions: text.decisions().map(Decision::from).collect(),
-            parallel: text.parallel().collect(),
             entries: text.entries().map(|line| (line.operation, line.name.to_owned())).collect(),
             programs: text.programs().map(ProgramHint::from).collect(),
             notes: text.notes().map(ToOwned::to_owned).collect(),
@@ -216,13 +211,6 @@ impl Profile {
         }
         for ProgramHint { program, operation, from, to, reuse } in &self.programs {
             writeln!(out, "program {program} {operation} {from} {} {reuse}", size(*to))?;
-        }
-        for Parallel { operation, supply, threads, from } in &self.parallel {
-            write!(out, "parallel {operation} {supply} {threads} ")?;
-            match from {
-                Some(from) => writeln!(out, "{from}")?,
-                None => out.push_str("never\n"),
-            }
         }
         Ok(())
     }

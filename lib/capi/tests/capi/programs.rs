@@ -20,25 +20,11 @@ fn the_contract_is_kept() {
 
 #[test]
 #[cfg_attr(not(feature = "as-shipped"), ignore = "cargo test -F as-shipped")]
-fn several_threads_do_every_byte() {
+fn the_first_call_leaves_nothing_mapped() {
     let directory = tempfile::tempdir().expect("a directory");
-    let flags = [C89, &["-pthread"]].concat();
     for linked in [Linked::Shared, Linked::Static] {
-        let program = compile(directory.path(), "tests/c/parallel.c", &flags, linked);
-        assert_eq!(output(&program), "all bytes right\n");
-    }
-}
-
-/// Nothing stays mapped after the first call; threads of a call take no signals, and are not needed for its work.
-#[test]
-#[cfg_attr(not(feature = "as-shipped"), ignore = "cargo test -F as-shipped")]
-fn a_call_takes_no_signals_keeps_no_memory_and_needs_no_threads() {
-    let directory = tempfile::tempdir().expect("a directory");
-    let flags = [GNU, &["-pthread"]].concat();
-    for linked in [Linked::Shared, Linked::Static] {
-        let program = compile(directory.path(), "tests/c/limits.c", &flags, linked);
-        let told = output(&program);
-        assert!(told == "within its limits\n" || told.contains("SKIPPED"), "{told}");
+        let program = compile(directory.path(), "tests/c/limits.c", GNU, linked);
+        assert_eq!(output(&program), "nothing mapped\n");
     }
 }
 
@@ -46,14 +32,10 @@ fn a_call_takes_no_signals_keeps_no_memory_and_needs_no_threads() {
 #[cfg_attr(not(feature = "as-shipped"), ignore = "cargo test -F as-shipped")]
 fn under_address_sanitizer_nothing_is_found() {
     let directory = tempfile::tempdir().expect("a directory");
-    let sanitized = ["-g", "-pthread", "-fsanitize=address,undefined", "-fno-sanitize-recover"];
+    let sanitized = ["-g", "-fsanitize=address,undefined", "-fno-sanitize-recover"];
     let flags = [C89, &sanitized].concat();
-    for (source, told) in
-        [("tests/c/contract.c", "contract kept\n"), ("tests/c/parallel.c", "all bytes right\n")]
-    {
-        let program = compile(directory.path(), source, &flags, Linked::Static);
-        assert_eq!(output(&program), told);
-    }
+    let program = compile(directory.path(), "tests/c/contract.c", &flags, Linked::Static);
+    assert_eq!(output(&program), "contract kept\n");
 }
 
 /// The warning was once written into whatever file the program had in stderr's place by then.
