@@ -361,9 +361,6 @@ pub struct Explain {
     /// Bytes of the call: 4096, 4K, 1.5M; K, M, G and T are powers of 1024
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes, allow_negative_numbers = true)]
     pub size: usize,
-    /// A call of this program, with the profile's hint for it
-    #[arg(long, value_name = "NAME", conflicts_with = "reuse")]
-    pub program: Option<String>,
     /// Next use of the destination: unknown, soon or never
     #[arg(long, value_name = "REUSE", value_parser = reuse, default_value = "unknown")]
     pub reuse: Reuse,
@@ -492,15 +489,9 @@ pub struct Exec {
     /// The profile to follow [default: the one that `doctor` names]
     #[arg(long, value_name = "FILE")]
     pub profile: Option<PathBuf>,
-    /// Left: answered by what takes its place
-    #[arg(long, value_name = "SIZE", hide = true, num_args = 0..=1, allow_negative_numbers = true)]
-    pub pool: Option<Option<OsString>>,
     /// Afterwards print to stderr how many calls it made to copy, move, fill, zero and compare, by size
     #[arg(long, visible_alias = "statistics")]
     pub stats: bool,
-    /// Follow the profile's hints for this program [default: the program's file name]
-    #[arg(long, value_name = "NAME")]
-    pub name: Option<String>,
     /// The program and its arguments; its exit status becomes that of this command
     #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
     pub program: Vec<OsString>,

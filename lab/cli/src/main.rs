@@ -8,6 +8,7 @@ mod libraries;
 mod output;
 mod program;
 mod progress;
+mod removed;
 mod status;
 mod verbs;
 
@@ -18,7 +19,16 @@ use clap::Parser;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = Cli::try_parse().unwrap_or_else(|error| {
+        let words = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned());
+        match removed::instead_of_line(words).filter(|_| error.use_stderr()) {
+            Some(line) => {
+                output::tell(&format!("cachewise: {line}"));
+                std::process::exit(status::USAGE.into())
+            }
+            None => error.exit(),
+        }
+    });
     let outcome = match cli.verb {
         Verb::Tune(args) => verbs::tune::run(&args),
         Verb::Advise(args) => verbs::advise::run(&args),

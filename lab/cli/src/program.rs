@@ -1,7 +1,7 @@
-//! The program that a verb runs: its file, and what the profile says of it.
+//! The program that a verb runs, and its file.
 
-use anyhow::{Context as _, bail};
-use cachewise::profile::{Profile, ProgramHint, machine_path, user_path};
+use anyhow::Context as _;
+use cachewise::profile::Profile;
 use std::fs;
 use std::io::Read as _;
 use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _, PermissionsExt as _};
@@ -13,39 +13,6 @@ pub fn canonical(profile: &Path) -> anyhow::Result<PathBuf> {
     let path = fs::canonicalize(profile).with_context(named)?;
     Profile::read(&path).context("--profile")?;
     Ok(path)
-}
-
-/// Hints for single programs in the profile that is named, or that a program finds. The library's own
-/// search would say what is wrong with a profile once more.
-fn hints(profile: Option<&Path>) -> anyhow::Result<Vec<ProgramHint>> {
-    let environment = || std::env::var_os("CACHEWISE_PROFILE").map(PathBuf::from);
-    let found = || {
-        let places = [environment(), user_path(), machine_path()];
-        places.into_iter().flatten().find(|place| place.exists())
-    };
-    let profile = profile.map(Path::to_owned).or_else(found);
-    Ok(profile.map_or(Ok(Vec::new()), |file| Profile::read(&file).map(|read| read.programs))?)
-}
-
-/// Returns whether the profile has hints for a program of that name.
-pub fn has_hints(name: &str, profile: Option<&Path>) -> bool {
-    hints(profile).is_ok_and(|hints| hints.iter().any(|hint| hint.program == name))
-}
-
-/// The hints for a program of that name: at least one.
-///
-/// # Errors
-/// There is none; the names that there are are said.
-pub fn hints_for(name: &str, profile: Option<&Path>) -> anyhow::Result<Vec<ProgramHint>> {
-    let (own, others): (Vec<_>, Vec<_>) =
-        hints(profile)?.into_iter().partition(|hint| hint.program == name);
-    if own.is_empty() {
-        let mut known: Vec<_> = others.into_iter().map(|hint| hint.program).collect();
-        known.dedup();
-        let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
-        bail!("the profile has no hints for \"{name}\"; programs in it: {known}");
-    }
-    Ok(own)
 }
 
 /// Names that [`is_name`] accepts.

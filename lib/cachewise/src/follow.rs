@@ -6,7 +6,7 @@ use crate::choice;
 use crate::class::{CLASSES, class, class_sizes};
 use crate::cpu::{Caches, Identity};
 use crate::defaults;
-use crate::profile::{self, Choice, DecisionLine, ProfileText, ProgramLine};
+use crate::profile::{self, Choice, DecisionLine, ProfileText};
 #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
 use crate::ranges;
 use crate::reuse::Reuse;
@@ -142,12 +142,7 @@ pub(crate) fn follow(
     caches: &OnceCell<Caches>,
 ) -> u16 {
     let (entries, decisions) = looked_up(profile, identity);
-    let decided = follow_lines(entries, decisions, identity, caches);
-    let mut lines = profile.programs().peekable();
-    if lines.peek().is_some() {
-        follow_hints(lines);
-    }
-    decided
+    follow_lines(entries, decisions, identity, caches)
 }
 
 /// The entries and the decisions of a profile, their names looked up.
@@ -173,23 +168,6 @@ pub(crate) fn looked_up(
     });
     (entries, decisions)
 }
-
-/// Has this program's calls without a hint do what those with its hint do.
-#[cfg(all(feature = "os", target_os = "linux"))]
-fn follow_hints<'a>(lines: impl Iterator<Item = ProgramLine<'a>>) {
-    if crate::os::is_secure() {
-        return;
-    }
-    let Some(name) = crate::os::variable(c"CACHEWISE_PROGRAM") else { return };
-    for line in lines.filter(|line| line.program.as_bytes() == name.to_bytes()) {
-        let ProgramLine { operation, from, to, reuse, .. } = line;
-        crate::table::repeat(row(operation, Reuse::Unknown), row(operation, reuse), from, to);
-    }
-}
-
-/// Nobody says which program it is.
-#[cfg(not(all(feature = "os", target_os = "linux")))]
-fn follow_hints<'a>(_: impl Iterator<Item = ProgramLine<'a>>) {}
 
 /// The same of lines that need no more checking.
 pub(crate) fn follow_lines(

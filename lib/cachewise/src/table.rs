@@ -144,17 +144,6 @@ pub(crate) fn set(row: usize, from: u64, to: u64, slot: Slot) {
     }
 }
 
-/// Lets a row do what another row of its operation does, for the same classes.
-#[cfg(all(feature = "os", target_os = "linux"))]
-pub(crate) fn repeat(row: usize, of: usize, from: u64, to: u64) {
-    let (Some(Row(entries)), Some(Row(others))) = (ROWS.get(row), ROWS.get(of)) else { return };
-    let classes = classes(from, to);
-    let others = others.get(classes.clone()).unwrap_or(&[]);
-    for (entry, other) in entries.get(classes).unwrap_or(&[]).iter().zip(others) {
-        entry.store(other.load(Ordering::Relaxed), Ordering::Relaxed);
-    }
-}
-
 /// The classes whose middle is in `from..=to`.
 fn classes(from: u64, to: u64) -> core::ops::Range<usize> {
     let middle = |class: usize| {

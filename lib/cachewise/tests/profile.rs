@@ -5,7 +5,7 @@ use cachewise::Reuse;
 use cachewise::cpu::{Caches, Cpu, Signature, Text};
 use cachewise::profile::{
     Decision, FIRST_SIZE, LIBC, MAX_BYTES, MAX_SIZE, OPERATIONS, Profile, ProfileError, ProfileText,
-    ProgramHint, Record, fnv1a64, hints, user_path,
+    Record, fnv1a64, hints, user_path,
 };
 use cachewise_kernels::{Features, Operation, TABLE};
 use proptest::prelude::*;
@@ -157,7 +157,7 @@ fn each_mistake_is_named_with_line_field_finding_and_what_is_accepted() {
         ),
         (
             "frobnicate 1\n",
-            r#"line 4, key: found "frobnicate", accepted cpu, caches, record, written, entry, decide, program, note or end"#,
+            r#"line 4, key: found "frobnicate", accepted cpu, caches, record, written, entry, decide, note or end"#,
         ),
         ("cpu AuthenticAMD 25 1 1\n", "line 4, cpu: found a second one, accepted one"),
         (
@@ -261,54 +261,6 @@ fn libc_is_a_decision() {
         ("libc copy.bytes 7", "line 4, end of the line: found \"7\", accepted nothing more"),
     ] {
         assert_eq!(check(decide), Err(error.to_owned()));
-    }
-}
-
-#[test]
-fn program_lines_are_read_and_checked() {
-    let read = |line: &str| {
-        let text = sealed(&format!("{HEAD}program {line}\n"));
-        Profile::parse(&text).map(|profile| profile.programs).map_err(|error| error.to_string())
-    };
-    let hint = |program: &str, operation, from, to, reuse| ProgramHint {
-        program: program.to_owned(),
-        operation,
-        from,
-        to,
-        reuse,
-    };
-    assert_eq!(
-        read("redis-server copy 1048576 max never\nprogram größer fill 0 0 soon"),
-        Ok(vec![
-            hint("redis-server", Operation::Copy, 1 << 20, MAX_SIZE, Reuse::Never),
-            hint("größer", Operation::Fill, 0, 0, Reuse::Soon),
-        ])
-    );
-    let mut profile = small_profile();
-    profile.programs = vec![hint("python3", Operation::Move, 256, 4095, Reuse::Soon)];
-    let text = profile.to_text();
-    assert!(text.starts_with("cachewise-profile 2\n"), "{text}");
-    assert!(text.contains("\nprogram python3 move 256 4095 soon\n"), "{text}");
-    assert_eq!(Profile::parse(text.as_bytes()).expect("read").programs, profile.programs);
-    for (line, error) in [
-        (" copy 1 2 soon", "program: found \"\", accepted 1 to 255 bytes of UTF-8 without space, "),
-        ("bin/sh copy 1 2 soon", "program: found \"bin/sh\", accepted 1 to 255 bytes"),
-        ("sh compare 1 2 soon", "operation: found \"compare\", accepted copy, move, fill or zero"),
-        ("sh copy 2 1 soon", "to: found \"1\", accepted a whole number of bytes or max, not below"),
-        ("sh copy 1 2 unknown", "hint: found \"unknown\", accepted soon or never"),
-        ("sh copy 1 2 soon 3", "end of the line: found \"3\", accepted nothing more"),
-    ] {
-        let found = read(line).expect_err(line);
-        assert!(found.starts_with(&format!("line 4, {error}")), "{line}: {found}");
-    }
-}
-
-fn small_profile() -> Profile {
-    Profile {
-        record: Some(Record { name: "tune.jsonl".into(), checksum: 7 }),
-        written: "2026-11-21T09:00:00Z by a test".into(),
-        notes: vec!["one\nnote".into()],
-        ..Profile::here()
     }
 }
 

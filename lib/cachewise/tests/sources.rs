@@ -8,7 +8,7 @@
 use crate::is_child;
 use cachewise::cpu::Signature;
 use cachewise::profile::{
-    Decision, MAX_SIZE, OPERATIONS, Profile, ProgramHint, machine_path, user_path,
+    Decision, MAX_SIZE, OPERATIONS, Profile, machine_path, user_path,
 };
 use cachewise::{Reuse, Source, decision, entry, profile_source, raw};
 use cachewise_kernels::{Features, Operation};
@@ -273,55 +273,6 @@ fn child_installs() {
     cachewise::load(&profile).expect("installed");
     assert_eq!(decided(Operation::Copy, 4096).3, Source::Computed);
     work();
-}
-
-#[test]
-#[ignore = "a child: other tests start it"]
-fn child_follows_hints() {
-    if is_child() {
-        for size in [300, 1 << 20, 4 << 20] {
-            println!("{size}: {}", decision(Operation::Copy, Reuse::Unknown, size).name());
-        }
-        work();
-    }
-}
-
-/// Covers the program that `CACHEWISE_PROGRAM` names, and no other.
-#[test]
-fn a_profile_may_have_hints_for_one_program() {
-    let root = tempfile::tempdir().expect("a directory");
-    let path = root.path().join("a profile");
-    let mut profile = profile_by_bytes();
-    let never = Decision {
-        reuse: Reuse::Never,
-        kernel: "copy.sse2".into(),
-        ..profile.decisions[0].clone()
-    };
-    profile.decisions.push(never);
-    let hint = |program: &str, from, to| ProgramHint {
-        program: program.into(),
-        operation: Operation::Copy,
-        from,
-        to,
-        reuse: Reuse::Never,
-    };
-    profile.programs = vec![hint("another", 0, MAX_SIZE), hint("this", 1 << 20, (2 << 20) - 1)];
-    write(&profile, &path);
-    let told = |name: Option<&str>| {
-        let mut command = child("child_follows_hints");
-        command.env("CACHEWISE_PROFILE", &path);
-        command.envs(name.map(|name| ("CACHEWISE_PROGRAM", name)));
-        let (out, lines) = run(&mut command);
-        assert!(lines.is_empty(), "{lines:?}");
-        ["300", "1048576", "4194304"].map(|size| {
-            let line = out.lines().find_map(|line| line.strip_prefix(&format!("{size}: ")));
-            line.expect("a line").to_owned()
-        })
-    };
-    assert_eq!(told(None), ["copy.bytes"; 3]);
-    assert_eq!(told(Some("third")), ["copy.bytes"; 3]);
-    assert_eq!(told(Some("this")), ["copy.bytes", "copy.sse2", "copy.bytes"]);
-    assert_eq!(told(Some("another")), ["copy.sse2"; 3]);
 }
 
 /// A profile that leaves every operation and hint to the C library.

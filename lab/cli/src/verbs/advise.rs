@@ -6,7 +6,6 @@ mod caller;
 mod ending;
 mod figure;
 mod forms;
-mod hints;
 mod load;
 mod looks;
 pub mod memory;
@@ -22,7 +21,7 @@ use crate::progress::Bar;
 use crate::{output, program as programs};
 use anyhow::{Context as _, bail};
 use asked::Asked;
-use cachewise::profile::{Profile, program_name};
+use cachewise::profile::Profile;
 use cachewise_advise::bound::{Bound, Costs, Seen, WORTH};
 use cachewise_advise::candidates::{self, Acts, Candidate, Facts, LeftOut, Linking};
 use cachewise_advise::counts::Counts;
@@ -36,7 +35,6 @@ use cachewise_measure::{NoiseSnapshot, children, costs};
 use recorded::TimeFindings;
 use runner::{Failed, Measured, Runner};
 use saved::Saved;
-use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
@@ -146,7 +144,6 @@ impl Asked<'_> {
             ran: false,
             by_cpu: false,
             begun: runner.begun,
-            hints: BTreeMap::new(),
             profile: None,
         };
         let done = self.stages(&mut runner, linking, &prices, &mut found);
@@ -396,7 +393,7 @@ impl Asked<'_> {
         let huge = fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled");
         let libc = &self.machine.libc;
         let mut profiles = Vec::new();
-        if let (Some(parsed), Some(library)) = (parsed, library) {
+        if let (Some(_), Some(library)) = (parsed, library) {
             let preload = ("LD_PRELOAD".to_owned(), library.to_string_lossy().into_owned());
             // The library finds a user's and a machine's profile by itself.
             let named = profile.as_ref().filter(|_| {
@@ -406,20 +403,7 @@ impl Asked<'_> {
             let named = named
                 .map(|path| ("CACHEWISE_PROFILE".to_owned(), path.to_string_lossy().into_owned()));
             let variables: Vec<_> = std::iter::once(preload).chain(named).collect();
-            profiles.push(("this machine's profile by preload".to_owned(), variables.clone()));
-            let program = program_name(&runner.program);
-            // A profile that came with the library has no file to keep them in.
-            let hints = profile.as_ref().map_or_else(Vec::new, |_| hints::all(parsed, &program));
-            for (name, hints) in hints {
-                let file = runner.directory.path().join(format!("{}.profile", profiles.len()));
-                hints::write(parsed, &hints, &file)?;
-                let name = format!("this machine's profile, {name}");
-                let mut variables = variables.clone();
-                variables.push(("CACHEWISE_PROGRAM".to_owned(), program.clone()));
-                profiles.push((name.clone(), variables));
-                runner.profiles.insert(name.clone(), file);
-                found.hints.insert(name, hints);
-            }
+            profiles.push(("this machine's profile by preload".to_owned(), variables));
         }
         Ok(Facts {
             linking,

@@ -4,7 +4,7 @@ use super::reach::{self, Reach};
 use crate::args::{self, Exec};
 use crate::inherited;
 use crate::program as programs;
-use crate::{output, status};
+use crate::{output, removed};
 use anyhow::{Context as _, bail};
 use cachewise_experiments::LabError;
 use cachewise_experiments::select::nearest;
@@ -24,21 +24,12 @@ pub(super) const LIBRARY: &str = "libcachewise_preload.so";
 /// The same, counting.
 pub(super) const STATISTICS_LIBRARY: &str = "libcachewise_preload_stats.so";
 
-/// Message in place of `--pool`.
-const NO_POOL: &str = "--pool: there is no pool under unmodified programs; glibc is as fast with \
-    GLIBC_TUNABLES=glibc.malloc.mmap_max=0:glibc.malloc.trim_threshold=1073741824, and `cachewise advise -- \
-    PROGRAM` says what a program gains";
-
 /// Exit status of a shell for a program that cannot be run, and for one that is missing.
 const NOT_EXECUTABLE: u8 = 126;
 pub(super) const NOT_FOUND: u8 = 127;
 
 /// Runs the program; its exit status is ours.
 pub fn run(args: &Exec) -> anyhow::Result<u8> {
-    if args.pool.is_some() {
-        output::tell(&format!("cachewise: {NO_POOL}"));
-        return Ok(status::USAGE);
-    }
     let profile = args.profile.as_deref().map(programs::canonical).transpose()?;
     let file = if args.stats { STATISTICS_LIBRARY } else { LIBRARY };
     let library = library(file, "--library", args.library.as_deref())?;
@@ -63,7 +54,6 @@ pub fn run(args: &Exec) -> anyhow::Result<u8> {
         command.env("LD_PRELOAD", preloaded);
     }
     say_once(profile, &mut command);
-    command.envs(hinted(args, &program)?.map(|name| ("CACHEWISE_PROGRAM", name)));
     if args.stats
         && let Some(place) = statistics(matches!(reach, Reach::After(_)))
     {
@@ -97,6 +87,9 @@ pub(super) fn program(name: &OsStr, verb: &str) -> anyhow::Result<Option<PathBuf
     let program = programs::find(name);
     let shown = name.display();
     if program.is_none() && name.to_string_lossy().starts_with('-') {
+        if let Some(line) = removed::instead_of(verb, Some(&name.to_string_lossy())) {
+            return Err(LabError::Usage(line).into());
+        }
         let accepted = args::options_of(verb);
         let nearest = nearest(&name.to_string_lossy(), accepted.iter().map(String::as_str));
         return Err(LabError::Usage(format!(
@@ -108,19 +101,6 @@ pub(super) fn program(name: &OsStr, verb: &str) -> anyhow::Result<Option<PathBuf
         output::tell(&format!("cachewise: {shown}: program not found"));
     }
     Ok(program)
-}
-
-/// The name under which the profile has hints for the program; none where it has none, or where the
-/// environment names one.
-fn hinted(args: &Exec, program: &Path) -> anyhow::Result<Option<String>> {
-    let profile = args.profile.as_deref();
-    if let Some(name) = &args.name {
-        programs::hints_for(name, profile)?;
-        return Ok(Some(name.clone()));
-    }
-    let name = cachewise::profile::program_name(program);
-    let inherited = std::env::var_os("CACHEWISE_PROGRAM").is_some();
-    Ok((!inherited && programs::has_hints(&name, profile)).then_some(name))
 }
 
 /// The variable that the counting library reads.

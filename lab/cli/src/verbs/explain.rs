@@ -2,7 +2,6 @@
 
 use super::redraw::Loaded;
 use super::{file_of, profile_in_force};
-use crate::program;
 use crate::{args, output, status};
 use anyhow::{Context as _, bail};
 use cachewise::profile::{FIRST_SIZE, LIBC, MAX_SIZE, Profile, fnv1a64, libc_from};
@@ -38,14 +37,7 @@ pub fn run(args: &args::Explain) -> anyhow::Result<u8> {
         ))
         .into());
     }
-    let reuse = match &args.program {
-        Some(name) => program::hints_for(name, profile)?
-            .iter()
-            .rfind(|hint| hint.operation == op && (hint.from..=hint.to).contains(&size))
-            .map_or(Reuse::Unknown, |hint| hint.reuse),
-        None => args.reuse,
-    };
-    Call { op, size, reuse, profile }.explain()
+    Call { op, size, reuse: args.reuse, profile }.explain()
 }
 
 /// A decision, its sizes, its source and the source's file.

@@ -203,8 +203,6 @@ impl<'a> Plan<'a> {
         let end = keep(&self.record, self.begun, record, std::slice::from_ref(&closing.because))?;
         let mut profile = profile_of(tuning, machine, &record.header.started, self.budget);
         profile.record = Some(record_of(&self.record)?);
-        // Hints for programs are not measured here, and stay.
-        profile.programs = Profile::read(&self.profile).map_or(Vec::new(), |old| old.programs);
         let folder = self.profile.parent().filter(|folder| !folder.as_os_str().is_empty());
         std::fs::create_dir_all(folder.unwrap_or(Path::new(".")))
             .with_context(|| format!("{}: its directory", self.profile.display()))?;

@@ -17,7 +17,6 @@ mod memory;
 #[cfg(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64"))]
 mod peers;
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
-mod programs;
 mod promises;
 mod reports;
 mod scrubd;

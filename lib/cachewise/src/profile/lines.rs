@@ -31,34 +31,6 @@ pub const MACHINE_DIRECTORY: &str = "/etc/cachewise";
 /// A range's end that means every larger size; `max` in the text.
 pub const MAX_SIZE: u64 = u64::MAX;
 
-/// One `program` line: the hint for the calls of one program that give none, borrowed from the
-/// profile's bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ProgramLine<'a> {
-    /// The program's [name](super::program_name).
-    pub program: &'a str,
-    /// One of [`HINTED`].
-    pub operation: Operation,
-    /// The smallest size it is about.
-    pub from: u64,
-    /// The largest size it is about; [`MAX_SIZE`] is written `max`.
-    pub to: u64,
-    /// [`Reuse::Soon`] or [`Reuse::Never`].
-    pub reuse: Reuse,
-}
-
-/// The operations that take a hint.
-pub const HINTED: [Operation; 4] =
-    [Operation::Copy, Operation::Move, Operation::Fill, Operation::Zero];
-
-/// The longest name of a program, in bytes.
-pub const MAX_PROGRAM_NAME: usize = 255;
-
-pub(super) fn is_program_name(name: &str) -> bool {
-    let fits = |c: char| !c.is_control() && !matches!(c, ' ' | '/');
-    !name.is_empty() && name.len() <= MAX_PROGRAM_NAME && name.chars().all(fits)
-}
-
 /// One `decide` line, borrowed from the profile's bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DecisionLine<'a> {

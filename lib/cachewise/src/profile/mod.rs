@@ -14,12 +14,11 @@ pub use crate::rows::{FIRST_SIZE, OPERATIONS, hints};
 pub use error::{Found, ProfileError};
 pub use format::{MAX_BYTES, VERSION};
 pub use lines::{
-    Choice, DecisionLine, EntryLine, HINTED, LIBC, MACHINE_DIRECTORY, MAX_PROGRAM_NAME, MAX_SIZE,
-    ProgramLine, libc_from,
+    Choice, DecisionLine, EntryLine, LIBC, MACHINE_DIRECTORY, MAX_SIZE, libc_from,
 };
 #[cfg(feature = "std")]
 pub use owned::{
-    Decision, Profile, ProgramHint, ReadError, Record, machine_path, program_name, user_path,
+    Decision, Profile, ReadError, Record, machine_path, user_path,
 };
 
 use crate::cpu::{Caches, Signature, Text};
@@ -28,7 +27,6 @@ use crate::reuse::Reuse;
 use crate::rows::{ROWS, place, row};
 use cachewise_kernels::{Features, Operation};
 use core::fmt::{self, Write};
-use lines::is_program_name;
 
 /// A profile's text, checked for form, damage and completeness; nothing is copied out of it.
 ///
@@ -101,14 +99,6 @@ impl<'a> ProfileText<'a> {
     pub fn decisions(&self) -> impl Iterator<Item = DecisionLine<'a>> + use<'a> {
         Lines { rest: self.body, number: 0 }.filter_map(|(number, line)| match split_key(line) {
             (b"decide", rest) => decision(number, rest).ok(),
-            _ => None,
-        })
-    }
-
-    /// The `program` lines, in the file's order: where two are about one size, the later one holds.
-    pub fn programs(&self) -> impl Iterator<Item = ProgramLine<'a>> + use<'a> {
-        Lines { rest: self.body, number: 0 }.filter_map(|(number, line)| match split_key(line) {
-            (b"program", rest) => program(number, rest).ok(),
             _ => None,
         })
     }
@@ -316,22 +306,6 @@ fn sizes(fields: &mut Fields<'_>) -> Result<(u64, u64), ProfileError> {
     Ok((from, to))
 }
 
-fn program(line: u32, rest: &[u8]) -> Result<ProgramLine<'_>, ProfileError> {
-    let mut fields = Fields::new(line, rest);
-    let accepted = "1 to 255 bytes of UTF-8 without space, slash and control characters";
-    let program =
-        fields.parse("program", accepted, |text| is_program_name(text).then_some(text))?;
-    let operation = fields.parse("operation", "copy, move, fill or zero", |text| {
-        Operation::from_name(text).filter(|operation| HINTED.contains(operation))
-    })?;
-    let (from, to) = sizes(&mut fields)?;
-    let reuse = fields.parse("hint", "soon or never", |text| {
-        Reuse::from_name(text).filter(|reuse| *reuse != Reuse::Unknown)
-    })?;
-    fields.end()?;
-    Ok(ProgramLine { program, operation, from, to, reuse })
-}
-
 fn entry(line: u32, rest: &[u8]) -> Result<EntryLine<'_>, ProfileError> {
     let mut fields = Fields::new(line, rest);
     let operation =
@@ -395,21 +369,18 @@ impl<'a> Parser<'a> {
                 b"note" => {
                     free_text(line, "note", rest)?;
                 }
-                // How many threads shared one call: profiles of 0.1 and 0.2 say so.
-                b"parallel" => {
-                    free_text(line, "parallel", rest)?;
+                // Profiles that were written before say how many threads shared a call, and what hint a program's calls have.
+                b"parallel" | b"program" => {
+                    free_text(line, "text", rest)?;
                 }
                 b"decide" => self.decide(line, rest)?,
                 b"entry" => self.entry(line, rest)?,
-                b"program" => {
-                    program(line, rest)?;
-                }
                 b"end" => {
                     let body = self.bytes.get(..body).unwrap_or(&[]);
                     return self.end(line, rest, body);
                 }
                 _ => {
-                    let accepted = "cpu, caches, record, written, entry, decide, program, note or end";
+                    let accepted = "cpu, caches, record, written, entry, decide, note or end";
                     return Err(Fields::new(line, rest).error("key", key, accepted));
                 }
             }

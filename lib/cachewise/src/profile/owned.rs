@@ -3,8 +3,8 @@
 extern crate std;
 
 use super::{
-    DecisionLine, MACHINE_DIRECTORY, MAX_BYTES, MAX_PROGRAM_NAME, MAX_SIZE, ProfileError, ProfileText,
-    ProgramLine, VERSION, fnv1a64, write_file_name,
+    DecisionLine, MACHINE_DIRECTORY, MAX_BYTES, MAX_SIZE, ProfileError, ProfileText, VERSION, fnv1a64,
+    write_file_name,
 };
 use crate::cpu::{Caches, Cpu, Signature, Text};
 use crate::reuse::Reuse;
@@ -57,21 +57,6 @@ impl Decision {
     }
 }
 
-/// The hint for the calls of one program that give none.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ProgramHint {
-    /// The program's [name](program_name).
-    pub program: String,
-    /// One of [`HINTED`](super::HINTED).
-    pub operation: Operation,
-    /// The smallest size it is about, in bytes.
-    pub from: u64,
-    /// The largest size it is about; [`MAX_SIZE`] for every larger one.
-    pub to: u64,
-    /// [`Reuse::Soon`] or [`Reuse::Never`].
-    pub reuse: Reuse,
-}
-
 /// The raw results a profile was decided from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
@@ -111,8 +96,6 @@ pub struct Profile {
     pub decisions: Vec<Decision>,
     /// The entry that an operation's calls take; the library's own choice for one without.
     pub entries: Vec<(Operation, String)>,
-    /// Hints for single programs; where two are about one size, the later one holds.
-    pub programs: Vec<ProgramHint>,
     /// Free text, one line each.
     pub notes: Vec<String>,
 }
@@ -128,7 +111,6 @@ impl Profile {
             written: String::new(),
             decisions: Vec::new(),
             entries: Vec::new(),
-            programs: Vec::new(),
             notes: Vec::new(),
         }
     }
@@ -149,7 +131,6 @@ impl Profile {
             written: text.written().to_owned(),
             decisions: text.decisions().map(Decision::from).collect(),
             entries: text.entries().map(|line| (line.operation, line.name.to_owned())).collect(),
-            programs: text.programs().map(ProgramHint::from).collect(),
             notes: text.notes().map(ToOwned::to_owned).collect(),
         })
     }
@@ -209,17 +190,7 @@ impl Profile {
         for (operation, name) in &self.entries {
             writeln!(out, "entry {operation} {name}")?;
         }
-        for ProgramHint { program, operation, from, to, reuse } in &self.programs {
-            writeln!(out, "program {program} {operation} {from} {} {reuse}", size(*to))?;
-        }
         Ok(())
-    }
-}
-
-impl From<ProgramLine<'_>> for ProgramHint {
-    fn from(line: ProgramLine<'_>) -> ProgramHint {
-        let ProgramLine { program, operation, from, to, reuse } = line;
-        ProgramHint { program: program.to_owned(), operation, from, to, reuse }
     }
 }
 
@@ -229,27 +200,6 @@ impl From<DecisionLine<'_>> for Decision {
         let nearest = nearest.map(ToOwned::to_owned);
         Decision { operation, reuse, from, to, kernel: kernel.to_owned(), nearest }
     }
-}
-
-/// The name that a program's `program` lines have: the last part of its path; what such a name cannot hold is
-/// `_`.
-///
-/// ```
-/// use cachewise::profile::program_name;
-/// use std::path::Path;
-///
-/// assert_eq!(program_name(Path::new("/usr/bin/redis-server")), "redis-server");
-/// assert_eq!(program_name(Path::new("./my program")), "my_program");
-/// ```
-#[must_use]
-pub fn program_name(path: &Path) -> String {
-    let file = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
-    let plain = |c: char| if c.is_control() || matches!(c, ' ' | '/') { '_' } else { c };
-    let mut name: String = file.chars().map(plain).collect();
-    while name.len() > MAX_PROGRAM_NAME {
-        name.pop();
-    }
-    name
 }
 
 /// Path of this user's profile for this CPU:

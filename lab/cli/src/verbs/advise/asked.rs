@@ -10,7 +10,6 @@ use cachewise_advise::candidates::{self, Candidate, LeftOut};
 use cachewise_advise::lists;
 use cachewise_experiments::LabError;
 use cachewise_measure::{Machine, NoiseSnapshot};
-use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -64,7 +63,6 @@ impl<'a> Asked<'a> {
             seconds: None,
             expected: None,
             candidates: Vec::new(),
-            profiles: BTreeMap::new(),
             by_cpu: false,
             sampled: false,
             settle: args.settle.unwrap_or(SETTLE),

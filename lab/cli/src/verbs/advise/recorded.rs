@@ -2,7 +2,6 @@
 
 use crate::advised::{CPU_TIME, EXPERIMENT, FATES, JUDGED_BY};
 use crate::args::Advise;
-use cachewise::profile::ProgramHint;
 use cachewise_advise::bound::Bound;
 use cachewise_advise::candidates::{Candidate, LeftOut};
 use cachewise_advise::sample::{Runs, Sample, TimeOutcome};
@@ -33,8 +32,6 @@ pub struct TimeFindings {
     pub outcome: TimeOutcome,
     pub answer: TimeAnswer,
     pub notes: Vec<String>,
-    /// Hints that candidates give the profile, by the candidate's name.
-    pub hints: BTreeMap<String, Vec<ProgramHint>>,
     /// The profile's file, where it is one.
     pub profile: Option<PathBuf>,
     /// The plain run came to its end.
@@ -73,7 +70,7 @@ pub fn record(
         let variables = variables.map(|(name, value)| (name.clone(), value.clone().into()));
         let variables = serde_json::Value::Object(variables.collect());
         header.settings.insert(RECOMMENDED.to_owned(), variables);
-        header.settings.insert("line".to_owned(), found.line(&found.candidates[*at], words).into());
+        header.settings.insert("line".to_owned(), found.candidates[*at].line(words).into());
     }
     header.figures = figures(found.by_cpu);
     let mut rows = Vec::new();

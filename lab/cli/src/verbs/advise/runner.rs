@@ -11,7 +11,6 @@ use cachewise_judge::race::{self, Ran, Stage};
 use cachewise_measure::held::{self, Held, Sampler};
 use cachewise_measure::units::bytes;
 use cachewise_measure::whole::{self, Ended, Run};
-use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::os::unix::process::CommandExt as _;
@@ -62,8 +61,6 @@ pub struct Runner<'a> {
     pub expected: Option<Vec<Vec<u8>>>,
     /// The settings that race, the simplest first.
     pub candidates: Vec<Candidate>,
-    /// Profiles that candidates follow until one of them is kept, by the candidate's name.
-    pub profiles: BTreeMap<String, PathBuf>,
     /// CPU time is judged in place of the time by the clock: on a busy machine the clock measures the scheduler.
     pub by_cpu: bool,
     /// True if memory is read while it runs.
@@ -110,8 +107,6 @@ impl Runner<'_> {
         command.env_remove("CACHEWISE_STATS");
         if let Some(candidate) = by {
             command.args(&candidate.words);
-            let profile = self.profiles.get(&candidate.name);
-            command.envs(profile.map(|profile| ("CACHEWISE_PROFILE", profile)));
             command.envs(candidate.variables.iter().map(|(name, value)| (name, value)));
         }
         command.args(&self.words[1..]);

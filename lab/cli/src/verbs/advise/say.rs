@@ -1,11 +1,10 @@
 //! Output of `advise`: the answer first, then the evidence.
 
 use super::recorded::{self, TimeFindings};
-use super::{ending, hints};
+use super::ending;
 use crate::args::Advise;
 use crate::verbs::redraw;
 use crate::{advised, output, status};
-use cachewise_advise::candidates::{self, Candidate};
 use cachewise_advise::verdict::{self, TimeAnswer};
 use cachewise_measure::{NoiseSnapshot, Record, Warning, warnings};
 use cachewise_report::closing::{self, Closing};
@@ -26,20 +25,11 @@ impl TimeFindings {
             _ => None,
         };
         ending::give(args, words, &self.text(&record, &closing), set, record, self.begun)?;
-        self.keep()?;
         Ok(match self.answer {
             _ if stopped => status::INTERRUPTED,
             TimeAnswer::Set(..) | TimeAnswer::Nothing(_) => status::OK,
             TimeAnswer::CannotTell(_) => status::INCONCLUSIVE,
         })
-    }
-
-    /// The program's command by a setting, as it would be typed.
-    pub fn line(&self, candidate: &Candidate, words: &[String]) -> String {
-        match self.hints.contains_key(&candidate.name) {
-            true => format!("cachewise exec -- {}", candidates::command(words)),
-            false => candidate.line(words),
-        }
     }
 
     fn closing(&self, words: &[String], disturbed: &[Warning]) -> Closing {
@@ -48,7 +38,7 @@ impl TimeFindings {
             TimeAnswer::Set(at, speed) => (
                 closing::ClosingAnswer::Yes,
                 format!("{}: {speed:.2} times the speed{by}", self.candidates[*at].name),
-                self.line(&self.candidates[*at], words),
+                self.candidates[*at].line(words),
             ),
             TimeAnswer::Nothing(why) => (
                 closing::ClosingAnswer::No,
@@ -96,16 +86,5 @@ impl TimeFindings {
             text.push_str(&format!("note: {}\n", note.text));
         }
         format!("{}\n", text.trim_end())
-    }
-
-    /// Keeps the setting's hints in the profile.
-    fn keep(&self) -> anyhow::Result<()> {
-        let TimeAnswer::Set(at, _) = &self.answer else { return Ok(()) };
-        let hints = self.hints.get(&self.candidates[*at].name);
-        let (Some(file), Some(hints)) = (&self.profile, hints) else { return Ok(()) };
-        hints::keep(file, hints)?;
-        let file = file.display();
-        output::tell(&format!("hints for this program are in {file}: `exec` follows them"));
-        Ok(())
     }
 }
