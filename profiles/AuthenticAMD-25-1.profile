@@ -54,10 +54,4 @@ decide equal unknown 256 2047 libc equal.avx2
 decide equal unknown 2048 53247 equal.avx2
 decide equal unknown 53248 3145727 libc
 decide equal unknown 3145728 max equal.avx2
-entry copy avx2
-entry move avx2
-entry fill avx2
-entry zero avx2
-entry compare avx2
-entry equal avx2
-end 62 fnv1a64:a8932c2e73ed1067
+end 56 fnv1a64:b9c5840e1a53ee27

@@ -54,10 +54,4 @@ decide equal unknown 256 2047 libc equal.avx512
 decide equal unknown 2048 6655 equal.avx512
 decide equal unknown 6656 16777215 libc equal.avx512
 decide equal unknown 16777216 max equal.avx512
-entry copy avx512vl
-entry move avx512vl
-entry fill avx512vl
-entry zero avx512vl
-entry compare avx512vl
-entry equal avx512vl
-end 62 fnv1a64:4515073f07732ae3
+end 56 fnv1a64:1d68c6b821277b17

@@ -30,10 +30,4 @@ decide compare unknown 1703936 3145727 libc compare.avx512
 decide compare unknown 3145728 max compare.avx512
 decide equal unknown 256 2047 libc equal.avx512
 decide equal unknown 2048 max equal.avx512
-entry copy avx512vl
-entry move avx512vl
-entry fill avx512vl
-entry zero avx512vl
-entry compare avx512vl
-entry equal avx512vl
-end 38 fnv1a64:13445fcbc641134c
+end 32 fnv1a64:a2c8cf0008131f24

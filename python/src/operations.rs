@@ -234,11 +234,7 @@ pub(crate) fn fill(
 /// bytearray(b'\x00\x00\x00')
 #[pyfunction]
 #[pyo3(signature = (dst, *, reuse=None))]
-pub(crate) fn zero(
-    py: Python<'_>,
-    dst: &Bound<'_, PyAny>,
-    reuse: Option<&str>,
-) -> PyResult<()> {
+pub(crate) fn zero(py: Python<'_>, dst: &Bound<'_, PyAny>, reuse: Option<&str>) -> PyResult<()> {
     let reuse = hint(reuse)?;
     let dst = Buffer::of(dst, "dst", Access::Write)?;
     let (to, n) = (Address(dst.start()), dst.len());

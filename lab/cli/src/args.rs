@@ -259,8 +259,6 @@ pub struct List {
 pub enum Listing {
     /// Kernels
     Kernels,
-    /// Entry stubs, and which are in use
-    Entries,
     /// Experiments
     Experiments,
 }

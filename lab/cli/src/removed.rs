@@ -7,7 +7,14 @@ const REMOVED: &[(&str, &str)] = &[
         "glibc is as fast with GLIBC_TUNABLES=glibc.malloc.mmap_max=0:glibc.malloc.trim_threshold=1073741824; \
          `cachewise advise -- PROGRAM` says what a program gains",
     ),
-    ("exec --name", "hints for one program gained nothing; `cachewise advise -- PROGRAM` says what does"),
+    (
+        "exec --name",
+        "hints for one program gained nothing; `cachewise advise -- PROGRAM` says what does",
+    ),
+    (
+        "list entries",
+        "`cachewise explain --op OPERATION --size SIZE` names the entry stub: CPUID decides",
+    ),
     ("explain --program", "`cachewise explain --reuse soon` or `--reuse never`"),
 ];
 
@@ -27,9 +34,8 @@ pub fn instead_of(verb: &str, option: Option<&str>) -> Option<String> {
 pub fn instead_of_line(words: impl IntoIterator<Item = String>) -> Option<String> {
     let mut words = words.into_iter();
     let verb = words.next()?;
-    let options = words.take_while(|word| word != "--").filter(|word| word.starts_with("--"));
-    let asked = std::iter::once(None).chain(options.map(Some));
-    asked.into_iter().find_map(|option| instead_of(&verb, option.as_deref()))
+    let typed = words.take_while(|word| word != "--").map(Some);
+    std::iter::once(None).chain(typed).find_map(|word| instead_of(&verb, word.as_deref()))
 }
 
 #[cfg(test)]
@@ -43,6 +49,7 @@ mod tests {
             ("exec --pool=1G true", true),
             ("explain --op copy --program x", true),
             ("explain --op copy --programs x", false),
+            ("list entries --op copy", true),
             ("exec -- prog --pool", false),
             ("run --pool", false),
             ("", false),

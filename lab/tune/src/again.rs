@@ -1,12 +1,10 @@
 //! A record decided again by the rules of today.
 
-use super::entries;
 use super::field::Field;
 use super::hints::{self, Never};
 use super::never;
 use super::plan;
 use super::ranges::ranges;
-use super::recording::now_called;
 use super::rounds::{Evidence, Log, Purpose};
 use super::seam::{Competitor, Facts, TuningCell};
 use super::tuner::{Decided, decided};
@@ -30,12 +28,8 @@ pub fn decide_again(rows: &[Row], facts: Facts, previous: &[Decision]) -> Result
         ));
     }
     let mut fields = Vec::new();
-    let mut entries = entries::best(&evidence, &facts);
-    // A record may have raced one that is called otherwise now.
-    entries.iter_mut().for_each(|(_, name)| *name = now_called(name).to_owned());
     for operation in OPERATIONS {
         let mut field = field(operation, &evidence, &facts, previous);
-        field.have_entries(&entries);
         field.remember(&evidence);
         refuse(&mut field, &evidence);
         let chosen = hints::chosen(&field, &facts);
@@ -46,7 +40,7 @@ pub fn decide_again(rows: &[Row], facts: Facts, previous: &[Decision]) -> Result
         let unknown = ranges(&field.sizes, &chosen, &[], extends);
         fields.push(Decided { field, unknown, never });
     }
-    Ok(decided(&fields, entries, &evidence, facts))
+    Ok(decided(&fields, facts))
 }
 
 /// An operation's race as a record has it; of one that it has none of, libc alone.

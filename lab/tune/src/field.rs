@@ -164,16 +164,7 @@ impl Field {
         }
     }
 
-    /// Told the entry stubs that will be in use: what stands for libc at small sizes is the loop of its own.
-    pub(super) fn have_entries(&mut self, entries: &[(Operation, String)]) {
-        let mine = entries.iter().find(|(operation, _)| *operation == self.operation);
-        if let (Some(_), Some((_, name))) = (self.below_libc, mine) {
-            let own = cachewise::entry::continued_by(self.operation, name);
-            self.below_libc = self.arms.iter().position(|arm| own == Some(&*arm.name));
-        }
-    }
-
-    /// The same with the rounds that a record has.
+    /// Adds the rounds that a record has.
     pub(super) fn remember(&mut self, evidence: &Evidence) {
         for (cell, log) in evidence.of(Purpose::Race) {
             if cell.operation != self.operation {

@@ -17,7 +17,6 @@ use super::seam::{
     After, Arm, Ask, Competitor, Contents, Destination, Facts, Sample, Script, Stage, TuningCell,
     Visit,
 };
-use cachewise::entry::{self, Entry};
 use cachewise::profile::{Decision, OPERATIONS, Profile};
 use cachewise_experiments::LabError;
 use cachewise_experiments::after::shows_a_lower_clock;
@@ -32,7 +31,7 @@ use cachewise_measure::{
     PagePolicy, PairedRatio, Place, Warning, visit, warnings,
 };
 use fastrand::Rng;
-use operands::{Caller, Operands, call_all, check, differences, flush, overwrite, read, room};
+use operands::{Operands, call_all, check, differences, flush, overwrite, read, room};
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::time::Instant;
@@ -60,7 +59,6 @@ pub struct Hardware<'h> {
     setup: Setup<'h>,
     clock: Clock,
     latencies: Option<Latencies>,
-    features: Features,
     noise: NoiseSnapshot,
     facts: Facts,
     arena: Arena,
@@ -73,7 +71,7 @@ pub struct Hardware<'h> {
     followed: Profile,
     table: Table,
     /// Arms whose bytes were checked, by operation and every second octave of sizes.
-    checked: BTreeSet<(Arm, Operation, u32, bool)>,
+    checked: BTreeSet<(Arm, Operation, u32)>,
 }
 
 /// Contents of the library's decision table.
@@ -82,8 +80,8 @@ enum Table {
     Unknown,
     /// One arm alone, by its number.
     Only(Operation, usize),
-    /// The decisions, and the number of the entry.
-    Followed(Option<usize>),
+    /// The decisions.
+    Followed,
 }
 
 impl<'h> Hardware<'h> {
@@ -130,7 +128,6 @@ impl<'h> Hardware<'h> {
             machine,
             clock,
             latencies,
-            features,
             noise,
             facts,
             arena,
@@ -157,8 +154,8 @@ impl<'h> Hardware<'h> {
         let [more, low, high] =
             [found.median, found.low, found.high].map(|ratio| 100.0 * (ratio - 1.0));
         Some(format!(
-            "what runs after vectors of 64 bytes takes {more:.0} % longer here ({low:.0} to {high:.0} %): no kernel and \
-             no entry stub with such vectors takes part"
+            "what runs after vectors of 64 bytes takes {more:.0} % longer here ({low:.0} to {high:.0} %): no kernel \
+             with such vectors takes part"
         ))
     }
 
@@ -182,23 +179,20 @@ impl<'h> Hardware<'h> {
             Arm::LIBC => return Ok(libc_reference(cell.operation).function),
             Arm::Kernel(number) => Table::Only(cell.operation, number),
             Arm::HandedOver => Table::Only(cell.operation, 0),
-            Arm::Entry(number) => Table::Followed(Some(number)),
-            Arm::Library => Table::Followed(None),
+            Arm::Library => Table::Followed,
         };
         if self.table != wanted {
-            let other_entry = matches!(self.table, Table::Followed(Some(_)));
             self.table = Table::Unknown;
             let done = match wanted {
                 Table::Only(operation, number) => {
                     let kernels = self.kernels.get(&operation);
                     let known = || kernels?.get(number.checked_sub(1)?);
-                    (!other_entry || self.install(None).is_ok())
-                        && match number {
-                            0 => cachewise::use_libc(operation),
-                            _ => known().is_some_and(|kernel| cachewise::use_only(kernel)),
-                        }
+                    match number {
+                        0 => cachewise::use_libc(operation),
+                        _ => known().is_some_and(|kernel| cachewise::use_only(kernel)),
+                    }
                 }
-                Table::Followed(entry) => self.install(entry).is_ok(),
+                Table::Followed => cachewise::load(&self.followed).is_ok(),
                 Table::Unknown => false,
             };
             if !done {
@@ -210,27 +204,6 @@ impl<'h> Hardware<'h> {
         Ok(library(cell.operation).function)
     }
 
-    /// Has the library follow the decisions, with the entry of that number in every operation; `None`
-    /// leaves it to the library.
-    fn install(&self, entry: Option<usize>) -> Result<(), cachewise::InstallError> {
-        // Without vectors of 64 bytes the library has none either.
-        let without = || self.without_wide_vectors().map(|_| BY_32);
-        let named = |operation: Operation| {
-            let of_number = entry.and_then(|entry| Some(self.stubs(operation).nth(entry)?.name));
-            Some((operation, of_number.or_else(without)?.to_owned()))
-        };
-        let entries = OPERATIONS.iter().filter_map(|operation| named(*operation)).collect();
-        cachewise::load(&Profile { entries, ..self.followed.clone() })
-    }
-
-    /// The entries that take part: that this CPU can run.
-    fn stubs(&self, operation: Operation) -> impl Iterator<Item = &'static Entry> + use<> {
-        let features = self.features;
-        let all = self.without_wide_vectors().is_none();
-        let wanted = move |entry: &&Entry| entry.runs_on(features) && (all || entry.name != WIDE);
-        entry::variants(operation).iter().filter(wanted)
-    }
-
     /// The name of an arm, for messages.
     fn name(&self, operation: Operation, arm: Arm) -> &'static str {
         match arm {
@@ -240,7 +213,7 @@ impl<'h> Hardware<'h> {
                 .get(&operation)
                 .and_then(|all| all.get(number - 1))
                 .map_or("a kernel", |kernel| kernel.name),
-            Arm::Entry(_) | Arm::Library | Arm::HandedOver => "cachewise",
+            Arm::Library | Arm::HandedOver => "cachewise",
         }
     }
 
@@ -405,12 +378,6 @@ impl super::seam::Machine for Hardware<'_> {
             .collect()
     }
 
-    fn entries(&self, operation: Operation) -> Vec<String> {
-        let names: Vec<String> = self.stubs(operation).map(|entry| entry.name.to_owned()).collect();
-        // One is no choice.
-        if names.len() > 1 { names } else { Vec::new() }
-    }
-
     fn now(&self) -> f64 {
         self.setup.begun.elapsed().as_secs_f64()
     }
@@ -425,10 +392,10 @@ impl super::seam::Machine for Hardware<'_> {
     fn follow(&mut self, decisions: &[Decision]) -> Result<(), LabError> {
         self.followed = Profile { decisions: decisions.to_vec(), ..Profile::here() };
         self.table = Table::Unknown;
-        self.install(None).map_err(|error| {
+        cachewise::load(&self.followed).map_err(|error| {
             LabError::Nothing(format!("the library refuses these decisions: {error}"))
         })?;
-        self.table = Table::Followed(None);
+        self.table = Table::Followed;
         Ok(())
     }
 
@@ -436,10 +403,6 @@ impl super::seam::Machine for Hardware<'_> {
         (self.setup.progress)(stage, left);
     }
 }
-
-/// The entry stub with vectors of 64 bytes, and the best of those without.
-const WIDE: &str = "avx512vl";
-const BY_32: &str = "avx2";
 
 /// The kernels that compete, in order of preference among equals: what the library does without its
 /// table first, then temporal, by string instructions, non-temporal; simple before elaborate.

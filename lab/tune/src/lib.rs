@@ -14,7 +14,6 @@
 #![warn(missing_docs)]
 
 pub mod again;
-mod entries;
 mod field;
 pub mod hardware;
 mod hints;
@@ -26,6 +25,7 @@ pub mod recording;
 mod referee;
 pub mod rounds;
 pub mod say;
+pub mod scripts;
 pub mod seam;
 pub mod tuner;
 pub mod tuning;

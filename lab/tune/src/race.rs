@@ -1,20 +1,17 @@
 //! The race: every live arm of every cell against libc, in epochs, over the first part of the budget.
 //!
-//! Cells stand in lanes (three of sizes; hints and entry stubs). A lane has a share of
+//! Cells stand in lanes (three of sizes, and hints). A lane has a share of
 //! the time; the lane that is furthest behind its share has its next cell visited. When a lane
 //! has been through all its cells in random order, that was an epoch: arms that are shown to be out
 //! are dropped, cells where nothing is left to learn rest, and the next order is drawn.
 
-use super::entries;
 use super::field::{Field, HANDED_OVER};
 use super::hints;
 use super::plan;
-use super::rounds::{Log, Purpose};
+use super::rounds::Purpose;
 use super::seam::{Arm, Class, Facts, Stage, TuningCell};
 use super::visits::{Candidate, LEFT, Visits};
 use cachewise_experiments::LabError;
-use cachewise_judge::estimate::Middle;
-use cachewise_judge::margin::LAYOUTS;
 use cachewise_kernels::Operation;
 use std::ops::Range;
 
@@ -23,7 +20,6 @@ use std::ops::Range;
 enum Item {
     Kernels { field: usize, view: usize, size: usize },
     Bystander { field: usize, size: usize, arms: Vec<usize> },
-    Entries(TuningCell),
 }
 
 struct Lane {
@@ -39,7 +35,6 @@ struct Lane {
 enum What {
     Sizes(Range<usize>),
     Hints,
-    Entries,
 }
 
 /// Rounds that the referee is expected to take of a cell: on simulated machines, where little fails, 4 to 6.
@@ -86,7 +81,6 @@ impl<'r, 'm> Race<'r, 'm> {
             lane(What::Sizes(small..large), 0.22),
             lane(What::Sizes(large..usize::MAX), 0.34),
             lane(What::Hints, 0.08),
-            lane(What::Entries, 0.04),
         ];
         Race { visits, facts, fields, follows, lanes }
     }
@@ -192,15 +186,6 @@ impl<'r, 'm> Race<'r, 'm> {
                     }
                 }
             }
-            What::Entries => {
-                for field in &self.fields {
-                    if self.visits.machine.entries(field.operation).len() > 1 {
-                        let cells = entries::scripts(field.operation, &self.facts).into_iter();
-                        let open = cells.filter(|cell| self.is_open(Purpose::Entries, *cell));
-                        items.extend(open.map(Item::Entries));
-                    }
-                }
-            }
         }
         let lane = &mut self.lanes[lane];
         lane.over = items.is_empty();
@@ -213,33 +198,18 @@ impl<'r, 'm> Race<'r, 'm> {
         lane.items = items;
     }
 
-    /// Returns whether something is left to learn of a cell whose candidates are compared with the reference.
-    fn is_open(&self, purpose: Purpose, cell: TuningCell) -> bool {
-        let log = self.visits.evidence.of(purpose).find(|(other, _)| **other == cell);
-        let is_plenty =
-            |log: &Log, name| Middle::of(&log.log_ratios(name)).own(LAYOUTS).is_plenty(LAYOUTS);
-        log.is_none_or(|(_, log)| !log.others.keys().all(|name| is_plenty(log, name)))
-    }
-
     fn item(&mut self, item: Item, first: bool, stop: f64) -> Result<bool, LabError> {
-        let (purpose, reference, others, samples) = match item {
-            Item::Kernels { field, view, size } => {
-                return self.kernels(field, view, size, first, stop);
-            }
+        match item {
+            Item::Kernels { field, view, size } => self.kernels(field, view, size, first, stop),
             Item::Bystander { field, size, arms } => {
                 let cell = hints::cell(self.fields[field].operation, size, &self.facts);
                 let name = |arm: usize| self.fields[field].arms[arm].name.clone();
                 let others = arms.into_iter().map(|arm| (name(arm), (cell, Arm::Kernel(arm))));
-                (Purpose::Hints, (cell, Arm::LIBC), others.collect(), 1)
+                let others: Vec<(String, Candidate)> = others.collect();
+                let libc = (cell, Arm::LIBC);
+                Ok(self.visits.keep(Purpose::Hints, libc, &others, 1, stop)?.is_some())
             }
-            Item::Entries(cell) => {
-                let entries = self.visits.machine.entries(cell.operation).into_iter().enumerate();
-                let others = entries.map(|(nth, name)| (name, (cell, Arm::Entry(nth)))).collect();
-                (Purpose::Entries, (cell, Arm::LIBC), others, 3)
-            }
-        };
-        let others: Vec<(String, Candidate)> = others;
-        Ok(self.visits.keep(purpose, reference, &others, samples, stop)?.is_some())
+        }
     }
 
     /// The cells of a table of costs that lack rounds: of which field, of whom, and how many.

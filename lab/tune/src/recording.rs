@@ -9,7 +9,7 @@ use super::seam::{
 };
 use super::tuning::{Ruling, Settings, Tuning};
 use cachewise::profile::{self, MAX_SIZE, OPERATIONS};
-use cachewise::{Reuse, entry};
+use cachewise::Reuse;
 use cachewise_kernels::Operation;
 use cachewise_measure::record::names::LIBC;
 use cachewise_measure::record::{CellKey, Decision, Decisions, Note, State};
@@ -43,10 +43,9 @@ pub fn record(
 /// No object and no cache is larger; what a record says beyond it is no figure.
 const MOST: usize = 1 << 40;
 
-/// Settings of a record: [`Facts::below_libc`], [`Facts::entries`] and [`Facts::never`] by operation, and the decisions
+/// Settings of a record: [`Facts::below_libc`] and [`Facts::never`] by operation, and the decisions
 /// that were in force.
 const BELOW_LIBC: &str = "below_libc";
-const ENTRIES: &str = "entries";
 const NEVER: &str = "never";
 const PREVIOUS: &str = "previous";
 
@@ -71,7 +70,6 @@ pub fn settings(
         never.filter_map(|(of, never)| Some((of.name().to_owned(), serde_json::json!(never?))));
     let all = [
         (BELOW_LIBC, by_operation(facts.below_libc)),
-        (ENTRIES, by_operation(facts.entries)),
         (NEVER, serde_json::Value::Object(never.collect())),
         (PREVIOUS, previous.collect()),
     ];
@@ -147,8 +145,7 @@ impl Evidence {
             };
             let row = |candidate: &str, samples: &[Option<Sample>]| {
                 let operation = times(samples, |sample| sample.operation);
-                let mut row =
-                    Row::new(purpose.name(), key(cell), candidate, LIBC, operation);
+                let mut row = Row::new(purpose.name(), key(cell), candidate, LIBC, operation);
                 match cell.after {
                     After::Nothing => {}
                     After::Reader => row.reader_ns = times(samples, |sample| sample.reader),
@@ -230,28 +227,12 @@ pub fn facts(header: &Header) -> Facts {
             let name = header.settings.get(BELOW_LIBC)?.get(operation.name())?.as_str()?;
             cachewise_kernels::find(name).map(|kernel| kernel.name)
         }),
-        entries: OPERATIONS.map(|operation| {
-            let name = header.settings.get(ENTRIES)?.get(operation.name())?.as_str()?;
-            let name = now_called(name);
-            let found = entry::variants(operation).iter().find(|of| of.name == name);
-            found.map(|entry| entry.name)
-        }),
         never: OPERATIONS.map(|operation| {
             let line = header.settings.get(NEVER)?.get(operation.name())?;
             let name = cachewise_kernels::find(line.get(0)?.as_str()?)?.name;
             Some((name, usize::try_from(line.get(1)?.as_u64()?).ok()?))
         }),
         hosts: header.settings.get("hosts").and_then(|n| n.as_u64()).map_or(1, |n| n as usize),
-    }
-}
-
-/// Today's name of an entry in the records of Zen 5 and Emerald Rapids that `record/` keeps: two more used AVX-512,
-/// with masks of up to 64 bytes, and with no vector over 32.
-pub(super) fn now_called(name: &str) -> &str {
-    match name {
-        "avx512vl.masked" => "avx512vl",
-        "avx512vl.256" => "avx2",
-        name => name,
     }
 }
 

@@ -11,8 +11,6 @@ pub enum Purpose {
     Race,
     /// Non-temporal stores and what a bystander loses.
     Hints,
-    /// Entry stubs against libc.
-    Entries,
     /// The library with its decisions against libc.
     Referee,
     /// The same under the hint `never`, beside a bystander.
@@ -21,13 +19,7 @@ pub enum Purpose {
 
 impl Purpose {
     /// All of them, in a record's order.
-    pub const ALL: [Purpose; 5] = [
-        Purpose::Race,
-        Purpose::Hints,
-        Purpose::Entries,
-        Purpose::Referee,
-        Purpose::Never,
-    ];
+    pub const ALL: [Purpose; 4] = [Purpose::Race, Purpose::Hints, Purpose::Referee, Purpose::Never];
 
     /// The experiment's name in rows.
     #[must_use]
@@ -35,7 +27,6 @@ impl Purpose {
         match self {
             Purpose::Race => "tune",
             Purpose::Hints => "tune-hints",
-            Purpose::Entries => "tune-entries",
             Purpose::Referee => "tune-referee",
             Purpose::Never => "tune-referee-never",
         }
@@ -67,12 +58,6 @@ impl Log {
     /// Logarithms of one of the others' totals over the reference's, where both are.
     pub(super) fn log_ratios(&self, name: &str) -> Vec<f64> {
         logarithms(self.pairs(name))
-    }
-
-    /// The same over another one's.
-    pub(super) fn log_ratios_over(&self, name: &str, other: &str) -> Vec<f64> {
-        let [ours, theirs] = [name, other].map(|name| self.others.get(name).into_iter().flatten());
-        logarithms(ours.zip(theirs).filter_map(|(ours, theirs)| ours.zip(*theirs)))
     }
 }
 

@@ -4,6 +4,7 @@
 use super::field::HANDED_OVER;
 use super::recording::UNEQUAL;
 use super::rounds::Purpose;
+use super::scripts::LIBRARY;
 use super::seam::{Layout, Script};
 use cachewise_judge::margin::{HEADLINE, LEAST_POOLED};
 use cachewise_measure::record::{Decision, Decisions, distinct, groups};
@@ -364,20 +365,27 @@ impl<'t> Tuned<'t> {
         (!table.rows.is_empty()).then_some(table)
     }
 
-    /// Results of an operation's race of entries: small calls as programs make them, in a hot and in a cold
-    /// span. `None` where the record has none.
-    pub fn entries(&self, operation: &str) -> Option<Table> {
-        let race = self.race(Purpose::Entries, operation);
-        let ratio = |name: &str, state: &str| {
-            let mut here =
-                race.iter().filter(|row| row.candidate == name && row.cell.state.as_str() == state);
-            here.next().and_then(|row| row.ratio)
-        };
-        let states = Script::ALL.map(Script::name);
-        let title = format!("Entries with calls as programs make them, time over {}'s", self.libc);
-        let mut table = Table::new(title, &["entry", ">hot", ">cold"]);
-        for (name, ratios) in by_mean(race.iter(), &states, ratio) {
-            table.push([vec![name.to_owned()], ratios].concat());
+    /// Small calls as programs make them, in a hot and in a cold span: the library over libc. `None` where the record
+    /// has none.
+    pub fn small(&self, operation: &str) -> Option<Table> {
+        let rows = self.race(Purpose::Referee, operation);
+        let title = format!("Calls as programs make them, time over {}'s", self.libc);
+        let mut table = Table::new(title, &["operands", ">hot", ">cold"]);
+        for unequal in [false, true] {
+            let ratio = |script: Script| {
+                let here = |row: &&&Row| {
+                    row.candidate == LIBRARY
+                        && row.cell.state.as_str() == script.name()
+                        && row.cell.axis(UNEQUAL).is_some() == unequal
+                };
+                rows.iter().find(here).and_then(|row| row.ratio)
+            };
+            let ratios = Script::ALL.map(ratio);
+            if ratios.iter().any(Option::is_some) {
+                let name = if unequal { "unequal" } else { "" };
+                let ratios = ratios.map(|of| or_dash(of, |of| of.to_string()));
+                table.push([vec![name.to_owned()], ratios.to_vec()].concat());
+            }
         }
         (!table.rows.is_empty()).then_some(table)
     }

@@ -35,10 +35,6 @@ pub trait Machine {
     /// this CPU can run, in order of preference among equals. The position is the arm's number.
     fn arms(&self, operation: Operation) -> Vec<Competitor>;
 
-    /// The entry stubs that compete for an operation's small calls, in order of preference; asked for
-    /// with [`Arm::Entry`] in cells that have a [`TuningCell::script`]. None where there is nothing to choose.
-    fn entries(&self, operation: Operation) -> Vec<String>;
-
     /// Seconds since the tuning began, calibration included.
     fn now(&self) -> f64;
 
@@ -99,8 +95,6 @@ pub struct Facts {
     /// By operation, the kernel that the library calls below [`libc_from`](cachewise::profile::libc_from)
     /// where its decision is `libc`; `None` where that is libc itself.
     pub below_libc: [Option<&'static str>; OPERATIONS.len()],
-    /// By operation, the entry stub in use; `None` where nobody says.
-    pub entries: [Option<&'static str>; OPERATIONS.len()],
     /// By operation, the non-temporal kernel that the library calls under `never` where no profile decides, and its first
     /// size; `None` where that is none, or unknown.
     pub never: [Option<(&'static str, usize)>; OPERATIONS.len()],
@@ -172,8 +166,6 @@ pub enum Arm {
     Kernel(usize),
     /// libc as the library calls it where the decision is `libc`: its way there costs something.
     HandedOver,
-    /// A position in [`Machine::entries`], with the decisions of [`Machine::follow`] behind it.
-    Entry(usize),
     /// The library with the decisions of [`Machine::follow`].
     Library,
 }

@@ -1,6 +1,5 @@
 //! The tuner from beginning to end: race, decide, referee, and only then a result.
 
-use super::entries;
 use super::field::{ALWAYS, Field};
 use super::hints::{self, Never};
 use super::plan;
@@ -66,19 +65,13 @@ pub fn run(
     }
     let Follows { referee: takes, never: after } = race.follows;
     let fields = race.fields;
-    let entries = entries::best(visits.evidence, &facts);
-    let mut trials: Vec<Trial> = fields
-        .into_iter()
-        .map(|mut field| {
-            field.have_entries(&entries);
-            Trial::new(field, &facts, &mut visits.random)
-        })
-        .collect();
+    let mut trials: Vec<Trial> =
+        fields.into_iter().map(|field| Trial::new(field, &facts, &mut visits.random)).collect();
     visits.machine.progress(Stage::Referee, takes + after);
     let mut referee = Referee { visits: &mut visits, facts, takes, after };
     let mut repairs = referee.run(&mut trials, REFEREE_UNTIL * budget)?;
     let (never, of_never) = referee.never(&trials, NEVER_UNTIL * budget, &mut repairs)?;
-    let scripts = referee.scripts(&entries, SCRIPTS_UNTIL * budget)?;
+    let scripts = referee.scripts(SCRIPTS_UNTIL * budget)?;
     let seconds = visits.machine.now();
     let refereed = trials.iter().flat_map(Trial::refereed).chain(of_never).chain(scripts).collect();
     let fields: Vec<Decided> = trials
@@ -86,7 +79,7 @@ pub fn run(
         .zip(never)
         .map(|(trial, never)| Decided { unknown: trial.ranges(), never, field: trial.field })
         .collect();
-    Ok(Tuning { refereed, repairs, seconds, ..decided(&fields, entries, evidence, facts) })
+    Ok(Tuning { refereed, repairs, seconds, ..decided(&fields, facts) })
 }
 
 /// A field with its ranges where nothing is known, and what pays under `never`.
@@ -118,15 +111,9 @@ impl Decided {
 }
 
 /// Decisions from the race; without a referee.
-pub(super) fn decided(
-    fields: &[Decided],
-    entries: Vec<(Operation, String)>,
-    evidence: &Evidence,
-    facts: Facts,
-) -> Tuning {
+pub(super) fn decided(fields: &[Decided], facts: Facts) -> Tuning {
     let mut tuning = Tuning {
         decisions: all_decisions(fields),
-        entries,
         shown: fields.iter().flat_map(|of| shown(&of.field)).collect(),
         refereed: Vec::new(),
         repairs: Vec::new(),
@@ -243,7 +230,6 @@ mod tests {
                 decision("libc", 2048, 4096),
                 decision("libc", 4097, 9999),
             ],
-            entries: Vec::new(),
             shown: [300, 2048, 4096].into_iter().flat_map(at).collect(),
             refereed: Vec::new(),
             repairs: Vec::new(),

@@ -24,8 +24,6 @@ pub struct Tuning {
     /// For every operation and hint, contiguous from the first size to the last. A kernel is a name
     /// of the table or `libc`.
     pub decisions: Vec<Decision>,
-    /// The entry stub per operation, where there was a choice.
-    pub entries: Vec<(Operation, String)>,
     /// Results of candidates at every size and in every state of the race.
     pub shown: Vec<Shown>,
     /// The referee's rulings on the decisions, under `unknown`.
@@ -46,7 +44,7 @@ pub struct Tuning {
 pub struct Shown {
     /// Cell.
     pub cell: TuningCell,
-    /// A kernel or an entry stub.
+    /// A kernel.
     pub name: String,
     /// Time over libc's: below 1 is faster.
     pub ratio: f64,

@@ -38,7 +38,7 @@ pub static CHOSEN: Chosen =
 /// Name of the entries of a number, and the features that they need; the same for each operation.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Variant {
-    /// `sse2`, `avx2` or `avx512vl`, as in a profile.
+    /// `sse2`, `avx2` or `avx512vl`.
     pub(crate) name: &'static str,
     pub(crate) requires: Features,
 }
@@ -63,7 +63,7 @@ pub(crate) static VARIANTS: [Variant; 0] = [];
 /// One entry of an operation.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
-    /// `sse2`, `avx2` or `avx512vl`, as in a profile.
+    /// `sse2`, `avx2` or `avx512vl`.
     pub name: &'static str,
     /// Features that the CPU must offer.
     pub requires: Features,
@@ -102,13 +102,8 @@ pub fn choose(operation: Operation, variant: u8) {
 
 /// The number of the entry of that name, where the CPU can run it.
 pub(crate) fn find(name: &str, available: Features) -> Option<u8> {
-    let (number, variant) = named(name)?;
-    available.contains(variant.requires).then_some(number)
-}
-
-/// The entry of that name, and its number.
-pub(crate) fn named(name: &str) -> Option<(u8, &'static Variant)> {
-    (0u8..).zip(&VARIANTS).find(|(_, variant)| variant.name == name)
+    let runs = |variant: &Variant| variant.name == name && available.contains(variant.requires);
+    (0u8..).zip(&VARIANTS).find(|(_, variant)| runs(variant)).map(|(number, _)| number)
 }
 
 /// The technique of the kernel whose work an entry does by itself above 256 bytes; `None` where it

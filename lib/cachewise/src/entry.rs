@@ -9,8 +9,8 @@
 //! and tested by itself; `ways.rs` holds them.
 //!
 //! One number per operation says which is in use ([`CHOSEN`], in `choice.rs`). Behind the small sizes the exported function
-//! jumps by it, or not at all: `avx2` follows in it. `defaults.rs` has the rule, a profile's
-//! `entry` lines overrule it when the table is filled: by the first call that has a choice.
+//! jumps by it, or not at all: `avx2` follows in it. `defaults.rs` has the rule, by CPUID's features, which is asked when
+//! the table is filled: by the first call that has a choice.
 //!
 //! The macros are not for use by programs: `raw.rs` makes its functions of them, and so do the C
 //! library and the preload library, whose exported functions then *are* the operation rather than a
@@ -24,8 +24,6 @@
 
 #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
 mod comparing;
-#[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
-pub mod cost;
 #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
 mod differing;
 #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
@@ -48,4 +46,4 @@ pub use crate::table::{DIRECT, ROWS};
 #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
 pub use crate::table::{NARROW, NEXT, NEXT_BYTES, PAGE, ROW_BYTES};
 pub use cachewise_kernels::Operation;
-pub use variants::{chosen, continued_by, variants};
+pub use variants::{chosen, variants};

@@ -141,20 +141,15 @@ pub(crate) fn follow(
     identity: &Identity,
     caches: &OnceCell<Caches>,
 ) -> u16 {
-    let (entries, decisions) = looked_up(profile, identity);
-    follow_lines(entries, decisions, identity, caches)
+    follow_lines(looked_up(profile, identity), identity, caches)
 }
 
-/// The entries and the decisions of a profile, their names looked up.
+/// The decisions of a profile, their names looked up.
 pub(crate) fn looked_up(
     profile: &ProfileText<'_>,
     identity: &Identity,
-) -> (impl Iterator<Item = (Operation, u8)>, impl Iterator<Item = Resolved>) {
-    let entries = profile.entries().filter_map(|line| {
-        let variant = choice::find(line.name, identity.features)?;
-        Some((line.operation, variant))
-    });
-    let decisions = profile.decisions().filter_map(|line| {
+) -> impl Iterator<Item = Resolved> {
+    profile.decisions().filter_map(|line| {
         let routine = match line.choice(identity.features) {
             Ok(Choice::Kernel(kernel)) => Routine::Kernel(slot_of(kernel)?),
             Ok(Choice::Libc { nearest }) => {
@@ -165,20 +160,15 @@ pub(crate) fn looked_up(
         };
         let DecisionLine { operation, reuse, from, to, .. } = line;
         Some(Resolved { operation, reuse, from, to, routine })
-    });
-    (entries, decisions)
+    })
 }
 
 /// The same of lines that need no more checking.
 pub(crate) fn follow_lines(
-    entries: impl Iterator<Item = (Operation, u8)>,
     decisions: impl Iterator<Item = Resolved>,
     identity: &Identity,
     caches: &OnceCell<Caches>,
 ) -> u16 {
-    for (operation, variant) in entries {
-        choice::choose(operation, variant);
-    }
     let mut decided = 0;
     for Resolved { operation, reuse, from, to, routine } in decisions {
         let slot = match routine {

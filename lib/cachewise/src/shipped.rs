@@ -6,7 +6,6 @@
 //! MiB of LLC), or a hypervisor hides a feature that its kernels need. [`shipped_profile`] says
 //! which it is.
 
-use crate::choice::{self, VARIANTS};
 use crate::cpu::{Caches, Identity, Signature};
 use crate::follow::{self, Resolved, Routine};
 use crate::profile::{ProfileError, ProfileText};
@@ -19,7 +18,6 @@ use core::fmt;
 /// A row of `table.rs`.
 macro_rules! shipped {
     ($file:literal $name:literal $vendor:literal $family:literal $model:literal $caches:tt
-        entry $(($operation:ident $entry:ident))*
         $(decide $decided:ident $reuse:ident $(($from:literal $to:literal $routine:ident $($technique:literal)?))*)*
     ) => {
         Shipped {
@@ -29,7 +27,6 @@ macro_rules! shipped {
             caches: $caches,
             name: $name,
             text: include_bytes!(concat!("../../profiles/", $file)),
-            entries: &[$((Operation::$operation, choice::$entry)),*],
             decisions: const { &[$($(Resolved {
                 operation: Operation::$decided,
                 reuse: Reuse::$reuse,
@@ -56,7 +53,6 @@ pub(crate) struct Shipped {
     pub(crate) text: &'static [u8],
     /// Lines of the text, so that no process has to read it: that takes tens of microseconds of its start.
     decisions: &'static [Resolved],
-    entries: &'static [(Operation, u8)],
 }
 
 /// Every profile under `profiles/`.
@@ -74,26 +70,21 @@ impl Shipped {
         !caches.clamped && self.caches == [caches.l1d, caches.l2, caches.llc]
     }
 
-    /// Follows it, if this CPU has the features that its kernels and entries need; the rows that it
-    /// decides.
+    /// Follows it, if this CPU has the features that its kernels need; the rows that it decides.
     pub(crate) fn follow(&self, identity: &Identity, caches: &OnceCell<Caches>) -> Option<u16> {
-        let (entries, decisions) = (self.entries.iter().copied(), self.decisions.iter().copied());
         self.runs_on(identity.features)
-            .then(|| follow::follow_lines(entries, decisions, identity, caches))
+            .then(|| follow::follow_lines(self.decisions.iter().copied(), identity, caches))
     }
 
-    /// Returns whether this architecture has all its kernels and entries, and a CPU with these features runs them.
+    /// Returns whether this architecture has all its kernels, and a CPU with these features runs them.
     fn runs_on(&self, available: Features) -> bool {
         let runs = |requires| available.contains(requires);
-        let kernels = self.decisions.iter().all(|line| match line.routine {
+        self.decisions.iter().all(|line| match line.routine {
             Routine::Kernel(slot) | Routine::LibcOr(slot) => {
                 slots::kernel(line.operation, slot).is_some_and(|kernel| runs(kernel.requires))
             }
             Routine::Libc => true,
-        });
-        let mut variants =
-            self.entries.iter().map(|(_, variant)| VARIANTS.get(usize::from(*variant)));
-        kernels && variants.all(|of| of.is_some_and(|variant| runs(variant.requires)))
+        })
     }
 
     /// The profile's text, if this CPU has those features.
@@ -237,10 +228,14 @@ mod tests {
         let Signature { family, model, .. } = cpu.signature;
         let vendor = Box::leak(String::from(cpu.signature.vendor.as_str()).into_boxed_str());
         let sizes = [caches.l1d, caches.l2, caches.llc];
-        let row = |vendor, name, text| {
-            let (decisions, entries) = (&[][..], &[][..]);
-            let caches = sizes;
-            Shipped { vendor, family, model, caches, name, text, decisions, entries }
+        let row = |vendor, name, text| Shipped {
+            vendor,
+            family,
+            model,
+            caches: sizes,
+            name,
+            text,
+            decisions: &[],
         };
         let other = row("Other", "another", b"");
         let this = row(vendor, "this model", text);
@@ -308,17 +303,14 @@ mod tests {
 
     /// The row of `table.rs` for a profile.
     fn row_of(file: &str, name: &str, text: &[u8]) -> String {
-        let Profile { cpu, caches, decisions, entries, .. } = Profile::parse(text).expect(file);
+        let Profile { cpu, caches, decisions, .. } = Profile::parse(text).expect(file);
         let Signature { vendor, family, model, .. } = cpu.signature;
         let Caches { l1d, l2, llc, .. } = caches;
         let mut row = format!(
             "    shipped! {{\n        {file:?} \"{name} (family {family} model {model})\"\n        \
-             \"{vendor}\" {family} {model} [{l1d}, {l2}, {llc}]\n        entry"
+             \"{vendor}\" {family} {model} [{l1d}, {l2}, {llc}]"
         );
         let mut add = |text: String| row.push_str(&text);
-        for (operation, name) in entries {
-            add(format!(" ({operation:?} {})", name.to_uppercase()));
-        }
         for of in decisions.chunk_by(|a, b| (a.operation, a.reuse) == (b.operation, b.reuse)) {
             add(format!("\n        decide {:?} {:?}", of[0].operation, of[0].reuse));
             for Decision { from, to, kernel, nearest, .. } in of {
@@ -361,10 +353,7 @@ mod tests {
 
     #[test]
     fn every_shipped_profile_is_well_formed_and_its_lines_are_those_of_its_text() {
-        let kernels = TABLE.iter().map(|kernel| kernel.requires);
-        let features = kernels
-            .chain(VARIANTS.iter().map(|variant| variant.requires))
-            .fold(Features::NONE, Features::and);
+        let features = TABLE.iter().fold(Features::NONE, |all, kernel| all.and(kernel.requires));
         let everything = Identity { features, ..Identity::get() };
         for shipped in SHIPPED {
             let profile = ProfileText::parse(shipped.text).expect(shipped.name);
@@ -373,9 +362,8 @@ mod tests {
             for decision in profile.decisions() {
                 decision.choice(features).expect(decision.kernel);
             }
-            let (entries, decisions) = follow::looked_up(&profile, &everything);
+            let decisions = follow::looked_up(&profile, &everything);
             assert!(shipped.decisions.iter().copied().eq(decisions), "{}", shipped.name);
-            assert!(shipped.entries.iter().copied().eq(entries), "{}", shipped.name);
             assert!(shipped.runs_on(features), "{}", shipped.name);
             // One that lacks what the profile needs does not follow it, and nothing changes.
             let plain = Identity { features: Features::NONE, ..everything };
@@ -389,12 +377,8 @@ mod tests {
         let (operation, reuse, from, to) = (Operation::Copy, Reuse::Unknown, 256, MAX_SIZE);
         let unknown = |routine| [Resolved { operation, reuse, from, to, routine }];
         for line in [unknown(Routine::Kernel(Slot::BOOT)), unknown(Routine::LibcOr(Slot::BOOT))] {
-            let lines =
-                Shipped { decisions: Box::leak(Box::new(line)), entries: &[], ..SHIPPED[0] };
+            let lines = Shipped { decisions: Box::leak(Box::new(line)), ..SHIPPED[0] };
             assert!(!lines.runs_on(features), "{line:?}");
         }
-        let entry =
-            Shipped { decisions: &[], entries: &[(Operation::Copy, u8::MAX)], ..SHIPPED[0] };
-        assert!(!entry.runs_on(features));
     }
 }

@@ -6,6 +6,8 @@
 //! assertions call the functions that report their failure.
 #![cfg(target_arch = "x86_64")]
 
+mod costs;
+
 use cachewise::{entry, raw};
 use cachewise_kernels::Operation;
 use iced_x86::{
@@ -158,12 +160,11 @@ fn every_class_costs_what_the_table_says() {
     let mut looks = InstructionInfoFactory::new();
     let mut wrong = Vec::new();
     for (function, operation) in exported() {
-        for class in entry::cost::CLASSES.iter().filter(|of| of.operations.contains(&operation)) {
+        for class in costs::CLASSES.iter().filter(|of| of.operations.contains(&operation)) {
             for n in [class.first, class.last] {
                 let stub = class.entry.unwrap_or(entry::AVX2);
                 let code = run_by(function, n as u64, stub);
-                let mut found =
-                    entry::cost::Class { loads: 0, stores: 0, jumps: 0, lines: 0, ..*class };
+                let mut found = costs::Class { loads: 0, stores: 0, jumps: 0, lines: 0, ..*class };
                 let mut lines = BTreeSet::new();
                 for (one, next) in code.iter().zip(code[1..].iter().map(Some).chain([None])) {
                     lines.extend([one.ip() / 64, (one.next_ip() - 1) / 64]);
@@ -191,7 +192,7 @@ fn every_class_costs_what_the_table_says() {
         // No gap and no overlap from 0 bytes on, whatever the entry.
         for name in ["avx2", "avx512vl"] {
             let mut next = 0;
-            for class in entry::cost::classes(operation, name) {
+            for class in costs::classes(operation, name) {
                 assert_eq!(class.first, next, "{operation} {name}");
                 next = class.last + 1;
             }

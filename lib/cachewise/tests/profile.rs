@@ -4,8 +4,8 @@
 use cachewise::Reuse;
 use cachewise::cpu::{Caches, Cpu, Signature, Text};
 use cachewise::profile::{
-    Decision, FIRST_SIZE, LIBC, MAX_BYTES, MAX_SIZE, OPERATIONS, Profile, ProfileError, ProfileText,
-    Record, fnv1a64, hints, user_path,
+    Decision, FIRST_SIZE, LIBC, MAX_BYTES, MAX_SIZE, OPERATIONS, Profile, ProfileError,
+    ProfileText, Record, fnv1a64, hints, user_path,
 };
 use cachewise_kernels::{Features, Operation, TABLE};
 use proptest::prelude::*;
@@ -157,7 +157,7 @@ fn each_mistake_is_named_with_line_field_finding_and_what_is_accepted() {
         ),
         (
             "frobnicate 1\n",
-            r#"line 4, key: found "frobnicate", accepted cpu, caches, record, written, entry, decide, note or end"#,
+            r#"line 4, key: found "frobnicate", accepted cpu, caches, record, written, decide, note or end"#,
         ),
         ("cpu AuthenticAMD 25 1 1\n", "line 4, cpu: found a second one, accepted one"),
         (

@@ -7,11 +7,9 @@
 
 use crate::is_child;
 use cachewise::cpu::Signature;
-use cachewise::profile::{
-    Decision, MAX_SIZE, OPERATIONS, Profile, machine_path, user_path,
-};
+use cachewise::profile::{Decision, MAX_SIZE, OPERATIONS, Profile, machine_path, user_path};
 use cachewise::{Reuse, Source, decision, entry, profile_source, raw};
-use cachewise_kernels::{Features, Operation};
+use cachewise_kernels::Operation;
 use std::ffi::{OsStr, c_int, c_void};
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt as _;
@@ -70,12 +68,6 @@ fn profile_by_bytes() -> Profile {
 fn write(profile: &Profile, path: &Path) {
     std::fs::create_dir_all(path.parent().expect("a folder")).expect("made");
     std::fs::write(path, profile.to_text()).expect("written");
-}
-
-/// The same with a line for the way into each of these operations.
-fn with_entries(entries: &[(Operation, &str)]) -> String {
-    let entries = entries.iter().map(|(of, name)| (*of, (*name).to_owned())).collect();
-    Profile { entries, ..profile_by_bytes() }.to_text()
 }
 
 #[test]
@@ -538,7 +530,6 @@ fn child_is_privileged() {
         println!("secure: {}", unsafe { libc::getauxval(libc::AT_SECURE) });
         work();
         println!("source: {:?}", profile_source());
-        println!("entry: {:?}", entry::chosen(Operation::Copy).map(|entry| entry.name));
     }
 }
 
@@ -599,33 +590,22 @@ fn a_set_user_id_program_ignores_the_environment() {
         }
         assert!(without_a_profile(&out) && lines.is_empty(), "{out} {lines:?}");
     }
-    // The machine's profile is root's word, and holds for such programs too, its entries included.
-    let here = Features::detect();
-    let entries = entry::variants(Operation::Copy).iter().filter(|entry| entry.runs_on(here));
-    for name in entries.map(|entry| Some(entry.name)).chain([None]) {
-        let etc = etc_with_a_profile(name);
-        let mut command = with_etc(etc.path(), "setpriv");
-        command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(&program);
-        command.args(child("child_is_privileged").get_args()).env("CACHEWISE_TEST_CHILD", "1");
-        let (out, lines) = run(command.env("CACHEWISE_PROFILE", &profile).current_dir("/"));
-        assert!(out.contains("secure: 1") && out.contains("source: Machine"), "{out} {lines:?}");
-        assert!(lines.is_empty(), "{lines:?}");
-        if let Some(name) = name {
-            assert!(out.contains(&format!("entry: Some({name:?})")), "{name}: {out}");
-        }
-    }
+    // The machine's profile is root's word, and holds for such programs too.
+    let etc = etc_with_a_profile();
+    let mut command = with_etc(etc.path(), "setpriv");
+    command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(&program);
+    command.args(child("child_is_privileged").get_args()).env("CACHEWISE_TEST_CHILD", "1");
+    let (out, lines) = run(command.env("CACHEWISE_PROFILE", &profile).current_dir("/"));
+    assert!(out.contains("secure: 1") && out.contains("source: Machine"), "{out} {lines:?}");
+    assert!(lines.is_empty(), "{lines:?}");
 }
 
-/// A directory to stand for `/etc`, with the machine's profile in it, which may name an entry.
-fn etc_with_a_profile(entry: Option<&str>) -> tempfile::TempDir {
+/// A directory to stand for `/etc`, with the machine's profile in it.
+fn etc_with_a_profile() -> tempfile::TempDir {
     let etc = tempfile::tempdir().expect("a directory");
     let name = machine_path().expect("a path");
     let path = etc.path().join(name.strip_prefix("/etc").expect("below /etc"));
-    let mut profile = profile_by_bytes();
-    for operation in cachewise::profile::OPERATIONS {
-        profile.entries.extend(entry.map(|name| (operation, name.to_owned())));
-    }
-    write(&profile, &path);
+    write(&profile_by_bytes(), &path);
     for (path, mode) in [(etc.path(), 0o755), (&path, 0o644)] {
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).expect("permitted");
     }
@@ -644,7 +624,7 @@ fn with_etc(etc: &Path, program: impl AsRef<OsStr>) -> Command {
 
 #[test]
 fn the_machines_profile_is_followed_where_the_user_has_none() {
-    let etc = etc_with_a_profile(None);
+    let etc = etc_with_a_profile();
     let can = with_etc(etc.path(), "true").output().is_ok_and(|output| output.status.success());
     if !can {
         eprintln!("the machine's profile: SKIPPED, mount namespaces are not allowed");
@@ -680,44 +660,4 @@ fn the_machines_profile_is_followed_where_the_user_has_none() {
     let (out, lines) = inside(&[]);
     assert!(without_a_profile(&out) && lines.len() == 1, "{out} {lines:?}");
     assert!(lines[0].starts_with(&format!("cachewise: {}: line 1", path.display())), "{lines:?}");
-}
-
-#[test]
-#[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
-#[ignore = "a child: other tests start it"]
-fn child_follows_entries() {
-    if !is_child() {
-        return;
-    }
-    use cachewise::entry::chosen;
-    let name = |operation| chosen(operation).map(|entry| entry.name);
-    // The rule's decision, whatever a shipped profile for this CPU has.
-    cachewise::load(&profile_by_bytes()).expect("installed");
-    let usual = name(Operation::Copy);
-    let text = with_entries(&[(Operation::Copy, "sse2"), (Operation::Zero, "sse2")]);
-    cachewise::install(text.as_bytes()).expect("installed");
-    assert_eq!((name(Operation::Copy), name(Operation::Zero)), (Some("sse2"), Some("sse2")));
-    work();
-    // Without such lines it is the rule's again.
-    cachewise::load(&profile_by_bytes()).expect("installed");
-    assert_eq!(name(Operation::Copy), usual);
-    work();
-    for (line, problem) in [
-        ("avx1024", "found \"avx1024\", accepted sse2, avx2 or avx512vl"),
-        ("", "found \"\", accepted an entry's name"),
-    ] {
-        let text = with_entries(&[(Operation::Copy, line)]);
-        let refused = cachewise::install(text.as_bytes()).expect_err("refused").to_string();
-        assert!(refused.contains(problem), "{refused}");
-    }
-    let twice = [(Operation::Copy, "sse2"), (Operation::Copy, "avx2")];
-    let refused = cachewise::install(with_entries(&twice).as_bytes());
-    assert!(refused.expect_err("refused").to_string().contains("entry"));
-}
-
-#[test]
-#[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
-fn a_profile_may_name_the_ways_in() {
-    let (_, lines) = run(&mut child("child_follows_entries"));
-    assert!(lines.is_empty(), "{lines:?}");
 }

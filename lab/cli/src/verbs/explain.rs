@@ -73,15 +73,15 @@ impl<'a> Call<'a> {
         if let (None, Some(why)) = (self.profile, self.silent(&kernel)) {
             text += &format!("  {why}\n");
         }
-        if let Some(entry) = self.entry()? {
-            text += &format!("entry stub: {entry}\n");
+        if let Some(entry) = cachewise::entry::chosen(self.op) {
+            text += &format!("entry stub: {}\n", entry.name);
         }
         let small = self.size < FIRST_SIZE || kernel == INLINED;
         if small {
             let to = exact_bytes(to);
             text += &format!("calls of up to {to} are done by the entry stub itself\n");
         }
-        // No line of a profile decides a small size, but its record has the race of entries.
+        // No line of a profile decides a small size, but its record has calls of programs.
         match file.or_else(|| profile_in_force().filter(|_| small)) {
             Some(file) => match self.evidence(file, (!small).then_some(&*kernel)) {
                 Ok(drawn) => text += &format!("\n{drawn}"),
@@ -137,14 +137,6 @@ impl<'a> Call<'a> {
         Some(format!("{source} says nothing about {} with reuse {hint}", self.op))
     }
 
-    /// The entry of calls without a hint: the profile's, else the one that is in use.
-    fn entry(&self) -> anyhow::Result<Option<String>> {
-        let entries = self.profile.map(Profile::read).transpose()?.map(|profile| profile.entries);
-        let named = entries.into_iter().flatten().find(|(op, _)| *op == self.op);
-        let in_use = || Some(cachewise::entry::chosen(self.op)?.name.to_owned());
-        Ok(named.map(|(_, name)| name).or_else(in_use))
-    }
-
     /// The reason that the tuning gave for its decision.
     fn why(&self, record: &Record) -> Option<String> {
         let mut lines = record.decisions.kernels.iter();
@@ -155,8 +147,7 @@ impl<'a> Call<'a> {
         found?.why.clone()
     }
 
-    /// Results at the measured sizes around the one asked for, with the checks; and the kernel that
-    /// won the race of entries.
+    /// Results at the measured sizes around the one asked for, with the checks; and of small calls.
     fn evidence(&self, profile: &Path, chosen: Option<&str>) -> anyhow::Result<String> {
         let named = Profile::read(profile)?.record.context("the profile names no record")?;
         // One that was kept under another name has the profile's; the checksum tells.
@@ -175,7 +166,7 @@ impl<'a> Call<'a> {
         let of_size = chosen.map(|chosen| tuned.evidence(operation, self.size, chosen));
         let never = self.reuse == Reuse::Never && chosen.is_some();
         let beside = never.then(|| tuned.beside(operation, self.size)).flatten();
-        let tables = of_size.into_iter().flatten().chain(beside).chain(tuned.entries(operation));
+        let tables = of_size.into_iter().flatten().chain(beside).chain(tuned.small(operation));
         let tables: String = tables.map(|table| table.terminal(output::width())).collect();
         if tables.is_empty() {
             bail!("{file}: no rows of this operation that decisions are made from today");

@@ -152,7 +152,7 @@ impl<'a> Plan<'a> {
         let (libc, llc) = (libc(machine), llc(tuning));
         let tuned = Tuned { llc: llc.as_deref(), ..Tuned::of(&record, &libc) };
         let mut closing = tuned.closing();
-        let mut text = tuned.table().terminal(output::width());
+        let text = tuned.table().terminal(output::width());
         let unasked = self.args.output.is_none() && !self.args.force;
         let weaker = weaker(&record, tuned.has_kernels(), self.before.as_ref(), unasked);
         if let Some(why) = &weaker {
@@ -422,7 +422,6 @@ fn profile_of(tuning: &Tuning, machine: &Machine, started: &str, budget: f64) ->
         },
         written: format!("{started} by cachewise {}", env!("CARGO_PKG_VERSION")),
         decisions: tuning.decisions.clone(),
-        entries: tuning.entries.clone(),
         notes: vec![format!("budget {budget:.0} s, {}", libc(machine))],
         ..Profile::here()
     }

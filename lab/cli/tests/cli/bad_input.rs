@@ -54,7 +54,6 @@ fn each_wrong_argument_is_a_line_that_says_what_is_accepted() {
         ("explain --op memcmp --size 4K --reuse never", &["compare, which writes nothing"]),
         ("export json --untried", &["accepted with `export glibc`"]),
         ("list experiments --op copy", &["--op: not for experiments", "list kernels"]),
-        ("list entries --kernels copy0", &["--kernels: not for entries"]),
         ("run copy-matrix --verify-only --html p.html", &["cannot be used with"]),
         ("run copy-matrix --verify-only --plot", &["cannot be used with"]),
         ("run copy-matrix --verify-only --op zero", &["--op: not for copy-matrix"]),

@@ -51,7 +51,6 @@ pub(super) fn facts(
             let (name, from) = cachewise::never_by_default(of)?;
             Some((name, usize::try_from(from).ok()?))
         }),
-        entries: OPERATIONS.map(|of| cachewise::entry::chosen(of).map(|entry| entry.name)),
         hosts: 1,
     }
 }

@@ -67,7 +67,7 @@ fn tune(directory: &Path, model: &str, condition: &str, seed: u64, header: &Head
     writer.finish(false).expect("room");
     let note = format!("a simulated machine, {condition}, seed {seed}");
     let profile_path = directory.join(format!("{stem}.profile"));
-    let profile = profile(header, &path, tuning, note);
+    let profile = profile(header, &path, tuning.decisions, note);
     std::fs::write(&profile_path, profile.to_text()).expect("a profile that is valid");
     path
 }

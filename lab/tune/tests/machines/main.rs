@@ -6,14 +6,12 @@
 
 mod check;
 mod fleet;
-mod random;
 mod replayed;
 mod shipped;
 mod simulated;
 mod table;
 
 use cachewise::Reuse;
-use cachewise::entry;
 use cachewise::profile::{Decision, OPERATIONS};
 use cachewise_experiments::LabError;
 use cachewise_kernels::Operation;
@@ -88,7 +86,6 @@ fn plain(table: Table) -> Kind {
             dram_ns: 110.0,
             largest: 1 << 30,
             below_libc: [None; OPERATIONS.len()],
-            entries: [None; OPERATIONS.len()],
             never: [None; OPERATIONS.len()],
             hosts: 1,
         },
@@ -103,7 +100,6 @@ fn plain(table: Table) -> Kind {
         lying: BTreeMap::new(),
         reads_on: 1.0,
         handing_over: 0.0,
-        entries: Vec::new(),
         memory_taken: f64::INFINITY,
         budget: 60.0,
         clock: |seconds| seconds,
@@ -115,9 +111,20 @@ fn plain(table: Table) -> Kind {
 fn through_the_library(mut kind: Kind, stub: &str) -> Kind {
     kind.handing_over = 1.4;
     for (below, operation) in kind.facts.below_libc.iter_mut().zip(OPERATIONS) {
-        *below = entry::continued_by(operation, stub);
+        *below = loop_of(operation, stub);
     }
     kind
+}
+
+/// The kernel whose loop an entry stub has.
+fn loop_of(operation: Operation, stub: &str) -> Option<&'static str> {
+    let compares = matches!(operation, Operation::Compare | Operation::Equal);
+    let technique = match stub {
+        "avx512vl" => "avx512",
+        _ if compares => "avx2",
+        _ => "avx",
+    };
+    cachewise_kernels::find(&format!("{operation}.{technique}")).map(|kernel| kernel.name)
 }
 
 /// One figure of a table.
@@ -500,26 +507,6 @@ fn never_is_refereed() {
     assert_eq!(around(&again), [], "a record comes to the same");
 }
 
-/// The entry stub is chosen where it loses neither hot nor cold; one that is in use stays where no other is
-/// shown to be better.
-#[test]
-#[ignore = "long: CI runs it, by --include-ignored"]
-fn entry_stubs_are_raced() {
-    let avx2 = |over_libc| ("avx2", over_libc, over_libc);
-    for (others, in_use, expected) in [
-        (vec![("avx2", 0.9, 0.98), ("avx512vl", 0.5, 1.2)], None, "avx2"),
-        (vec![avx2(0.99)], Some("sse2"), "sse2"),
-        (vec![avx2(0.9)], Some("sse2"), "avx2"),
-    ] {
-        let entries = [vec![("sse2", 1.0, 1.0)], others].concat();
-        let mut kind = Kind { entries, ..plain(cascade_lake()) };
-        kind.facts.entries = [in_use; OPERATIONS.len()];
-        let (tuning, _) = check::tune(&kind, 10, Vec::new());
-        assert_eq!(tuning.entries.len(), 4);
-        assert!(tuning.entries.iter().all(|(_, name)| name == expected), "{:?}", tuning.entries);
-    }
-}
-
 /// Rounds before the user's stop are kept; there is no profile.
 #[test]
 fn an_interrupted_tuning_keeps_its_rounds() {
@@ -610,12 +597,10 @@ fn a_record_has_the_decisions_that_were_in_force() {
     let plain = [decision(Reuse::Unknown, 256, 4095), decision(Reuse::Unknown, 4096, u64::MAX)];
     let hinted = decision(Reuse::Never, 256, u64::MAX);
     let in_force = [plain[0].clone(), hinted, plain[1].clone()];
-    let mut facts = recording::facts(&header);
-    facts.entries[entry::place(Operation::Copy)] = Some("avx2");
+    let facts = recording::facts(&header);
     let settings: BTreeMap<_, _> = recording::settings(&facts, &in_force).collect();
     let written = serde_json::to_string(&settings).expect("JSON");
     header.settings = serde_json::from_str(&written).expect("JSON");
-    assert_eq!(recording::facts(&header).entries, facts.entries);
     assert_eq!(recording::previous(&header), plain);
 }
 

@@ -53,7 +53,6 @@ fn state(purpose: Purpose, cell: &TuningCell) -> State {
 
 /// The rounds of a record behind the tuner's seam.
 struct Replayed<'e> {
-    evidence: &'e Evidence,
     /// The logs of each state by size.
     logs: BTreeMap<State, BTreeMap<usize, &'e Log>>,
     arms: BTreeMap<Operation, Vec<Competitor>>,
@@ -71,7 +70,7 @@ impl<'e> Replayed<'e> {
             }
         }
         let arms = OPERATIONS.into_iter().map(|of| (of, arms(evidence, of))).collect();
-        Replayed { evidence, logs, arms, facts, clock: 3.0, follows: Vec::new() }
+        Replayed { logs, arms, facts, clock: 3.0, follows: Vec::new() }
     }
 
     /// The log of the nearest size, in the same state or on lines, and that size.
@@ -91,7 +90,7 @@ impl<'e> Replayed<'e> {
         match ask.arm {
             Arm::Kernel(arm) => self.arms[&cell.operation][arm].name.clone(),
             Arm::HandedOver => HANDED_OVER.to_owned(),
-            Arm::Entry(_) | Arm::Library => called(&self.facts, &self.follows, cell),
+            Arm::Library => called(&self.facts, &self.follows, cell),
         }
     }
 
@@ -125,25 +124,6 @@ impl<'e> Replayed<'e> {
             reader: scale * sample.reader,
             bystander: sample.bystander,
         }
-    }
-
-    /// Time of an entry stub, which is recorded by its name alone.
-    fn named(&self, purpose: Purpose, ask: &Ask, name: &str) -> Sample {
-        let mut random = Rng::with_seed(ask.draw);
-        let cell = &ask.cell;
-        let same = |other: &TuningCell| {
-            (other.operation, other.script, other.contents)
-                == (cell.operation, cell.script, cell.contents)
-        };
-        let away = |other: &TuningCell| (other.size as f64 / cell.size as f64).ln().abs();
-        let logs = self.evidence.of(purpose).filter(|(other, _)| same(other));
-        let nearest = logs.min_by(|a, b| away(a.0).total_cmp(&away(b.0)));
-        let Some((_, log)) = nearest else {
-            return Sample { operation: 12.0, ..Sample::default() };
-        };
-        let round = random.usize(..log.reference.len());
-        let own = log.others.get(name).and_then(|rounds| rounds.get(round).copied().flatten());
-        own.unwrap_or(log.reference[round])
     }
 }
 
@@ -184,25 +164,15 @@ impl Machine for Replayed<'_> {
         self.arms[&operation].clone()
     }
 
-    fn entries(&self, operation: Operation) -> Vec<String> {
-        let mut logs = self.evidence.of(Purpose::Entries);
-        let first = logs.find(|(cell, _)| cell.operation == operation);
-        first.map_or(Vec::new(), |(_, log)| log.others.keys().cloned().collect())
-    }
-
     fn now(&self) -> f64 {
         self.clock
     }
 
     fn visit(&mut self, ask: &Ask) -> Result<Visit, LabError> {
         let cell = &ask.cell;
-        let sample = match (cell.script, ask.arm) {
-            (Some(_), Arm::Entry(nth)) => {
-                let name = self.entries(cell.operation).swap_remove(nth);
-                self.named(Purpose::Entries, ask, &name)
-            }
-            (Some(_), _) => self.named(Purpose::Entries, ask, LIBC),
-            _ => self.sample(ask),
+        let sample = match cell.script {
+            Some(_) => Sample { operation: 12.0, ..Sample::default() },
+            None => self.sample(ask),
         };
         let operands = match cell.operation {
             Operation::Fill | Operation::Zero => 1.0,

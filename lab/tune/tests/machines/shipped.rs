@@ -11,15 +11,12 @@ use crate::{
 };
 use cachewise::Reuse;
 use cachewise::cpu::{Caches, Cpu, Signature, Text};
-use cachewise::entry;
 use cachewise::profile::{Decision, FIRST_SIZE, OPERATIONS, Profile, Record, fnv1a64};
 use cachewise_kernels::Operation;
 use cachewise_measure::Header;
-use cachewise_tune::again::decide_again;
 use cachewise_tune::recording::facts;
 use cachewise_tune::seam::{Destination, Facts, TuningCell};
 use cachewise_tune::tuner::name_nearest;
-use cachewise_tune::tuning::Tuning;
 use std::path::Path;
 
 /// The CPUs by what their records are called, with profile and table.
@@ -70,8 +67,8 @@ fn without_strings(kind: &mut Kind) {
     }
 }
 
-/// A tuning's decisions as a profile that names its record.
-pub fn profile(header: &Header, record: &Path, tuning: Tuning, note: String) -> Profile {
+/// Decisions as a profile that names its record.
+pub fn profile(header: &Header, record: &Path, decisions: Vec<Decision>, note: String) -> Profile {
     let (cpu, facts) = (&header.machine.cpu, facts(header));
     let signature = Signature::new(&cpu.vendor, cpu.family, cpu.model, cpu.stepping);
     let checksum = fnv1a64(&std::fs::read(record).expect("the record"));
@@ -86,8 +83,7 @@ pub fn profile(header: &Header, record: &Path, tuning: Tuning, note: String) -> 
         },
         record: Some(Record { name, checksum }),
         written: format!("{} by cachewise {}", header.started, env!("CARGO_PKG_VERSION")),
-        decisions: tuning.decisions,
-        entries: tuning.entries,
+        decisions,
         notes: vec![note],
         ..Profile::here()
     }
@@ -97,8 +93,6 @@ pub fn profile(header: &Header, record: &Path, tuning: Tuning, note: String) -> 
 struct Recipe {
     /// Header of the CPU's own tuning.
     header: Header,
-    /// Which entries paid there; none where the CPU's record has no rows of that kind.
-    again: Option<Tuning>,
     /// The machine of the CPU's table, in which every destination's state was restored: decides the kernels.
     kind: Kind,
 }
@@ -107,19 +101,12 @@ impl Recipe {
     fn of(cpu: &str) -> Recipe {
         let record = newest_tuning(cpu);
         let facts = facts(&record.header);
-        let again = decide_again(&record.rows, facts, &[]).ok();
         let mut kind = machine(cpu);
-        // The loops of the stubs that were chosen, where the machine has any.
-        let mut below_libc = kind.facts.below_libc;
-        for (operation, name) in again.iter().flat_map(|again| &again.entries) {
-            let below = &mut below_libc[entry::place(*operation)];
-            *below = below.and(entry::continued_by(*operation, name));
-        }
-        kind.facts = Facts { largest: 1 << 30, below_libc, ..facts };
+        kind.facts = Facts { largest: 1 << 30, below_libc: kind.facts.below_libc, ..facts };
         if ["zen3", "zen4"].contains(&cpu) {
             without_strings(&mut kind);
         }
-        Recipe { header: record.header, again, kind }
+        Recipe { header: record.header, kind }
     }
 
     /// The tuner's decisions on that machine, as far as a shipped profile may have them.
@@ -188,9 +175,7 @@ impl Recipe {
 
     fn profile(&self, table: &str, decisions: Vec<Decision>) -> Profile {
         let note = "decided by the tuner on the simulated machine of that table".to_owned();
-        let again = self.again.clone().expect("a tuning that says which entries pay");
-        let tuning = Tuning { decisions, ..again };
-        let made = profile(&self.header, &at("record").join(table), tuning, note);
+        let made = profile(&self.header, &at("record").join(table), decisions, note);
         Profile { record: Some(unpacked(table)), ..made }
     }
 }

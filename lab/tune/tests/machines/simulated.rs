@@ -38,8 +38,6 @@ pub struct Kind {
     pub reads_on: f64,
     /// Extra cost of a call of libc through the library, in ns.
     pub handing_over: f64,
-    /// Entry stubs, with their time over libc's, hot and cold.
-    pub entries: Vec<(&'static str, f64, f64)>,
     /// From which second on non-temporal stores of 1 MiB and more take twice as long: somebody else writes
     /// to memory.
     pub memory_taken: f64,
@@ -274,9 +272,7 @@ impl Simulated {
         match ask.arm {
             Arm::Kernel(arm) => arm,
             Arm::HandedOver => self.kind.called(0, cell),
-            Arm::Entry(_) | Arm::Library => {
-                self.kind.called(arm_of(&self.kind, &self.follows, cell), cell)
-            }
+            Arm::Library => self.kind.called(arm_of(&self.kind, &self.follows, cell), cell),
         }
     }
 
@@ -363,12 +359,6 @@ impl Machine for Simulated {
         self.kind.costs(operation).iter().map(|costs| costs.arm.clone()).collect()
     }
 
-    fn entries(&self, operation: Operation) -> Vec<String> {
-        let stores = !matches!(operation, Operation::Compare | Operation::Equal);
-        let entries = self.kind.entries.iter().filter(|_| stores);
-        entries.map(|(name, ..)| (*name).to_owned()).collect()
-    }
-
     fn now(&self) -> f64 {
         (self.kind.clock)(self.clock)
     }
@@ -394,14 +384,7 @@ impl Machine for Simulated {
             let who = format!("{:?}", ask.arm);
             let first = self.played.insert((cell.operation, script.hot, who, ask.draw));
             assert!(first, "a branch predictor remembers these calls: {ask:?}");
-            let factor = match ask.arm {
-                Arm::Entry(nth) => {
-                    let (_, hot, cold) = self.kind.entries[nth];
-                    if script.hot { hot } else { cold }
-                }
-                Arm::Library => 0.98,
-                Arm::Kernel(_) | Arm::HandedOver => 1.0,
-            };
+            let factor = if ask.arm == Arm::Library { 0.98 } else { 1.0 };
             let samples = (0..ask.samples)
                 .map(|_| Sample {
                     operation: 12.0 * factor * (0.02 * noise * normal(&mut self.random)).exp(),

@@ -35,22 +35,3 @@ pub fn chosen(operation: Operation) -> Option<&'static Entry> {
     crate::source::init();
     variants(operation).get(usize::from(choice::variant(operation)))
 }
-
-/// The kernel whose work the entry of that name does by itself above 256 bytes.
-#[doc(hidden)]
-#[must_use]
-pub fn continued_by(operation: Operation, name: &str) -> Option<&'static str> {
-    #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
-    {
-        let variant = variants(operation).iter().position(|entry| entry.name == name)?;
-        let technique = choice::continues(operation, u8::try_from(variant).ok()?)?;
-        let kernels = cachewise_kernels::TABLE.iter();
-        let mut own = kernels.filter(|kernel| kernel.operation() == operation);
-        own.find(|kernel| kernel.technique() == technique).map(|kernel| kernel.name)
-    }
-    #[cfg(not(all(target_arch = "x86_64", target_feature = "sse2")))]
-    {
-        let _ = (operation, name);
-        None
-    }
-}

@@ -1,7 +1,6 @@
 //! Lines of a profile, and the meaning of their values.
 
 use super::error::ProfileError;
-use crate::choice;
 use crate::cpu::Text;
 use crate::reuse::Reuse;
 use crate::slots;
@@ -95,36 +94,5 @@ impl DecisionLine<'_> {
             return Err(ProfileError::CannotRun { line, kernel: kernel.name, missing });
         }
         Ok(kernel)
-    }
-}
-
-/// One `entry` line: the entry stub of an operation, borrowed from the profile's bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct EntryLine<'a> {
-    /// Line, from 1.
-    pub line: u32,
-    /// The operation.
-    pub operation: Operation,
-    /// The [entry](crate::entry::Entry)'s name.
-    pub name: &'a str,
-}
-
-impl EntryLine<'_> {
-    /// Checks that a CPU with these features can run it.
-    ///
-    /// # Errors
-    /// No such entry on this architecture, or one in need of more.
-    pub fn check(&self, available: Features) -> Result<(), ProfileError> {
-        let line = self.line;
-        let Some((_, entry)) = choice::named(self.name) else {
-            let accepted = "sse2, avx2 or avx512vl, on x86-64";
-            let found = Text::new(self.name);
-            return Err(ProfileError::Field { line, field: "entry", found, accepted });
-        };
-        let missing = entry.requires.missing_from(available);
-        if !missing.is_empty() {
-            return Err(ProfileError::CannotRun { line, kernel: entry.name, missing });
-        }
-        Ok(())
     }
 }

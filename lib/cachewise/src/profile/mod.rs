@@ -13,18 +13,14 @@ mod owned;
 pub use crate::rows::{FIRST_SIZE, OPERATIONS, hints};
 pub use error::{Found, ProfileError};
 pub use format::{MAX_BYTES, VERSION};
-pub use lines::{
-    Choice, DecisionLine, EntryLine, LIBC, MACHINE_DIRECTORY, MAX_SIZE, libc_from,
-};
+pub use lines::{Choice, DecisionLine, LIBC, MACHINE_DIRECTORY, MAX_SIZE, libc_from};
 #[cfg(feature = "std")]
-pub use owned::{
-    Decision, Profile, ReadError, Record, machine_path, user_path,
-};
+pub use owned::{Decision, Profile, ReadError, Record, machine_path, user_path};
 
 use crate::cpu::{Caches, Signature, Text};
 use crate::cursor::Cursor;
 use crate::reuse::Reuse;
-use crate::rows::{ROWS, place, row};
+use crate::rows::{ROWS, row};
 use cachewise_kernels::{Features, Operation};
 use core::fmt::{self, Write};
 
@@ -103,14 +99,6 @@ impl<'a> ProfileText<'a> {
         })
     }
 
-    /// The `entry` lines, in the file's order.
-    pub fn entries(&self) -> impl Iterator<Item = EntryLine<'a>> + use<'a> {
-        Lines { rest: self.body, number: 0 }.filter_map(|(number, line)| match split_key(line) {
-            (b"entry", rest) => entry(number, rest).ok(),
-            _ => None,
-        })
-    }
-
     /// Checks that a CPU with this signature and these features can follow it.
     ///
     /// # Errors
@@ -140,10 +128,9 @@ impl<'a> ProfileText<'a> {
         self.lines(available).find(Result::is_err).unwrap_or(Ok(()))
     }
 
-    /// Checks that each line that names a kernel or an entry can be followed.
+    /// Checks that each line that names a kernel can be followed.
     fn lines(&self, available: Features) -> impl Iterator<Item = Result<(), ProfileError>> {
-        let entries = self.entries().map(move |entry| entry.check(available));
-        entries.chain(self.decisions().map(move |decision| decision.choice(available).map(|_| ())))
+        self.decisions().map(move |decision| decision.choice(available).map(|_| ()))
     }
 }
 
@@ -306,19 +293,6 @@ fn sizes(fields: &mut Fields<'_>) -> Result<(u64, u64), ProfileError> {
     Ok((from, to))
 }
 
-fn entry(line: u32, rest: &[u8]) -> Result<EntryLine<'_>, ProfileError> {
-    let mut fields = Fields::new(line, rest);
-    let operation =
-        fields.parse("operation", "copy, move, fill, zero, compare or equal", |text| {
-            Operation::from_name(text).filter(|operation| OPERATIONS.contains(operation))
-        })?;
-    let name = fields.parse("entry", "an entry's name", |text| {
-        text.chars().all(|c| c.is_ascii_graphic()).then_some(text)
-    })?;
-    fields.end()?;
-    Ok(EntryLine { line, operation, name })
-}
-
 struct Parser<'a> {
     bytes: &'a [u8],
     lines: Lines<'a>,
@@ -329,8 +303,6 @@ struct Parser<'a> {
     /// Per row, the size that the next range must start at; `None` once `max` is reached, and
     /// `FIRST_SIZE` where no line has been seen.
     next: [Option<u64>; ROWS],
-    /// The operations whose entry was named, one bit each.
-    entries: u8,
 }
 
 impl<'a> Parser<'a> {
@@ -346,7 +318,6 @@ impl<'a> Parser<'a> {
             record: None,
             written: None,
             next: [Some(FIRST_SIZE); ROWS],
-            entries: 0,
         })
     }
 
@@ -369,18 +340,17 @@ impl<'a> Parser<'a> {
                 b"note" => {
                     free_text(line, "note", rest)?;
                 }
-                // Profiles that were written before say how many threads shared a call, and what hint a program's calls have.
-                b"parallel" | b"program" => {
+                // Profiles of 0.1 and 0.2 name entry stubs, threads and programs: nothing follows these lines any more.
+                b"entry" | b"parallel" | b"program" => {
                     free_text(line, "text", rest)?;
                 }
                 b"decide" => self.decide(line, rest)?,
-                b"entry" => self.entry(line, rest)?,
                 b"end" => {
                     let body = self.bytes.get(..body).unwrap_or(&[]);
                     return self.end(line, rest, body);
                 }
                 _ => {
-                    let accepted = "cpu, caches, record, written, entry, decide, note or end";
+                    let accepted = "cpu, caches, record, written, decide, note or end";
                     return Err(Fields::new(line, rest).error("key", key, accepted));
                 }
             }
@@ -456,15 +426,6 @@ impl<'a> Parser<'a> {
             return Err(ProfileError::Range { line, found: decision.from, accepted: *next });
         }
         *next = decision.to.checked_add(1);
-        Ok(())
-    }
-
-    fn entry(&mut self, line: u32, rest: &[u8]) -> Result<(), ProfileError> {
-        let bit = 1 << place(entry(line, rest)?.operation);
-        if self.entries & bit != 0 {
-            return Err(ProfileError::Duplicate { line, key: "entry" });
-        }
-        self.entries |= bit;
         Ok(())
     }
 

@@ -3,8 +3,8 @@
 extern crate std;
 
 use super::{
-    DecisionLine, MACHINE_DIRECTORY, MAX_BYTES, MAX_SIZE, ProfileError, ProfileText, VERSION, fnv1a64,
-    write_file_name,
+    DecisionLine, MACHINE_DIRECTORY, MAX_BYTES, MAX_SIZE, ProfileError, ProfileText, VERSION,
+    fnv1a64, write_file_name,
 };
 use crate::cpu::{Caches, Cpu, Signature, Text};
 use crate::reuse::Reuse;
@@ -94,8 +94,6 @@ pub struct Profile {
     /// [`FIRST_SIZE`](super::FIRST_SIZE) to [`MAX_SIZE`]; an operation and hint without any is
     /// left to the computed defaults.
     pub decisions: Vec<Decision>,
-    /// The entry that an operation's calls take; the library's own choice for one without.
-    pub entries: Vec<(Operation, String)>,
     /// Free text, one line each.
     pub notes: Vec<String>,
 }
@@ -110,7 +108,6 @@ impl Profile {
             record: None,
             written: String::new(),
             decisions: Vec::new(),
-            entries: Vec::new(),
             notes: Vec::new(),
         }
     }
@@ -130,7 +127,6 @@ impl Profile {
                 .map(|(name, checksum)| Record { name: name.to_owned(), checksum }),
             written: text.written().to_owned(),
             decisions: text.decisions().map(Decision::from).collect(),
-            entries: text.entries().map(|line| (line.operation, line.name.to_owned())).collect(),
             notes: text.notes().map(ToOwned::to_owned).collect(),
         })
     }
@@ -186,9 +182,6 @@ impl Profile {
                 Some(nearest) => writeln!(out, " {nearest}")?,
                 None => out.push('\n'),
             }
-        }
-        for (operation, name) in &self.entries {
-            writeln!(out, "entry {operation} {name}")?;
         }
         Ok(())
     }

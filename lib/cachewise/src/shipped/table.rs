@@ -3,7 +3,6 @@
     shipped! {
         "AuthenticAMD-25-1.profile" "AMD Zen 3 servers (family 25 model 1)"
         "AuthenticAMD" 25 1 [32768, 524288, 33554432]
-        entry (Copy AVX2) (Move AVX2) (Fill AVX2) (Zero AVX2) (Compare AVX2) (Equal AVX2)
         decide Copy Unknown (256 2047 LibcOr b"avx") (2048 26623 Kernel b"avx") (26624 49151 LibcOr b"avx.ends") (49152 11534335 Kernel b"avx.ends") (11534336 46137343 Kernel b"sse2") (46137344 18446744073709551615 Kernel b"avx.nt.ends")
         decide Copy Soon (256 2047 LibcOr b"avx") (2048 26623 Kernel b"avx") (26624 49151 LibcOr b"avx.ends") (49152 11534335 Kernel b"avx.ends") (11534336 46137343 Kernel b"sse2") (46137344 18446744073709551615 Kernel b"avx.nt.ends")
         decide Move Unknown (256 2047 LibcOr b"avx") (2048 4607 Kernel b"avx") (4608 12287 LibcOr b"avx.ends") (12288 36863 Kernel b"avx") (36864 4718591 Kernel b"avx.ends") (4718592 33554431 Kernel b"sse2") (33554432 18446744073709551615 Kernel b"avx.nt")
@@ -18,7 +17,6 @@
     shipped! {
         "AuthenticAMD-25-17.profile" "AMD Zen 4 servers (family 25 model 17)"
         "AuthenticAMD" 25 17 [32768, 1048576, 33554432]
-        entry (Copy AVX512VL) (Move AVX512VL) (Fill AVX512VL) (Zero AVX512VL) (Compare AVX512VL) (Equal AVX512VL)
         decide Copy Unknown (256 2047 LibcOr b"avx512") (2048 6655 Kernel b"avx") (6656 524287 Libc) (524288 33554431 Kernel b"avx") (33554432 18446744073709551615 Kernel b"avx512.nt.ends")
         decide Copy Soon (256 2047 LibcOr b"avx512") (2048 6655 Kernel b"avx") (6656 524287 Libc) (524288 33554431 Kernel b"avx") (33554432 18446744073709551615 Kernel b"avx512.nt.ends")
         decide Move Unknown (256 2047 LibcOr b"avx512") (2048 6655 Kernel b"avx") (6656 524287 Libc) (524288 33554431 Kernel b"avx") (33554432 18446744073709551615 Kernel b"avx512.nt.pf512")
@@ -33,7 +31,6 @@
     shipped! {
         "AuthenticAMD-26-2.profile" "AMD Zen 5 servers (family 26 model 2)"
         "AuthenticAMD" 26 2 [49152, 1048576, 33554432]
-        entry (Copy AVX512VL) (Move AVX512VL) (Fill AVX512VL) (Zero AVX512VL) (Compare AVX512VL) (Equal AVX512VL)
         decide Copy Unknown (256 1048575 Libc) (1048576 18446744073709551615 Kernel b"rep.movsb.aligned")
         decide Copy Soon (256 1048575 Libc) (1048576 18446744073709551615 Kernel b"rep.movsb.aligned")
         decide Move Unknown (256 6291455 Libc) (6291456 23068671 Kernel b"avx") (23068672 18446744073709551615 Kernel b"avx512.nt.ends")
@@ -48,7 +45,6 @@
     shipped! {
         "GenuineIntel-6-85.profile" "Intel Skylake and Cascade Lake servers (family 6 model 85)"
         "GenuineIntel" 6 85 [32768, 1048576, 37486592]
-        entry
         decide Copy Unknown (256 32767 Libc) (32768 2359295 Kernel b"avx512.ends") (2359296 18446744073709551615 LibcOr b"sse2.ends")
         decide Copy Soon (256 32767 Libc) (32768 2359295 Kernel b"avx512.ends") (2359296 18446744073709551615 LibcOr b"sse2.ends")
         decide Move Unknown (256 32767 Libc) (32768 851967 Kernel b"avx512.ends") (851968 18446744073709551615 LibcOr b"avx")

@@ -17,7 +17,6 @@ use cachewise_measure::{
     Record, Row, Warning,
 };
 use cachewise_report::closing::Closing;
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Instant;
 

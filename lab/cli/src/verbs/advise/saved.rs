@@ -3,7 +3,7 @@
 
 use cachewise::profile::Profile;
 use cachewise_measure::{Record, Row, record};
-use cachewise_tune::rounds::Purpose;
+use cachewise_tune::seam::Script;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -42,7 +42,8 @@ impl Saved {
                 continue;
             };
             let operation = cell.operation.clone();
-            let most = if rows.iter().any(|row| row.experiment == Purpose::Entries.name()) {
+            let is_small = Script::ALL.iter().any(|of| of.name() == cell.state.as_str());
+            let most = if is_small {
                 of_small.entry(operation).or_insert(0.0_f64)
             } else {
                 by_size.entry((operation, cell.size)).or_insert(0.0)
@@ -73,16 +74,16 @@ mod tests {
 
     #[test]
     fn small_calls_save_what_those_of_programs_save_and_larger_ones_by_their_size() {
-        let rows = |purpose: Purpose, size, state: &'static str, times: [f64; 2]| {
+        let rows = |experiment: &str, size, state: &'static str, times: [f64; 2]| {
             let cell = CellKey::new("compare", size, State::from(state));
             let libc = record::names::LIBC;
             [(libc, times[0]), ("compare.avx2", times[1])]
-                .map(|(name, ns)| Row::new(purpose.name(), cell.clone(), name, libc, vec![ns; 3]))
+                .map(|(name, ns)| Row::new(experiment, cell.clone(), name, libc, vec![ns; 3]))
         };
         let all = [
-            rows(Purpose::Race, 1024, "plain", [30.0, 20.0]),
-            rows(Purpose::Entries, 16 << 10, "script-hot", [12.0, 9.0]),
-            rows(Purpose::Entries, 64 << 20, "script-cold", [34.0, 29.0]),
+            rows("tune", 1024, "plain", [30.0, 20.0]),
+            rows("tune-referee", 16 << 10, "script-hot", [12.0, 9.0]),
+            rows("tune-referee", 64 << 20, "script-cold", [34.0, 29.0]),
         ];
         let saved = Saved::of_rows(&all.concat(), 1.0);
         assert_eq!(saved.nanoseconds("compare", 16), 5.0);

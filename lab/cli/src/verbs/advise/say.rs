@@ -1,7 +1,7 @@
 //! Output of `advise`: the answer first, then the evidence.
 
-use super::recorded::{self, TimeFindings};
 use super::ending;
+use super::recorded::{self, TimeFindings};
 use crate::args::Advise;
 use crate::verbs::redraw;
 use crate::{advised, output, status};

@@ -1,9 +1,9 @@
-//! Costs of the classes of sizes, as data: a test disassembles the exported functions and compares.
+//! Costs of the classes of sizes, as data: `assembly.rs` disassembles the exported functions and compares.
 //!
 //! Loads and stores are those of the operands; jumps are the taken ones from the exported function's first instruction to its
 //! return, which cost two cycles each on some CPUs whatever the vectors are; lines are those of the code, 64 bytes each.
 
-use crate::choice::{AVX2, AVX512VL, SSE2};
+use cachewise::entry::{AVX2, AVX512VL, SSE2, variants};
 use cachewise_kernels::Operation::{self, Compare, Copy, Equal, Fill, Move, Zero};
 
 /// One class of sizes of some operations, of operands that are equal where they are compared, and end at no page's end.
@@ -84,7 +84,8 @@ pub static CLASSES: &[Class] = &[
 
 /// Classes of an operation by one of its entries, from the smallest size on.
 pub fn classes(operation: Operation, entry: &str) -> impl Iterator<Item = &'static Class> {
-    let number = crate::choice::named(entry).map(|(number, _)| number);
+    let number =
+        (0..).zip(variants(operation)).find(|(_, of)| of.name == entry).map(|(number, _)| number);
     CLASSES.iter().filter(move |class| {
         class.operations.contains(&operation) && (class.entry.is_none() || class.entry == number)
     })
