@@ -21,7 +21,6 @@ mod backing;
 pub mod bench;
 pub mod callee;
 pub mod claims;
-mod code_layout;
 pub mod error;
 pub mod experiment;
 mod forking;

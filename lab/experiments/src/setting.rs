@@ -40,7 +40,7 @@ pub struct Options {
     pub tunables: Option<String>,
     /// The C library of this build: `peers` calls it too, as far away from the caller as libc is.
     pub shared: Option<std::path::PathBuf>,
-    /// The number of this launch of several: the library's code is called at a place that follows from it.
+    /// The number of this launch of several, which decides the loops that call the candidates.
     pub launch: Option<u32>,
     /// The program that serves [`crate::helper`]'s requests; without one, experiments leave out what
     /// takes a process of its own, and say so.

@@ -9,7 +9,6 @@
 //! the peer that was best in the odd ones, and the other way round.
 
 use crate::callee::WIDTHS_STORED;
-use crate::code_layout;
 use crate::helper::Helper;
 use crate::prelude::*;
 use crate::script::{self, Script};
@@ -233,17 +232,6 @@ fn candidates(
     let mut routines = vec![libc_reference(operation), library(operation)];
     if let Some(library) = &setting.options.shared {
         routines.extend(crate::libraries::shared(library, operation)?);
-    }
-    // The library's alone: libc is where programs have it.
-    for routine in &mut routines[1..] {
-        let own = routine.function.address();
-        routine.function = code_layout::placed(routine.function, setting.options.launch);
-        if setting.options.launch.is_some() && routine.function.address() == own {
-            let Routine { name, .. } = routine;
-            setting.out.note(format!(
-                "{name}: its code cannot be copied: its place is that of every launch"
-            ))?;
-        }
     }
     routines.extend(crate::libraries::built_in(operation));
     let those = peers.iter().filter(|(of, _)| *of == operation);
