@@ -11,6 +11,4 @@ pub struct Said {
     pub decisions: Option<Table>,
     /// Its tables.
     pub tables: Vec<Table>,
-    /// True if these are the matrix: one table for each cell.
-    pub is_matrix: bool,
 }

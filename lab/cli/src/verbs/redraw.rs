@@ -63,7 +63,7 @@ pub fn said(record: &Record) -> Said {
         said.decisions = Some(tuned.table());
     }
     if record.experiment() == Some(advised::EXPERIMENT) {
-        (said.tables, said.is_matrix) = (advised::tables(record), false);
+        said.tables = advised::tables(record);
         // Its answer, with the command and the variables to set.
         said.verdicts = record.end.as_ref().map_or(Vec::new(), |end| end.verdicts.clone());
     }

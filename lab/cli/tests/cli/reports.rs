@@ -12,13 +12,12 @@ fn measured() -> &'static Folder {
     static MEASURED: OnceLock<Folder> = OnceLock::new();
     MEASURED.get_or_init(|| {
         let folder = Folder::new();
-        let printed = ok(&format!(
+        ok(&format!(
             "run whole-cost --kernels copy\\.(sse2|avx)(\\.nt)?|copy\\.rep\\.movsb \
-             --size 1K,2K,4K --residency L1 --plot --json {} --html {}",
+             --size 1K,2K,4K --residency L1 --json {} --html {}",
             folder.path("a.jsonl"),
             folder.path("a.html")
         ));
-        has(&printed, &["█ operation ▒ reader ░ bystander"]);
         folder
     })
 }
@@ -69,7 +68,7 @@ fn no_control_character_of_a_record_reaches_a_terminal() {
     let hostile = changed_in(&hostile, "end", |line| line["verdicts"] = json!([evil]));
     let cpu = |line: &mut Value| line["machine"]["cpu"]["model_name"] = evil.into();
     let hostile = changed_in(&hostile, "header", cpu);
-    let printed = ok(&format!("report {} --plot", folder.write("hostile.jsonl", hostile)));
+    let printed = ok(&format!("report {}", folder.write("hostile.jsonl", hostile)));
     assert!(printed.contains("owned") && printed.lines().count() > 10, "{printed}");
     let other = folder.write("other.jsonl", "{\"type\":\"\u{1b}[2J\"}\n");
     for shown in [printed, cachewise(&format!("report {other}")).with(1).err] {
@@ -236,18 +235,6 @@ fn machines_are_not_mixed_unawares() {
     let unrelated = folder.write("unrelated.jsonl", unrelated);
     let comparing = format!("compare {} {unrelated}", record());
     refused(&comparing, 1, &["no row in common", "accepted"]);
-}
-
-#[test]
-fn plots_fit_forty_columns() {
-    let report = format!("report {} --plot", record());
-    assert!(ok(&report).contains('█'));
-    let plain = on_terminal(40, "C.UTF-8", &report);
-    let start = plain.find("Whole cost").expect("a plot");
-    for line in plain[start..].lines() {
-        assert!(line.trim_end().chars().count() <= 40, "{line:?}");
-    }
-    assert!(plain[start..].contains('█'));
 }
 
 /// Output of a command on a terminal of so many columns, as util-linux's `script` makes one.

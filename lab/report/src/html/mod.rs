@@ -4,7 +4,7 @@
 
 mod drill;
 
-use crate::plot::{self, Panel, Plot, Quantity, bins};
+use crate::plot::{self, Panel, Plot, Quantity};
 use crate::svg::{self, palette};
 use crate::units::{bytes, significant, time};
 use crate::{Said, Table, compare, crossover};
@@ -142,8 +142,7 @@ fn section(index: usize, sheet: &Sheet<'_>, plots: &[Plot]) -> Value {
     let named = record.name().unwrap_or_else(|| crate::rows::experiment_of(record));
     let experiment = if named.is_empty() { "record" } else { named };
     let tables = &sheet.said.tables;
-    let hidden = sheet.said.is_matrix && tables.len() > MOST_TABLES;
-    let tables = if hidden { &[] } else { tables.as_slice() };
+    let tables = if tables.len() > MOST_TABLES { &[] } else { tables.as_slice() };
     context! {
         id => format!("r{index}"),
         name => sheet.name,
@@ -359,15 +358,11 @@ fn note(plot: &Plot) -> String {
             "Points are medians, bands their 95 % intervals; the reference is dashed"
         }
         FigureKind::Bars if plot.value == Quantity::Cost => "Medians, divided as those of the parts are",
-        FigureKind::Bars => "Medians, whiskers their 95 % intervals",
-        FigureKind::Dots => "Dots are estimates, lines beside them their 95 % intervals",
         FigureKind::HeatMap if ratio => {
             "Time over the reference's: below 1 is faster; the heavy line is break-even"
         }
         FigureKind::HeatMap => "Medians",
-        FigureKind::Histogram => {
-            "Single calls; counts on a logarithmic axis, the line is the running tally"
-        }
+        _ => "Medians, whiskers their 95 % intervals",
     }
     .to_owned();
     if plot.kind == FigureKind::Curve && plot.panels.iter().any(|panel| !panel.rules.is_empty()) {
@@ -380,8 +375,7 @@ fn note(plot: &Plot) -> String {
 pub fn numbers(plot: &Plot, panel: &Panel) -> Table {
     match plot.kind {
         FigureKind::Curve => curve_numbers(plot, panel),
-        FigureKind::Histogram => histogram_numbers(plot, panel),
-        FigureKind::Bars | FigureKind::Dots | FigureKind::HeatMap => point_numbers(plot, panel),
+        _ => point_numbers(plot, panel),
     }
 }
 
@@ -423,26 +417,6 @@ fn point_numbers(plot: &Plot, panel: &Panel) -> Table {
             row.push(value.interval(&plot.value).unwrap_or_else(|| "-".to_owned()));
             row.extend(point.parts.iter().flatten().map(|part| time(*part)));
             table.push(row);
-        }
-    }
-    table
-}
-
-fn histogram_numbers(plot: &Plot, panel: &Panel) -> Table {
-    let mut table = Table::of(&panel.title, "candidate | >from | >to | >calls | >so far");
-    for series in &panel.series {
-        let Some(histogram) = &series.histogram else { continue };
-        let name = &plot.keys[series.key].name;
-        let (bins, _) = bins(histogram);
-        for bin in bins.iter().filter(|bin| bin.calls > 0) {
-            let so_far = format!("{:.2} %", bin.so_far * 100.0);
-            let (from, to) = (time(bin.from), time(bin.to));
-            table.push(vec![name.clone(), from, to, bin.calls.to_string(), so_far]);
-        }
-        if histogram.above > 0 {
-            let edge = time(histogram.edges_ns.last().copied().unwrap_or(0.0));
-            let above = histogram.above.to_string();
-            table.push(vec![name.clone(), edge, "and up".into(), above, "100 %".into()]);
         }
     }
     table

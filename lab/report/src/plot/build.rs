@@ -6,7 +6,7 @@ use crate::cost::median;
 use crate::units::bytes;
 use cachewise_measure::record::names::LEAST_RATIO;
 use cachewise_measure::record::{distinct, groups};
-use cachewise_measure::{CellKey, Figure, FigureKind, Histogram, Machine, Record, Row};
+use cachewise_measure::{CellKey, Figure, FigureKind, Machine, Record, Row};
 use std::collections::BTreeMap;
 
 /// So many candidates are drawn before anybody asks, the reference among them.
@@ -39,9 +39,13 @@ pub fn figures(record: &Record) -> Vec<Figure> {
     distinct(states).into_iter().map(figure).collect()
 }
 
-/// Those of a record's figures that it has rows for.
+/// Those of a record's figures that it has rows for. Histograms of older records are tables alone.
 pub fn plots(record: &Record) -> Vec<Plot> {
-    figures(record).iter().filter_map(|figure| plot(record, figure)).collect()
+    let figures = figures(record).into_iter();
+    figures
+        .filter(|figure| figure.kind != FigureKind::Histogram)
+        .filter_map(|figure| plot(record, &figure))
+        .collect()
 }
 
 /// The rows a figure is about: of the first experiment in the record that has all the candidates
@@ -50,7 +54,6 @@ fn rows_of<'r>(record: &'r Record, figure: &Figure) -> Vec<&'r Row> {
     let fits = |row: &&Row| {
         figure.shows(&row.cell.state)
             && (figure.candidates.is_empty() || figure.candidates.contains(&row.candidate))
-            && (figure.kind != FigureKind::Histogram || row.histogram.is_some())
     };
     let rows: Vec<&Row> = record.rows.iter().filter(fits).collect();
     let experiments = rows.iter().map(|row| row.experiment.as_str());
@@ -217,7 +220,7 @@ pub fn plot(record: &Record, figure: &Figure) -> Option<Plot> {
         let has_place = axes.all(|name| coordinate(row, name).is_some());
         // Rows that a table leaves out are not ranked.
         let is_told = figure.kind != FigureKind::Bars || row.is_measurable();
-        figure.kind == FigureKind::Histogram || (has_place && is_told && value.of(row).is_some())
+        has_place && is_told && value.of(row).is_some()
     });
     let short = rows.iter().any(|row| row.cell.operation != rows[0].cell.operation);
     let keys = keys(&rows, figure, short);
@@ -232,12 +235,11 @@ pub fn plot(record: &Record, figure: &Figure) -> Option<Plot> {
         let series = |(key, Key { name, .. }): (usize, &Key)| {
             let is_mine = |row: &&Row| key_name(row, short) == name;
             let mine: Vec<&Row> = members.iter().copied().filter(is_mine).collect();
-            let histogram = (figure.kind == FigureKind::Histogram).then(|| merged(&mine)).flatten();
             let points = points(&mine, &value, &x, y.as_ref());
-            (!mine.is_empty()).then_some(Series { key, points, histogram })
+            (!mine.is_empty()).then_some(Series { key, points })
         };
         let series: Vec<Series> = keys.iter().enumerate().filter_map(series).collect();
-        if series.iter().any(|s| !s.points.is_empty() || s.histogram.is_some()) {
+        if series.iter().any(|s| !s.points.is_empty()) {
             let rules = match figure.kind {
                 FigureKind::Dots => lines(&members),
                 _ => rules(&x, &record.header.machine),
@@ -276,21 +278,6 @@ fn points(rows: &[&Row], value: &Quantity, x: &Axis, y: Option<&Axis>) -> Vec<Po
     let mut points: Vec<Point> = places.into_iter().filter_map(point).collect();
     points.sort_by(|a, b| a.x.total_cmp(&b.x).then(a.y.total_cmp(&b.y)));
     points
-}
-
-/// Histograms with the same edges added up; of others the first.
-fn merged(rows: &[&Row]) -> Option<Histogram> {
-    let mut all = rows.iter().filter_map(|row| row.histogram.as_ref()).filter(|histogram| {
-        histogram.edges_ns.len() == histogram.counts.len() + 1
-            && histogram.edges_ns.iter().all(|edge| edge.is_finite())
-            && histogram.edges_ns.is_sorted_by(|a, b| a < b)
-    });
-    let mut sum = all.next()?.clone();
-    for other in all.filter(|other| other.edges_ns == sum.edges_ns) {
-        sum.counts.iter_mut().zip(&other.counts).for_each(|(total, n)| *total += n);
-        sum.above += other.above;
-    }
-    Some(sum)
 }
 
 /// Leaves on: the reference, those that the sentences name, and those that are best at the most places, then the

@@ -2,7 +2,7 @@
 
 use super::value::{Coordinate, Quantity, Spread, Unit, axis_title, coordinate};
 use cachewise_measure::record::distinct;
-use cachewise_measure::{FigureKind, Histogram, Row};
+use cachewise_measure::{FigureKind, Row};
 
 /// One figure of a record.
 #[derive(Clone, Debug, PartialEq)]
@@ -67,8 +67,6 @@ pub struct Series {
     pub key: usize,
     /// Its points, in the order of the horizontal axis.
     pub points: Vec<Point>,
-    /// Distributions, of histograms only.
-    pub histogram: Option<Histogram>,
 }
 
 /// A value at a place.
@@ -98,16 +96,6 @@ pub(crate) struct Bar<'p> {
     pub key: usize,
     pub name: String,
     pub point: &'p Point,
-}
-
-/// One of the bins of a histogram.
-pub(crate) struct Bin {
-    /// Its edges in nanoseconds.
-    pub from: f64,
-    pub to: f64,
-    pub calls: u64,
-    /// The share of all calls that took no longer.
-    pub so_far: f64,
 }
 
 /// Gives everyone the same colour in all of the plots, in the order in which they are first seen.
@@ -185,15 +173,4 @@ impl Series {
     pub(crate) fn at(&self, x: f64, y: f64) -> Option<&Point> {
         self.points.iter().find(|point| point.x == x && point.y == y)
     }
-}
-
-/// A histogram's bins, and how many calls are in them and above.
-pub(crate) fn bins(histogram: &Histogram) -> (Vec<Bin>, u64) {
-    let total = histogram.counts.iter().sum::<u64>() + histogram.above;
-    let mut tally = 0;
-    let bin = |(edges, &calls): (&[f64], &u64)| {
-        tally += calls;
-        Bin { from: edges[0], to: edges[1], calls, so_far: tally as f64 / total.max(1) as f64 }
-    };
-    (histogram.edges_ns.windows(2).zip(&histogram.counts).map(bin).collect(), total)
 }

@@ -2,9 +2,7 @@
 
 use crate::Said;
 use cachewise_measure::record::read_text;
-use cachewise_measure::{
-    CellKey, Figure, FigureKind, Histogram, Machine, PairedRatio, Record, Row,
-};
+use cachewise_measure::{CellKey, Figure, FigureKind, Machine, PairedRatio, Record, Row};
 
 /// A machine with 32 KiB, 512 KiB and 32 MiB of cache.
 pub fn machine() -> Machine {
@@ -59,20 +57,12 @@ pub fn everything() -> Record {
             }
         }
     }
-    let mut single = row("compare", 4096, "single", "compare.sse2");
-    single.histogram = Some(Histogram {
-        edges_ns: vec![0.0, 50.0, 100.0, 200.0, 1000.0],
-        counts: vec![3, 120, 7, 0],
-        above: 2,
-    });
-    rows.push(single);
     let map = figure(FigureKind::HeatMap, "delay_ns", "total_ratio").of("map");
     let mut record = record(rows);
     record.header.figures = vec![
         figure(FigureKind::Curve, "size", "gbps").of("warm"),
         figure(FigureKind::Bars, "candidate", "cost").by(&["size"]).of("warm"),
         Figure { y: Some("touched".to_owned()), ..map },
-        figure(FigureKind::Histogram, "ns", "ns").of("single"),
     ];
     record
 }
@@ -81,5 +71,5 @@ pub fn everything() -> Record {
 pub fn said(record: &Record) -> Said {
     let verdicts = record.end.as_ref().map_or_else(Vec::new, |end| end.verdicts.clone());
     let tables = crate::matrix::tables(&record.rows);
-    Said { verdicts, tables, is_matrix: true, ..Said::default() }
+    Said { verdicts, tables, ..Said::default() }
 }

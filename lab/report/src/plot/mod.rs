@@ -9,7 +9,7 @@ mod value;
 
 pub(crate) use build::cell_caption;
 pub use build::{figures, plot, plots};
+pub(crate) use data::Bar;
 pub use data::{Axis, Key, Panel, Plot, Point, Series, agree_on_colours};
-pub(crate) use data::{Bar, bins};
 pub(crate) use scale::{Scale, longest_bar, range};
 pub use value::{Quantity, Spread, Unit};

@@ -4,10 +4,8 @@
 
 mod bars;
 mod curve;
-mod dots;
 mod elements;
 mod heat;
-mod histogram;
 pub(crate) mod palette;
 #[cfg(test)]
 mod tests;
@@ -25,10 +23,8 @@ const SCALE: f64 = 1.5;
 fn draw(plot: &Plot, panel: &Panel) -> (f64, Vec<String>) {
     match plot.kind {
         FigureKind::Curve => curve::draw(plot, panel),
-        FigureKind::Bars => bars::draw(plot, panel),
         FigureKind::HeatMap => heat::draw(plot, panel),
-        FigureKind::Histogram => histogram::draw(plot, panel),
-        FigureKind::Dots => dots::draw(plot, panel),
+        _ => bars::draw(plot, panel),
     }
 }
 
