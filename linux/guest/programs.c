@@ -137,21 +137,19 @@ void selftests(void)
 		fail("selftests");
 }
 
-/* On an emulated CPU the command times nothing: it checks the bytes of what it would time. */
-static char *how(void)
-{
-	return cpu_is("QEMU") ? "--verify-only" : "--quick";
-}
-
 /* The command itself, which checks its bytes; what it times means nothing here. */
 void cachewise(void)
 {
 	char *runs[][8] = {
-		{ "/cachewise", "run", "page-fault", how() },
-		{ "/cachewise", "run", "page-copy", how() },
+		{ "/cachewise", "run", "page-fault", "--quick" },
+		{ "/cachewise", "run", "page-copy", "--quick" },
 	};
 	size_t i;
 
+	if (cpu_is("QEMU")) {
+		printf("guest: cachewise: an emulated CPU is not timed\n");
+		return;
+	}
 	switch_on();
 	for (i = 0; i < sizeof(runs) / sizeof(runs[0]); i++) {
 		long skipped = event("prezero_skipped"), all;

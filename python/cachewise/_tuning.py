@@ -87,11 +87,11 @@ class Tuning:
         return Picture(self._page(), repr(self), 900)
 
     def plot(self) -> Picture:
-        """The page's figures alone; in a terminal, drawn in text."""
+        """The page's figures alone; in a terminal, its tables."""
         page = self._page()
         head = page[: page.index("<body")]
         figures = re.findall(r"<figure\b.*?</figure>", page, re.DOTALL)
-        text = _command.output("report", os.fspath(self.record), "--plot")
+        text = _command.output("report", os.fspath(self.record))
         return Picture(f"{head}<body>{''.join(figures)}</body></html>", text, 700)
 
     def _page(self) -> str:

@@ -58,8 +58,6 @@ struct Counts {
     kernels: usize,
     /// Calls of kernels that were checked, all sweeps together.
     calls: u64,
-    /// Calls that `--verify-only` checked, all experiments and the tuning together.
-    verified: u64,
     /// C programs that ran.
     programs: usize,
 }
@@ -126,9 +124,9 @@ pub fn run(target: &Target, effort: &str) -> Result<()> {
         command_line(target, &cachewise, &mut counts)?;
     }
     counts.programs += libraries::test(target)?;
-    let Counts { tests, kernels, calls, verified, programs } = counts;
+    let Counts { tests, kernels, calls, programs } = counts;
     let by_command = match with_command {
-        true => format!("{kernels} kernels and {verified} calls by the command"),
+        true => format!("{kernels} kernels by the command"),
         false => "the command left out".to_owned(),
     };
     println!(
@@ -183,16 +181,6 @@ fn command_line(target: &Target, program: &Path, counts: &mut Counts) -> Result<
     // Nothing was measured on this CPU, so large stores are the C library's.
     ensure!(decision.contains("libc (from 2 KiB"), "the computed decision is not libc: {decision}");
 
-    let mut verifies = |words: &str| -> Result<()> {
-        counts.verified += calls_in(&succeeds(words)?)?;
-        Ok(())
-    };
-    for experiment in listed("experiments")? {
-        let name = experiment["name"].as_str().context("an experiment without a name")?;
-        verifies(&format!("run {name} --verify-only --size 100,4096,9001"))?;
-    }
-    verifies("tune --verify-only")?;
-
     for words in ["tune --quick --output /dev/null", "run copy-matrix"] {
         let (status, out, err) = run(words)?;
         ensure!(
@@ -204,11 +192,6 @@ fn command_line(target: &Target, program: &Path, counts: &mut Counts) -> Result<
     Ok(())
 }
 
-/// The number in `copy-matrix: 33 kernels and 3 others checked, 777 calls, every byte right`.
-fn calls_in(line: &str) -> Result<u64> {
-    number_before(line, " calls, every byte right").with_context(|| line.to_owned())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -218,9 +201,6 @@ mod tests {
         assert_eq!(number_before("ok. 21 passed; 0 failed; 1 ignored", " passed"), Some(21));
         assert_eq!(number_before("FAILED. 0 passed; 2 failed", " passed"), Some(0));
         assert_eq!(number_before("", " passed"), None);
-        let line = "tune: 33 kernels and 12 others checked, 4321 calls, every byte right; nothing";
-        assert_eq!(calls_in(line).ok(), Some(4321));
-        assert!(calls_in("cachewise: wrong").is_err());
     }
 
     #[test]

@@ -241,8 +241,6 @@ fn emulated(name: &str, deb: &str, qemu: &str, place: &Path) {
     for program in ["bin/cachewise", "deb/usr/bin/cachewise"] {
         let told = |words: &str| sh(&format!("{run_by} {program} {words}"), &folder);
         assert_eq!(told("--version"), concat!("cachewise ", env!("CARGO_PKG_VERSION"), "\n"));
-        let verified = told("run copy-matrix --verify-only --size 100,9001");
-        assert!(verified.contains("every byte right"), "{verified}");
         let explained = told("explain --op copy --size 4K");
         assert!(explained.contains("copy"), "{explained}");
     }

@@ -76,7 +76,7 @@ pub struct Tune {
     #[arg(long, value_name = "DURATION", value_parser = duration, allow_negative_numbers = true)]
     pub budget: Option<f64>,
     /// Measure nothing: decide again from the record of an earlier tuning, and print the profile
-    #[arg(long, value_name = "RECORD", conflicts_with_all = ["quick", "thorough", "budget", "record", "seed", "memory", "html", "plot"])]
+    #[arg(long, value_name = "RECORD", conflicts_with_all = ["quick", "thorough", "budget", "record", "seed", "memory", "html"])]
     pub from: Option<PathBuf>,
     /// File to write the profile to [default: this CPU's place in the user's configuration directory]
     #[arg(long, short, value_name = "FILE")]
@@ -102,12 +102,6 @@ pub struct Tune {
     /// Write a self-contained page with the decisions, every figure and every row
     #[arg(long, value_name = "FILE", value_parser = page)]
     pub html: Option<PathBuf>,
-    /// Draw the curves in text
-    #[arg(long)]
-    pub plot: bool,
-    /// Check the bytes of every kernel that could be chosen, time nothing, write nothing
-    #[arg(long, conflicts_with_all = ["quick", "thorough", "budget", "from", "output", "system", "force", "record", "distribution", "html", "plot"])]
-    pub verify_only: bool,
 }
 
 /// Find out what to set for one program, by running it with settings and without
@@ -278,8 +272,11 @@ pub enum Form {
 /// Run one experiment
 #[derive(Debug, Args)]
 pub struct Run {
-    /// Its name (`cachewise list experiments`)
+    /// Its name (`cachewise list experiments`); `study` and an item
     pub experiment: String,
+    /// Item of `study`
+    #[arg(value_name = "ITEM")]
+    pub item: Option<String>,
     /// Only kernels whose name or an alias matches this regular expression as a whole
     #[arg(long, visible_alias = "kernel", value_name = "REGEX")]
     pub kernels: Option<String>,
@@ -333,9 +330,6 @@ pub struct Run {
     /// Write the record as JSON lines; `-` is stdout, in place of the tables
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
-    /// Check the bytes of every candidate and time nothing: works on emulated CPUs too
-    #[arg(long, conflicts_with_all = ["residency", "quick", "classic", "rounds", "launches", "peer", "libc", "distribution", "json", "csv", "markdown", "html", "plot"])]
-    pub verify_only: bool,
     /// Write the rows as CSV; `-` is stdout, in place of the tables
     #[arg(long, value_name = "FILE")]
     pub csv: Option<PathBuf>,
@@ -345,9 +339,6 @@ pub struct Run {
     /// Write a self-contained page with every figure and every row; `-` is stdout, in place of the tables
     #[arg(long, short = 'o', visible_alias = "output", value_name = "FILE", value_parser = page)]
     pub html: Option<PathBuf>,
-    /// Draw the figures in text below the tables
-    #[arg(long)]
-    pub plot: bool,
 }
 
 /// Show the decision for one call, and the figures behind it
@@ -416,14 +407,11 @@ pub struct Report {
     /// Write one self-contained page of all of them; `-` is stdout
     #[arg(long, short, visible_alias = "html", value_name = "FILE", value_parser = page)]
     pub output: Option<PathBuf>,
-    /// Draw the figures in text below the tables
-    #[arg(long)]
-    pub plot: bool,
     /// Write the rows as CSV; `-` is stdout
     #[arg(long, value_name = "FILE", conflicts_with = "splice")]
     pub csv: Option<PathBuf>,
     /// Update the parts of this Markdown file that are made from records (docs/reports.md)
-    #[arg(long, value_name = "MARKDOWN", num_args = 1.., conflicts_with_all = ["output", "plot"])]
+    #[arg(long, value_name = "MARKDOWN", num_args = 1.., conflicts_with_all = ["output"])]
     pub splice: Vec<PathBuf>,
     /// Change nothing; exit 1 where a spliced part is out of date
     #[arg(long, requires = "splice", conflicts_with = "records")]

@@ -1,13 +1,12 @@
-//! libc in another process, as a candidate: `GLIBC_TUNABLES` is read when a process starts, so
-//! libc under other tunables cannot be called in this one.
+//! Another libc as a candidate, in a process of its own: no process can have two.
 //!
 //! The child, a [helper](crate::helper), has buffers of its own, as far apart and as misaligned as the
-//! parent's, and is asked for its samples ([`TunedLibc`]) when its turn in a round comes. It makes as
+//! parent's, and is asked for its samples ([`ElsewhereLibc`]) when its turn in a round comes. It makes as
 //! many calls as everybody, times them itself, with the same clock and after as many untimed calls,
 //! and the parent does nothing meanwhile. What turns in one process share and this one does not: its
 //! buffers lie on other physical pages, and it may run on another core. So the child times the library
 //! too, on the same buffers in turns with its libc, and what is compared is the two of them
-//! ([`beside_the_library`](TunedLibc::beside_the_library)).
+//! ([`beside_the_library`](ElsewhereLibc::beside_the_library)).
 
 use crate::bench::{is_copied, is_filled, is_zeroed, run_all};
 use crate::callee::Callee;
@@ -107,7 +106,7 @@ impl Operands {
 }
 
 /// A C library in a helper.
-pub struct TunedLibc {
+pub struct ElsewhereLibc {
     /// As its rows call it.
     name: String,
     pub(crate) helper: Helper,
@@ -117,16 +116,20 @@ pub struct TunedLibc {
     library_over_it: Vec<f64>,
 }
 
-impl TunedLibc {
-    /// Has a helper make one call: of the program under `GLIBC_TUNABLES=tunables`, or under another library.
+impl ElsewhereLibc {
+    /// Has a helper under another C library make one call.
     ///
     /// # Errors
     /// When it does not answer.
-    pub fn start(name: &str, mut helper: Helper, operation: Operation) -> io::Result<TunedLibc> {
+    pub fn start(
+        name: &str,
+        mut helper: Helper,
+        operation: Operation,
+    ) -> io::Result<ElsewhereLibc> {
         let operation = operation.name().to_owned();
         let calls = Calls { operation, size: 1, dst: 0, src: 0, calls: 1, untimed: 0 };
         helper.ask::<(f64, f64)>(&Request::Libc(calls.clone()))?;
-        Ok(TunedLibc { name: name.to_owned(), helper, calls, library_over_it: Vec::new() })
+        Ok(ElsewhereLibc { name: name.to_owned(), helper, calls, library_over_it: Vec::new() })
     }
 
     /// This libc's times where the library takes `library_ns` in this process, round by round:
@@ -141,7 +144,7 @@ impl TunedLibc {
     }
 }
 
-impl Candidate for TunedLibc {
+impl Candidate for ElsewhereLibc {
     fn name(&self) -> &str {
         &self.name
     }

@@ -42,9 +42,7 @@ pub enum LabError {
     #[error("nothing to measure: {0}")]
     Nothing(String),
     /// Timings of an emulated CPU mean nothing; its emulator.
-    #[error(
-        "this CPU is emulated by {0}: its timings would mean nothing, so none are taken (--verify-only checks the bytes)"
-    )]
+    #[error("this CPU is emulated by {0}: its timings would mean nothing, so none are taken")]
     Emulated(String),
     /// The user stopped it.
     #[error("interrupted")]

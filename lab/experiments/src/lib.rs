@@ -3,8 +3,7 @@
 //! | module | what it is |
 //! |---|---|
 //! | [`experiment`], [`registry`], [`EXPERIMENTS`] | what an experiment is, and every one by name |
-//! | [`error`] | what the laboratory refuses |
-//! | one folder each | what an experiment measures, and its tables |
+//! | a folder or file each | what an experiment measures, and its tables; small questions are in `study` |
 //! | [`said`] | what a record amounts to: its claims and its tables |
 //! | [`claims`] | what the source documents claim, as data, and what answers it |
 //! | [`mod@bench`] | candidates side by side in a cell |
@@ -14,13 +13,13 @@
 //! | [`helper`] | measurements in a child process |
 //!
 //! Nothing here prints.
-#![warn(missing_docs)]
 
 pub mod after;
 mod backing;
 pub mod bench;
 pub mod callee;
 pub mod claims;
+mod elsewhere;
 pub mod error;
 pub mod experiment;
 mod forking;
@@ -40,41 +39,28 @@ pub mod select;
 pub mod serving;
 mod setting;
 mod support;
-mod tables;
-mod tcp;
 mod threads;
 pub mod tunables;
-mod tuned_libc;
-pub mod verify;
 #[cfg(target_arch = "x86_64")]
 mod xstate;
 
-// The experiments: one folder each. A new one is a line here and one in the list below.
-mod aliasing;
-mod buffer_reuse;
-mod cached_target;
+// The experiments. A new one is a line here and one in the list below.
 mod compare_latency;
-mod extent;
-mod jumps;
-mod mapped;
 mod matrix;
 mod page_clear;
-mod page_colour;
 mod page_copy;
-pub mod page_fault;
+mod page_fault;
 mod peers;
-pub mod prefault;
-mod read_batch;
 mod receive;
+mod retired;
 mod reuse_map;
 mod roofline;
-mod sticky;
+mod study;
 mod twins;
-mod values;
 mod vector_state;
 pub mod zeroing_engines;
 
-/// All experiments, in the order `list experiments` prints them.
+/// All experiments, in the order `list experiments` prints them; then those that left.
 pub const EXPERIMENTS: &[Experiment] = &[
     matrix::COPY_MATRIX,
     matrix::ZERO_MATRIX,
@@ -84,24 +70,23 @@ pub const EXPERIMENTS: &[Experiment] = &[
     peers::EXPERIMENT,
     page_clear::EXPERIMENT,
     page_copy::EXPERIMENT,
+    page_fault::EXPERIMENT,
+    zeroing_engines::EXPERIMENT,
     reuse_map::EXPERIMENT,
-    cached_target::EXPERIMENT,
-    buffer_reuse::EXPERIMENT,
     receive::EXPERIMENT,
-    read_batch::EXPERIMENT,
-    aliasing::EXPERIMENT,
-    page_colour::EXPERIMENT,
-    values::EXPERIMENT,
     twins::EXPERIMENT,
-    sticky::EXPERIMENT,
     vector_state::EXPERIMENT,
     compare_latency::EXPERIMENT,
-    jumps::EXPERIMENT,
-    extent::EXPERIMENT,
-    mapped::EXPERIMENT,
-    page_fault::EXPERIMENT,
-    prefault::EXPERIMENT,
-    zeroing_engines::EXPERIMENT,
+    study::cached_target::EXPERIMENT,
+    study::buffer_reuse::EXPERIMENT,
+    study::read_batch::EXPERIMENT,
+    study::aliasing::EXPERIMENT,
+    study::values::EXPERIMENT,
+    study::sticky::EXPERIMENT,
+    study::extent::EXPERIMENT,
+    study::mapped::EXPERIMENT,
+    retired::PAGE_COLOUR,
+    retired::PARALLEL,
 ];
 
 pub use error::LabError;

@@ -2,15 +2,60 @@
 //! `whole-cost`: the same with the reader and the bystander.
 
 use crate::prelude::*;
+use crate::roofline::speeds;
 use crate::roofline::{Ceilings, related};
 
+pub(crate) const COPY_MATRIX: Experiment = Experiment {
+    name: "copy-matrix",
+    about: "every copy kernel and libc at every residency, with the columns of document 002",
+    seeds: &["000.1-6", "002.1-8", "002.10", "002.15"],
+    operations: COPYING,
+    takes: &["--kernels", "--size", "--residency", "--op"],
+    figures: speeds,
+    run: Some(|setting| operation_alone(setting, COPYING)),
+    ..PLAIN
+};
+
+pub(crate) const ZERO_MATRIX: Experiment = Experiment {
+    name: "zero-matrix",
+    about: "every zero and fill kernel and libc at every residency",
+    seeds: &["000.1-6", "002.13", "003.2"],
+    operations: FILLING,
+    takes: &["--kernels", "--size", "--residency", "--op"],
+    figures: speeds,
+    run: Some(|setting| operation_alone(setting, FILLING)),
+    ..PLAIN
+};
+
+pub(crate) const COMPARE_MATRIX: Experiment = Experiment {
+    name: "compare-matrix",
+    about: "every compare and equal kernel and libc on equal buffers, at every residency",
+    seeds: &["004.1-5"],
+    operations: COMPARING,
+    takes: &["--kernels", "--size", "--residency", "--op"],
+    figures: speeds,
+    run: Some(|setting| operation_alone(setting, COMPARING)),
+    ..PLAIN
+};
+
+pub(crate) const WHOLE_COST: Experiment = Experiment {
+    name: "whole-cost",
+    about: "copy, zero and fill, with their reader and with a bystander whose lines they evict",
+    seeds: &["000.11", "001.1-6"],
+    operations: WRITING,
+    takes: &["--kernels", "--size", "--residency", "--op"],
+    figures: costs,
+    run: Some(whole_cost),
+    ..PLAIN
+};
+
 /// The operation alone, at placed and proved operands.
-pub(super) fn operation_alone(setting: &mut Setting, operations: &[Operation]) -> Result {
+fn operation_alone(setting: &mut Setting, operations: &[Operation]) -> Result {
     run(setting, operations, |_, cell, _| cell)
 }
 
 /// The operation, a reader of the whole destination, and a bystander.
-pub(super) fn whole_cost(setting: &mut Setting) -> Result {
+fn whole_cost(setting: &mut Setting) -> Result {
     run(setting, WRITING, |setting, cell, size| Cell {
         bystander: Some(setting.bench.bystander_bytes(size)),
         ..cell.read_after(Delay::None, 1.0)
@@ -18,15 +63,15 @@ pub(super) fn whole_cost(setting: &mut Setting) -> Result {
 }
 
 /// Operations of each matrix.
-pub(super) const COPYING: &[Operation] = &[Operation::Copy, Operation::Move, Operation::CopyPages];
-pub(super) const FILLING: &[Operation] = &[Operation::Zero, Operation::Fill, Operation::ZeroPages];
-pub(super) const COMPARING: &[Operation] = &[Operation::Compare, Operation::Equal];
+const COPYING: &[Operation] = &[Operation::Copy, Operation::Move, Operation::CopyPages];
+const FILLING: &[Operation] = &[Operation::Zero, Operation::Fill, Operation::ZeroPages];
+const COMPARING: &[Operation] = &[Operation::Compare, Operation::Equal];
 /// Operations with a destination that is read later, by the byte.
-pub(super) const WRITING: &[Operation] = &[Operation::Copy, Operation::Zero, Operation::Fill];
+const WRITING: &[Operation] = &[Operation::Copy, Operation::Zero, Operation::Fill];
 
 const PANELS: [&str; 3] = ["source", "destination", "size"];
 
-pub(super) fn costs() -> Vec<Figure> {
+fn costs() -> Vec<Figure> {
     let title = "Whole cost: the operation, the later reader, the lines that the bystander lost";
     vec![Figure::bars(title, "cost").by(&PANELS)]
 }

@@ -4,7 +4,23 @@
 //! 32nd byte of the buffer (the reader). The seed's buffers of 32k and 320k were half of its CPU's
 //! L1 and two and a half times all its caches, so each level of this machine gets the same two.
 
+use crate::page_loops::{self, Words};
 use crate::prelude::*;
+
+const WORDS: Words = Words { work: "zeroing", last: "alias", of: aliases };
+
+pub(crate) const EXPERIMENT: Experiment = Experiment {
+    name: "page-clear",
+    about: "pages zeroed, touched and read: buffers of 2004 and of the sizes of this machine's caches",
+    seeds: &["000.1-7", "000.9", "000.11-13", "000.15"],
+    operations: &[Operation::Zero],
+    takes: &["--kernels", "--size"],
+    classic: "buffers of 32k and 320k, five runs of 200000 and 20000 loops",
+    tables: |rows| page_loops::tables(rows, &WORDS),
+    figures,
+    run: Some(run),
+    ..PLAIN
+};
 
 /// Pages that a run of the seed zeroes, whatever its buffer: 200,000 loops of 32k, 20,000 of 320k.
 const PAGES_PER_RUN: usize = 1_600_000;
@@ -13,7 +29,7 @@ const PAGES_PER_RUN: usize = 1_600_000;
 const KERNELS: &str = "zero.rep.stosl zero.mmx zero.mmx.nt zero.sse zero.sse.nt zero.rep.stosb \
     zero.clzero zero.avx zero.avx.nt zero.avx512 zero.avx512.nt";
 
-pub(super) fn figures() -> Vec<Figure> {
+fn figures() -> Vec<Figure> {
     let whole = "Clear, touch and read again: time over libc's";
     let parts = "Clearing and touching, and reading afterwards";
     vec![Figure::curve(whole, "size", "total_ratio"), Figure::bars(parts, "cost").by(&["size"])]
@@ -39,7 +55,7 @@ fn clearer<'c>(routine: &Routine) -> Call<'c> {
     call.staying(routine.name == LIBC)
 }
 
-pub(super) fn run(setting: &mut Setting) -> Result {
+fn run(setting: &mut Setting) -> Result {
     setting.whole("pages", PAGE_SIZE)?;
     let own = || listed(KERNELS.split(' '), Operation::Zero);
     let kernels = asked_or(setting, &[Operation::Zero], own)?.into_iter().map(Routine::from);

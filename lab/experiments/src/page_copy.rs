@@ -10,8 +10,23 @@
 //! destination in memory.
 
 use crate::forking::Forker;
+use crate::page_loops::{self, Words};
 use crate::prelude::*;
-use cachewise_kernels::find;
+
+const WORDS: Words = Words { work: "copying", last: "zeroes and copies by", of: kernels_of };
+
+pub(crate) const EXPERIMENT: Experiment = Experiment {
+    name: "page-copy",
+    about: "copying the pages that a fork copies, then using them; a real fork; 2 MiB pages",
+    seeds: &["000.4", "000.8-13", "000.15"],
+    operations: &[Operation::Copy, Operation::Zero],
+    takes: &["--kernels", "--size"],
+    classic: "buffers of 256k to 4k, five runs of 5000 to 40000 loops, 4 KiB pages only",
+    tables: |rows| page_loops::tables(rows, &WORDS),
+    figures,
+    run: Some(run),
+    ..PLAIN
+};
 
 /// Pages that one fork zeroes, and pages it copies, beside the buffer's (000.10).
 const ZEROED_PAGES: usize = 3;
@@ -55,13 +70,13 @@ const ROWS: &[(&str, &str, &str)] = &[
 const HUGE_PREFIX: &str = "2M ";
 
 /// The kernels of a row, the zeroing one first; nothing where they are in its name.
-pub(super) fn kernels_of(row: &str) -> String {
+fn kernels_of(row: &str) -> String {
     let row = row.trim_start_matches(HUGE_PREFIX);
     let found = ROWS.iter().find(|(name, _, _)| *name == row);
     found.map_or_else(String::new, |(_, zero, copy)| format!("{zero}, {copy}"))
 }
 
-pub(super) fn figures() -> Vec<Figure> {
+fn figures() -> Vec<Figure> {
     let whole = "A fork's worth of pages and its buffer: time over libc's";
     let beside = "Beside the kernel's own fork: time per loop";
     let curve = |title: &str, states| {
@@ -119,7 +134,7 @@ impl Pair {
     }
 }
 
-pub(super) fn run(setting: &mut Setting) -> Result {
+fn run(setting: &mut Setting) -> Result {
     setting.whole("pages", PAGE_SIZE)?;
     let pairs = pairs(setting)?;
     let buffers = buffers(setting);

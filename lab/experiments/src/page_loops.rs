@@ -1,7 +1,7 @@
 //! `page-clear` and `page-copy` in seed 000's form (000.9): five sorted times of so many loops, then
 //! the pages zeroed and copied in all five.
 
-use crate::tables::*;
+use crate::prelude::*;
 
 /// Runs of the seed.
 const RUNS: usize = 5;

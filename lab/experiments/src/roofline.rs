@@ -7,6 +7,16 @@
 use crate::prelude::*;
 use std::collections::BTreeMap;
 
+pub(crate) const EXPERIMENT: Experiment = Experiment {
+    name: "roofline",
+    about: "how fast each level can be read, written, written non-temporally and copied",
+    seeds: &["002.15"],
+    operations: &[Operation::Copy, Operation::Fill, Operation::Equal],
+    figures: speeds,
+    run: Some(run),
+    ..PLAIN
+};
+
 /// Kernels that set the ceiling of an operation: the straight members of each vector family and
 /// the string instruction.
 fn straight(operation: Operation, bench: &Bench) -> Vec<Routine> {
@@ -90,7 +100,7 @@ pub(crate) fn speeds() -> Vec<Figure> {
     ])]
 }
 
-pub(super) fn run(setting: &mut Setting) -> Result {
+fn run(setting: &mut Setting) -> Result {
     let operations = [Operation::Equal, Operation::Fill, Operation::Zero, Operation::Copy];
     let cells = Level::ALL.into_iter().flat_map(|level| operations.map(|one| (level, one)));
     setting.through(cells.collect(), alike, |setting, (level, operation)| {

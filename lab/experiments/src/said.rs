@@ -5,7 +5,6 @@
 //! said to be, and those whose times are not above nothing.
 
 use crate::claims;
-use crate::experiment::Experiment;
 use crate::registry;
 use cachewise_measure::record::by_cell;
 use cachewise_measure::units::bytes;
@@ -31,21 +30,12 @@ pub fn of(experiment: &str, settings: &BTreeMap<String, Value>, rows: &[Row]) ->
     let mut verdicts: Vec<String> =
         answers.iter().map(|(claim, answer)| answer.sentence(claim)).collect();
     let Some(found) = registry::of(experiment) else {
-        return Said { verdicts, tables: matrix::tables(rows), is_matrix: true, ..Said::default() };
+        return Said { verdicts, decisions: None, tables: matrix::tables(rows) };
     };
-    let parts = found.rows_by_part(rows);
     let (sound, withheld) = sound(rows);
-    let of_part = |(part, rows): (&Experiment, Vec<Row>)| part.say.map(|say| say(&rows));
-    verdicts.splice(..0, found.rows_by_part(&sound).into_iter().filter_map(of_part).flatten());
+    verdicts.splice(..0, (found.say)(&sound));
     verdicts.extend(withheld);
-    let tables =
-        |(part, rows): &(&Experiment, Vec<Row>)| part.tables.unwrap_or(matrix::tables)(rows);
-    Said {
-        verdicts,
-        decisions: None,
-        tables: parts.iter().flat_map(tables).collect(),
-        is_matrix: parts.iter().all(|(part, _)| part.tables.is_none()),
-    }
+    Said { verdicts, decisions: None, tables: (found.tables)(rows) }
 }
 
 /// The rows that can be relied on, and a sentence about each kind of the others.

@@ -2,11 +2,11 @@
 
 use crate::bench::{Bench, Cell, Task};
 use crate::compare_latency::launch;
+use crate::elsewhere::Elsewhere;
 use crate::error::LabError;
 use crate::forking::Looper;
 use crate::helper::{Request, send};
 use crate::routines::libc_reference;
-use crate::tuned_libc::Elsewhere;
 use cachewise_kernels::Operation;
 use cachewise_measure::Plan;
 use serde::Serialize;

@@ -1,12 +1,14 @@
 //! The tools and the options of an experiment.
 
+use crate::backing::Backing;
 use crate::bench::{Bench, Call, Cell, CellOutcome, Task, each};
 use crate::error::LabError;
 use crate::recorder::Recorder;
 use crate::routines::Routine;
 use cachewise_kernels::Operation;
 use cachewise_measure::{
-    Caches, Candidate, CellKey, Level, MeasureError, MemoryBudget, PairedRatio, Plan, Row, turns,
+    Caches, Candidate, CellKey, Clock, Level, MeasureError, MemoryBudget, PairedRatio, Plan, Row,
+    turns,
 };
 
 /// The result of an experiment beside its record.
@@ -33,11 +35,8 @@ pub struct Options {
     pub peers: Vec<crate::libraries::Peer>,
     /// Sizes and alignments to call with, or first differences, in place of those built in.
     pub distribution: Option<std::path::PathBuf>,
-    /// Other C libraries that `peers` calls in processes of the `helper`'s.
+    /// Other C libraries that `peers` calls in processes of the `helper`.
     pub libcs: Vec<crate::other_libc::OtherLibc>,
-    /// Tunables under which libc is a further peer, in a process of the `helper`'s; without them that row is
-    /// left out.
-    pub tunables: Option<String>,
     /// The C library of this build: `peers` calls it too, as far away from the caller as libc is.
     pub shared: Option<std::path::PathBuf>,
     /// The number of this launch of several, which decides the loops that call the candidates.
@@ -57,7 +56,44 @@ pub struct Setting<'s, 'r> {
     pub out: &'s mut Recorder<'r>,
 }
 
+/// A candidate that times itself, in memory of its own.
+pub(super) struct Timed<'t> {
+    pub(super) cell: CellKey,
+    pub(super) name: String,
+    /// Place of the candidate that it is compared with.
+    pub(super) reference: usize,
+    /// Calls in a sample.
+    pub(super) calls: usize,
+    /// Takes a sample: nanoseconds of a call.
+    pub(super) take: Box<dyn FnMut(&Clock) -> Result<f64> + 't>,
+}
+
 impl Setting<'_, '_> {
+    /// One sample of each in every round, in turns, on memory that the host backs where that is asked for; a row
+    /// each.
+    pub(super) fn contest(
+        &self,
+        mut candidates: Vec<Timed<'_>>,
+        mut backing: Option<&mut Backing>,
+    ) -> Result<Vec<Row>> {
+        let mut times = vec![Vec::new(); candidates.len()];
+        let clock = &self.bench.clock;
+        self.in_turns(candidates.len(), 0, |turn| {
+            let mut take = || (candidates[turn].take)(clock);
+            times[turn].push(match &mut backing {
+                Some(backing) => backing.sample(take)?,
+                None => take()?,
+            });
+            Ok(())
+        })?;
+        let row = |(one, own): (&Timed<'_>, &Vec<f64>)| {
+            let other = (&*candidates[one.reference].name, &times[one.reference][..]);
+            let row = self.compared(one.cell.clone(), (&one.name, own), other);
+            Row { calls: u32::try_from(one.calls).unwrap_or(u32::MAX), ..row }
+        };
+        Ok(candidates.iter().zip(&times).map(row).collect())
+    }
+
     /// The work ahead, in arbitrary units.
     pub(super) fn begin(&mut self, units: f64) {
         self.out.begin(self.bench.experiment, units);
@@ -232,11 +268,6 @@ pub(super) fn default_sizes(level: Level, quick: bool, caches: &Caches) -> Vec<u
         (Level::Dram, false) => &[4 << 10, 256 << 10, 16 << 20],
     };
     sizes.to_vec()
-}
-
-/// Bytes in a progress line.
-pub(super) fn bytes(n: usize) -> String {
-    cachewise_measure::units::bytes(n as u64)
 }
 
 /// The weight of cells that take about as long as each other.

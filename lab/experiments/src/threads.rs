@@ -2,7 +2,6 @@
 //! in a line, where `Scope::spawn` panics.
 
 use crate::error::LabError;
-use std::io;
 use std::thread::{Builder, Scope, ScopedJoinHandle};
 
 /// Starts a thread of a scope.
@@ -10,10 +9,5 @@ pub fn start<'scope, T: Send + 'scope>(
     scope: &'scope Scope<'scope, '_>,
     work: impl FnOnce() -> T + Send + 'scope,
 ) -> Result<ScopedJoinHandle<'scope, T>, LabError> {
-    Builder::new().spawn_scoped(scope, work).map_err(refused)
-}
-
-/// The system's refusal of a thread, whichever way it was asked.
-pub fn refused(error: impl Into<io::Error>) -> LabError {
-    LabError::Thread(error.into())
+    Builder::new().spawn_scoped(scope, work).map_err(LabError::Thread)
 }

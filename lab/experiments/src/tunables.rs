@@ -15,7 +15,7 @@ const NEVER: usize = 0x0fff_ffff_ffff_ffff >> 4;
 /// glibc ignores a non-temporal threshold of 0x4040 or less, and a `rep` threshold below its least value: the next
 /// multiple of a line is accepted from 2.36 to 2.43. No tunable changes what a smaller call does.
 const LEAST_NON_TEMPORAL: usize = 0x4080;
-pub(crate) const LEAST_REP: usize = 1024;
+const LEAST_REP: usize = 1024;
 
 /// The glibc from which on fills have a non-temporal threshold of their own.
 const FILLS_SINCE: (u32, u32) = (2, 40);

@@ -8,8 +8,8 @@ use super::seam::{
     After, Contents, Destination, Facts, Layout, Machine as _, Sample, Script, TuningCell,
 };
 use super::tuning::{Ruling, Settings, Tuning};
-use cachewise::profile::{self, MAX_SIZE, OPERATIONS};
 use cachewise::Reuse;
+use cachewise::profile::{self, MAX_SIZE, OPERATIONS};
 use cachewise_kernels::Operation;
 use cachewise_measure::record::names::LIBC;
 use cachewise_measure::record::{CellKey, Decision, Decisions, Note, State};

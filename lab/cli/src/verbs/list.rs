@@ -57,7 +57,7 @@ pub fn run(args: &List) -> anyhow::Result<u8> {
 fn summary() -> anyhow::Result<u8> {
     let kernels = select::kernels(&Operation::ALL, None)?;
     let table = cachewise_report::kernels::summary(&kernels, Features::detect());
-    let names: Vec<&str> = registry::ALL.iter().map(|experiment| experiment.name).collect();
+    let names: Vec<String> = registry::here().map(Experiment::words).collect();
     output::print(&format!(
         "{}\nexperiments: {}\n\nmore: `cachewise list kernels --op copy`, `list experiments`\n",
         table.terminal(output::width()),
@@ -92,9 +92,11 @@ fn experiments() -> Listed {
     let mut table = Table::new("", &["name", "answers", "question"]);
     table.remark("answers: items of the source documents, in docs/checklist.md");
     let mut objects = Vec::new();
-    for Experiment { name, seeds, about, .. } in registry::ALL {
+    for experiment in registry::here() {
+        let Experiment { seeds, about, .. } = experiment;
+        let name = experiment.words();
         objects.push(json!({ "name": name, "seeds": seeds, "about": about }));
-        table.push(vec![(*name).to_owned(), seeds.join(" "), (*about).to_owned()]);
+        table.push(vec![name, seeds.join(" "), (*about).to_owned()]);
     }
     (table, objects)
 }

@@ -15,7 +15,6 @@ pub mod run;
 pub mod scrubd;
 pub mod shell;
 pub mod tune;
-pub mod verify;
 
 use cachewise::Source;
 use cachewise::profile::Profile;

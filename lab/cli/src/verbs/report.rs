@@ -41,9 +41,6 @@ pub fn run(args: &Report) -> anyhow::Result<u8> {
             }
             text.push_str(&summary(one));
         }
-        if args.plot {
-            text.push_str(&redraw::plots(&one.record));
-        }
         output::print(&text)?;
     }
     Ok(status::OK)

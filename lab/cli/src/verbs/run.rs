@@ -2,9 +2,7 @@
 
 use crate::args::Run;
 use crate::progress::Bar;
-use crate::verbs::export::tunables_of;
 use crate::verbs::redraw::{self, Loaded};
-use crate::verbs::verify;
 use crate::{output, status};
 use anyhow::{Context as _, bail};
 use cachewise::profile::Profile;
@@ -16,8 +14,7 @@ use cachewise_experiments::other_libc::OtherLibc;
 use cachewise_experiments::recorder::{Progress as _, Recorder};
 use cachewise_experiments::registry;
 use cachewise_experiments::{Options, Setting, said};
-use cachewise_measure::Machine;
-use cachewise_measure::record::names::{SHARED, TUNED_LIBC};
+use cachewise_measure::record::names::SHARED;
 use cachewise_measure::record::{self, Record};
 use cachewise_measure::{Header, NoiseSnapshot, Note, Warning, Writer, warnings};
 use cachewise_report::Said;
@@ -36,12 +33,9 @@ pub const LLC: &str = "llc";
 
 /// Runs it, prints its tables, writes what was asked for.
 pub fn run(args: &Run) -> anyhow::Result<u8> {
-    let experiment = registry::find(&args.experiment)?;
+    let experiment = registry::find(&args.experiment, args.item.as_deref())?;
     // Cheap refusals before a second is spent on calibration.
     cachewise_experiments::select::kernels(experiment.operations, args.kernels.as_deref())?;
-    if args.verify_only {
-        return verify::experiment(args, experiment);
-    }
     let files = [&args.json, &args.csv, &args.markdown, &args.html];
     output::check_all(&files.map(|file| file.as_deref()))?;
     let mut bar = Bar::new()?;
@@ -55,7 +49,7 @@ pub fn run(args: &Run) -> anyhow::Result<u8> {
     }
     let mut bench = bench(args)?;
     let options = options(args, experiment)?;
-    let header = header(args, experiment, &bench, &options);
+    let header = header(args, experiment, &bench);
     let mut writer = writer(args)?;
     writer.header(&header)?;
     let mut out = Recorder::new(&mut bar, Some(writer));
@@ -104,60 +98,23 @@ fn bench(args: &Run) -> anyhow::Result<Bench> {
     Ok(bench)
 }
 
-/// Peers that this build and the profile in force allow.
-#[derive(Default)]
-struct Peers {
-    /// glibc's tunables as the profile decides; `None` where there is nothing to set.
-    tunables: Option<String>,
-    /// The library for C programs, written out to a file.
-    shared: Option<PathBuf>,
-}
-
-impl Peers {
-    /// Finds them; says which are left out, and why.
-    fn of(args: &Run) -> Peers {
-        // The first of several launches prints it.
-        let left_out = |peer: &str, why: &str| {
-            if matches!(args.launch, None | Some(1)) {
-                output::tell(&format!("note: {peer} left out: {why}"));
-            }
-        };
-        let profile = super::profile_in_force().and_then(|path| Profile::read(path).ok());
-        let profile = profile.filter(|_| cfg!(target_env = "gnu"));
-        let tunables = profile.map(|profile| tunables_of(&profile, &Machine::describe().libc));
-        match &tunables {
-            Some(tunables) if tunables.is_empty() => left_out(
-                TUNED_LIBC,
-                "the profile leaves copies and fills to libc: there is nothing to set",
-            ),
-            Some(_) => {}
-            None => {
-                left_out(
-                    TUNED_LIBC,
-                    "it takes glibc and a profile for this CPU (`cachewise tune`)",
-                );
-            }
-        }
-        // Not the file beside the program, which may be of another build.
-        let shared = match crate::libraries::written_out("libcachewise_c.so") {
-            Ok(Some(library)) => Some(library),
-            Ok(None) => {
-                left_out(SHARED, "this build carries no library");
-                None
-            }
-            Err(error) => {
-                left_out(SHARED, &format!("{error:#}"));
-                None
-            }
-        };
-        Peers { tunables: tunables.filter(|tunables| !tunables.is_empty()), shared }
+/// The library for C programs, written out to a file: not the file beside the program, which may be of another build.
+fn shared(args: &Run) -> Option<PathBuf> {
+    let found = crate::libraries::written_out("libcachewise_c.so");
+    let why = match found {
+        Ok(Some(library)) => return Some(library),
+        Ok(None) => "this build carries no library".to_owned(),
+        Err(error) => format!("{error:#}"),
+    };
+    // The first of several launches prints it.
+    if matches!(args.launch, None | Some(1)) {
+        output::tell(&format!("note: {SHARED} left out: {why}"));
     }
+    None
 }
 
 fn options(args: &Run, experiment: &Experiment) -> anyhow::Result<Options> {
-    let peers = if experiment.takes_peers() { Peers::of(args) } else { Peers::default() };
     Ok(Options {
-        tunables: peers.tunables,
         kernels: args.kernels.clone(),
         sizes: args.size.clone(),
         placements: args.residency.clone(),
@@ -170,7 +127,7 @@ fn options(args: &Run, experiment: &Experiment) -> anyhow::Result<Options> {
         distribution: args.distribution.clone(),
         launch: args.launch,
         helper: std::env::current_exe().ok(),
-        shared: peers.shared,
+        shared: experiment.takes_peers().then(|| shared(args)).flatten(),
     })
 }
 
@@ -181,17 +138,14 @@ fn writer(args: &Run) -> anyhow::Result<Writer> {
     })
 }
 
-fn header(args: &Run, experiment: &Experiment, bench: &Bench, options: &Options) -> Header {
-    let mut settings = BTreeMap::from([
+fn header(args: &Run, experiment: &Experiment, bench: &Bench) -> Header {
+    let settings = BTreeMap::from([
         ("experiment".to_owned(), experiment.name.into()),
         ("quick".to_owned(), args.quick.into()),
         ("classic".to_owned(), args.classic.into()),
         (LLC.to_owned(), bench.machine.caches.usable().into()),
     ]);
-    if let Some(tunables) = options.tunables.as_ref().filter(|_| experiment.takes_peers()) {
-        settings.insert("libc+tunables".to_owned(), tunables.as_str().into());
-    }
-    Header { figures: experiment.figures(), ..bench.header(settings) }
+    Header { figures: (experiment.figures)(), ..bench.header(settings) }
 }
 
 /// `--launches N`: the same in N processes, one after the other, and one record of what they found.
@@ -359,10 +313,7 @@ fn show(
     }
     let files = [&args.json, &args.csv, &args.markdown, &args.html];
     if !files.into_iter().flatten().any(|path| output::is_stdout(path)) {
-        let mut text = redraw::summary(&record, &said);
-        if args.plot {
-            text.push_str(&redraw::plots(&record));
-        }
+        let text = redraw::summary(&record, &said);
         written = written.and(output::print(&format!("{text}\n{closing}")));
     }
     if let Some(path) = &args.html {

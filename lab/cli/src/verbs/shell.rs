@@ -4,7 +4,7 @@ use crate::args::{Cli, Shell};
 use crate::{output, status};
 use anyhow::Context;
 use cachewise::Reuse;
-use cachewise_experiments::registry::ALL as EXPERIMENTS;
+use cachewise_experiments::registry;
 use cachewise_kernels::Operation;
 use cachewise_measure::Level;
 use clap::builder::PossibleValuesParser;
@@ -37,7 +37,11 @@ fn shown(command: &Command) -> Command {
 /// An argument whose values are names, with these.
 fn valued(argument: Arg) -> Arg {
     let names: Vec<&'static str> = match argument.get_id().as_str() {
-        "experiment" => EXPERIMENTS.iter().map(|experiment| experiment.name).collect(),
+        "experiment" => {
+            let whole = registry::here().filter(|experiment| !experiment.is_study);
+            whole.map(|experiment| experiment.name).chain(["study"]).collect()
+        }
+        "item" => registry::here().filter(|one| one.is_study).map(|one| one.name).collect(),
         "op" => Operation::ALL.iter().map(|operation| operation.name()).collect(),
         "residency" => Level::ALL.iter().map(|level| level.name()).collect(),
         "reuse" => Reuse::ALL.iter().map(|reuse| reuse.name()).collect(),

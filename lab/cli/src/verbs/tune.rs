@@ -3,7 +3,7 @@
 
 use crate::args::Tune;
 use crate::progress::Bar;
-use crate::verbs::{drawn_seed, libc, redraw, verify};
+use crate::verbs::{drawn_seed, libc, redraw};
 use crate::{output, status};
 use anyhow::Context;
 use cachewise::cpu::{Caches, Cpu, Signature, Text};
@@ -28,9 +28,6 @@ use std::time::Instant;
 /// Measures, decides, and writes the profile with its record.
 pub fn run(args: &Tune) -> anyhow::Result<u8> {
     let begun = Instant::now();
-    if args.verify_only {
-        return verify::tuning(args);
-    }
     if let Some(path) = &args.from {
         return again(path, args);
     }
@@ -224,15 +221,9 @@ impl<'a> Plan<'a> {
             self.record.display(),
         ));
         let (html, mut written) = (self.args.html.as_deref(), Ok(()));
-        if html.is_some() || self.args.plot {
-            let drawn = redraw::Loaded::read(&self.record)?;
-            if self.args.plot {
-                text.insert_str(0, &redraw::plots(&drawn.record));
-            }
-            if let Some(path) = html {
-                let page = redraw::page(&[drawn]);
-                written = page.and_then(|page| output::write(path, page.as_bytes()));
-            }
+        if let Some(path) = html {
+            let page = redraw::page(&[redraw::Loaded::read(&self.record)?]);
+            written = page.and_then(|page| output::write(path, page.as_bytes()));
         }
         match html.is_some_and(output::is_stdout) {
             true => output::tell_all(&text),

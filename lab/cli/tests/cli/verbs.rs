@@ -377,7 +377,7 @@ fn tuning_writes_a_profile_that_explains_exports_and_is_followed() {
     let folder = Folder::new();
     let profile = folder.path("p.profile");
     let printed = ok(&format!(
-        "tune --budget 10s --memory 64M --output {profile} --seed 1 --plot --html {}",
+        "tune --budget 10s --memory 64M --output {profile} --seed 1 --html {}",
         folder.path("p.html")
     ));
     has(&folder.read("p.html"), &["Decisions, and the library", "<svg"]);

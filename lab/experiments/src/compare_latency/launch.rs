@@ -5,7 +5,6 @@ pub use crate::helper::Order;
 use crate::helper::{Helper, Request};
 use crate::pages::{PageSet, ROOTS};
 use crate::prelude::*;
-use cachewise_kernels::find;
 use cachewise_measure::{CallTimes, turns};
 use serde::{Deserialize, Serialize};
 

@@ -22,13 +22,10 @@ pub(super) const CUTS: [(&str, f64, usize); 2] =
 const LAUNCHES: usize = 3;
 
 pub(super) fn figures() -> Vec<Figure> {
-    let calls = |title| Figure::new(title, FigureKind::Histogram, "candidate", "ns").by(&[LAUNCH]);
     let sweep = Figure::curve("Time by the first difference", FIRST_DIFFERENCE, "ns");
     vec![
         sweep.by(&["size"]).of(SWEEP),
         Figure::bars("Time per comparison of pages", "ns").of(PAGES),
-        calls("Single calls up to 1000 ns").of(CUTS[0].0),
-        calls("Single calls up to 5000 ns").of(CUTS[1].0),
     ]
 }
 

@@ -1,4 +1,4 @@
-//! `page-compare`: seed 004 end to end. What comparing two pages costs a kernel that does not own the
+//! Pairs of pages: seed 004 end to end. What comparing two pages costs a kernel that does not own the
 //! vector registers: integers alone; vectors between saving and restoring them; and the first 64 bytes
 //! by integers, then saving, vectors and restoring only where those are equal.
 //!
@@ -7,10 +7,8 @@
 //! `position:probability` with 4096 for equal pages. The C library and this library's own entry stand
 //! beside them as what a program would call.
 
-use crate::experiment::{Experiment, Flag, PLAIN};
 use crate::pages::{self, PageSet};
 use crate::prelude::*;
-use cachewise_kernels::find;
 use cachewise_measure::distributions::{draw, read_list};
 
 /// KSM's (004.6, from a later commit on the documents' routine): of the pages that differ, 76, 83 and 84 % do so within 16, 32 and 64 bytes; the rest
@@ -18,28 +16,12 @@ use cachewise_measure::distributions::{draw, read_list};
 const SEED: [(usize, f64); 7] =
     [(4, 0.38), (12, 0.38), (24, 0.07), (48, 0.01), (320, 0.0533), (1024, 0.0533), (2560, 0.0534)];
 
-pub(super) const PART: Experiment = Experiment {
-    name: "page-compare",
-    about: "pages compared where vector registers have to be saved first, as in a kernel",
-    seeds: &["004.3", "004.5", "004.6", "004.8"],
-    operations: &[Operation::Compare],
-    takes: &[Flag::Distribution],
-    refuses: &[
-        (Flag::Kernels, "its candidates are its own"),
-        (Flag::Size, "it compares pages of 4096 bytes"),
-        (Flag::Residency, "pages are too many for any cache"),
-    ],
-    figures,
-    run,
-    ..PLAIN
-};
-
-fn figures() -> Vec<Figure> {
+pub(super) fn figures() -> Vec<Figure> {
     let title = "Time of a comparison, the vector registers' owner spared";
     vec![Figure::bars(title, "ns").by(&["state"]).of("pairs")]
 }
 
-fn run(setting: &mut Setting) -> Result {
+pub(super) fn run(setting: &mut Setting) -> Result {
     let accepted = "position:probability,.. with positions up to 4096, which is equal pages";
     let positions = match &setting.options.distribution {
         Some(file) => read_list(file, accepted, PAGE_SIZE)?,

@@ -2,7 +2,7 @@
 //! with their running tally.
 
 use super::measure::{PAGES, SWEEP};
-use crate::tables::*;
+use crate::prelude::*;
 
 /// `compare-latency`: time by the first difference.
 const FIRST_DIFFERENCES: Grid = Grid {
@@ -33,6 +33,9 @@ pub fn tables(rows: &[Row]) -> Vec<Table> {
     for ((state, candidate), launches) in groups(calls, |row| (&row.cell.state, &row.candidate)) {
         tables.push(histogram(state, candidate, &launches));
     }
+    let is_pair = |row: &&Row| PAIRS.iter().any(|state| row.cell.state == *state);
+    let pairs: Vec<Row> = rows.iter().filter(is_pair).cloned().collect();
+    tables.extend(cachewise_report::matrix::tables(&pairs));
     tables
 }
 

@@ -6,16 +6,17 @@
 //! nothing zeroed (it zeroes at hand-out), all zeroed before, and drained ten times over while its
 //! scrubber works. All zeroing is billed to somebody: the scrubber's CPU stands in a column of its
 //! own and in the total. One fault is timed by the size of its page (`by_size`), and pages just used
-//! against pages zeroed long ago (`hot`). The scrubber's settings are varied beside a bystander (`settings`). What
-//! the page costs later, when all of it is read, is timed too.
+//! against pages zeroed long ago (`hot`). Memory is made resident ahead by threads (`prefault`). What the page costs
+//! later, when all of it is read, is timed too.
 
 mod arms;
 mod by_size;
 mod hot;
 mod latency;
+mod prefault;
 mod ready;
-mod settings;
 
+use super::PREFAULTED;
 use crate::backing::Backing;
 use crate::prelude::*;
 use arms::{Arm, FaultCell, PAGE_LINES, Pools, Sample};
@@ -35,7 +36,6 @@ pub(super) fn figures() -> Vec<Figure> {
     let curve = |title, value| {
         Figure::new(title, FigureKind::Curve, TOUCHED, value).by(&[THREADS, REPS]).of(FAULT)
     };
-    let latency = "Latency of a zeroed page at hand-out";
     vec![
         curve(
             "Taking and touching a page: time over the kernel's 4 KiB fault, 1 is break-even",
@@ -43,7 +43,9 @@ pub(super) fn figures() -> Vec<Figure> {
         ),
         curve("Taking, touching and reading all of it: nanoseconds per page", "ns"),
         curve("CPU per page, zeroing by whomever included", TOTAL_CPU),
-        Figure::new(latency, FigureKind::Histogram, "ns", "calls").of(latency::STATE),
+        Figure::curve("Making memory resident, by threads", THREADS, "gbps")
+            .by(&["state", PAGE_BYTES])
+            .of(&PREFAULTED.join("|")),
     ]
 }
 
@@ -112,20 +114,11 @@ pub(super) fn run(setting: &mut Setting) -> Result {
     }
     backing.note("pages handed out").into_iter().try_for_each(|note| setting.out.note(note))?;
     drop(pools);
-    for rows in [by_size::rows, hot::rows, latency::rows, settings::rows] {
+    for rows in [by_size::rows, hot::rows, latency::rows, prefault::rows] {
         let rows = rows(setting)?;
         setting.out.rows(rows)?;
     }
     Ok(())
-}
-
-/// `--verify-only`: every arm's pages are read before they are touched. Returns the pages read.
-///
-/// # Errors
-/// [`LabError::WrongBytes`] for a page that is not zero; refused memory.
-pub fn verify(bytes: usize) -> Result<u64> {
-    let pages = (bytes / PAGE_SIZE).max(1);
-    check_bytes(&Pools::new(pages * PAGE_SIZE)?, pages)
 }
 
 fn check_bytes(pools: &Pools, pages: usize) -> Result<u64> {

@@ -3,26 +3,23 @@
 mod measure;
 mod table;
 
-pub use measure::verify;
+use crate::prelude::*;
 
-use crate::experiment::{Experiment, Flag, PLAIN, Serves};
-use cachewise_kernels::Operation;
-use cachewise_measure::record::names::KERNEL_FAULT;
+/// States of memory made resident ahead: a mapping that is new, and one whose pages were given back.
+const PREFAULTED: [&str; 2] = ["fresh", "recycled"];
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     name: "page-fault",
-    about: "zeroed pages: by page fault, populated, by calloc, from the page pool",
-    seeds: &["003.1-15"],
+    formerly: &["prefault"],
+    about: "zeroed pages: by page fault, populated, by calloc, from the page pool; ahead, by threads",
+    seeds: &["003.1-15", "003.17-18"],
     operations: &[Operation::Zero],
-    refuses: &[
-        (Flag::Kernels, "its candidates are ways to get a page, not kernels"),
-        (Flag::Residency, "a fresh page is wherever it was zeroed"),
-    ],
+    takes: &["--size"],
     classic: "256 MiB once and ten times over, one thread and two",
-    tables: Some(table::tables),
+    tables: table::tables,
     figures: measure::figures,
     today: &[KERNEL_FAULT],
     serves: Serves::Pool,
-    run: measure::run,
+    run: Some(measure::run),
     ..PLAIN
 };

@@ -1,7 +1,7 @@
 //! `page-fault` in seed 003's columns (003.12), with what the seed left out: the scrubber's CPU, the
 //! later use, the CPU in all.
 
-use crate::tables::*;
+use crate::prelude::*;
 
 /// One table per repetitions and threads, one of faults without zeroing, and one of latencies.
 pub fn tables(rows: &[Row]) -> Vec<Table> {
@@ -26,8 +26,20 @@ pub fn tables(rows: &[Row]) -> Vec<Table> {
             Some((lines, counted(lines as usize, "line")))
         },
     ));
+    tables.extend(PREFAULT.tables(rows));
     tables
 }
+
+/// Memory made resident ahead, by threads.
+const PREFAULT: Grid = Grid {
+    of: |row| super::PREFAULTED.iter().any(|state| row.cell.state == *state),
+    caption: |row| (format!("{} made resident ahead: GB/s", bytes(row.cell.size)), None),
+    lines: ("memory, pages", |row| {
+        format!("{}, {}", row.cell.state, bytes(axis(row, PAGE_BYTES) as u64))
+    }),
+    column: |row| row.axis(THREADS).map(|count| (count, counted(count as usize, "thread"))),
+    ..Grid::PLAIN
+};
 
 /// The rows of a state: a line a candidate, its time and that over the first candidate's.
 fn compared(

@@ -9,10 +9,11 @@
 //! the peer that was best in the odd ones, and the other way round.
 
 use crate::callee::WIDTHS_STORED;
+use crate::elsewhere::ElsewhereLibc;
 use crate::helper::Helper;
+use crate::other_libc::OtherLibc;
 use crate::prelude::*;
 use crate::script::{self, Script};
-use crate::tuned_libc::TunedLibc;
 use cachewise_measure::distributions::Distribution;
 
 pub(super) const NAME: &str = "peers";
@@ -157,14 +158,9 @@ pub(super) fn run(setting: &mut Setting) -> Result {
             let text = format!("{operation} {} {}", bytes(size), cell.label);
             let plan = Plan { drop_ratio: 8.0, ..setting.plan(true) };
             let task = Task { operation, size, cell, plan };
-            // Below, libc under tunables would be libc once more, and the loop of another process the
-            // difference.
-            let is_concerned =
-                |it: &&mut TunedLibc| it.name() != TUNED_LIBC || size >= crate::tunables::LEAST_REP;
             let mut calls = Call::of_all(&routines, true);
             let mut candidates = each(&mut calls);
-            let concerned = others.iter_mut().filter(is_concerned);
-            candidates.extend(concerned.map(|it| it as &mut dyn Candidate));
+            candidates.extend(others.iter_mut().map(|it| it as &mut dyn Candidate));
             let Some(found) = setting.measure(&task, &mut candidates)? else { continue };
             let mut rows = found.rows();
             let mut left = Vec::new();
@@ -239,25 +235,15 @@ fn candidates(
     Ok(routines)
 }
 
-/// C libraries in other processes: this one under the tunables of the options, where there are any, and
-/// those of the options' folders. They have fixed sizes alone: scripts of a thousand sizes and places would
-/// have to be told to them first.
-fn other_libcs(operation: Operation, setting: &mut Setting) -> Result<Vec<TunedLibc>> {
+/// C libraries in other processes: those of the options' folders. They have fixed sizes alone: scripts of a thousand
+/// sizes and places would have to be told to them first.
+fn other_libcs(operation: Operation, setting: &mut Setting) -> Result<Vec<ElsewhereLibc>> {
     let options = setting.options;
     let Some(program) = &options.helper else { return Ok(Vec::new()) };
-    let mut helpers = Vec::new();
-    // No tunable is about comparing.
-    let compares = matches!(operation, Operation::Compare | Operation::Equal);
-    if let Some(tunables) = options.tunables.as_ref().filter(|_| !compares) {
-        helpers.push((TUNED_LIBC, Helper::start(program, Some(tunables))));
-    }
-    let others = options.libcs.iter();
-    helpers.extend(
-        others.map(|libc| (libc.name.as_str(), Helper::start_by(&libc.loader, program, None))),
-    );
     let mut started = Vec::new();
-    for (name, helper) in helpers {
-        match helper.and_then(|helper| TunedLibc::start(name, helper, operation)) {
+    for OtherLibc { name, loader } in &options.libcs {
+        let helper = Helper::start_by(loader, program, None);
+        match helper.and_then(|helper| ElsewhereLibc::start(name, helper, operation)) {
             Ok(other) => started.push(other),
             Err(error) => setting.out.note(format!("{operation}: {name} left out: {error}"))?,
         }
@@ -265,12 +251,12 @@ fn other_libcs(operation: Operation, setting: &mut Setting) -> Result<Vec<TunedL
     Ok(started)
 }
 
-/// Name of the extra figure of libc under tunables: the median of its times in its own process.
+/// Name of the extra figure of another libc: the median of its times in its own process.
 pub const IN_ITS_PROCESS: &str = "in_its_process_ns";
 
-/// Replaces the times of libc under tunables, which come from a process with other buffers, by those
+/// Replaces the times of another libc, which come from a process with other buffers, by those
 /// that its ratio to the library there implies here.
-fn as_beside_the_library(rows: &mut [Row], tuned: &mut TunedLibc) {
+fn as_beside_the_library(rows: &mut [Row], tuned: &mut ElsewhereLibc) {
     let times = |name: &str| {
         rows.iter().find(|row| row.candidate == name).map(|row| row.operation_ns.clone())
     };

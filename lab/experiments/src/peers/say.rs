@@ -1,7 +1,7 @@
 //! A summary of the rows of `peers`: how the library fares beside the best of the others. Pure.
 
 use super::table::{is_peer, label};
-use crate::tables::*;
+use crate::prelude::*;
 use cachewise_judge::margin::HEADLINE;
 
 /// The aim of the library: nowhere slower than this part of the envelope's speed.

@@ -1,6 +1,6 @@
 //! `peers` as a table per operation: the library beside the best peer, by size and by script.
 
-use crate::tables::*;
+use crate::prelude::*;
 
 /// One table per operation; a row per cell.
 pub fn tables(rows: &[Row]) -> Vec<Table> {

@@ -6,9 +6,8 @@
 //! Seven policies choose the stores; a bystander's working set is warm before every call. A real TCP
 //! receive over loopback stands beside them.
 
+use super::tcp;
 use crate::prelude::*;
-use crate::tcp;
-use cachewise_kernels::find;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// From this many bytes on a policy stores non-temporally: between the smallest and the middle size here.
@@ -209,11 +208,8 @@ fn one_point(
     let mut copyouts = vec![copyout(LIBC, CHOICES[0], [libc; 2])];
     let policies = POLICIES.into_iter().zip(CHOICES);
     copyouts.extend(policies.map(|(name, policy)| copyout(name, policy, stores)));
-    let mut connection = if point.sends || point.other_core {
-        None
-    } else {
-        tcp::open(setting, (point.size, tcp::Way::Plain, false), TCP)?
-    };
+    let mut connection =
+        if point.sends || point.other_core { None } else { tcp::open(setting, point.size)? };
     let mut candidates = each(&mut copyouts);
     candidates.extend(connection.iter_mut().map(|tcp| tcp as &mut dyn Candidate));
     let Some(found) = setting.measure(&task, &mut candidates)? else { return Ok(()) };

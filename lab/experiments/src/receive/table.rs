@@ -1,11 +1,15 @@
 //! `receive` (001.7, .8): a table per cell, policies down; speed, and what of a core it takes at
 //! 10 Gb/s.
 
-use crate::tables::*;
+use crate::prelude::*;
 
-/// One table per cell, in the order they were measured.
+/// One table per cell, in the order they were measured; rows of TCP with fewer copies, which older records have, as a
+/// matrix.
 pub fn tables(rows: &[Row]) -> Vec<Table> {
-    by_cell(rows).into_iter().map(table).collect()
+    let is_policy = |row: &Row| [RECEIVE, SEND].iter().any(|state| row.cell.state == *state);
+    let (policies, others): (Vec<Row>, Vec<Row>) = rows.iter().cloned().partition(is_policy);
+    let policies = by_cell(&policies).into_iter().map(table);
+    policies.chain(cachewise_report::matrix::tables(&others)).collect()
 }
 
 fn caption(key: &CellKey) -> String {

@@ -1,16 +1,14 @@
-//! `hints`: whether the library's reuse hints keep their promise: `Soon` leaves the destination
+//! The hints: whether the library's reuse hints keep their promise: `Soon` leaves the destination
 //! cached, so that its reader is fast; `Never` leaves the bystander cached, so that it loses little.
 //!
 //! The candidates are the library's own functions under each hint, decisions included, beside libc.
 //! If two hints lead to the same kernel there is nothing to tell apart; which they lead to stands in
 //! the record.
 
-use crate::experiment::{Experiment, Flag, PLAIN, Serves};
 use crate::prelude::*;
 use cachewise::profile::MAX_SIZE;
 use cachewise::raw;
 use cachewise_measure::Decision;
-use cachewise_measure::units::bytes;
 
 /// Operations with a hint of which the destination is all that counts.
 pub(super) const OPERATIONS: &[Operation] = &[Operation::Copy, Operation::Zero];
@@ -49,23 +47,7 @@ hinted! {
     copy_never, zero_never: Never;
 }
 
-pub(super) const PART: Experiment = Experiment {
-    name: "hints",
-    about: "does the hint `soon` make the reader faster, and does `never` spare the bystander?",
-    seeds: &["000.14", "001.6"],
-    operations: OPERATIONS,
-    takes: &[Flag::Op],
-    refuses: &[
-        (Flag::Kernels, "it compares whole libraries"),
-        (Flag::Residency, "its buffers are warm"),
-    ],
-    figures,
-    serves: Serves::Library,
-    run,
-    ..PLAIN
-};
-
-fn figures() -> Vec<Figure> {
+pub(super) fn figures() -> Vec<Figure> {
     let hinted = HINTS.map(|reuse| format!("cachewise {}", reuse.name()));
     let curve = |title| {
         Figure::curve(title, "size", "total_ratio").among(hinted.iter().map(String::as_str))
@@ -76,12 +58,11 @@ fn figures() -> Vec<Figure> {
     ]
 }
 
-fn run(setting: &mut Setting) -> Result {
+pub(super) fn run(setting: &mut Setting) -> Result {
     let caches = &setting.bench.machine.caches;
     let (l1, l2, llc) = (caches.l1d.bytes / 2, caches.l2.bytes / 2, caches.llc.bytes / 8);
     let sizes = setting.sizes_or(if setting.options.quick { vec![l2] } else { vec![l1, l2, llc] });
-    let operations = setting.operations_of(OPERATIONS);
-    let cells = operations.iter().flat_map(|one| sizes.iter().map(move |size| (*one, *size)));
+    let cells = OPERATIONS.iter().flat_map(|one| sizes.iter().map(move |size| (*one, *size)));
     setting.through(cells.collect(), alike, |setting, (operation, size)| {
         for reuse in HINTS {
             let found = cachewise::decision(operation, reuse, size as u64);
@@ -102,6 +83,6 @@ fn run(setting: &mut Setting) -> Result {
         for cell in [Cell::read(), Cell::beside(setting.bench.bystander_bytes(size))] {
             setting.record(&setting.task(operation, size, cell), &candidates(operation), &[])?;
         }
-        Ok(format!("{operation} {}", bytes(size as u64)))
+        Ok(format!("{operation} {}", bytes(size)))
     })
 }

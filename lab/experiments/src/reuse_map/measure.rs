@@ -6,7 +6,6 @@
 //! that a ratio of 1 is the break-even line; libc stands beside both.
 
 use crate::prelude::*;
-use cachewise_kernels::find;
 
 const BY_TRAFFIC: &str = "read after traffic";
 const BY_TIME: &str = "read after time";

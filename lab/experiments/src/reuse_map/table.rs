@@ -2,10 +2,13 @@
 //! delay. `<` marks cells that the candidate wins, `>` those it loses, `~` those that nobody can
 //! tell; between `<` and `>` runs the break-even line.
 
-use crate::tables::*;
+use crate::prelude::*;
 
-/// One table per candidate other than the reference, operation, size and place.
+/// One table per candidate other than the reference, operation, size and place; then the hints as a matrix.
 pub fn tables(rows: &[Row]) -> Vec<Table> {
+    let is_hint = |row: &Row| ["read", "beside"].iter().any(|state| row.cell.state == *state);
+    let (hints, rows): (Vec<Row>, Vec<Row>) = rows.iter().cloned().partition(is_hint);
+    let hints = cachewise_report::matrix::tables(&hints);
     let compared = rows.iter().filter(|row| row.candidate != row.reference);
     groups(compared, |row| (title(&row.cell), row.candidate.as_str()))
         .into_iter()
@@ -15,6 +18,7 @@ pub fn tables(rows: &[Row]) -> Vec<Table> {
             table.remarks.extend(residency(rows.iter().filter(title)));
             table
         })
+        .chain(hints)
         .collect()
 }
 

@@ -5,8 +5,48 @@
 //! *Not read*: calls back to back, so that each meets what the last one left. *Far*: every call
 //! finds its target in memory, which is what "memory speed" means here.
 
+use super::{STUDY, Step, measured};
 use crate::prelude::*;
-use cachewise_kernels::find;
+
+pub(crate) const EXPERIMENT: Experiment = Experiment {
+    name: "cached-target",
+    about: "non-temporal stores to a small target that is cached; prefetchnta by residency",
+    seeds: &["001.2-5", "002.9"],
+    operations: &[Operation::Copy],
+    takes: &["--kernels", "--size"],
+    classic: "the documents' instructions only: movntq, movntps, movnti, movntdq",
+    tables: |rows| [TARGETS.tables(rows), PREFETCHING_BY_LEVEL.tables(rows)].concat(),
+    figures,
+    run: Some(run),
+    ..STUDY
+};
+
+/// States of the target, for each size and source.
+const TARGETS: Grid = Grid {
+    of: |row| row.cell.state != PREFETCHNTA,
+    caption: |row| {
+        let is_cached = row.axis(SOURCE_CACHED).is_some_and(|is| is > 0.0);
+        let source = if is_cached { "cached" } else { "in memory" };
+        let size = bytes(row.cell.size);
+        sized(row, format!("repeated to the same {size}, source {source}: GB/s (time over libc's)"))
+    },
+    column: |row| Some((0.0, row.cell.state.to_string())),
+    cell: speed,
+    legend: "of the copy alone; ~: cannot tell it from 1",
+    ..Grid::PLAIN
+};
+
+/// `prefetchnta` by level.
+const PREFETCHING_BY_LEVEL: Grid = Grid {
+    of: |row| row.cell.state == PREFETCHNTA,
+    caption: |_| ("prefetchnta by residency: GB/s (time over libc's)".to_owned(), None),
+    column: |row| {
+        let level = row.cell.source.map_or("-", Residency::name);
+        Some((0.0, format!("{level}, {}", bytes(row.cell.size))))
+    },
+    proofs: true,
+    ..TARGETS
+};
 
 /// Non-temporal stores by instruction: movntq, movntps, movnti, movntdq, and today's.
 const AROUND: &str =
@@ -16,19 +56,14 @@ const AROUND: &str =
 const THROUGH: &str =
     "copy.rep.movsq copy.gpr64 copy.mmx copy.sse2.movdqa copy.sse2 copy.avx copy.avx512";
 
-/// Kernels that the documents had.
+/// Kernels of each list, from the first on, that the documents had.
 const PERIOD: usize = 4;
 
-/// With `prefetchnta` and without: the copies of seed 002 (copyR and copyQ, copyL and copyK,
-/// copyU and copyT, copyO and copyN).
-const PREFETCHING: &[(&str, &str)] = &[
-    ("copy.sse2.movdqa.pf320", "copy.sse2.movdqa"),
-    ("copy.mmx.pf320", "copy.mmx"),
-    ("copy.gpr64.pf320", "copy.gpr64"),
-    ("copy.mmx.nt.pf320", "copy.mmx.nt"),
-];
+/// Copies of seed 002 with `prefetchnta` (copyR, copyL, copyU, copyO); each is compared with its twin without.
+const PREFETCHING: &str =
+    "copy.sse2.movdqa.pf320 copy.mmx.pf320 copy.gpr64.pf320 copy.mmx.nt.pf320";
 
-pub(super) fn figures() -> Vec<Figure> {
+fn figures() -> Vec<Figure> {
     let bars = |title| Figure::bars(title, "gbps");
     vec![
         bars("Repeated to a small target").of("target").by(&["state", SOURCE_CACHED, "size"]),
@@ -36,44 +71,49 @@ pub(super) fn figures() -> Vec<Figure> {
     ]
 }
 
-pub(super) fn run(setting: &mut Setting) -> Result {
+fn run(setting: &mut Setting) -> Result {
     let [non_temporal, temporal, prefetching] = chosen(setting)?;
-    let mut cells = Vec::new();
+    let libc = || vec![libc_reference(Operation::Copy)];
+    let mut steps = Vec::new();
+    let mut step = |size, cell: Cell, routines: &[Routine]| {
+        let axes = [
+            (PRE_READ, flag(cell.label == TARGET_READ)),
+            (SOURCE_CACHED, flag(cell.source.level.is_none())),
+        ];
+        let axes = if cell.label == PREFETCHNTA { Vec::new() } else { axes.to_vec() };
+        let mut task = setting.task(Operation::Copy, size, cell);
+        task.plan.max_sample_ns = 5e7;
+        let calls = Call::of_all(routines, true).into_iter().map(|call| {
+            let axes = axes.clone();
+            call.told(move |row| at(row, &axes))
+        });
+        steps.push(Step::new(task, calls.collect()));
+    };
     if !non_temporal.is_empty() {
-        for size in sizes(setting) {
+        let routines = [libc(), temporal, non_temporal].concat();
+        let caches = &setting.bench.machine.caches;
+        // A quarter of L1, so that source and target both stay; and a quarter of L2.
+        let (l1, l2) = (caches.l1d.bytes / 4, caches.l2.bytes / 4);
+        let own = if setting.options.quick { vec![l1] } else { vec![PAGE_SIZE, l1, l2] };
+        for size in setting.sizes_or(own) {
             for source in [Placement::reused(512), Placement::at(Level::Dram, 512)] {
                 let cell = |label: &str| Cell { source, ..Cell::reused(label) };
                 let far = Placement::at(Level::Dram, 0);
-                cells.extend([
-                    (size, cell(TARGET_READ).read_after(Delay::None, 1.0)),
-                    (size, cell(TARGET_UNREAD)),
-                    (size, Cell { destination: far, ..cell(TARGET_FAR) }),
-                ]);
+                step(size, cell(TARGET_READ).read_after(Delay::None, 1.0), &routines);
+                step(size, cell(TARGET_UNREAD), &routines);
+                step(size, Cell { destination: far, ..cell(TARGET_FAR) }, &routines);
             }
         }
     }
     if !prefetching.is_empty() {
+        let routines = [libc(), prefetching].concat();
         for level in Level::ALL {
             let size = default_sizes(level, true, &setting.bench.machine.caches)[0];
-            cells.push((size, Cell { label: PREFETCHNTA.into(), ..Cell::placed(level, level) }));
+            let cell = Cell { label: PREFETCHNTA.into(), ..Cell::placed(level, level) };
+            step(size, cell, &routines);
         }
     }
-    let libc = || vec![libc_reference(Operation::Copy)];
-    let straight = [libc(), temporal, non_temporal].concat();
-    let prefetching = [libc(), prefetching].concat();
-    setting.through(cells, alike, |setting, (size, cell)| {
-        let text = format!("{} {}", bytes(size), cell.label);
-        let cached = cell.source.level.is_none();
-        let axes = [(PRE_READ, flag(cell.label == TARGET_READ)), (SOURCE_CACHED, flag(cached))];
-        let (routines, axes) = match cell.label == PREFETCHNTA {
-            true => (&prefetching, &[][..]),
-            false => (&straight, &axes[..]),
-        };
-        let mut task = setting.task(Operation::Copy, size, cell);
-        task.plan.max_sample_ns = 5e7;
-        setting.record(&task, routines, axes)?;
-        Ok(text)
-    })
+    measured(setting, steps)
 }
 
 /// The lists above, the documents' part of them with `--classic`, or what was asked for:
@@ -83,8 +123,8 @@ fn chosen(setting: &mut Setting) -> Result<[Vec<Routine>; 3]> {
     let features = setting.bench.features;
     let most = if setting.options.classic { PERIOD } else { usize::MAX };
     let own = || {
-        let straight = [AROUND, THROUGH].into_iter().flat_map(|names| names.split(' ').take(most));
-        straight.chain(PREFETCHING.iter().map(|(with, _)| *with)).filter_map(find).collect()
+        let lists = [AROUND, THROUGH, PREFETCHING];
+        lists.into_iter().flat_map(|names| names.split(' ').take(most)).filter_map(find).collect()
     };
     let here = asked_or(setting, &[Operation::Copy], own)?;
     let (prefetching, straight): (Kernels, Kernels) =
@@ -108,30 +148,23 @@ fn chosen(setting: &mut Setting) -> Result<[Vec<Routine>; 3]> {
 }
 
 /// The same kernel without its `prefetchnta`: `copy.mmx` for `copy.mmx.pf320`.
-pub(super) fn without_prefetch(kernel: &Kernel) -> Option<&'static Kernel> {
+fn without_prefetch(kernel: &Kernel) -> Option<&'static Kernel> {
     let parts: Vec<&str> = kernel.name.split('.').filter(|part| !part.starts_with("pf")).collect();
     find(&parts.join(".")).filter(|twin| twin.name != kernel.name)
 }
 
-/// A quarter of L1, so that source and target both stay; and a quarter of L2.
-fn sizes(setting: &Setting) -> Vec<usize> {
-    let caches = &setting.bench.machine.caches;
-    let (l1, l2) = (caches.l1d.bytes / 4, caches.l2.bytes / 4);
-    setting.sizes_or(if setting.options.quick { vec![l1] } else { vec![PAGE_SIZE, l1, l2] })
-}
-
-#[cfg(test)]
+#[cfg(all(test, target_arch = "x86_64"))]
 mod tests {
-    #[cfg(target_arch = "x86_64")]
+    use super::*;
+
     #[test]
     fn every_listed_kernel_exists_with_its_twin() {
-        use super::*;
         for name in AROUND.split(' ').chain(THROUGH.split(' ')) {
             assert!(find(name).is_some(), "{name}");
         }
-        for (with, without) in PREFETCHING {
-            let twin = find(with).and_then(without_prefetch).map(|kernel| kernel.name);
-            assert_eq!(twin, Some(*without));
+        for name in PREFETCHING.split(' ') {
+            let twin = find(name).and_then(without_prefetch).map(|kernel| kernel.name);
+            assert_eq!(twin, name.strip_suffix(".pf320"));
         }
     }
 }

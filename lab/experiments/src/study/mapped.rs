@@ -6,12 +6,22 @@
 //! So the second way is at least what a kernel pays, and the third is less than it can pay.
 
 use crate::prelude::*;
-use cachewise_measure::units::bytes;
 use rustix::fs::MemfdFlags;
 use rustix::mm::{MapFlags, ProtFlags};
 use std::fs::File;
 use std::os::fd::AsFd as _;
 use std::ptr::null_mut;
+
+pub(crate) const EXPERIMENT: Experiment = Experiment {
+    name: "mapped",
+    about: "scattered pages copied page by page, or mapped into a line and copied by one call",
+    seeds: &["002.33"],
+    operations: &[Operation::Copy],
+    takes: &["--size"],
+    figures,
+    run: Some(run),
+    ..super::STUDY
+};
 
 /// The state of its rows.
 const STATE: &str = "scattered pages";
@@ -21,7 +31,7 @@ const ONE_CALL: &str = "one call, mapped before";
 /// Bytes that each sample copies at least: small copies are repeated.
 const LEAST: usize = 4 << 20;
 
-pub(super) fn figures() -> Vec<Figure> {
+fn figures() -> Vec<Figure> {
     vec![Figure::curve("Copying scattered pages", "size", "ns")]
 }
 
@@ -123,7 +133,7 @@ fn copied(
     Ok(())
 }
 
-pub(super) fn run(setting: &mut Setting) -> Result {
+fn run(setting: &mut Setting) -> Result {
     setting.whole("pages", PAGE_SIZE)?;
     let own = if setting.options.quick {
         vec![64 << 10, 16 << 20]
@@ -134,7 +144,7 @@ pub(super) fn run(setting: &mut Setting) -> Result {
     setting.through(sizes, alike, |setting, size| {
         let rows = rows(setting, size)?;
         setting.out.rows(rows)?;
-        Ok(bytes(size as u64))
+        Ok(bytes(size))
     })
 }
 
@@ -144,23 +154,22 @@ fn rows(setting: &Setting, size: usize) -> Result<Vec<Row>> {
     let src = Operand::new(size, &mut random).map_err(failed)?;
     let dst = Operand::new(size, &mut random).map_err(failed)?;
     let lines = [src.line().map_err(failed)?, dst.line().map_err(failed)?];
-    let ways = [BY_PAGES, MAPPED, ONE_CALL];
     let times = (LEAST / size).max(1);
-    let mut taken = vec![Vec::new(); ways.len()];
-    setting.in_turns(ways.len(), size, |at| {
+    let sample = &|clock: &Clock, way: &str| {
         let mut ended = Ok(());
-        let lines = [&lines[0], &lines[1]];
-        let took =
-            setting.bench.clock.took(|| ended = copied(ways[at], [&src, &dst], lines, times));
+        let took = clock.took(|| ended = copied(way, [&src, &dst], [&lines[0], &lines[1]], times));
         ended.map_err(failed)?;
-        taken[at].push(took / times as f64);
-        check(&src, &dst, ways[at])
-    })?;
-    let cell = CellKey::new("copy", size, STATE);
-    let row = |(way, times): (&&str, &Vec<f64>)| {
-        setting.compared(cell.clone(), (way, times), (BY_PAGES, &taken[0]))
+        check(&src, &dst, way)?;
+        Ok(took / times as f64)
     };
-    Ok(ways.iter().zip(&taken).map(row).collect())
+    let timed = [BY_PAGES, MAPPED, ONE_CALL].map(|way| Timed {
+        cell: CellKey::new("copy", size, STATE),
+        name: way.to_owned(),
+        reference: 0,
+        calls: times,
+        take: Box::new(move |clock| sample(clock, way)),
+    });
+    setting.contest(timed.into(), None)
 }
 
 /// Compares both operands in their orders, and writes over the destination, so that the next way cannot rest on what

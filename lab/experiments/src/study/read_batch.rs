@@ -6,10 +6,36 @@
 //! family, `copy.avx.g*` for registers (grouping) and `copy.avx.nt.block*` for block prefetch; the
 //! number is the axis `read_bytes`. The hardware's prefetcher stays on.
 
+use super::{STUDY, Step, measured};
 use crate::prelude::*;
-use cachewise_kernels::find;
 
-pub(super) fn figures() -> Vec<Figure> {
+pub(crate) const EXPERIMENT: Experiment = Experiment {
+    name: "read-batch",
+    about: "how many bytes to read before writing them: loads before stores, block prefetch",
+    seeds: &["002.4", "002.7", "002.8", "002.10"],
+    operations: &[Operation::Copy],
+    classic: "the kernels of 2007 (movdqa one by one and 8 by 8, Dillon's, movntq and movnti with block prefetch), in L1, in L2 and uncached",
+    tables: |rows| READ_BATCHES.tables(rows),
+    figures,
+    run: Some(run),
+    ..STUDY
+};
+
+/// Families against the bytes they read before writing, in GB/s.
+const READ_BATCHES: Grid = Grid {
+    caption: |row| {
+        let place = cachewise_report::matrix::caption(&row.cell);
+        sized(row, format!("{place}: GB/s by the bytes read before writing"))
+    },
+    lines: ("family", candidate),
+    column: |row| row.axis(READ_BYTES).map(|read| (read, size_text(read))),
+    legend: "g*: registers loaded before the first store; block*: bytes touched before they are copied",
+    others: true,
+    proofs: true,
+    ..Grid::PLAIN
+};
+
+fn figures() -> Vec<Figure> {
     let title = "Speed by the bytes read before writing";
     let panels = ["source", "destination", "size"];
     vec![Figure::curve(title, READ_BYTES, "gbps").by(&panels)]
@@ -49,7 +75,7 @@ fn is_classic(kernel: &Kernel) -> bool {
         || ["copy.mmx.nt", "copy.gpr64.nt"].iter().any(|stem| name.starts_with(stem))
 }
 
-pub(super) fn run(setting: &mut Setting) -> Result {
+fn run(setting: &mut Setting) -> Result {
     let (quick, classic) = (setting.options.quick, setting.options.classic);
     let vector = widest_class(setting.bench.features);
     let wanted = |kernel: &Kernel| {
@@ -76,8 +102,7 @@ pub(super) fn run(setting: &mut Setting) -> Result {
         // Fully L1-cached, fully L2-cached, uncached (002.2).
         cells.retain(|(source, _, _)| *source != Level::Llc);
     }
-    let work = |cell: &(Level, Level, usize)| (cell.2 as f64).max(4e5);
-    setting.through(cells, work, |setting, (source, destination, size)| {
+    let step = |(source, destination, size): (Level, Level, usize)| {
         // A block that is larger than the operation is read whole, which is another question.
         let call = |call: Call<'static>| match find(&call.name).and_then(member) {
             None => Some(call),
@@ -88,9 +113,10 @@ pub(super) fn run(setting: &mut Setting) -> Result {
         };
         let calls = Call::of_all(&routines, true).into_iter().filter_map(call).collect();
         let task = setting.task(Operation::Copy, size, Cell::placed(source, destination));
-        setting.calls(&task, calls)?;
-        Ok(format!("{} {source}:{destination}", bytes(size)))
-    })
+        Step::new(task, calls)
+    };
+    let steps = cells.into_iter().map(step).collect();
+    measured(setting, steps)
 }
 
 #[cfg(test)]

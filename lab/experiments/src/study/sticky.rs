@@ -10,6 +10,33 @@ use crate::prelude::*;
 use cachewise_measure::verify::verify;
 use std::cell::Cell;
 
+pub(crate) const EXPERIMENT: Experiment = Experiment {
+    name: "sticky",
+    about: "how many calls until a routine is fast again after non-temporal stores to its destination",
+    seeds: &["001.2"],
+    operations: &[Operation::Copy, Operation::Fill, Operation::Zero],
+    takes: &["--kernels", "--size"],
+    tables: |rows| BY_CALL.tables(rows),
+    figures,
+    run: Some(run),
+    ..super::STUDY
+};
+
+/// Routines and who wrote before against the calls in a row, in GB/s.
+const BY_CALL: Grid = Grid {
+    caption: |row| sized(row, format!("{}, {}: GB/s by call in a row", what(row), row.cell.state)),
+    lines: ("routine", candidate),
+    column: |row| row.axis(CALL).map(|call| (call, call.to_string())),
+    cell: |row| gbps(row) + if is_slower(row) { "*" } else { "" },
+    legend: "*: slower than the same call after temporal stores",
+    asks: is_slower,
+    ..Grid::PLAIN
+};
+
+fn is_slower(row: &Row) -> bool {
+    row.verdict == Some(Verdict::Slower)
+}
+
 const CALLS: usize = 8;
 
 /// Calls of the temporal kernel that bring the destination into a cache.
@@ -20,7 +47,7 @@ const DESTINATION_OFFSET: usize = 1088;
 
 const OPERATIONS: [Operation; 3] = [Operation::Copy, Operation::Fill, Operation::Zero];
 
-pub(super) fn figures() -> Vec<Figure> {
+fn figures() -> Vec<Figure> {
     let title = "Speed of calls in a row, by who wrote before";
     vec![Figure::curve(title, CALL, "gbps").by(&["size", "state"])]
 }
@@ -34,7 +61,7 @@ fn sizes(setting: &Setting) -> Vec<usize> {
     setting.sizes_or(std::iter::successors(Some(least), next))
 }
 
-pub(super) fn run(setting: &mut Setting) -> Result {
+fn run(setting: &mut Setting) -> Result {
     let features = setting.bench.features;
     let operations = OPERATIONS.into_iter().filter(|one| widest(*one, features).is_some());
     let fields = fields(setting, operations, |kernel: &Kernel| {

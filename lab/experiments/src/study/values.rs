@@ -9,18 +9,51 @@
 //! sample passes over its buffers many times, so that "over others" is two values in turn, and its
 //! time the mean of the two.
 
+use super::{STUDY, Step, measured, sizes_at};
+use crate::bench::CellOutcome;
 use crate::prelude::*;
-use cachewise_kernels::find;
 use std::cell::Cell as Shared;
 use std::rc::Rc;
 
-/// States begin so: copies of a value, and fills with one.
-pub(super) const COPYING: &str = "copying";
-pub(super) const STORING: &str = "storing";
-/// States end so: the value and others alternate over the same bytes.
-pub(super) const IN_TURN: &str = "others in turn";
+pub(crate) const EXPERIMENT: Experiment = Experiment {
+    name: "values",
+    about: "does the value that is copied or stored matter: zeros, ones, random bytes, denormals?",
+    seeds: &["002.12"],
+    operations: &[Operation::Copy, Operation::Fill, Operation::Zero],
+    tables: |rows| VALUES_STORED.tables(rows),
+    figures,
+    run: Some(run),
+    ..STUDY
+};
 
-pub(super) fn figures() -> Vec<Figure> {
+/// Kernels, here and in `page-colour`'s records, against what is stored, in GB/s, copies and fills separately.
+pub(crate) const VALUES_STORED: Grid = Grid {
+    caption: |row| {
+        let (part, place) = (part_of(row), row.cell.levels().unwrap_or_default());
+        sized(row, format!("{part}, {}, {place}: GB/s", bytes(row.cell.size)))
+    },
+    column: |row| {
+        let head = row.cell.state.trim_start_matches(part_of(row)).trim_start();
+        Some((0.0, head.to_owned()))
+    },
+    legend: "in turn: the value and 0xA5 alternate over the same bytes; the mean of the two",
+    asks: |row| row.cell.state.ends_with(IN_TURN),
+    proofs: true,
+    ..Grid::PLAIN
+};
+
+/// Copying or storing.
+fn part_of(row: &Row) -> &str {
+    row.cell.state.split(' ').next().unwrap_or_default()
+}
+
+/// States begin so: copies of a value, and fills with one.
+const COPYING: &str = "copying";
+const STORING: &str = "storing";
+/// States end so: the value and others alternate over the same bytes.
+const IN_TURN: &str = "others in turn";
+
+fn figures() -> Vec<Figure> {
     let bars = |title| Figure::bars(title, "gbps").by(&["destination", "state"]);
     vec![
         bars("Copies by what is copied").of(COPYING),
@@ -43,7 +76,7 @@ fn write_value(value: usize, bytes: &mut [u8]) {
     }
 }
 
-pub(super) fn run(setting: &mut Setting) -> Result {
+fn run(setting: &mut Setting) -> Result {
     let vector = widest_class(setting.bench.features);
     let wanted = |kernel: &Kernel| {
         matches!(kernel.technique(), "sse.nt" | "rep.movsb" | "rep.stosb" | "clzero")
@@ -58,32 +91,23 @@ pub(super) fn run(setting: &mut Setting) -> Result {
     at_least_one([&copies, &fills])?;
     let own: &[Level] =
         if setting.options.quick { &[Level::L1, Level::L2, Level::Dram] } else { &Level::ALL };
-    let levels = setting.placements_or(own.iter().copied());
-    setting.begin(2.0 * levels.len() as f64);
-    for (source, destination) in levels {
-        let usual = default_sizes(source.min(destination), true, &setting.bench.machine.caches)[0];
-        for size in setting.sizes_or([usual / 4]) {
-            let text = |what| format!("{what} {} {source}:{destination}", bytes(size));
-            if copies.len() > 1 {
-                copied(setting, &copies, size, (source, destination))?;
-                setting.out.advance(&text(COPYING), 1.0);
-            }
-            if fills.len() > 1 {
-                stored(setting, &fills, size, destination)?;
-                setting.out.advance(&text(STORING), 1.0);
-            }
+    let mut steps = Vec::new();
+    for levels in setting.placements_or(own.iter().copied()) {
+        for size in sizes_at(setting, levels, 4) {
+            steps.extend((copies.len() > 1).then(|| copied(setting, &copies, size, levels)));
+            steps.extend((fills.len() > 1).then(|| stored(setting, &fills, size, levels.1)));
         }
     }
-    Ok(())
+    measured(setting, steps)
 }
 
 /// Copies of every value: a slot holds the four side by side, and a candidate copies its own quarter.
 fn copied(
-    setting: &mut Setting,
+    setting: &Setting,
     routines: &[Routine],
     size: usize,
     (source, destination): (Level, Level),
-) -> Result {
+) -> Step {
     let mut calls = Vec::new();
     for (routine, first) in routines.iter().zip((0..).step_by(VALUES.len())) {
         for (value, name) in VALUES.iter().enumerate() {
@@ -110,7 +134,7 @@ fn copied(
         quarters.enumerate().for_each(|(value, quarter)| write_value(value, quarter));
     };
     let cell = Cell { written: Some(written), ..Cell::placed(source, destination) };
-    setting.calls(&setting.task(Operation::Copy, VALUES.len() * size, cell), calls)
+    Step::new(setting.task(Operation::Copy, VALUES.len() * size, cell), calls)
 }
 
 /// Checks that the source holds that value and the destination the source's bytes.
@@ -126,7 +150,7 @@ fn holds(value: usize, place: &Place) -> Result<(), String> {
 }
 
 /// Fills of zeros and ones over the same and over other bytes.
-fn stored(setting: &mut Setting, routines: &[Routine], size: usize, level: Level) -> Result {
+fn stored(setting: &Setting, routines: &[Routine], size: usize, level: Level) -> Step {
     let near = level <= Level::L2;
     // The routine, the bytes it stores, and whether it stores over other bytes.
     let mut ways = Vec::new();
@@ -160,14 +184,19 @@ fn stored(setting: &mut Setting, routines: &[Routine], size: usize, level: Level
     }
     let cell = Cell { contents: Some(Contents::Kept), ..Cell::placed(level, level) };
     let task = setting.task(Operation::Fill, 4 * size, cell);
-    let Some((found, rows)) = setting.told(&task, calls)? else { return Ok(()) };
-    if !near && found.result.visits_per_slot > 1.0 {
-        setting.out.note(format!(
-            "{STORING} at {level}: a sample passed over its buffers {:.1} times, so that later calls met what earlier ones stored",
-            found.result.visits_per_slot
-        ))?;
+    if near {
+        return Step::new(task, calls);
     }
-    setting.out.rows(rows)
+    let remark = |_: &Task, found: &CellOutcome| {
+        let visits = found.result.visits_per_slot;
+        (visits > 1.0).then(|| {
+            format!(
+                "{STORING}: a sample passed over its buffers {visits:.1} times, so that later \
+                 calls met what earlier ones stored"
+            )
+        })
+    };
+    Step { remark, ..Step::new(task, calls) }
 }
 
 /// Fills, with the destination's contents set up before each sample.

@@ -3,17 +3,16 @@
 mod measure;
 mod table;
 
-use crate::experiment::{Experiment, Flag, PLAIN};
-use cachewise_kernels::Operation;
+use crate::prelude::*;
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     name: "twins",
     about: "one copy loop with and without alignment, prefetch, and a store to another place",
     seeds: &["000.6", "002.7"],
     operations: &[Operation::Copy],
-    refuses: &[(Flag::Kernels, "its candidates are its own")],
-    tables: Some(table::tables),
+    takes: &["--size", "--residency"],
+    tables: table::tables,
     figures: measure::figures,
-    run: measure::run,
+    run: Some(measure::run),
     ..PLAIN
 };

@@ -1,6 +1,6 @@
 //! `twins`: loops against their changes, one table a place.
 
-use crate::tables::*;
+use crate::prelude::*;
 
 /// One table per cell: a line a loop, its speed, and its time with each change over that without.
 pub fn tables(rows: &[Row]) -> Vec<Table> {

@@ -2,7 +2,7 @@
 //! sizes, with the faster integer kernel as 1; then integer work after a kernel.
 
 use super::measure::{Held, REGISTERS, WORK_AFTER};
-use crate::tables::*;
+use crate::prelude::*;
 
 /// `vector-state`: kernels against sizes, with the faster integer kernel as 1.
 const BREAK_EVEN: Grid = Grid {

@@ -2,10 +2,9 @@
 //!
 //! A row's time is the CPU's: what an engine takes from whoever else would run. Beside it stand what a reader of
 //! the last batch pays, and what a bystander on another CPU loses while the engine works; all three are the whole
-//! cost. How fast the engine is, is a figure. A service that keeps all CPUs busy is `service.rs`.
+//! cost. How fast the engine is, is a figure.
 
 use super::engines::{self, Arm};
-use super::service;
 use crate::prelude::*;
 use crate::threads;
 use cachewise_measure::Bystander;
@@ -59,7 +58,7 @@ pub(super) fn run(setting: &mut Setting) -> Result {
         setting.out.note("left out the bystander: there is no other CPU")?;
         None
     };
-    setting.begin(batches.len() as f64 + 1.0);
+    setting.begin(batches.len() as f64);
     for batch in batches {
         let mut found: Vec<BatchTimes> = arms.iter().map(|_| BatchTimes::default()).collect();
         setting.in_turns(arms.len(), batch, |at| {
@@ -71,11 +70,6 @@ pub(super) fn run(setting: &mut Setting) -> Result {
         setting.out.rows(rows)?;
         setting.out.advance(&bytes(batch), 1.0);
     }
-    let has_device = why_not.is_none();
-    drop(arms);
-    let rows = service::rows(setting, has_device)?;
-    setting.out.rows(rows)?;
-    setting.out.advance("service", 1.0);
     Ok(())
 }
 

@@ -1,6 +1,6 @@
-//! `zeroing-engines`: engines by batch, and the service.
+//! `zeroing-engines`: engines by batch, and the service of older records.
 
-use crate::tables::*;
+use crate::prelude::*;
 
 fn of(row: &Row, name: &str, digits: usize) -> String {
     or_dash(row.figure(name), |value| format!("{value:.digits$}"))

@@ -184,7 +184,7 @@ fn options_without_meaning_are_refused_in_a_line() {
     let buffers = "page-clear page-copy cached-target receive sticky vector-state compare-latency \
         extent";
     for (names, options, begins, says) in [
-        (buffers, placed, "--residency: not for ", ": "),
+        (buffers, placed, "--residency: not for ", "; it takes --"),
         ("aliasing values twins sticky vector-state extent", classic, "--classic", ""),
         ("page-clear page-copy", quick("", &[5000]), "--size: found 5000", "pages of 4096 bytes"),
         ("cached-target", quick("copy\\.sse2", &[]), "", "stores non-temporally or prefetches"),
@@ -198,52 +198,6 @@ fn options_without_meaning_are_refused_in_a_line() {
             let text = refused(name, &options);
             assert!(text.starts_with(begins) && text.contains(says), "{name}: {text}");
         }
-    }
-}
-
-#[test]
-fn pages_of_one_colour_are_zeroed_where_their_addresses_are_told() {
-    let outcome = run_with("page-colour", &quick("zero\\.sse2", &[]), &mut patient(usize::MAX));
-    match &outcome.finish {
-        Ok(()) => {
-            consistent("page-colour", &outcome);
-            let [one, every] = ["one colour", "every colour"].map(|colours| {
-                let state = format!("zeroing pages of {colours}");
-                let rows = outcome.rows.iter().filter(|row| row.cell.state == state.as_str());
-                rows.collect::<Vec<_>>()
-            });
-            assert!(one.iter().all(|row| row.extra["colours"] == 1.0));
-            assert!(every.iter().all(|row| row.extra["colours"] > 1.0));
-            assert!(one.len() == every.len() && one.len() >= 2, "libc and the kernel");
-        }
-        Err(error) => {
-            let text = error.to_string();
-            assert!(matches!(error, LabError::Nothing(_)) && text.lines().count() == 1, "{text}");
-            assert!(text.contains("/proc/self/pagemap") || text.contains("sets"), "{text}");
-        }
-    }
-}
-
-#[test]
-fn messages_that_the_kernel_copied_all_the_same_have_no_verdict() {
-    let ran = run_with("receive", &quick("", &[16 << 10]), &mut patient(usize::MAX));
-    assert!(matches!(ran.finish, Ok(())), "{:?}", ran.finish);
-    let rows: Vec<_> =
-        ran.rows.iter().filter(|row| row.cell.state.as_str().contains("both ends")).collect();
-    assert_eq!(rows[0].candidate, "tcp loopback");
-    for row in rows {
-        assert!(row.operation_ns.iter().all(|ns| *ns > 0.0), "{}", row.candidate);
-        let figure = |name: &str| row.figure(name);
-        let (copied, mapped) = (figure("sends_copied"), figure("bytes_mapped"));
-        assert_eq!(copied.is_some(), row.candidate.contains("ZEROCOPY"), "{}", row.candidate);
-        assert_eq!(mapped.is_some(), row.candidate == "TCP_ZEROCOPY_RECEIVE");
-        if copied > Some(0.0) && row.candidate != row.reference && mapped.is_none() {
-            assert!(row.verdict.is_none(), "{}", row.candidate);
-        }
-        // The sentence and the table compare the same two.
-        let is_pinned = row.cell.state == "MSG_ZEROCOPY message, both ends";
-        assert_eq!(row.reference == "MSG_ZEROCOPY", is_pinned);
-        assert!(mapped.is_none() || row.reference == "MSG_ZEROCOPY", "{}", row.candidate);
     }
 }
 

@@ -127,7 +127,6 @@ struct One {
     size: usize,
     count: usize,
     file: Option<File>,
-    ns: Vec<f64>,
 }
 
 impl One {
@@ -137,7 +136,7 @@ impl One {
         let failed = out_of_memory("pages of one size");
         let file =
             if name == ANONYMOUS { None } else { Some(file(2 * size * count).map_err(&failed)?) };
-        let mut one = One { name, size, count, file, ns: Vec::new() };
+        let mut one = One { name, size, count, file };
         let chunks = one.chunks()?;
         chunks.touch();
         let (more, is_zero) = chunks.rest();
@@ -179,12 +178,12 @@ impl One {
     }
 
     /// A sample: what a fault takes.
-    fn sample(&mut self, clock: &Clock) -> Result {
+    fn sample(&mut self, clock: &Clock) -> Result<f64> {
         let chunks = self.chunks()?;
         let took = clock.took(|| chunks.touch());
         drop(chunks);
-        self.ns.push(took / self.count as f64);
-        self.zero_again()
+        self.zero_again()?;
+        Ok(took / self.count as f64)
     }
 }
 
@@ -208,17 +207,17 @@ pub(super) fn rows(setting: &mut Setting) -> Result<Vec<Row>> {
             left_out.join(", ")
         ))?;
     }
+    let of_size = |size| all.iter().position(|one: &One| one.size == size).unwrap_or(0);
+    let references: Vec<usize> = all.iter().map(|one| of_size(one.size)).collect();
+    let timed = all.iter_mut().zip(references).map(|(one, reference)| Timed {
+        cell: CellKey::new("zero", one.size, FAULT_BY_SIZE),
+        name: one.name.to_owned(),
+        reference,
+        calls: one.count,
+        take: Box::new(|clock| one.sample(clock)),
+    });
     let mut backing = Backing::new(BYTES);
-    setting
-        .in_turns(all.len(), 0, |turn| backing.sample(|| all[turn].sample(&setting.bench.clock)))?;
+    let rows = setting.contest(timed.collect(), Some(&mut backing))?;
     backing.note("faults by size").into_iter().try_for_each(|note| setting.out.note(note))?;
-    let row = |one: &One| {
-        let is_reference = |other: &&One| other.size == one.size && other.name == ANONYMOUS;
-        let reference = all.iter().find(is_reference).map(|other| &other.ns[..]);
-        let cell = CellKey::new("zero", one.size, FAULT_BY_SIZE);
-        let row =
-            setting.compared(cell, (one.name, &one.ns), (ANONYMOUS, reference.unwrap_or(&[])));
-        Row { calls: one.count as u32, ..row }
-    };
-    Ok(all.iter().map(row).collect())
+    Ok(rows)
 }

@@ -23,8 +23,7 @@ pub(super) fn rows(setting: &mut Setting) -> Result<Vec<Row>> {
             unsafe { page.wrapping_add(line * PAGE_SIZE / lines).write_volatile(1) };
         }
     };
-    let clock = setting.bench.clock;
-    let sample = |lines: usize, is_hot: bool| {
+    let sample = &|clock: &Clock, lines: usize, is_hot: bool| {
         if is_hot {
             (0..hot_pages).for_each(|page| {
                 touch(hot.as_mut_ptr().wrapping_add(page * PAGE_SIZE), PAGE_LINES)
@@ -49,19 +48,13 @@ pub(super) fn rows(setting: &mut Setting) -> Result<Vec<Row>> {
         });
         took / SAMPLE as f64
     };
-    let kinds: Vec<(usize, bool)> =
-        [1, 8, PAGE_LINES].into_iter().flat_map(|lines| [(lines, true), (lines, false)]).collect();
-    let mut times = vec![Vec::new(); kinds.len()];
-    setting.in_turns(kinds.len(), 0, |turn| {
-        let (lines, is_hot) = kinds[turn];
-        times[turn].push(sample(lines, is_hot));
-        Ok(())
-    })?;
-    let row = |(turn, (lines, is_hot)): (usize, &(usize, bool))| {
-        let cell = CellKey::new("zero", PAGE_SIZE, HOT_PAGES).with(&[(LINES, *lines as f64)]);
-        let name = if *is_hot { HOT_ZEROED } else { COLD_PREZEROED };
-        let row = setting.compared(cell, (name, &times[turn]), (HOT_ZEROED, &times[turn & !1]));
-        Row { calls: SAMPLE as u32, ..row }
-    };
-    Ok(kinds.iter().enumerate().map(row).collect())
+    let kinds = [1, 8, PAGE_LINES].into_iter().flat_map(|lines| [(lines, true), (lines, false)]);
+    let timed = kinds.enumerate().map(|(turn, (lines, is_hot))| Timed {
+        cell: CellKey::new("zero", PAGE_SIZE, HOT_PAGES).with(&[(LINES, lines as f64)]),
+        name: if is_hot { HOT_ZEROED } else { COLD_PREZEROED }.to_owned(),
+        reference: turn & !1,
+        calls: SAMPLE,
+        take: Box::new(move |clock| Ok(sample(clock, lines, is_hot))),
+    });
+    setting.contest(timed.collect(), None)
 }

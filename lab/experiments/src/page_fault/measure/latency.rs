@@ -3,11 +3,10 @@
 
 use super::arms::unhindered;
 use crate::prelude::*;
-use cachewise_measure::CallTimes;
 use cachewise_pages::{Block, Pool, PoolError, Scrub};
 use std::collections::VecDeque;
 
-pub(super) const STATE: &str = "hand-out";
+const STATE: &str = "hand-out";
 const RESTING: &str = "zalloc, scrubber off";
 
 /// Bytes of the pool: enough that the scrubber always finds something.
@@ -45,8 +44,7 @@ pub(super) fn rows(setting: &mut Setting) -> Result<Vec<Row>> {
         ];
         let cell = CellKey::new("zero", PAGE_SIZE, STATE);
         let row = setting.compared(cell, (candidate, &found.by_round), (RESTING, &resting));
-        let histogram = Some(found.times.histogram(1000.0, 1));
-        Row { calls: per_round as u32, histogram, ..row.with(&figures) }
+        Row { calls: per_round as u32, ..row.with(&figures) }
     };
     Ok([RESTING, SCRUBBING].into_iter().zip(found).map(row).collect())
 }
@@ -55,7 +53,6 @@ struct AllocTimes {
     /// Median of each round.
     by_round: Vec<f64>,
     all: Vec<f64>,
-    times: CallTimes,
     scrubbed: u64,
     hits: f64,
 }
@@ -70,7 +67,6 @@ fn timed(
     let pool = Pool::builder().capacity(POOL).initial(POOL).scrub(scrub).build()?;
     let mut in_use = VecDeque::with_capacity(IN_USE + 1);
     let (mut by_round, mut all) = (Vec::new(), Vec::with_capacity(rounds * per_round));
-    let mut times = CallTimes::default();
     for _ in 0..rounds {
         let first = all.len();
         for call in 0..per_round {
@@ -78,7 +74,6 @@ fn timed(
             let (page, took) = clock.elapsed(|| pool.zalloc(0));
             let page = page?;
             all.push(took);
-            times.record(took);
             let mut page = page.into_dirty();
             page[0] = 1;
             in_use.push_back(page);
@@ -95,5 +90,5 @@ fn timed(
     let figures = pool.stats()?;
     let requests = (figures.zero_hits + figures.zero_misses).max(1);
     let hits = figures.zero_hits as f64 / requests as f64;
-    Ok(AllocTimes { by_round, all, times, scrubbed: figures.scrubbed, hits })
+    Ok(AllocTimes { by_round, all, scrubbed: figures.scrubbed, hits })
 }

@@ -3,7 +3,6 @@
 use super::{BARE, BREAK_EVEN, Held, REGISTERS, SAVE_RESTORE, WORK_AFTER};
 use crate::prelude::*;
 use crate::xstate::{self, AVX, AVX512, Area, SSE, Save, Support, X87};
-use cachewise_kernels::find;
 use std::cell::Cell as Shared;
 use std::rc::Rc;
 
