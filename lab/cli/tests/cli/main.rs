@@ -3,11 +3,10 @@
 #[cfg(target_os = "linux")]
 mod advise;
 mod bad_input;
-mod environment;
+mod documents;
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 mod exec;
 mod experiments;
-mod guides;
 #[cfg(all(
     target_os = "linux",
     target_env = "gnu",
@@ -16,11 +15,8 @@ mod guides;
 mod memory;
 #[cfg(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64"))]
 mod peers;
-#[cfg(all(target_os = "linux", target_env = "gnu"))]
-mod promises;
 mod reports;
 mod scrubd;
-mod structure;
 mod support;
 #[cfg(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64"))]
 mod surroundings;
