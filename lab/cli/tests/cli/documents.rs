@@ -1,7 +1,7 @@
 //! Documents against the command: their command lines parse, the short ones run, their kernels exist, and the units of
 //! `packaging` are units.
 
-use crate::support::{Folder, cachewise, names, ok, root, said};
+use crate::support::{Folder, Said, names, ok, root, said};
 use std::fs;
 use std::process::Command;
 
@@ -19,20 +19,27 @@ fn read(file: &str) -> String {
     fs::read_to_string(root().join(file)).expect(file)
 }
 
-/// Arguments of the command in a page's code blocks, one command a line, without the program that it starts.
-fn commands(text: &str) -> Vec<Vec<String>> {
+/// Command lines in a page's code blocks, for a shell, without the command's name and without the program that it starts.
+fn commands(text: &str) -> Vec<String> {
     let blocks = text.split("\n```").skip(1).step_by(2);
     let lines = blocks.flat_map(str::lines).filter_map(|line| {
         let line = line.split(" #").next().unwrap_or(line).trim_start_matches("$ ");
-        let mut words = line.split_whitespace().skip_while(|word| {
-            *word == "sudo" || word.contains('=') && !word.starts_with("cachewise")
-        });
-        (words.next() == Some("cachewise")).then(|| {
-            let own = words.take_while(|word| !["--", "|", ">", "&", "&&", "\\"].contains(word));
-            own.map(|word| word.trim_matches(['\'', '"']).to_owned()).collect()
+        let (before, own) = line.split_once("cachewise ")?;
+        let is_set = |word: &str| word == "sudo" || word.contains('=');
+        let is_verb = own.starts_with(|c: char| c.is_ascii_lowercase());
+        (is_verb && before.split_whitespace().all(is_set)).then(|| {
+            let ends = [" -- ", " | ", " > ", " && ", " \\"];
+            let end = ends.iter().filter_map(|end| own.find(end)).min();
+            own[..end.unwrap_or(own.len())].trim().to_owned()
         })
     });
     lines.collect()
+}
+
+/// Runs a command line of a page by a shell.
+fn typed(line: &str) -> Said {
+    let mut shell = Command::new("sh");
+    said(shell.args(["-c", &format!("\"$0\" {line}"), env!("CARGO_BIN_EXE_cachewise")]))
 }
 
 #[test]
@@ -41,13 +48,12 @@ fn command_lines_of_documents_parse_and_those_of_moments_run() {
     const SHORT: [&str; 3] = ["explain", "list", "completions"];
     let (mut parsed, mut run) = (0, 0);
     for page in pages() {
-        for words in commands(&read(&page)).into_iter().filter(|words| !words.is_empty()) {
-            let line = words.join(" ");
-            let told = cachewise(&format!("{line} --help"));
+        for line in commands(&read(&page)) {
+            let told = typed(&format!("{line} --help"));
             assert_eq!(told.status, Some(0), "{page}: {line}: {}", told.err);
             parsed += 1;
-            if SHORT.contains(&&*words[0]) && !line.contains(".profile") {
-                assert!(!ok(&line).is_empty(), "{page}: {line}");
+            if SHORT.iter().any(|verb| line.starts_with(verb)) && !line.contains(".profile") {
+                assert!(!typed(&line).with(0).out.is_empty(), "{page}: {line}");
                 run += 1;
             }
         }
@@ -100,15 +106,12 @@ fn units_are_accepted_by_systemd_and_start_what_exists() {
 fn libraries_depend_on_nothing_of_the_laboratory() {
     let laboratory: Vec<String> =
         names(&root().join("lab")).iter().map(|name| format!("cachewise-{name}")).collect();
-    for wing in ["lib"] {
-        for name in names(&root().join(wing)) {
-            let manifest = read(&format!("{wing}/{name}/Cargo.toml"));
-            let uses = manifest.split("[dependencies]").nth(1).unwrap_or_default();
-            let uses = uses.split("\n[").next().unwrap_or_default();
-            let upward = laboratory.iter().find(|krate| {
-                uses.lines().any(|line| line.split(['.', ' ']).next() == Some(krate))
-            });
-            assert_eq!(upward, None, "{wing}/{name}");
-        }
+    for name in names(&root().join("lib")) {
+        let manifest = read(&format!("lib/{name}/Cargo.toml"));
+        let uses = manifest.split("[dependencies]").nth(1).unwrap_or_default();
+        let uses = uses.split("\n[").next().unwrap_or_default();
+        let uses =
+            |krate: &&String| uses.lines().any(|line| line.split(['.', ' ']).next() == Some(krate));
+        assert_eq!(laboratory.iter().find(uses), None, "lib/{name}");
     }
 }
