@@ -8,13 +8,29 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+/// Variables and files, for `--help`.
+const ENVIRONMENT: &str = "\
+Environment (programs with more privilege than their caller ignore all of it):
+  CACHEWISE_PROFILE  the profile that the library follows, before all others
+  CACHEWISE_QUIET    anything but 0: the library prints no warning
+  CACHEWISE_STATS    of libcachewise_preload_stats.so: 1 prints counts of calls to stderr at exit,
+                     a file's name appends them there
+  CACHEWISE_LIBRARY  directories, with `:` between them, in which `exec` looks first for the
+                     preload libraries; then beside the command, in ../lib, LD_LIBRARY_PATH, and
+                     inside the command
+  CACHEWISE_SCRUBD   the socket of scrubd, for the server, `lease` and the Python package
+
+Files:
+  ~/.config/cachewise/       the user's profiles, each beside its record (XDG_CONFIG_HOME)
+  /etc/cachewise/            the machine's profiles
+  ~/.local/share/cachewise/  the preload libraries from inside the command (XDG_DATA_HOME)";
+
 /// Measure how this machine copies, zeroes and compares memory, decide, and act on it.
 ///
 /// Tables and data go to stdout, progress and warnings to stderr. Exit status: 0 ok, 1 error,
-/// 2 usage, 3 regression (`doctor`: a setting that pays is not set), 4 inconclusive, 5 wrong
-/// bytes, 130 interrupted (finished rows kept).
+/// 2 usage, 3 regression, 4 inconclusive, 5 wrong bytes, 130 interrupted (finished rows kept).
 #[derive(Debug, Parser)]
-#[command(name = "cachewise", version, max_term_width = 100, arg_required_else_help = true)]
+#[command(name = "cachewise", version, max_term_width = 100, arg_required_else_help = true, after_help = ENVIRONMENT)]
 pub struct Cli {
     #[command(subcommand)]
     pub verb: Verb,
@@ -49,16 +65,10 @@ pub enum Verb {
         #[arg(value_enum)]
         shell: Shell,
     },
-    /// Print the manual page, or write one file per verb
-    Man {
-        /// Write cachewise.1 and a page per verb into this directory
-        #[arg(long, value_name = "DIRECTORY")]
-        to: Option<PathBuf>,
-    },
     Exec(Exec),
     Scrubd(Scrubd),
     Lease(Lease),
-    /// Do what is asked on standard input in this process (used by experiments and by `export`)
+    /// Do what is asked on standard input in this process (used by experiments)
     #[command(hide = true)]
     Helper,
 }
@@ -75,9 +85,10 @@ pub struct Tune {
     /// How long it may take: 90s, 10min, 0.5h [default: 10min]
     #[arg(long, value_name = "DURATION", value_parser = duration, allow_negative_numbers = true)]
     pub budget: Option<f64>,
-    /// Measure nothing: decide again from the record of an earlier tuning, and print the profile
-    #[arg(long, value_name = "RECORD", conflicts_with_all = ["quick", "thorough", "budget", "record", "seed", "memory", "html"])]
-    pub from: Option<PathBuf>,
+    /// Measure nothing: decide again from the record of an earlier tuning, and print the profile; from the records of
+    /// several hosts with one CPU and the same caches, each of them a round
+    #[arg(long, value_name = "RECORD", num_args = 1.., conflicts_with_all = ["quick", "thorough", "budget", "record", "seed", "memory", "html"])]
+    pub from: Vec<PathBuf>,
     /// File to write the profile to [default: this CPU's place in the user's configuration directory]
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
@@ -358,44 +369,21 @@ pub struct Explain {
     pub profile: Option<PathBuf>,
 }
 
-/// Print the decisions in another form: variables of libraries, profile, C header, JSON
+/// Print the decisions as variables of another library
 #[derive(Debug, Args)]
 pub struct Export {
-    /// Which form
+    /// Which library
     #[arg(value_enum)]
     pub form: ExportForm,
     /// Export this profile instead of the one in force
     #[arg(long, value_name = "FILE")]
     pub profile: Option<PathBuf>,
-    /// glibc: print the setting without trying it first. Without this it is tried in fresh processes,
-    /// which takes minutes, and printed only where libc is shown to be faster with it and nowhere
-    /// slower; otherwise stdout stays empty and the status is 4
-    #[arg(long)]
-    pub untried: bool,
-    /// glibc: export for the glibc of this dynamic linker, and try it under that: another release's ld-linux-x86-64.so.2
-    #[arg(long, value_name = "FILE")]
-    pub loader: Option<PathBuf>,
-    /// glibc: write tunables.conf and systemd's drop-ins below this directory, /etc for this system, in place of
-    /// printing the setting
-    #[arg(long, value_name = "DIRECTORY")]
-    pub system: Option<PathBuf>,
-    /// With --system: what `advise` recommended for its program, from its record
-    #[arg(long, value_name = "RECORD", requires = "system")]
-    pub advice: Vec<PathBuf>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ExportForm {
-    /// A GLIBC_TUNABLES setting, tried in fresh processes first
+    /// GLIBC_TUNABLES with the profile's thresholds; `cachewise advise -- PROGRAM` tries them on a program
     Glibc,
-    /// Variables of UCX (Open MPI, MPICH), tried by ucx_perftest first
-    Mpi,
-    /// The profile's text
-    Profile,
-    /// A C header with the ranges as an array
-    C,
-    /// One JSON object
-    Json,
 }
 
 /// Show stored records: tables, plots, a self-contained page, or parts of Markdown files

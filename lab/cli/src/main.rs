@@ -19,16 +19,16 @@ use clap::Parser;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let cli = Cli::try_parse().unwrap_or_else(|error| {
-        let words = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned());
-        match removed::instead_of_line(words).filter(|_| error.use_stderr()) {
-            Some(line) => {
-                output::tell(&format!("cachewise: {line}"));
-                std::process::exit(status::USAGE.into())
-            }
+    let cli = match Cli::try_parse() {
+        Ok(cli) => match removed::before_program(&cli) {
+            Some(instead) => return refused(&instead),
+            None => cli,
+        },
+        Err(error) => match removed::refused(&error) {
+            Some(instead) => return refused(&instead),
             None => error.exit(),
-        }
-    });
+        },
+    };
     let outcome = match cli.verb {
         Verb::Tune(args) => verbs::tune::run(&args),
         Verb::Advise(args) => verbs::advise::run(&args),
@@ -39,8 +39,7 @@ fn main() -> ExitCode {
         Verb::Export(args) => verbs::export::run(&args),
         Verb::Report(args) => verbs::report::run(&args),
         Verb::Compare(args) => verbs::compare::run(&args),
-        Verb::Completions { shell } => verbs::shell::completions(shell),
-        Verb::Man { to } => verbs::shell::man(to.as_deref()),
+        Verb::Completions { shell } => verbs::completions::run(shell),
         Verb::Exec(args) => verbs::exec::run(&args),
         Verb::Scrubd(args) => verbs::scrubd::run(&args),
         Verb::Lease(args) => verbs::lease::run(&args),
@@ -57,6 +56,11 @@ fn main() -> ExitCode {
             ExitCode::from(status_of(&error))
         }
     }
+}
+
+fn refused(why: &str) -> ExitCode {
+    output::tell(&format!("cachewise: {why}"));
+    ExitCode::from(status::USAGE)
 }
 
 /// Serves requests until standard input ends.

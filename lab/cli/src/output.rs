@@ -4,7 +4,7 @@ use anyhow::Context;
 use cachewise_experiments::LabError;
 use cachewise_measure::{End, Record, RecordError, Writer};
 use cachewise_report::closing::NEXT;
-use cachewise_report::{Table, table};
+use cachewise_report::table;
 use regex_lite::{Captures, Regex};
 use std::borrow::Cow;
 use std::io::{ErrorKind, IsTerminal, Write};
@@ -112,11 +112,6 @@ pub fn tell(text: &str) {
 /// is gone), the work goes on: `eprintln!` would panic.
 pub fn tell_all(lines: &str) {
     let _ = anstream::stderr().write_all(folded(&printable(lines), stderr_width()).as_bytes());
-}
-
-/// Writes a table to stderr, as wide as that is.
-pub fn tell_table(table: &Table) {
-    tell(&table.terminal(stderr_width()));
 }
 
 fn stderr_width() -> Option<u16> {

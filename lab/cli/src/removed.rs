@@ -1,63 +1,88 @@
-//! Verbs and options that left, each with what to use now: whoever types one is told in a line.
+//! Verbs and options of earlier releases: each is answered by what takes its place.
 
-/// The words that were typed, and what takes their place.
+use crate::args::{Cli, Verb};
+use clap::error::{ContextKind, ContextValue};
+use std::ffi::OsStr;
+
+/// The verb, or the verb and its option or value; what to use now.
 const REMOVED: &[(&str, &str)] = &[
+    ("man", "the packages bring the manual pages; `cachewise VERB --help` prints the same"),
+    ("export profile", "a profile is text already: `cachewise doctor` names its file"),
+    ("export json", "a profile is text already: `cachewise doctor` names its file"),
+    ("export c", "link the C library (docs/c-library.md), which follows the profile"),
     (
-        "exec --pool",
-        "glibc is as fast with GLIBC_TUNABLES=glibc.malloc.mmap_max=0:glibc.malloc.trim_threshold=1073741824; \
-         `cachewise advise -- PROGRAM` says what a program gains",
+        "export mpi",
+        "`ucx_perftest` with UCX's own variables; `cachewise advise --figure` compares settings of any program",
     ),
     (
+        "export --untried",
+        "`cachewise export glibc` prints at once; `cachewise advise -- PROGRAM` tries the line on a program",
+    ),
+    ("export --loader", "run `cachewise export glibc` under the other glibc"),
+    ("export --system", "`cachewise advise --write FILE.conf -- PROGRAM` writes a systemd drop-in"),
+    ("export --advice", "`cachewise advise --write FILE.conf -- PROGRAM` writes a systemd drop-in"),
+    (
         "exec --name",
-        "hints for one program gained nothing; `cachewise advise -- PROGRAM` says what does",
+        "`cachewise advise -- PROGRAM` says what a program gains; hints for one gained nothing",
     ),
     (
         "list entries",
         "`cachewise explain --op OPERATION --size SIZE` names the entry stub: CPUID decides",
     ),
     ("explain --program", "`cachewise explain --reuse soon` or `--reuse never`"),
+    (
+        "exec --pool",
+        "GLIBC_TUNABLES=glibc.malloc.mmap_max=0:glibc.malloc.trim_threshold=1073741824 is as fast, and `cachewise advise -- PROGRAM` says what a program gains",
+    ),
 ];
 
-/// What takes the place of a verb, or of one of its options, where there was such a one.
-pub fn instead_of(verb: &str, option: Option<&str>) -> Option<String> {
-    let found = REMOVED.iter().find(|(words, _)| match words.split_once(' ') {
-        None => option.is_none() && *words == verb,
-        Some((of, left)) => {
-            let typed = option.and_then(|option| option.split('=').next());
-            of == verb && typed == Some(left)
-        }
-    });
-    found.map(|(words, now)| format!("{words} is no more; use now: {now}"))
+/// The answer for an option or a verb that was removed.
+fn instead(words: &str) -> Option<String> {
+    let (words, instead) = REMOVED.iter().find(|(removed, _)| *removed == words)?;
+    Some(format!("`{words}` was removed; instead: {instead}"))
 }
 
-/// The same of a command line that was refused.
-pub fn instead_of_line(words: impl IntoIterator<Item = String>) -> Option<String> {
-    let mut words = words.into_iter();
-    let verb = words.next()?;
-    let typed = words.take_while(|word| word != "--").map(Some);
-    std::iter::once(None).chain(typed).find_map(|word| instead_of(&verb, word.as_deref()))
+/// As [`instead`], for what the parser of arguments refused.
+pub fn refused(error: &clap::Error) -> Option<String> {
+    let found = |kind| match error.get(kind) {
+        Some(ContextValue::String(text)) => Some(text.as_str()),
+        _ => None,
+    };
+    if let Some(verb) = found(ContextKind::InvalidSubcommand) {
+        return instead(verb);
+    }
+    let verb = std::env::args().nth(1)?;
+    let kinds = [ContextKind::InvalidValue, ContextKind::InvalidArg];
+    kinds.into_iter().find_map(|kind| instead(&format!("{verb} {}", found(kind)?)))
+}
+
+/// As [`instead`], for an unknown option before a program, which the parser takes for the program.
+pub fn before_program(cli: &Cli) -> Option<String> {
+    let (verb, program) = match &cli.verb {
+        Verb::Advise(args) => ("advise", args.program.first()),
+        Verb::Exec(args) => ("exec", args.program.first()),
+        Verb::Lease(args) => ("lease", args.program.first()),
+        _ => return None,
+    };
+    let option = program.map(OsStr::new)?.to_str()?;
+    instead(&format!("{verb} {}", option.split('=').next()?))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use clap::Parser as _;
 
     #[test]
-    fn each_removed_word_is_answered_and_no_other() {
-        for (line, is_answered) in [
-            ("exec --pool 1G -- true", true),
-            ("exec --pool=1G true", true),
-            ("explain --op copy --program x", true),
-            ("explain --op copy --programs x", false),
-            ("list entries --op copy", true),
-            ("exec -- prog --pool", false),
-            ("run --pool", false),
-            ("", false),
-        ] {
-            let words = line.split(' ').map(str::to_owned);
-            assert_eq!(instead_of_line(words).is_some(), is_answered, "{line}");
+    fn nothing_that_was_removed_is_accepted() {
+        for (words, _) in REMOVED {
+            let line = format!("cachewise {words}");
+            let refusal = match Cli::try_parse_from(line.split(' ')) {
+                Ok(cli) => before_program(&cli),
+                // By the words of this process's own arguments, which are a test's.
+                Err(error) => error.use_stderr().then(String::new),
+            };
+            assert!(refusal.is_some(), "{words}");
         }
-        let unlike = |other: &&(&str, &str)| other.0.contains("  ") || other.1.is_empty();
-        assert_eq!(REMOVED.iter().find(unlike), None);
     }
 }

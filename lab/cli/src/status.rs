@@ -6,10 +6,9 @@ pub const OK: u8 = 0;
 pub const ERROR: u8 = 1;
 /// The command line was wrong.
 pub const USAGE: u8 = 2;
-/// `compare` found something slower; `doctor`: a setting that pays is not set.
+/// `compare` found something slower.
 pub const REGRESSION: u8 = 3;
-/// The answer cannot be told from noise, or was not measured; `export glibc`: the setting does
-/// not pay.
+/// The answer cannot be told from noise, or was not measured; `export glibc`: there is nothing to set.
 pub const INCONCLUSIVE: u8 = 4;
 /// A routine produced wrong bytes.
 pub const WRONG_BYTES: u8 = 5;

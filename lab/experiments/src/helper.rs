@@ -32,13 +32,6 @@ pub enum Request {
     Libc(Calls),
     /// Times single comparisons of pages (`Outcome` of `compare-latency`'s launches).
     Calls(Order),
-    /// Times the C library alone on warm buffers: nanoseconds per call, by size (`Vec<f64>`).
-    Sizes {
-        /// The operation's name.
-        operation: String,
-        /// Bytes per call.
-        sizes: Vec<usize>,
-    },
 }
 
 impl Request {

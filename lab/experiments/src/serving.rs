@@ -1,14 +1,9 @@
 //! A helper, from the end that answers: above all that it can be asked for.
 
-use crate::bench::{Bench, Cell, Task};
 use crate::compare_latency::launch;
 use crate::elsewhere::Elsewhere;
-use crate::error::LabError;
 use crate::forking::Looper;
 use crate::helper::{Request, send};
-use crate::routines::libc_reference;
-use cachewise_kernels::Operation;
-use cachewise_measure::Plan;
 use serde::Serialize;
 use serde_json::Value;
 use std::io::{self, BufRead, Write};
@@ -33,7 +28,6 @@ pub fn serve(input: impl BufRead, mut output: impl Write) -> io::Result<()> {
             Ok(Request::Libc(calls)) => answer(elsewhere.time(&calls)),
             // Whoever asked for it ends this process, which needs no asking.
             Ok(Request::Calls(order)) => answer(launch::run(&order, &|| false)),
-            Ok(Request::Sizes { operation, sizes }) => answer(times(&operation, &sizes)),
         };
         send(&mut output, &answer)?;
         output.flush()?;
@@ -44,21 +38,6 @@ pub fn serve(input: impl BufRead, mut output: impl Write) -> io::Result<()> {
 fn answer(found: Result<impl Serialize, impl ToString>) -> Result<Value, String> {
     let found = found.map_err(|error| error.to_string())?;
     serde_json::to_value(found).map_err(|error| error.to_string())
-}
-
-/// Measures libc in this process: nanoseconds per call by size.
-fn times(operation: &str, sizes: &[usize]) -> Result<Vec<f64>, LabError> {
-    let operation = Operation::from_name(operation)
-        .ok_or_else(|| LabError::Nothing(format!("no operation is called {operation}")))?;
-    let routine = libc_reference(operation);
-    let mut bench = Bench::new(0, None, sizes.iter().copied().max().unwrap_or(0))?;
-    let time = |&size: &usize| {
-        let plan = Plan { screening_rounds: 0, ..Plan::default() };
-        let task = Task { operation, size, cell: Cell::warm(), plan };
-        let found = bench.routines(&task, std::slice::from_ref(&routine), true, &|| false)?;
-        Ok(found.row(0, 0).median_ns())
-    };
-    sizes.iter().map(time).collect()
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@
 //! | [`rounds`] | what was seen |
 //! | [`tuning`] | what a tuning is set to, and what it amounts to |
 //! | [`hardware`] | the machine that this process runs on, behind the seam |
-//! | [`recording`], [`again`] | a tuning as a record; decided from it again |
+//! | [`recording`], [`again`], [`pooled`] | a tuning as a record; decided from it again; several as one |
 //! | [`say`] | what is printed of a tuning, from its record |
 //!
 //! A simulated machine behind the same seam is in `tests/machines`. Nothing here prints.
@@ -19,6 +19,7 @@ pub mod hardware;
 mod hints;
 mod never;
 mod plan;
+pub mod pooled;
 mod race;
 mod ranges;
 pub mod recording;

@@ -35,7 +35,6 @@ pub fn run(json: bool) -> anyhow::Result<u8> {
     let status = match advice {
         // Nothing is wrong where the library is faster.
         Advice::LibcIsFine(_) | Advice::UseLibrary(_) => status::OK,
-        Advice::SetThis(..) => status::REGRESSION,
         Advice::CannotTell(_) => status::INCONCLUSIVE,
     };
 
@@ -90,16 +89,8 @@ fn from_profile(path: &Path, machine: &Machine) -> anyhow::Result<Advice> {
         });
     }
     let advice = Advice::of_library(&tuned.library(), &libc);
-    // A setting's trial comes second to the library's, which needs no other start of programs.
-    Ok(match (advice, super::export::tried(path, &profile)) {
-        (
-            Advice::LibcIsFine(_) | Advice::CannotTell(_),
-            Some((setting, ClosingAnswer::Yes, because)),
-        ) => match is_set(&setting) {
-            true => Advice::LibcIsFine(format!("{setting} is set, and {because}")),
-            false => Advice::SetThis(setting, because),
-        },
-        (Advice::UseLibrary(why), _) if machine.libc.release().is_some_and(|of| of < LATER) => {
+    Ok(match advice {
+        Advice::UseLibrary(why) if machine.libc.release().is_some_and(|of| of < LATER) => {
             let later = format!(
                 "later releases of glibc do part of it by themselves: `cachewise run peers --libc DIRECTORY` \
                  compares with one, and docs/upstream.md says what {}.{} changed",
@@ -107,19 +98,12 @@ fn from_profile(path: &Path, machine: &Machine) -> anyhow::Result<Advice> {
             );
             Advice::UseLibrary(format!("{why}; {later}"))
         }
-        (advice, _) => advice,
+        advice => advice,
     })
 }
 
 /// The release whose changes `docs/upstream.md` compares with 2.36.
 const LATER: (u32, u32) = (2, 41);
-
-/// Returns whether the environment has this assignment: all that it sets, in any order.
-fn is_set(assignment: &str) -> bool {
-    let Some((name, wanted)) = assignment.split_once('=') else { return false };
-    let found = std::env::var(name).unwrap_or_default();
-    wanted.split(':').all(|one| found.split(':').any(|set| set == one))
-}
 
 /// Source of the library's decisions, in words.
 pub fn profile(source: &cachewise::Source) -> String {

@@ -3,8 +3,8 @@
 use super::reach::{self, Reach};
 use crate::args::{self, Exec};
 use crate::inherited;
+use crate::output;
 use crate::program as programs;
-use crate::{output, removed};
 use anyhow::{Context as _, bail};
 use cachewise_experiments::LabError;
 use cachewise_experiments::select::nearest;
@@ -87,9 +87,6 @@ pub(super) fn program(name: &OsStr, verb: &str) -> anyhow::Result<Option<PathBuf
     let program = programs::find(name);
     let shown = name.display();
     if program.is_none() && name.to_string_lossy().starts_with('-') {
-        if let Some(line) = removed::instead_of(verb, Some(&name.to_string_lossy())) {
-            return Err(LabError::Usage(line).into());
-        }
         let accepted = args::options_of(verb);
         let nearest = nearest(&name.to_string_lossy(), accepted.iter().map(String::as_str));
         return Err(LabError::Usage(format!(

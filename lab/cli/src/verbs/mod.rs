@@ -2,6 +2,7 @@
 
 pub mod advise;
 pub mod compare;
+pub mod completions;
 pub mod doctor;
 pub mod exec;
 pub mod explain;
@@ -13,7 +14,6 @@ pub mod redraw;
 pub mod report;
 pub mod run;
 pub mod scrubd;
-pub mod shell;
 pub mod tune;
 
 use cachewise::Source;

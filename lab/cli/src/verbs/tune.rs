@@ -16,6 +16,7 @@ use cachewise_report::closing::{Closing, ClosingAnswer};
 use cachewise_report::units::bytes;
 use cachewise_tune::again::decide_again;
 use cachewise_tune::hardware::{Hardware, Setup};
+use cachewise_tune::pooled::pooled;
 use cachewise_tune::rounds::Evidence;
 use cachewise_tune::say::Tuned;
 use cachewise_tune::seam::Stage;
@@ -28,8 +29,8 @@ use std::time::Instant;
 /// Measures, decides, and writes the profile with its record.
 pub fn run(args: &Tune) -> anyhow::Result<u8> {
     let begun = Instant::now();
-    if let Some(path) = &args.from {
-        return again(path, args);
+    if !args.from.is_empty() {
+        return again(&args.from, args);
     }
     // Refused before files are looked at: nothing would be written to them.
     cachewise_experiments::bench::refuse_emulation(&Machine::describe())?;
@@ -321,17 +322,34 @@ fn weaker(
     }
 }
 
-/// Decides again from a record, and prints the profile; writes it where `--output` says so.
-fn again(path: &Path, args: &Tune) -> anyhow::Result<u8> {
+/// Decides again from records, and prints the profile; writes it where `--output` says so, with the pooled record beside
+/// it.
+fn again(paths: &[PathBuf], args: &Tune) -> anyhow::Result<u8> {
     output::check_all(&[args.output.as_deref()])?;
-    let read = redraw::Loaded::read(path)?.record;
-    let previous = recording::previous(&read.header);
-    let tuning = decide_again(&read.rows, recording::facts(&read.header), &previous)
-        .with_context(|| path.display().to_string())?;
-    let machine = &read.header.machine;
-    let mut profile = profile_of(&tuning, machine, &read.header.started, 0.0);
-    profile.notes = vec!["decided again from its record".to_owned()];
-    profile.record = Some(record_of(path)?);
+    let file = args.output.as_deref().unwrap_or(Path::new("-"));
+    let mut read = Vec::new();
+    for path in paths {
+        read.push(redraw::Loaded::read(path)?.record);
+    }
+    let (mut record, mut whole) = (Some(paths[0].clone()), read.swap_remove(0));
+    if !read.is_empty() {
+        read.push(whole);
+        whole = pooled(&read)?;
+        record = (!output::is_stdout(file)).then(|| file.with_extension("record.jsonl"));
+        if let Some(path) = &record {
+            keep(path, Instant::now(), &whole, &["pooled from several hosts".to_owned()])?;
+        }
+    }
+    let previous = recording::previous(&whole.header);
+    let tuning = decide_again(&whole.rows, recording::facts(&whole.header), &previous)
+        .with_context(|| paths[0].display().to_string())?;
+    let machine = &whole.header.machine;
+    let mut profile = profile_of(&tuning, machine, &whole.header.started, 0.0);
+    profile.notes = vec![match paths.len() {
+        1 => "decided again from its record".to_owned(),
+        hosts => format!("decided from the records of {hosts} hosts"),
+    }];
+    profile.record = record.as_deref().map(record_of).transpose()?;
     let here = Signature::detect();
     if !profile.cpu.signature.same_model(&here) {
         output::tell(&format!(
@@ -339,7 +357,6 @@ fn again(path: &Path, args: &Tune) -> anyhow::Result<u8> {
             profile.cpu
         ));
     }
-    let file = args.output.as_deref().unwrap_or(Path::new("-"));
     output::write(file, profile.to_text().as_bytes())?;
     Ok(status::OK)
 }

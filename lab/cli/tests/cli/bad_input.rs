@@ -48,7 +48,12 @@ fn each_wrong_argument_is_a_line_that_says_what_is_accepted() {
         // Options that would do nothing.
         ("explain --op copy --size 4K --html p.html", &["unexpected argument '--html'"]),
         ("explain --op memcmp --size 4K --reuse never", &["compare, which writes nothing"]),
-        ("export json --untried", &["accepted with `export glibc`"]),
+        // Removed ones: what takes their place.
+        ("export json", &["removed; instead: ", "`cachewise doctor`"]),
+        ("export glibc --untried", &["removed; instead: ", "advise"]),
+        ("man --to x", &["removed; instead: ", "--help"]),
+        ("exec --pool 1G -- echo run", &["removed; instead: ", "glibc.malloc.mmap_max=0:"]),
+        ("exec --pool=many echo run", &["removed; instead: ", "cachewise advise"]),
         ("list experiments --op copy", &["--op: not for experiments", "list kernels"]),
         // A page is no record.
         ("run copy-matrix -o rows.jsonl", &["found *.jsonl, accepted a page's name: *.html"]),
@@ -304,7 +309,7 @@ fn a_pipe_is_waited_for_no_longer_than_somebody_writes_to_it() {
         (format!("tune --from {pipe}"), "found a pipe without a writer"),
         (format!("run peers --op compare --distribution {pipe}"), "found a pipe without a writer"),
         (format!("explain --op copy --size 1M --profile {pipe}"), "found a pipe, accepted a file"),
-        (format!("export json --profile {pipe}"), "found a pipe, accepted a file"),
+        (format!("export glibc --profile {pipe}"), "found a pipe, accepted a file"),
         (format!("exec --profile {pipe} -- true"), "found a pipe, accepted a file"),
     ] {
         refused(&arguments, 1, &[told]);

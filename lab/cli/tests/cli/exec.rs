@@ -1,6 +1,6 @@
 //! `exec`: what programs get, and each refusal.
 
-use crate::support::{Folder, asked, cachewise, has, hear_signals, piped, refused, said, text};
+use crate::support::{Folder, asked, has, hear_signals, piped, refused, said, text};
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
@@ -65,16 +65,6 @@ fn a_library_that_is_none_is_refused_before_the_program_runs() {
         let refusal =
             refused(&format!("exec --library {file} -- echo run"), 1, &["--library", told]);
         assert_eq!(refusal.err.lines().count(), 1, "{refusal:?}");
-    }
-}
-
-/// The pool under unmodified programs left: a line says what to use, and nothing is run.
-#[test]
-fn a_pool_under_a_program_is_answered_by_what_takes_its_place() {
-    for arguments in ["--pool 1G --", "--pool=many", "--pool -1"] {
-        let refusal = cachewise(&format!("exec {arguments} echo run")).with(2);
-        assert_eq!(refusal.out, "");
-        has(refusal.line(), &["GLIBC_TUNABLES=glibc.malloc.mmap_max=0:", "cachewise advise"]);
     }
 }
 

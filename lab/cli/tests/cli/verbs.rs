@@ -5,7 +5,6 @@ use cachewise::profile::{Profile, fnv1a64};
 use cachewise_kernels::{Operation, resolve};
 use cachewise_measure::{Machine, Record, Writer, record};
 use serde_json::Value;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::Command;
 
@@ -220,113 +219,9 @@ fn a_tuning_that_found_nothing_is_an_answer() {
     whole.rows.iter_mut().for_each(|row| row.operation_ns.truncate(1));
     let short = doctor(&with_record(&folder, &whole, libc), 4);
     assert!(short.starts_with("Cannot tell, because there was time for 1 round "), "{short}");
-    let export = format!("export glibc --untried --profile {}", folder.path("p.profile"));
+    let export = format!("export glibc --profile {}", folder.path("p.profile"));
     let nothing = refused(&export, 4, &["there is nothing to set"]);
     assert!(nothing.out.is_empty());
-}
-
-/// A record of `advise` is anybody's: its words become names of folders and lines of others' files.
-#[test]
-fn what_a_record_says_is_written_below_the_directory_and_keeps_what_a_unit_sets() {
-    let folder = Folder::new();
-    let kept = root().join("record/2026-11-27-programs-zen3-guest.jsonl.gz");
-    let kept = record::read_all(&kept).expect("records");
-    let one = kept.into_iter().find(|record| !record.rows.is_empty()).expect("rows");
-    let plain =
-        folder.write("plain.profile", profile("decide copy unknown 256 max libc copy.gpr64"));
-    let export = |name: &str, variable: &str, value: &str| {
-        let mut one = one.clone();
-        let set = serde_json::json!({ variable: value });
-        one.header.settings.insert("recommended".to_owned(), set);
-        one.rows.iter_mut().for_each(|row| row.cell.operation = name.to_owned());
-        let mut writer = Writer::create(Path::new(&folder.path("advice.jsonl"))).expect("room");
-        writer.header(&one.header).expect("room");
-        one.rows.iter().try_for_each(|row| writer.row(row)).expect("room");
-        writer.finish(false).expect("room");
-        let mut export = asked("export glibc --untried --profile");
-        export.args([&plain, "--system", &folder.path("root/etc"), "--advice"]);
-        said(export.arg(folder.path("advice.jsonl")))
-    };
-    let setting = ("GLIBC_TUNABLES", "glibc.malloc.mmap_max=0");
-    let before = folder.names();
-    for name in ["../../../x", "..", "a]\n[proc:b", "a b", "x/y"] {
-        let refused = export(name, setting.0, setting.1).with(1);
-        has(&refused.err, &["found the program's name", "accepted"]);
-    }
-    for (name, value) in [("A B", "1"), ("A", "1\nExecStart=/bin/evil"), ("A=1\nB", "2")] {
-        has(&export("served", name, value).with(1).err, &["found", "accepted a variable's name"]);
-    }
-    let mut expected = before;
-    expected.push("advice.jsonl".to_owned());
-    expected.sort();
-    let mut found = folder.names();
-    found.sort();
-    assert_eq!(found, expected, "nothing was written");
-    // A unit of the distribution's that sets the same list, and one of somebody else's tunables.conf.
-    let unit = folder.path("root/usr/lib/systemd/system");
-    std::fs::create_dir_all(&unit).expect("made");
-    let text = "[Service]\nEnvironment=\"GLIBC_TUNABLES=glibc.pthread.rseq=0:glibc.malloc.mmap_max=9\" OTHER=1\n";
-    std::fs::write(format!("{unit}/served.service"), text).expect("written");
-    export("served", setting.0, setting.1).with(0);
-    let written = folder.read("root/etc/systemd/system/served.service.d/cachewise.conf");
-    let both = "Environment=\"GLIBC_TUNABLES=glibc.pthread.rseq=0:glibc.malloc.mmap_max=0\"";
-    assert!(written.contains(both) && !written.contains("OTHER"), "{written}");
-    // Its own drop-in and file are replaced, and add nothing to themselves.
-    export("served", setting.0, setting.1).with(0);
-    assert_eq!(folder.read("root/etc/systemd/system/served.service.d/cachewise.conf"), written);
-    folder.write("root/etc/tunables.conf", "# mine\n");
-    let refused = export("served", setting.0, setting.1).with(1);
-    has(&refused.err, &["tunables.conf: found a file that this command did not write"]);
-    assert_eq!(folder.read("root/etc/tunables.conf"), "# mine\n");
-}
-
-/// A shipped profile is exported where it is in force.
-#[test]
-fn a_shipped_profile_is_exported_where_it_is_in_force() {
-    let export = |form: &str| said(asked(&format!("export {form}")).env("HOME", "/nonexistent"));
-    match cachewise::shipped_profile().filter(|shipped| shipped.unfit.is_none()) {
-        Some(shipped) => {
-            let printed = export("profile").with(0).out;
-            let [printed, shipped] = [printed.as_bytes(), shipped.text]
-                .map(|text| Profile::parse(text).expect("a profile").decisions);
-            assert_eq!(printed, shipped);
-            compile_header(&Folder::new(), &export("c").with(0).out);
-        }
-        None => has(export("profile").with(1).line(), &["no profile for this CPU"]),
-    }
-}
-
-/// UCX's tools, made up: messages take half the time where UCX is told this machine's speed, or twice.
-fn made_up_ucx(folder: &Folder, with: u32) -> String {
-    let info = "#!/bin/sh\necho '# variables'\necho UCX_BCOPY_BW=auto\n".to_owned();
-    let benchmark = format!(
-        "#!/bin/sh\n[ $# = 2 ] && exec sleep 60\n\
-         echo iterations,50.0_percentile_lat,avg_lat,overall_lat,avg_bw\n\
-         echo 16,1.0,1.0,${{UCX_BCOPY_BW:+{with}.0}}${{UCX_BCOPY_BW:-8.0}},1.0 | sed 's/[0-9]*MBps//'\n"
-    );
-    for (name, text) in [("ucx_info", info), ("ucx_perftest", benchmark)] {
-        let file = folder.write(name, text);
-        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o755)).expect("set");
-    }
-    format!("{}:{}", folder.path(""), std::env::var("PATH").unwrap_or_default())
-}
-
-#[test]
-fn what_ucx_is_told_is_printed_where_its_own_benchmark_is_faster_with_it() {
-    for (with, status) in [(4, 0), (8, 4), (16, 4)] {
-        let folder = Folder::new();
-        let path = made_up_ucx(&folder, with);
-        let tried = said(asked("export mpi").env("PATH", path)).with(status);
-        has(&tried.err, &["messages between two processes", "32 MiB"]);
-        // Variables that this UCX does not know are not set.
-        let lines: Vec<&str> = tried.out.lines().collect();
-        let is_printed =
-            lines.len() == 1 && lines[0].starts_with("UCX_BCOPY_BW=") && lines[0].ends_with("MBps");
-        assert_eq!(is_printed, status == 0, "{tried:#?}");
-        assert!(is_printed || lines.is_empty(), "{tried:#?}");
-    }
-    let none = said(asked("export mpi").env("PATH", "/nonexistent")).with(1);
-    has(none.line(), &["ucx_perftest: not found in PATH", "ucx-utils"]);
 }
 
 #[test]
@@ -405,11 +300,6 @@ fn tuning_writes_a_profile_that_explains_exports_and_is_followed() {
     assert_eq!(again.cpu.signature, written.cpu.signature);
     assert_eq!(again.decisions.iter().filter(|d| d.from == 256).count(), 14);
 
-    let export = |form: &str| ok(&format!("export {form} --profile {profile}"));
-    has(&export("profile"), &["cachewise-profile 2"]);
-    has(&export("json"), &["\"decisions\""]);
-    compile_header(&folder, &export("c"));
-
     let followed = |size| {
         let mut explain = asked(&format!("explain --op zero --size {size}"));
         said(explain.env("CACHEWISE_PROFILE", &profile)).out
@@ -417,14 +307,4 @@ fn tuning_writes_a_profile_that_explains_exports_and_is_followed() {
     has(&followed("4K"), &[&profile]);
     // No line decides a small size, but there is a record, of the race of entries.
     assert!(!followed("64").contains("nothing was measured here"), "{}", followed("64"));
-}
-
-fn compile_header(folder: &Folder, header: &str) {
-    folder.write("decisions.h", header);
-    let source =
-        "#include \"decisions.h\"\nint main(void) { return cachewise_decisions[0].from != 256; }\n";
-    let source = folder.write("try.c", source);
-    let program = folder.path("try");
-    said(Command::new("cc").args(["-Wall", "-Wextra", "-Werror", "-o", &program, &source])).with(0);
-    said(&mut Command::new(program)).with(0);
 }
