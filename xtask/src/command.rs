@@ -62,14 +62,6 @@ pub fn printed(command: &mut Command) -> Result<String> {
     Ok(text(&output(command)?.stdout))
 }
 
-/// An error unless a program prints just that, and nothing on stderr.
-pub fn prints(command: &mut Command, expected: &str) -> Result<()> {
-    let output = output(command)?;
-    let found = [&output.stdout, &output.stderr].map(|bytes| text(bytes));
-    ensure!(found == [expected, ""], "{command:?}: found {found:?}, expected {expected:?} alone");
-    Ok(())
-}
-
 /// A program's output as text.
 pub fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
@@ -129,7 +121,10 @@ pub fn accepted(what: &str, wanted: &[String], known: &[&str]) -> Result<()> {
     }
 }
 
-/// Package or setting that a task lacks on this machine: it is left out where that is allowed.
+/// Exit status of a chore that lacks something on this machine, as `make check` knows it.
+pub const LACKING: u8 = 77;
+
+/// Package or setting that a task lacks on this machine.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot run: {0}")]
 pub struct Lacking(pub String);
@@ -155,15 +150,6 @@ impl Lacking {
             Path::new(directory.trim()).is_dir(),
             Lacking(format!("rustup target add {target}"))
         );
-        Ok(())
-    }
-
-    /// Says what is lacking where a chore may be left out for it; any other error stays one.
-    pub fn allowed(ended: Result<()>, allow_skips: bool) -> Result<()> {
-        match ended.as_ref().err().and_then(|error| error.downcast_ref()) {
-            Some(Lacking(why)) if allow_skips => println!("SKIPPED, {why}"),
-            _ => return ended,
-        }
         Ok(())
     }
 }

@@ -42,16 +42,13 @@ const PROGRAMS: [Program; 2] = [
 pub struct Options {
     /// Kernels and entries whose name contains one of these, separated by commas.
     #[arg(long, default_value = "avx512")]
-    pub kernels: String,
+    kernels: String,
     /// How much of the case space is visited: small, normal, thorough.
     #[arg(long, default_value = "small")]
-    pub effort: String,
+    effort: String,
     /// Give up after this many minutes.
     #[arg(long, default_value_t = 20)]
-    pub limit: u64,
-    /// Fail where packages are missing, rather than skip.
-    #[arg(long)]
-    pub required: bool,
+    limit: u64,
 }
 
 /// Results of the tests under emulation.

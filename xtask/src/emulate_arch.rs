@@ -1,32 +1,31 @@
-//! Tests the library on emulated Arm and POWER CPUs, for machines that are neither.
+//! Tests of kernels and library on emulated Arm and POWER CPUs, for machines that are neither.
 //!
 //! QEMU runs single programs of another architecture, and Debian's cross compilers link them with Rust's library for it
-//! (`rustup target add`).
-//!
-//! What runs: the kernels' tests over the whole table, the library's, and C programs with the libraries
-//! for C; with more effort than `small` also the command line once per verb that works there, the profile's
-//! tests and what the laboratory knows of machines. Emulation proves bytes, never speed: no time from it is
-//! kept.
+//! (`rustup target add`). Emulation proves bytes, never speed: no time from it is kept.
 
-mod libraries;
-mod target;
-
-use crate::command::{Lacking, accepted, number_before, text};
+use crate::command::{Lacking, accepted, built, cargo, number_before, root, text};
 use crate::emulate::Summary;
-use anyhow::{Context, Result, ensure};
-use serde_json::Value;
+use anyhow::{Context as _, Result, ensure};
 use std::path::Path;
 use std::process::Command;
-use target::cargo;
-pub(crate) use target::{Target, tool};
 
-/// All of them.
+/// An architecture that can be emulated.
+struct Target {
+    /// Name for stages, the command line and compilers.
+    name: &'static str,
+    emulator: &'static str,
+    /// Debian package of its C library.
+    libc: &'static str,
+    /// Further CPUs: QEMU's name for one, and the kernels that behave differently there.
+    variants: &'static [(&'static str, &'static str)],
+}
+
 const TARGETS: [Target; 2] = [
     Target {
         name: "powerpc64le",
         emulator: "qemu-ppc64le",
         libc: "libc6-dev-ppc64el-cross",
-        // The one that the memcmp of seed 004 was written for; the default is a later one.
+        // The CPU that the memcmp of seed 004 was written for; the default is a later one.
         variants: &[("power8", "vmx,vsx,dcbz")],
     },
     Target {
@@ -37,176 +36,68 @@ const TARGETS: [Target; 2] = [
     },
 ];
 
-/// The same for all that is built, so that dependencies have the same features and are compiled once.
-const PACKAGES: &str = "-p cachewise-kernels -p cachewise --features cachewise-kernels/lab";
+/// Packages and test targets: the kernels over the whole table, and the library.
+const TESTS: &str = "-p cachewise-kernels -p cachewise --features cachewise-kernels/lab --lib --test kernels --test all";
 
-/// The command line, which takes longer to compile than all the rest.
-const COMMAND: &str = "-p cachewise-cli";
-
-/// Test targets, as cargo names them.
-const TESTS: &str = "--lib --test kernels --test all";
-
-/// Packages whose tests say little of an architecture and take long there.
-const MORE: &str = "-p cachewise-measure";
-
-/// Numbers of tests that passed.
-#[derive(Default)]
-struct Counts {
-    /// Tests of all binaries, the variants' included.
-    tests: u64,
-    /// Kernels of the table.
-    kernels: usize,
-    /// Calls of kernels that were checked, all sweeps together.
-    calls: u64,
-    /// C programs that ran.
-    programs: usize,
+/// Emulates the architecture named, or all, and prints how many tests and calls passed. Everything it makes is under
+/// `target/emulate-arch`; what the programs print goes to stderr.
+pub fn run(name: Option<&str>, effort: &str) -> Result<()> {
+    let known = TARGETS.each_ref().map(|target| target.name);
+    accepted("architecture", &name.map(str::to_owned).into_iter().collect::<Vec<_>>(), &known)?;
+    let chosen = TARGETS.iter().filter(|target| name.is_none_or(|name| name == target.name));
+    for target in chosen {
+        emulated(target, effort)?;
+    }
+    Ok(())
 }
 
-/// Emulates the architecture named, or all, and tells how it went; with `required`, packages that are
-/// missing are an error.
-pub fn chore(name: Option<&str>, effort: &str, required: bool) -> Result<()> {
-    let chosen = match name {
-        Some(name) => std::slice::from_ref(find(name)?),
-        None => &TARGETS,
+fn emulated(target: &Target, effort: &str) -> Result<()> {
+    let (name, triple) = (target.name, format!("{}-unknown-linux-gnu", target.name));
+    let (libraries, compiler) = (format!("/usr/{name}-linux-gnu"), format!("{name}-linux-gnu-gcc"));
+    Lacking::check_target(&triple)?;
+    Lacking::check([
+        (&*format!("/usr/bin/{compiler}"), &*format!("gcc-{name}-linux-gnu")),
+        (&*format!("{libraries}/lib/libc.so.6"), target.libc),
+        (&*format!("/usr/bin/{}", target.emulator), "qemu-user"),
+    ])?;
+    let mut build = cargo(&format!("test --no-run --target {triple} {TESTS} --target-dir"));
+    build.arg(root().join("target/emulate-arch")).current_dir(root());
+    let linker = format!("CARGO_TARGET_{}_LINKER", triple.to_uppercase().replace('-', "_"));
+    let tests = built(build.env(linker, compiler), None)?;
+    let program = |options: &[&str], program: &Path| {
+        let mut command = Command::new(target.emulator);
+        command.args(["-L", &libraries]).args(options).arg(program).arg("--quiet");
+        // Decisions are the computed ones, whoever runs this.
+        command.env_remove("CACHEWISE_PROFILE").env("XDG_CONFIG_HOME", "/nonexistent");
+        command.env("CACHEWISE_TEST_EFFORT", effort);
+        command
     };
-    chosen.iter().try_for_each(|target| Lacking::allowed(run(target, effort), !required))
-}
-
-/// The target of that name.
-pub fn find(name: &str) -> Result<&'static Target> {
-    accepted("architecture", &[name.to_owned()], &TARGETS.each_ref().map(|target| target.name))?;
-    TARGETS.iter().find(|target| target.name == name).context("an architecture")
-}
-
-/// Builds, runs and counts. Everything it makes is under `target/emulate-arch`; what the programs
-/// say goes to stderr.
-pub fn run(target: &Target, effort: &str) -> Result<()> {
-    target.is_installed()?;
-    let with_command = effort != "small";
-    let packages = if with_command { format!("{COMMAND} {PACKAGES}") } else { PACKAGES.to_owned() };
-    let cachewise = match with_command {
-        true => cargo(target, &format!("build {packages}"))?.remove("cachewise"),
-        false => None,
-    };
-    let more = if effort == "small" { "" } else { MORE };
-    let tests = cargo(target, &format!("test --no-run {packages} {TESTS} {more}"))?;
-    let mut counts = Counts::default();
-    for (name, program) in &tests {
-        let mut command = target.emulated(&[], program);
-        command.arg("--quiet").env("CACHEWISE_TEST_EFFORT", effort);
-        match name.as_str() {
-            // The rest of it is about time.
-            "cachewise_measure" => {
-                command.args(["machine::", "caches::", "verify::", "tree::"]);
-            }
-            // The rest starts processes, which would not be emulated.
-            "all" if effort == "small" => {
-                command.arg("bytes::");
-            }
-            "all" => {
-                command.args(["bytes::", "profile::"]);
-            }
-            _ => {}
-        }
-        test(name, &mut command, &mut counts)?;
+    let mut commands = Vec::new();
+    for (test, file) in &tests {
+        let mut command = program(&[], file);
+        // The rest starts processes, which would not be emulated.
+        command.args((test == "all").then_some("bytes::"));
+        commands.push((test.clone(), command));
     }
     let kernels = tests.get("kernels").context("cargo built no kernels' tests")?;
     for &(cpu, names) in target.variants {
-        let mut command = target.emulated(&["-cpu", cpu], kernels);
-        command
-            .args(["--quiet", "--skip", "disassembly", "--skip", "corpus", "--skip", "properties"])
-            .env("CACHEWISE_TEST_EFFORT", effort)
-            .env("CACHEWISE_TEST_KERNELS", names);
-        test(&format!("kernels on {cpu}"), &mut command, &mut counts)?;
+        let mut command = program(&["-cpu", cpu], kernels);
+        command.args(["--skip", "disassembly", "--skip", "corpus", "--skip", "properties"]);
+        command.env("CACHEWISE_TEST_KERNELS", names);
+        commands.push((format!("kernels on {cpu}"), command));
     }
-    if with_command {
-        let cachewise = cachewise.context("cargo built no program")?;
-        command_line(target, &cachewise, &mut counts)?;
+    let (mut tests, mut calls) = (0, 0);
+    for (test, mut command) in commands {
+        eprintln!("--- {test}");
+        let output = command.output().with_context(|| format!("{test} could not be started"))?;
+        let told = text(&output.stdout) + &text(&output.stderr);
+        eprintln!("{}", told.trim());
+        let summary = Summary::of(&told);
+        let passed = number_before(&summary.result, " passed").unwrap_or(0);
+        ensure!(output.status.success() && passed > 0, "{test} ended with {}", output.status);
+        tests += passed;
+        calls += summary.calls;
     }
-    counts.programs += libraries::test(target)?;
-    let Counts { tests, kernels, calls, programs } = counts;
-    let by_command = match with_command {
-        true => format!("{kernels} kernels by the command"),
-        false => "the command left out".to_owned(),
-    };
-    println!(
-        "emulated {}: {tests} tests passed, {calls} calls checked by them, {by_command}, {programs} C programs",
-        target.name
-    );
+    println!("emulated {name}: {tests} tests passed, {calls} calls checked by them");
     Ok(())
-}
-
-/// Runs a test binary, passes on what it says, counts.
-fn test(name: &str, command: &mut Command, counts: &mut Counts) -> Result<()> {
-    eprintln!("--- {name}");
-    let output = command.output().with_context(|| format!("{name} could not be started"))?;
-    let text = text(&output.stdout) + &text(&output.stderr);
-    eprintln!("{}", text.trim());
-    let summary = Summary::of(&text);
-    let passed = number_before(&summary.result, " passed").unwrap_or(0);
-    ensure!(output.status.success() && passed > 0, "{name} ended with {}", output.status);
-    counts.tests += passed;
-    counts.calls += summary.calls;
-    Ok(())
-}
-
-/// The command line, a verb at a time.
-fn command_line(target: &Target, program: &Path, counts: &mut Counts) -> Result<()> {
-    let run = |words: &str| -> Result<(Option<i32>, String, String)> {
-        eprintln!("--- cachewise {words}");
-        let output = target.emulated(&[], program).args(words.split(' ')).output()?;
-        Ok((output.status.code(), text(&output.stdout), text(&output.stderr)))
-    };
-    let succeeds = |words: &str| -> Result<String> {
-        let (status, out, err) = run(words)?;
-        ensure!(status == Some(0), "{words} ended with {status:?}: {err}");
-        Ok(out)
-    };
-    let listed = |what: &str| -> Result<Vec<Value>> {
-        let lines = succeeds(&format!("list {what} --format json"))?;
-        lines.lines().map(|line| Ok(serde_json::from_str(line)?)).collect()
-    };
-    let kernels = listed("kernels")?;
-    counts.kernels = kernels.len();
-    for kernel in kernels {
-        ensure!(kernel["runs_here"] == true, "the emulated CPU cannot run {}", kernel["name"]);
-    }
-
-    let (status, doctor, err) = run("doctor")?;
-    ensure!(status == Some(4), "doctor can tell on an emulated CPU: {status:?}: {doctor}{err}");
-    ensure!(doctor.contains("no timing is taken here"), "doctor says nothing of emulation");
-    let times = doctor.contains(" ns") || doctor.contains(" GHz");
-    ensure!(!times, "doctor prints a time: {doctor}");
-    let decision = succeeds("explain --op zero --size 1M")?;
-    // Nothing was measured on this CPU, so large stores are the C library's.
-    ensure!(decision.contains("libc (from 2 KiB"), "the computed decision is not libc: {decision}");
-
-    for words in ["tune --quick --output /dev/null", "run copy-matrix"] {
-        let (status, out, err) = run(words)?;
-        ensure!(
-            status == Some(1) && out.is_empty() && err.lines().count() == 1,
-            "{words} ended with {status:?}, not with one line: {out}{err}"
-        );
-        ensure!(err.contains("emulated by"), "{words} does not say why: {err}");
-    }
-    Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn counts_are_read() {
-        assert_eq!(number_before("ok. 21 passed; 0 failed; 1 ignored", " passed"), Some(21));
-        assert_eq!(number_before("FAILED. 0 passed; 2 failed", " passed"), Some(0));
-        assert_eq!(number_before("", " passed"), None);
-    }
-
-    #[test]
-    fn unknown_architectures_are_refused_with_the_list() {
-        assert_eq!(find("aarch64").map(|target| target.name).ok(), Some("aarch64"));
-        let error = find("riscv64").map(|target| target.name).expect_err("unknown").to_string();
-        assert!(error.contains("powerpc64le, aarch64"), "{error}");
-    }
 }

@@ -1,8 +1,7 @@
 //! `xtask install`: the command with its manual, the C libraries with headers and pkg-config files, and
 //! the preload libraries, built for release and put where a system expects them.
 
-use crate::command::{self, cargo, files_in, printed, root, text};
-use crate::emulate_arch::{Target, tool};
+use crate::command::{self, cargo, printed, root, text};
 use anyhow::{Context as _, Result, bail, ensure};
 use fs_err::{self as fs, os::unix::fs::symlink};
 use std::collections::BTreeSet;
@@ -10,7 +9,6 @@ use std::io::ErrorKind;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::{Mutex, PoisonError};
 
 /// Options: the folders to install into.
 #[derive(Debug, clap::Args)]
@@ -29,65 +27,88 @@ pub struct Install {
     uninstall: bool,
 }
 
-impl Install {
-    /// A tree for packagers.
-    pub(crate) fn staged_in(prefix: &str, libdir: &str, destdir: &Path) -> Install {
-        let destdir = Some(destdir.to_owned());
-        Install { prefix: prefix.into(), libdir: libdir.into(), destdir, uninstall: false }
-    }
-
-    /// Path at which a file of the tree is staged.
-    fn staged(&self, path: &Path) -> PathBuf {
-        match &self.destdir {
-            // An absolute path joined would replace the directory.
-            Some(root) => root.join(path.strip_prefix("/").unwrap_or(path)),
-            None => path.to_path_buf(),
-        }
-    }
-
-    /// Path at which a staged file will be used.
-    fn used(&self, staged: &Path) -> String {
-        let inside = self.destdir.as_ref().and_then(|root| staged.strip_prefix(root).ok());
-        inside.map_or_else(|| staged.display().to_string(), |path| format!("/{}", path.display()))
-    }
-
-    /// The list of what was installed.
-    fn list(&self) -> PathBuf {
-        self.staged(&self.prefix.join("share/cachewise/installed"))
-    }
+/// Content of an installed file.
+enum Content {
+    /// A copy of a program or a shared library, without what only a debugger reads.
+    Program(PathBuf),
+    File(PathBuf),
+    Text(String),
+    Link(String),
 }
 
-/// Paths of the files installed so far.
-static PLACED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+/// Packages that installed files are built from. Each is built by itself, so that none has another's features.
+pub(crate) const PACKAGES: [&str; 5] = [
+    "cachewise-cli",
+    "cachewise-pool-capi",
+    "cachewise-preload-stats",
+    "cachewise-capi",
+    "cachewise-preload",
+];
+
+/// Shared libraries: name of Cargo's file, name of the installed one.
+const SHARED: [(&str, &str); 4] = [
+    ("libcachewise_c.so", "libcachewise.so"),
+    ("libcachewise_preload.so", "libcachewise_preload.so"),
+    ("libcachewise_preload_stats.so", "libcachewise_preload_stats.so"),
+    ("libcachewise_pool_c.so", "libcachewise_pool.so"),
+];
+
+/// C interfaces: folder of the headers, Cargo's static library, name of the installed one, description.
+const INTERFACES: [(&str, &str, &str, &str); 2] = [
+    (
+        "lib/capi/include",
+        "libcachewise_c.a",
+        "cachewise",
+        "Copy, zero and compare memory the way this machine's measured profile says",
+    ),
+    (
+        "memory/pool-capi/include",
+        "libcachewise_pool_c.a",
+        "cachewise_pool",
+        "A pool of prezeroed pages",
+    ),
+];
+
+const UNITS: [&str; 3] =
+    ["cachewise-tune.service", "cachewise-scrubd.service", "cachewise-scrubd.socket"];
+
+/// Completions: the shell, the place of its file in the tree.
+const SHELLS: [(&str, &str); 3] = [
+    ("bash", "share/bash-completion/completions/cachewise"),
+    ("zsh", "share/zsh/site-functions/_cachewise"),
+    ("fish", "share/fish/vendor_completions.d/cachewise.fish"),
+];
 
 /// Pattern of exported symbols, for the static library, which has no list of its own.
 const EXPORTED: &str = "cw_*";
 
-/// Builds and installs.
+/// Builds and installs, or removes.
 pub fn run(args: &Install) -> Result<()> {
-    let prefix = &args.prefix;
-    let found = prefix.display();
-    ensure!(prefix.is_absolute(), "--prefix: found {found}, accepted an absolute path");
+    let found = args.prefix.display();
+    ensure!(args.prefix.is_absolute(), "--prefix: found {found}, expected an absolute path");
+    let destdir = args.destdir.as_deref();
+    let list = staged(destdir, &args.prefix.join("share/cachewise/installed"));
     if args.uninstall {
-        return removed(args);
+        return removed(destdir, &list);
     }
-    placed(args, &all_built()?, None)?;
-    let list = args.list();
-    fs::create_dir_all(list.parent().context("a folder")?)?;
-    // Taken out: the list is put there by what notes files, too.
-    let placed = std::mem::take(&mut *PLACED.lock().unwrap_or_else(PoisonError::into_inner));
-    let lines: String = placed.iter().map(|path| args.used(path) + "\n").collect();
-    put(&list, |new| fs::write(new, lines.as_bytes()))
+    let placed = placed(&args.prefix, &args.libdir, destdir, &all_built()?)?;
+    let lines: String = placed.iter().map(|path| format!("{}\n", path.display())).collect();
+    put(&list, &Content::Text(lines))
+}
+
+/// Path at which a file of the tree is staged.
+fn staged(destdir: Option<&Path>, path: &Path) -> PathBuf {
+    // An absolute path joined would replace the directory.
+    destdir
+        .map_or_else(|| path.to_owned(), |root| root.join(path.strip_prefix("/").unwrap_or(path)))
 }
 
 /// Removes what the list names, then the list.
-fn removed(args: &Install) -> Result<()> {
-    let list = args.list();
-    let named = fs::read_to_string(&list).context("nothing is known to be installed there")?;
-    let files = named.lines().map(|line| args.staged(Path::new(line)));
-    for file in files.chain([list]) {
-        let file = file.as_path();
-        match fs::remove_file(file) {
+fn removed(destdir: Option<&Path>, list: &Path) -> Result<()> {
+    let named = fs::read_to_string(list).context("nothing is known to be installed there")?;
+    let files = named.lines().map(|line| staged(destdir, Path::new(line)));
+    for file in files.chain([list.to_owned()]) {
+        match fs::remove_file(&file) {
             Ok(()) => println!("{}", file.display()),
             Err(error) if error.kind() == ErrorKind::NotFound => {}
             Err(error) => return Err(error.into()),
@@ -100,101 +121,100 @@ fn removed(args: &Install) -> Result<()> {
     Ok(())
 }
 
-/// Packages that installed files are built from. Each is built by itself, so that none has another's features.
-pub(crate) const PACKAGES: [&str; 5] = [
-    "cachewise-cli",
-    "cachewise-pool-capi",
-    "cachewise-preload-stats",
-    "cachewise-capi",
-    "cachewise-preload",
-];
-
-/// Puts what was built in that directory, for this architecture or another, where it belongs.
-pub(crate) fn placed(args: &Install, release: &Path, across: Option<&Target>) -> Result<()> {
-    let prefix = &args.prefix;
-    let libdir = prefix.join(&args.libdir);
-    let staged = |path: &Path| args.staged(path);
-    let (libraries, headers) = (staged(&libdir), staged(&prefix.join("include")));
-    let (programs, manual) = (staged(&prefix.join("bin")), staged(&prefix.join("share/man/man1")));
-    let (pkgconfig, cmake) = (libraries.join("pkgconfig"), libraries.join("cmake/cachewise"));
-    for directory in [&libraries, &headers, &pkgconfig, &cmake, &programs, &manual] {
-        fs::create_dir_all(directory)?;
+/// Puts what was built in `release` where it belongs; the paths in the order of the list.
+pub(crate) fn placed(
+    prefix: &Path,
+    libdir: &Path,
+    destdir: Option<&Path>,
+    release: &Path,
+) -> Result<Vec<PathBuf>> {
+    let libdir = prefix.join(libdir);
+    let mut paths = Vec::new();
+    for (path, content) in files(prefix, &libdir, release)? {
+        put(&staged(destdir, &path), &content)?;
+        paths.push(path);
     }
+    Ok(paths)
+}
+
+/// All that is installed: place and content.
+fn files(prefix: &Path, libdir: &Path, release: &Path) -> Result<Vec<(PathBuf, Content)>> {
+    let mut files = Vec::new();
     let version = env!("CARGO_PKG_VERSION");
-    // As the libraries' build scripts have it.
-    let interface = first_compatible();
-
-    for (built, stem) in [
-        ("libcachewise_c.so", "libcachewise.so"),
-        ("libcachewise_preload.so", "libcachewise_preload.so"),
-        ("libcachewise_preload_stats.so", "libcachewise_preload_stats.so"),
-        ("libcachewise_pool_c.so", "libcachewise_pool.so"),
-    ] {
-        let real = format!("{stem}.{version}");
-        place_stripped(&release.join(built), &libraries.join(&real), across)?;
-        for name in [&format!("{stem}.{interface}"), stem] {
-            put(&libraries.join(name), |new| symlink(&real, new))?;
+    for (built, name) in SHARED {
+        let real = format!("{name}.{version}");
+        files.push((libdir.join(&real), Content::Program(release.join(built))));
+        // As the libraries' build scripts have it.
+        for link in [format!("{name}.{}", first_compatible()), name.to_owned()] {
+            files.push((libdir.join(link), Content::Link(real.clone())));
         }
     }
-    let copies = "Copy, zero and compare memory the way this machine's measured profile says";
-    for (package, built, name, about) in [
-        ("lib/capi", "libcachewise_c.a", "cachewise", copies),
-        (
-            "memory/pool-capi",
-            "libcachewise_pool_c.a",
-            "cachewise_pool",
-            "A pool of prezeroed pages",
-        ),
-    ] {
-        let file = format!("{name}.h");
-        let header = root().join(package).join("include").join(&file);
-        let one_object = static_library(&release.join(built), &header, name, across)?;
-        place(&one_object, &libraries.join(format!("lib{name}.a")), 0o644)?;
-        place(&header, &headers.join(&file), 0o644)?;
+    for (folder, built, name, about) in INTERFACES {
+        let header = root().join(folder).join(format!("{name}.h"));
+        let archive = static_library(&release.join(built), &header, name)?;
+        files.push((libdir.join(format!("lib{name}.a")), Content::File(archive)));
         let classes = header.with_extension("hpp");
-        if classes.exists() {
-            place(&classes, &headers.join(format!("{name}.hpp")), 0o644)?;
+        for header in [header, classes].into_iter().filter(|header| header.exists()) {
+            let place = prefix.join("include").join(header.file_name().context("a name")?);
+            files.push((place, Content::File(header)));
         }
-        let text = package_file(name, about, prefix, &libdir);
-        put(&pkgconfig.join(format!("{name}.pc")), |new| fs::write(new, &text))?;
+        let text = package_file(name, about, prefix, libdir);
+        files.push((libdir.join(format!("pkgconfig/{name}.pc")), Content::Text(text)));
     }
-    let units = staged(&prefix.join("lib/systemd/system"));
-    fs::create_dir_all(&units)?;
-    for unit in ["cachewise-tune.service", "cachewise-scrubd.service", "cachewise-scrubd.socket"] {
+    for (name, text) in cmake_files(prefix, libdir) {
+        files.push((libdir.join("cmake/cachewise").join(name), Content::Text(text)));
+    }
+    for unit in UNITS {
         let text = fs::read_to_string(root().join("packaging").join(unit))?;
         let text = text.replace("/usr/local/bin", &prefix.join("bin").to_string_lossy());
-        put(&units.join(unit), |new| fs::write(new, &text))?;
+        files.push((prefix.join("lib/systemd/system").join(unit), Content::Text(text)));
     }
     let program = release.join("cachewise");
-    place_stripped(&program, &programs.join("cachewise"), across)?;
-    let pages = release.join("man");
-    let cachewise = || match across {
-        Some(target) => target.emulated(&[], &program),
-        None => Command::new(&program),
-    };
-    command::run(cachewise().args(["man", "--to"]).arg(&pages))?;
-    for page in files_in(&pages, "", "")? {
-        place(&page, &manual.join(page.file_name().context("a page's name")?), 0o644)?;
+    for (name, text) in manual(&program)? {
+        files.push((prefix.join("share/man/man1").join(name), Content::Text(text)));
     }
-    let licences = staged(&prefix.join("share/doc/cachewise"));
-    fs::create_dir_all(&licences)?;
-    for file in files_in(root(), "LICENSE-", "")? {
-        place(&file, &licences.join(file.file_name().context("a licence's name")?), 0o644)?;
+    for (shell, place) in SHELLS {
+        let text = printed(Command::new(&program).args(["completions", shell]))?;
+        files.push((prefix.join(place), Content::Text(text)));
     }
-    for (name, text) in cmake_files(prefix, &libdir) {
-        put(&cmake.join(name), |new| fs::write(new, &text))?;
+    files.push((prefix.join("bin/cachewise"), Content::Program(program)));
+    for licence in ["LICENSE-APACHE", "LICENSE-MIT"] {
+        let place = prefix.join("share/doc/cachewise").join(licence);
+        files.push((place, Content::File(root().join(licence))));
     }
-    for (shell, file) in [
-        ("bash", "share/bash-completion/completions/cachewise"),
-        ("zsh", "share/zsh/site-functions/_cachewise"),
-        ("fish", "share/fish/vendor_completions.d/cachewise.fish"),
-    ] {
-        let file = staged(&prefix.join(file));
-        fs::create_dir_all(file.parent().context("a folder")?)?;
-        let text = printed(cachewise().args(["completions", shell]))?;
-        put(&file, |new| fs::write(new, &text))?;
+    Ok(files)
+}
+
+/// Manual pages, by file: the text of `--help`, of the command and of each verb.
+fn manual(program: &Path) -> Result<Vec<(String, String)>> {
+    let help = |words: &[&str]| printed(Command::new(program).args(words).arg("--help"));
+    let whole = help(&[])?;
+    let verbs = whole.lines().skip_while(|line| *line != "Commands:").skip(1);
+    let verbs = verbs.take_while(|line| !line.is_empty());
+    let verbs = verbs.filter_map(|line| line.strip_prefix("  ")?.split_whitespace().next());
+    let mut pages = vec![page("cachewise", &whole)];
+    for verb in verbs.filter(|verb| *verb != "help") {
+        pages.push(page(&format!("cachewise-{verb}"), &help(&[verb])?));
     }
-    Ok(())
+    Ok(pages)
+}
+
+/// A page with the text of `--help` as it is, under the headings that `man` and `apropos` look for.
+fn page(name: &str, help: &str) -> (String, String) {
+    let escaped = help.replace('\\', "\\e").replace('-', "\\-");
+    let lines = escaped.lines().map(|line| match line.starts_with(['.', '\'']) {
+        true => format!("\\&{line}\n"),
+        false => format!("{line}\n"),
+    });
+    let about = escaped.lines().next().unwrap_or_default();
+    let version = env!("CARGO_PKG_VERSION");
+    let text = format!(
+        ".TH {} 1 \"\" \"cachewise {version}\"\n.SH NAME\n{} \\- {about}\n.SH DESCRIPTION\n.nf\n{}.fi\n",
+        name.to_uppercase(),
+        name.replace('-', "\\-"),
+        lines.collect::<String>()
+    );
+    (format!("{name}.1"), text)
 }
 
 /// Files for `find_package(cachewise)`: the targets `cachewise::cachewise` and `cachewise::pool`. Files are found
@@ -271,28 +291,23 @@ fn functions(header: &str) -> BTreeSet<&str> {
 
 /// The static library as one object that offers [`EXPORTED`] alone, so that nothing of Rust's meets
 /// another Rust library in a program. Without binutils it is installed as it was built.
-fn static_library(
-    built: &Path,
-    header: &Path,
-    name: &str,
-    across: Option<&Target>,
-) -> Result<PathBuf> {
+fn static_library(built: &Path, header: &Path, name: &str) -> Result<PathBuf> {
     let scratch = built.parent().context("a folder")?;
     let object = scratch.join(format!("{name}-static.o"));
     let archive = scratch.join(format!("lib{name}-static.a"));
     let header = fs::read_to_string(header)?;
-    let mut partial = tool(across, "ld");
+    let mut partial = Command::new("ld");
     partial
         .args(["-r", "--gc-sections", "-o"])
         .arg(&object)
         .args(functions(&header).into_iter().flat_map(|name| ["-u", name]));
     partial.arg(built);
-    let mut hide = tool(across, "objcopy");
+    let mut hide = Command::new("objcopy");
     hide.args(["--wildcard", "--strip-debug", "--keep-global-symbol"]);
     // The compiler's own form of core, which several objects joined are not any more.
     hide.args([EXPORTED, "--remove-section", ".llvmbc", "--remove-section", ".llvmcmd"]);
     hide.arg(&object);
-    let mut pack = tool(across, "ar");
+    let mut pack = Command::new("ar");
     pack.arg("rcsD").arg(&archive).arg(&object);
     let _ = fs::remove_file(&archive);
     for command in [&mut partial, &mut hide, &mut pack] {
@@ -331,38 +346,34 @@ fn package_file(name: &str, about: &str, prefix: &Path, libdir: &Path) -> String
     )
 }
 
-/// Copies a file to where it is installed.
-fn place(from: &Path, to: &Path, mode: u32) -> Result<()> {
-    put(to, |new| {
-        fs::copy(from, new)?;
-        fs::set_permissions(new, std::fs::Permissions::from_mode(mode))
-    })
-}
-
-/// Copies a program or library to where it is installed, without what only a debugger reads where `strip` is there.
-fn place_stripped(from: &Path, to: &Path, across: Option<&Target>) -> Result<()> {
-    put(to, |new| {
-        fs::copy(from, new)?;
-        fs::set_permissions(new, std::fs::Permissions::from_mode(0o755))?;
-        match tool(across, "strip").arg("--strip-unneeded").arg(new).output() {
-            Ok(output) if output.status.success() => Ok(()),
-            Ok(output) => Err(std::io::Error::other(text(&output.stderr).trim().to_owned())),
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
-            Err(error) => Err(error),
-        }
-    })
-}
-
-/// Makes it under another name and moves it into place: no program ever sees half a library, and one
+/// Makes the file under another name and moves it into place: no program ever sees half a library, and one
 /// that runs keeps the old.
-fn put(to: &Path, make: impl FnOnce(&Path) -> std::io::Result<()>) -> Result<()> {
+fn put(to: &Path, content: &Content) -> Result<()> {
+    fs::create_dir_all(to.parent().context("a folder")?)?;
     let mut new = to.as_os_str().to_owned();
     new.push(".new");
-    let _ = fs::remove_file(&new);
-    make(Path::new(&new))?;
-    fs::rename(&new, to)?;
+    let new = Path::new(&new);
+    let _ = fs::remove_file(new);
+    let mode = if matches!(content, Content::Program(_)) { 0o755 } else { 0o644 };
+    match content {
+        Content::Program(from) | Content::File(from) => {
+            fs::copy(from, new)?;
+        }
+        Content::Text(text) => fs::write(new, text)?,
+        Content::Link(target) => symlink(target, new)?,
+    }
+    if !matches!(content, Content::Link(_)) {
+        fs::set_permissions(new, std::fs::Permissions::from_mode(mode))?;
+    }
+    if matches!(content, Content::Program(_)) {
+        match Command::new("strip").arg("--strip-unneeded").arg(new).output() {
+            Ok(output) if !output.status.success() => bail!("{}", text(&output.stderr).trim()),
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(error.into()),
+            _ => {}
+        }
+    }
+    fs::rename(new, to)?;
     println!("{}", to.display());
-    PLACED.lock().unwrap_or_else(PoisonError::into_inner).push(to.to_path_buf());
     Ok(())
 }
 
@@ -374,17 +385,18 @@ mod tests {
     fn what_was_installed_is_removed_and_nothing_else() {
         let folder = tempfile::tempdir().expect("a folder");
         let prefix = folder.path().to_path_buf();
+        let list = prefix.join("share/cachewise/installed");
         let args = Install { prefix, libdir: "lib".into(), destdir: None, uninstall: true };
         assert!(run(&args).is_err(), "nothing was installed");
         let [ours, gone, theirs] =
             ["bin/ours", "bin/gone", "bin/theirs"].map(|file| folder.path().join(file));
-        for file in [&ours, &theirs, &args.list()] {
+        for file in [&ours, &theirs, &list] {
             fs::create_dir_all(file.parent().expect("a folder")).expect("made");
             fs::write(file, format!("{}\n{}\n", ours.display(), gone.display())).expect("written");
         }
         run(&args).expect("removed");
         assert!(!ours.exists() && theirs.exists());
-        assert!(!args.list().exists() && !folder.path().join("share/cachewise").exists());
+        assert!(!list.exists() && !folder.path().join("share/cachewise").exists());
     }
 
     #[test]

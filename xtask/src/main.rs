@@ -2,7 +2,6 @@
 
 mod agree;
 mod audit;
-mod bare_metal;
 mod browser;
 mod checklist;
 mod ci;
@@ -19,7 +18,7 @@ mod matrix;
 mod nightly;
 mod programs;
 mod python;
-mod soak;
+mod size;
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
@@ -36,14 +35,14 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Chore {
-    /// Run CI's stages; a stage that cannot run fails.
+    /// Run CI's stages; a stage that lacks something fails.
     Ci {
         /// Only these stages, by name.
         stages: Vec<String>,
         /// Name a stage that lacks something on this machine and go on; without this it fails.
         #[arg(long)]
         allow_skips: bool,
-        /// Print all that the stages print, in this process.
+        /// Print all that the stages print, one after the other.
         #[arg(long)]
         verbose: bool,
     },
@@ -77,21 +76,16 @@ enum Chore {
     Checklist,
     /// Check that every local link of the Markdown leads somewhere; the others are listed.
     Links,
-    /// Mixed work on page pools, everything checked: sizes, threads, forks, trims, faulty engines.
-    Soak {
-        /// For how long.
-        #[arg(long, default_value_t = 20)]
-        minutes: u64,
-        /// Threads that allocate.
-        #[arg(long, default_value_t = 4)]
-        threads: usize,
-        /// MiB of each pool.
-        #[arg(long, default_value_t = 256)]
-        mebibytes: usize,
-        /// Seed of the random choices.
-        #[arg(long, default_value_t = 1)]
-        seed: u64,
-    },
+    /// Tests of the Python package as a user gets it.
+    Python,
+    /// Tests whose threads meet, under ThreadSanitizer.
+    ThreadSanitizer,
+    /// Tests of what is pure, interpreted by Miri.
+    Miri,
+    /// Lines of Rust, lines of tests and words of Markdown beside those of the last release.
+    Size,
+    /// The kernel series of `linux/` applies, compiles, proves the order of its locks and keeps its promises.
+    Linux,
     /// Look at the report in headless Chromium: every control, two widths, both colour schemes.
     ReportInBrowser {
         /// The record to draw [default: the newest tuning in record/].
@@ -99,7 +93,7 @@ enum Chore {
     },
     /// Build the C library and the preload library and install them, with header and pkg-config file.
     Install(install::Install),
-    /// Make an archive, a .deb, an .rpm and a wheel per architecture, with a bill of materials and checksums.
+    /// Make an archive, a .deb, an .rpm, a static command and wheels, with bills of materials and checksums.
     Dist(dist::Dist),
     /// Check what `dist` made, and the crates, by twine, abi3audit, auditwheel, lintian and cargo package
     Audit(audit::Audit),
@@ -112,9 +106,6 @@ enum Chore {
         /// How much of the case space is visited: small, normal, thorough.
         #[arg(long, default_value = "small")]
         effort: String,
-        /// Fail where packages are missing, rather than skip.
-        #[arg(long)]
-        required: bool,
     },
     /// Build the kernel of `linux/` for x86-64 and run the guest's tests, the kernel's own and the command in QEMU; an hour.
     LinuxBoot,
@@ -130,7 +121,7 @@ fn main() -> ExitCode {
         Err(error) => {
             // Without the trace that its other form has where somebody set RUST_BACKTRACE.
             eprintln!("xtask: {error:#}");
-            ExitCode::FAILURE
+            ExitCode::from(if error.is::<Lacking>() { command::LACKING } else { 1 })
         }
     }
 }
@@ -144,21 +135,23 @@ fn run(chore: Chore) -> Result<()> {
         Chore::Agree { first, second } => agree::run(&first, &second),
         Chore::Checklist => checklist::run(),
         Chore::Links => links::run(),
-        Chore::Soak { minutes, threads, mebibytes, seed } => {
-            soak::run(minutes, threads, mebibytes, seed)
-        }
+        Chore::Python => python::run(),
+        Chore::ThreadSanitizer => nightly::thread_sanitizer(),
+        Chore::Miri => nightly::miri(),
+        Chore::Size => size::run(),
+        Chore::Linux => linux::proves_locks(),
         Chore::ReportInBrowser { record } => {
-            Lacking::allowed(browser::run(&record.map_or_else(browser::newest_tuning, Ok)?), true)
+            browser::run(&record.map_or_else(browser::newest_tuning, Ok)?)
         }
         Chore::Install(args) => install::run(&args),
         Chore::Dist(args) => dist::run(&args),
         Chore::Audit(args) => audit::run(&args),
         Chore::Programs(args) => programs::run(&args),
-        Chore::EmulateArch { architecture, effort, required } => {
-            emulate_arch::chore(architecture.as_deref(), &effort, required)
+        Chore::EmulateArch { architecture, effort } => {
+            emulate_arch::run(architecture.as_deref(), &effort)
         }
         Chore::LinuxBoot => linux::boots_x86(),
         Chore::PrezeroBench(args) => linux::prezero_bench(&args),
-        Chore::EmulateAvx512(args) => Lacking::allowed(emulate::run(&args), !args.required),
+        Chore::EmulateAvx512(args) => emulate::run(&args),
     }
 }
