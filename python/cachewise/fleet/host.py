@@ -69,8 +69,7 @@ def find(command: str | None) -> str | None:
 def tune(command: str | None, budget: float, load: float, limit: float) -> dict[str, Any]:
     """Tunes this host, unless it is busy or somebody is at it.
 
-    `outcome` is one of `tuned` (with `profile`, `record` packed, `seconds`, `busy`), `locked`, `loaded`
-    (with `busy`) and `failed` (with `why`).
+    `outcome` is one of `tuned` (with the packed `record`), `busy` and `failed` (with `why`).
     """
     program = find(command)
     if program is None:
@@ -78,16 +77,16 @@ def tune(command: str | None, budget: float, load: float, limit: float) -> dict[
     prefix = _prefix(identity()["machine"])
     lock = _lock(prefix)
     if lock is None:
-        return {"outcome": "locked"}
+        return {"outcome": "busy", "why": "another tuning is running there"}
     try:
         # Under the lock nobody uses them: they are of workers that were killed.
         for rest in Path(tempfile.gettempdir()).glob(f"{prefix}-*"):
             shutil.rmtree(rest, ignore_errors=True)
         used = busy()
         if used > load:
-            return {"outcome": "loaded", "busy": used}
+            return {"outcome": "busy", "why": f"under load: {100 * used:.0f} % of its CPUs' time"}
         with tempfile.TemporaryDirectory(prefix=f"{prefix}-") as scratch:
-            return {**_measure(program, budget, limit, Path(scratch), lock), "busy": used}
+            return _measure(program, budget, limit, Path(scratch), lock)
     finally:
         os.close(lock)
 
@@ -116,9 +115,7 @@ def _lock(prefix: str) -> int | None:
 
 def _measure(program: str, budget: float, limit: float, scratch: Path, lock: int) -> dict[str, Any]:
     profile, record = scratch / "host.profile", scratch / "host.record.jsonl"
-    words = [program, "tune", "--budget", f"{budget:g}s"]
-    words += ["--output", str(profile), "--record", str(record)]
-    begun = time.monotonic()
+    words = [program, "tune", "--budget", f"{budget:g}s", "--output", str(profile), "--record", str(record)]
     # If this worker is killed, the command goes on and keeps the lock: no other measures beside it.
     with subprocess.Popen(
         words,
@@ -141,7 +138,6 @@ def _measure(program: str, budget: float, limit: float, scratch: Path, lock: int
         why = why or (lines[-1] if lines else f"exit status {child.returncode}")
         return {"outcome": "failed", "why": why}
     try:
-        found = {"profile": profile.read_text(), "record": gzip.compress(record.read_bytes(), 6)}
+        return {"outcome": "tuned", "record": gzip.compress(record.read_bytes(), 6)}
     except OSError as error:
         return {"outcome": "failed", "why": f"no result: {error}"}
-    return {"outcome": "tuned", "seconds": time.monotonic() - begun, **found}

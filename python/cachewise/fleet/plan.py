@@ -137,16 +137,12 @@ class Plan:
                 longest = max(longest, max(0.0, host.not_before - now) + self.cost)
         return longest
 
-    def count(self) -> dict[str, int]:
-        """How many hosts there are of each kind."""
+    def progress(self) -> str:
+        """Numbers of hosts, in words."""
         hosts = self.hosts.values()
-        return {
-            "hosts": len(hosts),
-            "tuned": sum(host.tuned for host in hosts),
-            "running": sum(host.running is not None for host in hosts),
-            "given up": sum(host.given_up for host in hosts),
-            "waiting": sum(not host.over and host.running is None for host in hosts),
-        }
+        running = sum(host.running is not None for host in hosts)
+        tuned, given_up = (sum(getattr(host, name) for host in hosts) for name in ("tuned", "given_up"))
+        return f"{tuned} of {len(hosts)} hosts tuned, {running} running, {given_up} given up"
 
 
 _GONE = "it has no workers any more"

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import gzip
-import json
 import logging
 import os
 import signal
-import sys
 import time
 import uuid
 from collections.abc import Callable, Iterator
@@ -21,33 +18,31 @@ import cloudpickle
 from distributed import Client, Future
 from distributed.comm.core import CommClosedError
 
-from . import errors, files, host, records
-from .errors import FleetError
+from .. import _records
+from . import host, store
 from .plan import Plan
+from .store import FleetError
 
 # Time that a tuning takes beyond its budget: the look at the load, the start, the way back.
 BESIDE = 5.0
 # Beyond which a worker ends a tuning, and beyond which the plan no longer waits for the worker.
 LATE, LOST = 60.0, 30.0
-# Hosts that were not tuned, and why.
-UNTUNED = "untuned.json"
-LOCK = ".lock"
 TICK = 0.25
+# Seconds between two lines of progress.
+SHOWN = 30.0
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What `fleet tune` was told."""
+    """Options of `fleet tune`; times are in seconds."""
 
     scheduler: str
     directory: Path
-    # Seconds, for each host.
     budget: float
     # A host whose CPUs are used more than this is busy.
     load: float
-    # Seconds.
     patience: float
-    # Seconds that the first worker is waited for.
+    # How long the first worker is waited for.
     wait: float
     command: str | None
 
@@ -55,35 +50,31 @@ class Settings:
 def tune(settings: Settings, tell: Callable[[str], None]) -> int:
     """Tunes what the scheduler's workers run on. Returns the exit status."""
     with _directory_lock(settings.directory):
-        files.clear_rests(settings.directory)
-        done, damaged = records.done(settings.directory)
-        for path, wrong in damaged:
+        store.clear_rests(settings.directory)
+        for path, wrong in store.damaged(settings.directory):
             tell(f"{path}: {wrong}; its host is measured again")
+            path.unlink()
         with _interruptible(), _client(settings.scheduler) as client:
-            run = _Run(settings, client, done, tell)
+            run = _Run(settings, client, tell)
             try:
                 return run.all()
             except KeyboardInterrupt:
                 tell(f"interrupted; {run.kept} hosts kept in {settings.directory}")
-                return errors.INTERRUPTED
+                return 130
             except FleetError as error:
-                raise FleetError(f"{error}; {run.kept} hosts kept", error.status) from error
+                raise FleetError(f"{error}; {run.kept} hosts kept") from error
             except (OSError, CommClosedError) as error:
-                why = str(error) or type(error).__name__
-                text = f"{settings.scheduler}: the scheduler went away ({why.splitlines()[0]})"
+                why = (str(error) or type(error).__name__).splitlines()[0]
+                text = f"{settings.scheduler}: the scheduler went away ({why})"
                 raise FleetError(f"{text}; {run.kept} hosts kept") from error
             finally:
                 run.release()
 
 
 class _Run:
-    def __init__(
-        self, settings: Settings, client: Client, done: set[str], tell: Callable[[str], None]
-    ) -> None:
-        self._settings = settings
-        self._client = client
-        self._done = done
-        self._tell = tell
+    def __init__(self, settings: Settings, client: Client, tell: Callable[[str], None]) -> None:
+        self._settings, self._client, self._tell = settings, client, tell
+        self._done = {path.name.removesuffix(".jsonl.gz") for path in store.files(settings.directory)}
         self._plan = Plan(settings.budget + BESIDE, settings.patience)
         self._limit = settings.budget * 1.25 + LATE
         self._asked: dict[str, Future[Any]] = {}
@@ -92,19 +83,22 @@ class _Run:
         self._before: set[str] = set()
         # Workers that did not say where they are.
         self._silent = 0
-        self._progress = _Progress()
         self.kept = 0
 
     def all(self) -> int:
-        begun = time.monotonic()
+        begun = shown = time.monotonic()
         while True:
             now = time.monotonic()
             self._workers(now)
             self._answers()
             self._results(now)
             for machine, worker in self._plan.start(now):
-                self._begin(machine, worker)
-            self._progress.show(self._plan, len(self._before), now)
+                one = self._settings
+                values = (one.command, one.budget, one.load, self._limit)
+                self._tunings[machine] = self._submit("tune", host.tune, worker, *values)
+            if now - shown >= SHOWN:
+                shown = now
+                self._tell(f"{self._plan.progress()}; about {self._plan.left(now):.0f} s left")
             if not self._known and now - begun >= self._settings.wait:
                 where = self._settings.scheduler
                 raise FleetError(f"{where}: no worker joined in {self._settings.wait:.0f} s")
@@ -114,7 +108,6 @@ class _Run:
 
     def release(self) -> None:
         """Takes back what has not begun."""
-        self._progress.clear()
         with contextlib.suppress(Exception):
             self._client.cancel([*self._asked.values(), *self._tunings.values()])
 
@@ -129,27 +122,17 @@ class _Run:
         for worker in here - self._known:
             self._asked[worker] = self._submit("identity", host.identity, worker)
         for worker in self._known - here:
-            self._drop(self._asked.pop(worker, None))
+            _drop(self._asked.pop(worker, None))
             for machine in self._plan.leave(worker, now):
-                self._drop(self._tunings.pop(machine, None))
+                _drop(self._tunings.pop(machine, None))
                 self._tell(f"{self._plan.hosts[machine].name}: {self._plan.hosts[machine].why}")
         self._known = here
 
     def _submit(self, what: str, run: Any, worker: str, *values: Any) -> Future[Any]:
+        key = f"cachewise-{what}-{uuid.uuid4().hex}"
         return self._client.submit(
-            _ByValue(run),
-            *values,
-            key=f"cachewise-{what}-{uuid.uuid4().hex}",
-            workers=[worker],
-            allow_other_workers=False,
-            pure=False,
-            retries=0,
+            _ByValue(run), *values, key=key, workers=[worker], allow_other_workers=False, pure=False, retries=0
         )
-
-    def _drop(self, future: Future[Any] | None) -> None:
-        if future is not None:
-            with contextlib.suppress(Exception):
-                future.cancel()
 
     def _answers(self) -> None:
         for worker, future in list(self._asked.items()):
@@ -157,20 +140,14 @@ class _Run:
                 continue
             del self._asked[worker]
             if future.status != "finished":
-                why = str(future.exception() if future.status == "error" else future.status)
-                self._tell(f"{worker}: does not say which host it is on: {why.splitlines()[0]}")
+                self._tell(f"{worker}: does not say which host it is on: {_why(future)}")
                 self._silent += 1
                 continue
             who = future.result()
-            if who["key"] in self._done:
+            if store.digest(who["key"]) in self._done:
                 self._before.add(who["machine"])
             else:
                 self._plan.join(worker, who["machine"], who["host"], who["key"])
-
-    def _begin(self, machine: str, worker: str) -> None:
-        one = self._settings
-        values = (one.command, one.budget, one.load, self._limit)
-        self._tunings[machine] = self._submit("tune", host.tune, worker, *values)
 
     def _results(self, now: float) -> None:
         for machine, future in list(self._tunings.items()):
@@ -178,61 +155,42 @@ class _Run:
                 del self._tunings[machine]
                 self._take(machine, future, now)
         for machine in self._plan.late(now, self._limit + LOST):
-            self._drop(self._tunings.pop(machine, None))
+            _drop(self._tunings.pop(machine, None))
             self._plan.failed(machine, "its worker does not answer", now)
             self._report(machine)
 
     def _take(self, machine: str, future: Future[Any], now: float) -> None:
-        one = self._plan.hosts[machine]
         if future.status != "finished":
-            error = future.exception() if future.status == "error" else future.status
-            self._plan.failed(machine, f"its worker failed: {error!s}".splitlines()[0], now)
-            self._report(machine)
-            return
-        found = future.result()
-        match found["outcome"]:
-            case "tuned":
-                text = gzip.decompress(found["record"]).decode()
-                tuning = records.Tuning(
-                    one.name, one.key, found["profile"], text, found["seconds"], found["busy"]
-                )
-                try:
-                    records.write(self._settings.directory, tuning)
-                except records.RefusedError as error:
-                    self._plan.failed(machine, str(error), now)
-                    self._report(machine)
-                    return
+            found = {"outcome": "failed", "why": f"its worker failed: {_why(future)}"}
+        else:
+            found = future.result()
+        if found["outcome"] == "tuned":
+            try:
+                store.keep(self._settings.directory, self._plan.hosts[machine].key, found["record"])
+            except (_records.RecordError, KeyError) as error:
+                found = {"outcome": "failed", "why": f"no record of a tuning came: {error}"}
+            else:
                 self.kept += 1
                 self._plan.tuned(machine)
-            case "loaded":
-                share = 100 * found["busy"]
-                self._plan.busy(machine, f"under load: {share:.0f} % of its CPUs' time", now)
-                self._report(machine)
-            case "locked":
-                self._plan.busy(machine, "another tuning is running there", now)
-                self._report(machine)
-            case _:
-                self._plan.failed(machine, found["why"], now)
-                self._report(machine)
+                return
+        if found["outcome"] == "busy":
+            self._plan.busy(machine, found["why"], now)
+        else:
+            self._plan.failed(machine, found["why"], now)
+        self._report(machine)
 
     def _report(self, machine: str) -> None:
         one = self._plan.hosts[machine]
-        wait = one.not_before - time.monotonic()
-        then = "given up" if one.given_up else f"again in {max(wait, 0):.0f} s"
-        self._progress.clear()
-        self._tell(f"{one.name}: {one.why}; {then}")
+        wait = max(one.not_before - time.monotonic(), 0)
+        self._tell(f"{one.name}: {one.why}; {'given up' if one.given_up else f'again in {wait:.0f} s'}")
 
     def _end(self) -> int:
-        self._progress.clear()
         untuned = [one for one in self._plan.hosts.values() if one.given_up]
-        listed = [{"host": one.name, "why": one.why} for one in untuned]
-        text = json.dumps(listed, indent=1)
-        files.write_bytes(self._settings.directory / UNTUNED, text.encode())
         before = f", {len(self._before)} were there before" if self._before else ""
         self._tell(f"{self.kept} hosts tuned{before}, {len(untuned)} not")
         for one in untuned:
             self._tell(f"  {one.name}: {one.why}")
-        return errors.INCONCLUSIVE if untuned or self._silent else errors.OK
+        return 4 if untuned or self._silent else 0
 
 
 class _ByValue:
@@ -249,37 +207,15 @@ class _ByValue:
         return cloudpickle.loads, (cloudpickle.dumps(self._run),)
 
 
-class _Progress:
-    """One line on a terminal, a line now and then elsewhere."""
-
-    def __init__(self) -> None:
-        self._line = sys.stderr.isatty()
-        self._last = 0.0
-        self._shown = False
-
-    def show(self, plan: Plan, before: int, now: float) -> None:
-        count = plan.count()
-        if not count["hosts"] or now - self._last < (1.0 if self._line else 30.0):
-            return
-        self._last = now
-        text = (
-            f"{count['tuned'] + before} of {count['hosts'] + before} hosts tuned,"
-            f" {count['running']} running, {count['waiting']} waiting, {count['given up']} given up;"
-            f" about {_duration(plan.left(now))} left"
-        )
-        end = "" if self._line else "\n"
-        print(f"\r\x1b[K{text}" if self._line else text, end=end, file=sys.stderr, flush=True)
-        self._shown = self._line
-
-    def clear(self) -> None:
-        if self._shown:
-            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
-            self._shown = False
+def _why(future: Future[Any]) -> str:
+    error = future.exception() if future.status == "error" else future.status
+    return (str(error).splitlines() or [type(error).__name__])[0]
 
 
-def _duration(seconds: float) -> str:
-    whole = round(max(seconds, 0))
-    return f"{whole // 60} min {whole % 60} s" if whole >= 60 else f"{whole} s"
+def _drop(future: Future[Any] | None) -> None:
+    if future is not None:
+        with contextlib.suppress(Exception):
+            future.cancel()
 
 
 @contextlib.contextmanager
@@ -290,7 +226,7 @@ def _client(scheduler: str) -> Iterator[Client]:
     try:
         client = Client(scheduler, timeout=10, set_as_default=False)
     except (OSError, ValueError, TypeError, ImportError) as error:
-        text = str(error).splitlines()[0] if str(error) else type(error).__name__
+        text = (str(error) or type(error).__name__).splitlines()[0]
         raise FleetError(f"{scheduler}: no scheduler answers ({text})") from error
     try:
         yield client
@@ -303,7 +239,7 @@ def _client(scheduler: str) -> Iterator[Client]:
 def _directory_lock(directory: Path) -> Iterator[None]:
     try:
         directory.mkdir(parents=True, exist_ok=True)
-        number = os.open(directory / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        number = os.open(directory / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     except OSError as error:
         raise FleetError(f"{directory}: cannot be written to: {error.strerror}") from error
     try:
