@@ -8,6 +8,7 @@ mod libraries;
 mod output;
 mod program;
 mod progress;
+mod python;
 mod removed;
 mod status;
 mod verbs;

@@ -18,7 +18,7 @@ mod unit;
 use super::{exec, export, reach};
 use crate::args::{self, Advise};
 use crate::progress::Bar;
-use crate::{output, program as programs};
+use crate::{output, program as programs, python};
 use anyhow::{Context as _, bail};
 use asked::Asked;
 use cachewise::profile::Profile;
@@ -64,13 +64,17 @@ pub fn run(args: &Advise) -> anyhow::Result<u8> {
     let asked = Asked::new(args, &words, profile);
     let executed = looks::interpreter(&file, args.program.get(1..).unwrap_or_default());
     let linked = looks::linking(&executed, reach::is_secure(&executed));
-    match (args.blame, args.goal) {
+    if let Some(line) = args.program.first().and_then(|program| python::told(program)) {
+        output::tell(&line);
+    }
+    let answered = match (args.blame, args.goal) {
         (Some(what), _) => asked.blame(&file, what.into()),
         (None, args::Goal::Time) if args.unit.is_none() => {
-            asked.advise(&file, linked)?.say(args, &words)
+            asked.advise(&file, linked).and_then(|answer| answer.say(args, &words))
         }
         (None, _) => asked.save_memory(&file, linked),
-    }
+    };
+    answered.map_err(|error| python::explained(error, &args.program))
 }
 
 /// Refuses options that others ask for, and files that are not there, before anything is run.
