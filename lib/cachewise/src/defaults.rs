@@ -44,7 +44,7 @@ use crate::choice;
 use crate::cpu::{Caches, Identity};
 use crate::profile::{self, FIRST_SIZE, MAX_SIZE, OPERATIONS, libc_from};
 use crate::reuse::Reuse;
-use crate::rows::{place, row};
+use crate::rows::{OWN, place, row};
 use crate::slots::{self, Slot, libc_slot};
 use crate::system;
 use crate::table;
@@ -63,7 +63,7 @@ pub(crate) fn fill(decided: u16, identity: &Identity, caches: &OnceCell<Caches>)
         let kernels = Kernels::in_use(operation, identity);
         for reuse in profile::hints(operation) {
             let row = row(operation, *reuse);
-            table::set(row, 0, FIRST_SIZE - 1, kernels.temporal);
+            table::set(row, 0, FIRST_SIZE - 1, kernels.small(operation));
             if decided >> row & 1 == 0 {
                 table::leave(row, FIRST_SIZE, MAX_SIZE, false);
                 let caches = caches.get_or_init(|| Caches::of(identity));
@@ -156,6 +156,11 @@ impl Kernels {
             return Kernels { temporal, ..kernels };
         }
         kernels
+    }
+
+    /// Routine below the first size that a profile decides: where no entries are written out, the C library's.
+    fn small(&self, operation: Operation) -> Slot {
+        if OWN == 0 && system::found() { libc_slot(operation) } else { self.temporal }
     }
 
     fn below_libc(&self, operation: Operation) -> Slot {

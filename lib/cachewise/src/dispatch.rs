@@ -79,7 +79,7 @@ fn function<F: Copy>(functions: &[F], row: usize, n: usize) -> F {
     unsafe { *functions.get_unchecked(row.slot(n)) }
 }
 
-/// The copy for at least [`small::LIMIT`](crate::small::LIMIT) bytes. So the five below.
+/// The copy of that many bytes, more than the entries do by themselves; the five below are alike.
 #[inline(always)]
 pub(crate) fn copy(reuse: Reuse, n: usize) -> CopyFn {
     function(&COPY, row(Operation::Copy, reuse), n)

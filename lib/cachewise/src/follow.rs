@@ -10,9 +10,8 @@ use crate::profile::{self, Choice, DecisionLine, ProfileText};
 #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
 use crate::ranges;
 use crate::reuse::Reuse;
-use crate::rows::{OPERATIONS, hints, row};
+use crate::rows::{DIRECT_LIMIT, OPERATIONS, hints, row};
 use crate::slots::{Slot, libc_slot, slot_of};
-use crate::small;
 use crate::system;
 use crate::table::{DIRECT, ROWS, leave, set};
 #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
@@ -95,7 +94,7 @@ fn under_valgrind() -> bool {
 
 /// Sizes that the entry serves whatever the table says: no decision changes what is done up to here.
 fn direct_least(operation: Operation) -> usize {
-    if choice::variant(operation) == choice::SSE2 { 0 } else { small::DIRECT_LIMIT }
+    if choice::variant(operation) == choice::SSE2 { 0 } else { DIRECT_LIMIT }
 }
 
 #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
@@ -104,7 +103,7 @@ fn direct_limit(operation: Operation, row: usize) -> usize {
     let (Some(plain), Some(entries)) = (choice::continued(operation), ROWS.get(row)) else {
         return least;
     };
-    let classes = class(small::DIRECT_LIMIT as u64)..CLASSES;
+    let classes = class(DIRECT_LIMIT as u64)..CLASSES;
     let last = classes.take_while(|class| entries.at(*class) == usize::from(plain.0)).last();
     last.map_or(least, |class| usize::try_from(*class_sizes(class).end()).unwrap_or(usize::MAX))
 }

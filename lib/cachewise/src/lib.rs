@@ -76,7 +76,6 @@ mod reuse;
 mod rows;
 mod shipped;
 mod slots;
-mod small;
 mod source;
 mod system;
 mod table;

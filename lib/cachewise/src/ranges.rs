@@ -7,8 +7,8 @@
 
 use crate::class::{CLASSES, class, class_sizes};
 use crate::names;
+use crate::rows::OWN;
 use crate::slots::{self, Slot, count, libc_slot};
-use crate::small;
 use crate::system;
 use crate::table::{DIRECT, NEXT, ROWS, Range, Row};
 use cachewise_kernels::{Operation, TABLE};
@@ -28,7 +28,7 @@ fn note_ranges(ranges: &[Range; 2], operation: Operation, entries: &Row, direct:
     for range in ranges {
         range.last.store(0, Ordering::Relaxed);
     }
-    let mut from = class((direct as u64).saturating_add(1).max(small::LIMIT as u64));
+    let mut from = class((direct as u64).saturating_add(1).max(OWN as u64 + 1));
     for range in ranges {
         let Some(function) = function(operation, entries.at(from)) else { return };
         let last = last_of_range(entries, from);

@@ -1,16 +1,16 @@
 //! The operations on pointers, with the contracts of `memcpy`, `memmove`, `memset` and `memcmp`.
 //!
 //! Each is a C function, so that a C interface or a preload library can forward to it with a jump.
-//! Up to 128 bytes they are complete in themselves; above that they are the plain vector loop for
-//! as long as that is the decision, and look the kernel up beyond (`dispatch.rs`). On x86-64 those
-//! without a hint are written out (`entry.rs`); everything else is compiled from `small.rs`.
+//! On x86-64 those without a hint are written out (`entry.rs`): up to 128 bytes they are complete in themselves, above
+//! that they are the plain vector loop for as long as that is the decision, and look the kernel up beyond
+//! (`dispatch.rs`). Elsewhere every size is looked up.
 //!
 //! With a length of 0 nothing is touched, and any pointer will do. A copy of more than 128 bytes to their own place stores
 //! nothing, so that it may be memory that can only be read, as in glibc.
 
 use crate::dispatch;
 use crate::reuse::Reuse;
-use crate::small;
+use crate::rows::OWN;
 use core::ptr;
 
 /// Copies `n` bytes between buffers that do not overlap; returns `dst`. `memcpy`'s contract.
@@ -30,19 +30,10 @@ use core::ptr;
 pub unsafe extern "C" fn copy_nonoverlapping(dst: *mut u8, src: *const u8, n: usize) -> *mut u8 {
     #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
     crate::entry_copy!();
+    // SAFETY: the caller's promise.
     #[cfg(not(all(target_arch = "x86_64", target_feature = "sse2")))]
-    {
-        if n < small::LIMIT {
-            // SAFETY: the caller's promise, and n < LIMIT.
-            unsafe { small::copy(dst, src, n) };
-            return dst;
-        }
-        if ptr::eq(dst, src) {
-            return dst;
-        }
-        let kernel = dispatch::copy(Reuse::Unknown, n);
-        // SAFETY: the caller's promise; the table holds kernels that this CPU can run.
-        unsafe { kernel(dst, src, n) }
+    unsafe {
+        copy_nonoverlapping_hinted(dst, src, n, Reuse::Unknown)
     }
 }
 
@@ -63,19 +54,10 @@ pub unsafe extern "C" fn copy_nonoverlapping(dst: *mut u8, src: *const u8, n: us
 pub unsafe extern "C" fn copy(dst: *mut u8, src: *const u8, n: usize) -> *mut u8 {
     #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
     crate::entry_move!();
+    // SAFETY: the caller's promise.
     #[cfg(not(all(target_arch = "x86_64", target_feature = "sse2")))]
-    {
-        if n < small::LIMIT {
-            // SAFETY: the caller's promise, and n < LIMIT.
-            unsafe { small::copy(dst, src, n) };
-            return dst;
-        }
-        if ptr::eq(dst, src) {
-            return dst;
-        }
-        let kernel = dispatch::r#move(Reuse::Unknown, n);
-        // SAFETY: the caller's promise; the table holds kernels that this CPU can run.
-        unsafe { kernel(dst, src, n) }
+    unsafe {
+        copy_hinted(dst, src, n, Reuse::Unknown)
     }
 }
 
@@ -95,16 +77,10 @@ pub unsafe extern "C" fn copy(dst: *mut u8, src: *const u8, n: usize) -> *mut u8
 pub unsafe extern "C" fn fill(dst: *mut u8, byte: i32, n: usize) -> *mut u8 {
     #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
     crate::entry_fill!();
+    // SAFETY: the caller's promise.
     #[cfg(not(all(target_arch = "x86_64", target_feature = "sse2")))]
-    {
-        if n < small::LIMIT {
-            // SAFETY: the caller's promise, and n < LIMIT.
-            unsafe { small::fill(dst, byte as u8, n) };
-            return dst;
-        }
-        let kernel = dispatch::fill(Reuse::Unknown, n);
-        // SAFETY: the caller's promise; the table holds kernels that this CPU can run.
-        unsafe { kernel(dst, byte, n) }
+    unsafe {
+        fill_hinted(dst, byte, n, Reuse::Unknown)
     }
 }
 
@@ -127,16 +103,10 @@ pub unsafe extern "C" fn fill(dst: *mut u8, byte: i32, n: usize) -> *mut u8 {
 pub unsafe extern "C" fn zero(dst: *mut u8, n: usize) -> *mut u8 {
     #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
     crate::entry_zero!();
+    // SAFETY: the caller's promise.
     #[cfg(not(all(target_arch = "x86_64", target_feature = "sse2")))]
-    {
-        if n < small::LIMIT {
-            // SAFETY: the caller's promise, and n < LIMIT.
-            unsafe { small::fill(dst, 0, n) };
-            return dst;
-        }
-        let kernel = dispatch::zero(Reuse::Unknown, n);
-        // SAFETY: the caller's promise; the table holds kernels that this CPU can run.
-        unsafe { kernel(dst, n) }
+    unsafe {
+        zero_hinted(dst, n, Reuse::Unknown)
     }
 }
 
@@ -158,15 +128,10 @@ pub unsafe extern "C" fn zero(dst: *mut u8, n: usize) -> *mut u8 {
 pub unsafe extern "C" fn compare(a: *const u8, b: *const u8, n: usize) -> i32 {
     #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
     crate::entry_compare!();
+    // SAFETY: the caller's promise; the table holds kernels that this CPU can run.
     #[cfg(not(all(target_arch = "x86_64", target_feature = "sse2")))]
-    {
-        if n < small::LIMIT {
-            // SAFETY: the caller's promise, and n < LIMIT.
-            return unsafe { small::compare(a, b, n) };
-        }
-        let kernel = dispatch::compare(n);
-        // SAFETY: the caller's promise; the table holds kernels that this CPU can run.
-        unsafe { kernel(a, b, n) }
+    unsafe {
+        dispatch::compare(n)(a, b, n)
     }
 }
 
@@ -201,15 +166,10 @@ pub unsafe fn equal(a: *const u8, b: *const u8, n: usize) -> bool {
 pub unsafe extern "C" fn equal_int(a: *const u8, b: *const u8, n: usize) -> i32 {
     #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
     crate::entry_equal!();
+    // SAFETY: the caller's promise; the table holds kernels that this CPU can run.
     #[cfg(not(all(target_arch = "x86_64", target_feature = "sse2")))]
-    {
-        if n < small::LIMIT {
-            // SAFETY: the caller's promise, and n < LIMIT.
-            return i32::from(unsafe { small::equal(a, b, n) });
-        }
-        let kernel = dispatch::equal(n);
-        // SAFETY: the caller's promise; the table holds kernels that this CPU can run.
-        unsafe { kernel(a, b, n) }
+    unsafe {
+        dispatch::equal(n)(a, b, n)
     }
 }
 
@@ -259,7 +219,7 @@ pub unsafe fn zero_with(reuse: Reuse, dst: *mut u8, n: usize) -> *mut u8 {
 }
 
 /// [`copy_nonoverlapping_with`], with the hint last, where a jump to the kernel need not move the
-/// other arguments. So the three below.
+/// other arguments, as in the three below.
 #[inline(never)]
 unsafe extern "C" fn copy_nonoverlapping_hinted(
     dst: *mut u8,
@@ -267,10 +227,9 @@ unsafe extern "C" fn copy_nonoverlapping_hinted(
     n: usize,
     reuse: Reuse,
 ) -> *mut u8 {
-    if n < small::LIMIT {
-        // SAFETY: the caller's promise, and n < LIMIT.
-        unsafe { small::copy(dst, src, n) };
-        return dst;
+    if n <= OWN && OWN > 0 {
+        // SAFETY: the caller's promise.
+        return unsafe { copy_nonoverlapping(dst, src, n) };
     }
     if ptr::eq(dst, src) {
         return dst;
@@ -282,10 +241,9 @@ unsafe extern "C" fn copy_nonoverlapping_hinted(
 
 #[inline(never)]
 unsafe extern "C" fn copy_hinted(dst: *mut u8, src: *const u8, n: usize, reuse: Reuse) -> *mut u8 {
-    if n < small::LIMIT {
-        // SAFETY: the caller's promise, and n < LIMIT.
-        unsafe { small::copy(dst, src, n) };
-        return dst;
+    if n <= OWN && OWN > 0 {
+        // SAFETY: the caller's promise.
+        return unsafe { copy(dst, src, n) };
     }
     if ptr::eq(dst, src) {
         return dst;
@@ -297,10 +255,9 @@ unsafe extern "C" fn copy_hinted(dst: *mut u8, src: *const u8, n: usize, reuse: 
 
 #[inline(never)]
 unsafe extern "C" fn fill_hinted(dst: *mut u8, byte: i32, n: usize, reuse: Reuse) -> *mut u8 {
-    if n < small::LIMIT {
-        // SAFETY: the caller's promise, and n < LIMIT.
-        unsafe { small::fill(dst, byte as u8, n) };
-        return dst;
+    if n <= OWN && OWN > 0 {
+        // SAFETY: the caller's promise.
+        return unsafe { fill(dst, byte, n) };
     }
     let kernel = dispatch::fill(reuse, n);
     // SAFETY: the caller's promise; the table holds kernels that this CPU can run.
@@ -309,10 +266,9 @@ unsafe extern "C" fn fill_hinted(dst: *mut u8, byte: i32, n: usize, reuse: Reuse
 
 #[inline(never)]
 unsafe extern "C" fn zero_hinted(dst: *mut u8, n: usize, reuse: Reuse) -> *mut u8 {
-    if n < small::LIMIT {
-        // SAFETY: the caller's promise, and n < LIMIT.
-        unsafe { small::fill(dst, 0, n) };
-        return dst;
+    if n <= OWN && OWN > 0 {
+        // SAFETY: the caller's promise.
+        return unsafe { zero(dst, n) };
     }
     let kernel = dispatch::zero(reuse, n);
     // SAFETY: the caller's promise; the table holds kernels that this CPU can run.

@@ -27,6 +27,14 @@ pub const fn hints(operation: Operation) -> &'static [Reuse] {
     }
 }
 
+/// The largest size that the entries do by themselves on every CPU: 94 % of the calls of `memcpy` in Google's fleet, for
+/// which a look-up would cost as much as the copy. Where no entries are written out every size is the table's.
+pub(crate) const OWN: usize =
+    if cfg!(all(target_arch = "x86_64", target_feature = "sse2")) { 128 } else { 0 };
+
+/// The largest size that the entries do without a loop where the CPU has AVX2; no profile changes that.
+pub(crate) const DIRECT_LIMIT: usize = 256;
+
 /// Rows of decisions: four operations with three hints, two with one.
 pub(crate) const ROWS: usize = 14;
 

@@ -23,8 +23,8 @@ use crate::defaults;
 use crate::follow;
 use crate::profile::{ProfileError, ProfileText};
 use crate::reuse::Reuse;
+use crate::rows::{DIRECT_LIMIT, OWN};
 use crate::shipped::{self, SHIPPED};
-use crate::small;
 #[cfg(all(feature = "os", target_os = "linux"))]
 use crate::system;
 use crate::table;
@@ -180,12 +180,12 @@ impl Decided {
 #[must_use]
 pub fn decision(operation: Operation, reuse: Reuse, size: u64) -> Decided {
     init();
-    // A hint goes to the table from LIMIT on; without one the middle sizes are the library's own.
-    let direct = table::is_direct(operation, reuse, small::DIRECT_LIMIT);
+    // A hint goes to the table above OWN; without one the middle sizes are the library's own.
+    let direct = table::is_direct(operation, reuse, DIRECT_LIMIT);
     let own = if reuse == Reuse::Unknown && direct {
-        small::DIRECT_LIMIT as u64
+        DIRECT_LIMIT as u64
     } else {
-        small::LIMIT as u64 - 1
+        OWN as u64
     };
     if size <= own {
         let (from, to) = (0, own);

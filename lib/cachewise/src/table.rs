@@ -12,9 +12,8 @@
 
 use crate::class::{CLASSES, class, class_sizes};
 use crate::reuse::Reuse;
-use crate::rows::{FIRST_SIZE, ROWS as ROW_COUNT, row};
+use crate::rows::{FIRST_SIZE, OWN, ROWS as ROW_COUNT, row};
 use crate::slots::{self, Slot, libc_slot};
-use crate::small;
 use cachewise_kernels::{Kernel, Operation};
 #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
 use core::ptr::null_mut;
@@ -75,7 +74,7 @@ pub static PAGE: AtomicI32 = AtomicI32::new(-1);
 #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
 pub static NARROW: AtomicU8 = AtomicU8::new(0);
 
-/// Returns whether `n` bytes, [`small::LIMIT`] at least, are done without the table.
+/// Returns whether `n` bytes, more than [`OWN`], are done without the table.
 #[inline(always)]
 pub(crate) fn is_direct(operation: Operation, reuse: Reuse, n: usize) -> bool {
     // SAFETY: `rows::row` is below ROW_COUNT.
@@ -161,7 +160,7 @@ pub(crate) fn look_up(operation: Operation, reuse: Reuse, n: u64) -> Option<Deci
     let Row(entries) = ROWS.get(row(operation, reuse))?;
     // Below the first size that a profile decides, somebody else decides.
     let (least, most) =
-        if n < FIRST_SIZE { (small::LIMIT as u64, FIRST_SIZE - 1) } else { (FIRST_SIZE, u64::MAX) };
+        if n < FIRST_SIZE { (OWN as u64 + 1, FIRST_SIZE - 1) } else { (FIRST_SIZE, u64::MAX) };
     let at = |class: usize| entries.get(class).map(|entry| entry.load(Ordering::Relaxed));
     let row = row(operation, reuse);
     let theirs = libc_slot(operation).0;
