@@ -26,8 +26,7 @@
 //!   is part of the program.
 //! - Nothing allocates or locks; the first call may come from any thread, from a signal handler,
 //!   before `main` or in a forked child.
-//! - Without the `std` feature the crate links no standard library; without `os` as well it needs
-//!   no operating system.
+//! - Without the `std` feature the crate links no standard library.
 //!
 //! # Under a preload library
 //!

@@ -182,11 +182,7 @@ pub fn decision(operation: Operation, reuse: Reuse, size: u64) -> Decided {
     init();
     // A hint goes to the table above OWN; without one the middle sizes are the library's own.
     let direct = table::is_direct(operation, reuse, DIRECT_LIMIT);
-    let own = if reuse == Reuse::Unknown && direct {
-        DIRECT_LIMIT as u64
-    } else {
-        OWN as u64
-    };
+    let own = if reuse == Reuse::Unknown && direct { DIRECT_LIMIT as u64 } else { OWN as u64 };
     if size <= own {
         let (from, to) = (0, own);
         return Decided { kernel: None, libc: false, from, to, source: Source::Computed };
@@ -214,7 +210,7 @@ pub fn profile_source() -> Source {
 }
 
 /// Follows the profile in these bytes from now on, in place of what the order of trust found. For
-/// programs that bring their own profile, and for systems without files.
+/// programs that bring their own profile.
 ///
 /// Calls in other threads follow the old or the new profile until this returns.
 ///

@@ -6,8 +6,6 @@
 mod bytes;
 mod corpus;
 #[cfg(target_arch = "x86_64")]
-mod kernel_boot;
-#[cfg(target_arch = "x86_64")]
 mod loaded;
 #[cfg(target_arch = "x86_64")]
 mod only;
