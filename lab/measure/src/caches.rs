@@ -220,37 +220,11 @@ pub(crate) fn from_sysfs(tree: &Tree) -> Option<CacheAnswer> {
     (answer != CacheAnswer::default()).then_some(answer)
 }
 
-/// Asks CPUID leaf 4 (Intel SDM volume 2A) or 8000_001D (AMD APM volume 3, E.4.15), and the older
-/// AMD leaves 8000_0005 and 8000_0006 where those are empty.
+/// Answer of CPUID; `None` where it names no cache.
 #[cfg(target_arch = "x86_64")]
 pub(crate) fn from_cpuid() -> Option<CacheAnswer> {
-    use raw_cpuid::{CacheType, CpuId};
-    let cpuid = CpuId::new();
-    let mut answer = CacheAnswer::default();
-    for cache in cpuid.get_cache_parameters().into_iter().flatten() {
-        if !matches!(cache.cache_type(), CacheType::Data | CacheType::Unified) {
-            continue;
-        }
-        // Products of four fields of up to 2^12 x 2^12 x 2^10 x 2^32: saturate, then judge.
-        let bytes = (cache.associativity() as u64)
-            .saturating_mul(cache.physical_line_partitions() as u64)
-            .saturating_mul(cache.coherency_line_size() as u64)
-            .saturating_mul(cache.sets() as u64);
-        if let level @ 1..=3 = cache.level() {
-            let shared_by = cache.max_cores_for_cache();
-            answer[usize::from(level) - 1] = Some(LevelAnswer { bytes, shared_by });
-        }
-    }
-    if answer == CacheAnswer::default() {
-        let level = |bytes, shared_by| (bytes > 0).then_some(LevelAnswer { bytes, shared_by });
-        if let Some(l1) = cpuid.get_l1_cache_and_tlb_info() {
-            answer[0] = level(u64::from(l1.dcache_size()) << 10, 1);
-        }
-        if let Some(rest) = cpuid.get_l2_l3_cache_and_tlb_info() {
-            answer[1] = level(u64::from(rest.l2cache_size()) << 10, 1);
-            answer[2] = level(u64::from(rest.l3cache_size()) << 19, usize::MAX);
-        }
-    }
+    let answer = cachewise::cpu::reported_caches()
+        .map(|level| level.map(|(bytes, shared_by)| LevelAnswer { bytes, shared_by }));
     (answer != CacheAnswer::default()).then_some(answer)
 }
 

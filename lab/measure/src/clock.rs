@@ -238,14 +238,13 @@ fn dependent_additions(blocks: usize) -> usize {
 #[cfg(target_arch = "x86_64")]
 mod x86 {
     use super::monotonic_raw_ns;
-    use raw_cpuid::CpuId;
+    use core::arch::x86_64::__cpuid;
 
     /// CPUID 8000_0007 EDX bit 8: constant rate in every P-, C- and T-state.
     pub(super) fn tsc_is_invariant() -> bool {
-        let cpuid = CpuId::new();
-        let has_tsc = cpuid.get_feature_info().is_some_and(|info| info.has_tsc());
-        let steady = cpuid.get_advanced_power_mgmt_info();
-        has_tsc && steady.is_some_and(|info| info.has_invariant_tsc())
+        let steady =
+            || __cpuid(0x8000_0000).eax >= 0x8000_0007 && __cpuid(0x8000_0007).edx >> 8 & 1 == 1;
+        __cpuid(1).edx >> 4 & 1 == 1 && steady()
     }
 
     #[inline]

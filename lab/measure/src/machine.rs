@@ -385,22 +385,21 @@ fn loader_path() -> Option<String> {
 
 #[cfg(target_arch = "x86_64")]
 fn ask_cpuid() -> CpuidFacts {
-    let cpuid = raw_cpuid::CpuId::new();
-    let feature = cpuid.get_feature_info();
-    let number = |of: fn(&raw_cpuid::FeatureInfo) -> u8| feature.as_ref().map_or(0, of).into();
-    let brand = cpuid.get_processor_brand_string();
-    let signature = || {
-        let leaf = core::arch::x86_64::__cpuid(0x4000_0000);
+    use core::arch::x86_64::__cpuid;
+    let cachewise::cpu::Cpu { signature, name } = cachewise::cpu::Cpu::detect();
+    let brand = name.as_str().trim();
+    let hypervisor = || {
+        let leaf = __cpuid(0x4000_0000);
         let bytes = [leaf.ebx, leaf.ecx, leaf.edx].map(u32::to_le_bytes).concat();
         String::from_utf8_lossy(&bytes).trim_matches(['\0', ' ']).to_owned()
     };
     CpuidFacts {
-        vendor: cpuid.get_vendor_info().map_or_else(String::new, |v| v.as_str().to_owned()),
-        brand: brand.map_or("unnamed x86-64".to_owned(), |brand| brand.as_str().trim().to_owned()),
-        family: number(|info| info.family_id()),
-        model: number(|info| info.model_id()),
-        stepping: number(|info| info.stepping_id()),
-        hypervisor: feature.as_ref().is_some_and(|info| info.has_hypervisor()).then(signature),
+        vendor: signature.vendor.as_str().to_owned(),
+        brand: if brand.is_empty() { "unnamed x86-64" } else { brand }.to_owned(),
+        family: signature.family,
+        model: signature.model,
+        stepping: signature.stepping,
+        hypervisor: (__cpuid(1).ecx >> 31 == 1).then(hypervisor),
         caches: caches::from_cpuid(),
     }
 }

@@ -231,6 +231,15 @@ impl Caches {
     }
 }
 
+/// Answers of CPUID about L1 data, L2 and L3, not checked: bytes, and how many processors share it by its count of
+/// identifiers; `None` where it names no such cache. For those who weigh it against what the system says.
+#[cfg(target_arch = "x86_64")]
+#[doc(hidden)]
+#[must_use]
+pub fn reported_caches() -> [Option<(u64, usize)>; 3] {
+    arch::reported_caches(&Identity::get(), false)
+}
+
 /// Cache sizes as the machine gives them, not yet checked. 0: not given.
 #[derive(Clone, Copy, Debug, Default)]
 struct RawCaches {
@@ -401,20 +410,29 @@ mod arch {
     }
 
     pub(super) fn raw_caches(identity: &Identity) -> RawCaches {
-        let Identity { signature, leaves, .. } = identity;
-        let amd = matches!(signature.vendor.as_str(), "AuthenticAMD" | "HygonGenuine");
+        let [l1d, l2, llc] =
+            reported_caches(identity, true).map(|cache| cache.map_or(0, |(bytes, _)| bytes));
+        // One complex of an EPYC has at most 96 MiB (with stacked cache); more is a socket's sum.
+        let largest_llc = if is_amd(identity) { 128 * MIB } else { 0 };
+        RawCaches { l1d, l2, llc, largest_llc }
+    }
+
+    fn is_amd(identity: &Identity) -> bool {
+        matches!(identity.signature.vendor.as_str(), "AuthenticAMD" | "HygonGenuine")
+    }
+
+    /// Sizes and sharers of the three levels; `quick` stops as soon as each is known.
+    pub(super) fn reported_caches(identity: &Identity, quick: bool) -> [Option<(u64, usize)>; 3] {
+        let mut found = [None; 3];
+        let leaves = &identity.leaves;
         // Without topology extensions AMD's leaf is reserved and all zero: no caches told.
-        let leaf = if amd && leaves.has_topology_extensions() {
+        let leaf = if is_amd(identity) && leaves.has_topology_extensions() {
             0x8000_001D
         } else if leaves.basic.eax >= 4 {
             4
         } else {
-            return RawCaches::default();
+            return found;
         };
-
-        // One complex of an EPYC has at most 96 MiB (with stacked cache); more is a socket's sum.
-        let mut found =
-            RawCaches { largest_llc: if amd { 128 * MIB } else { 0 }, ..RawCaches::default() };
         // The list ends at type 0; eight is more than any has. The second is of instructions on every
         // CPU so far: it is asked for only where the others do not tell all.
         let mut end = 8;
@@ -433,13 +451,12 @@ mod arch {
             // 2^32, which saturates rather than wraps.
             let size = (field(22, 0x3FF) * field(12, 0x3FF) * field(0, 0xFFF))
                 .saturating_mul(u64::from(cache.ecx) + 1);
-            match (level, kind) {
-                (1, 1 | 3) => found.l1d = size,
-                (2, 1 | 3) => found.l2 = size,
-                (3.., 1 | 3) => found.llc = size,
-                _ => {}
+            if matches!(kind, 1 | 3)
+                && let Some(place) = found.get_mut((level.clamp(1, 3) - 1) as usize)
+            {
+                *place = Some((size, (cache.eax >> 14 & 0xFFF) as usize + 1));
             }
-            if found.l1d != 0 && found.l2 != 0 && found.llc != 0 {
+            if quick && found.iter().all(Option::is_some) {
                 break;
             }
         }
