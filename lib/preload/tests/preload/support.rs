@@ -34,6 +34,9 @@ fn built(package: &str) -> PathBuf {
     copy
 }
 
+/// Every call is a call, so that it reaches the library.
+pub const CALLS: &[&str] = &["-O1", "-fno-builtin", "-pthread", "-ldl", "-Wl,-z,now"];
+
 /// Compiles a program of `tests/c`.
 pub fn compile(directory: &Path, name: &str, flags: &[&str]) -> PathBuf {
     let program = directory.join(name);
