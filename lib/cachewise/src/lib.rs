@@ -68,7 +68,8 @@ mod names;
 mod only;
 mod ops;
 #[cfg(all(feature = "os", target_os = "linux"))]
-mod os;
+#[doc(hidden)]
+pub mod os;
 #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
 mod ranges;
 mod reuse;
@@ -81,6 +82,8 @@ mod table;
 
 pub use class::size_class;
 #[doc(hidden)]
+pub use cursor::Cursor;
+#[doc(hidden)]
 pub use only::{below_libc, never_by_default, use_libc, use_only};
 pub use ops::{
     compare, copy, copy_with, copy_within, copy_within_with, equal, fill, fill_with, zero,
@@ -88,7 +91,7 @@ pub use ops::{
 };
 #[cfg(all(feature = "os", target_os = "linux"))]
 #[doc(hidden)]
-pub use os::{Place, next_definitions, overflow, place, uncancelled, write as write_quietly};
+pub use os::{overflow, uncancelled};
 pub use reuse::Reuse;
 pub use shipped::{ShippedProfile, Unfit, shipped_profile};
 #[cfg(feature = "std")]

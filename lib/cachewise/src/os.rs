@@ -3,12 +3,10 @@
 //! `main`, before `malloc` works, in a signal handler, in a forked child. So nothing here
 //! allocates, is a cancellation point, or leaves `errno` changed for long: callers wrap a whole
 //! sequence in [`preserving_errno`].
+//!
+//! Not for use by programs, but for the libraries that are made of this one.
 
-mod symbols;
-
-pub use symbols::{Place, next_definitions, place};
-
-use core::ffi::{CStr, c_char, c_int, c_long};
+use core::ffi::{CStr, c_char, c_int, c_long, c_void};
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use core::{fmt, ptr, slice};
 
@@ -43,13 +41,48 @@ pub extern "C" fn overflow() -> ! {
     unsafe { __chk_fail() }
 }
 
+/// Ends the program; what a panic does where no standard library has a say in it.
+pub fn abort() -> ! {
+    // SAFETY: always callable.
+    unsafe { libc::abort() }
+}
+
+/// The definition of a function behind this object in the order in which the dynamic linker looks names up; for an
+/// object that `dlopen` loaded, whose order is its own dependencies', the program's. Null where there is none, and in a
+/// static program.
+///
+/// `dlsym` may allocate and waits while another thread is in `dlopen`: for constructors, when no other thread is there.
+pub fn next_definition(name: &CStr) -> *mut c_void {
+    unsafe extern "C" {
+        fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void;
+        fn dlopen(name: *const c_char, flags: c_int) -> *mut c_void;
+    }
+    // Not there in a static program, nor where glibc has it in a library of its own (before 2.34) that nobody has loaded.
+    // SAFETY: no instruction.
+    unsafe { core::arch::asm!(".weak dlsym", ".weak dlopen") };
+    let there = [dlsym as *const (), dlopen as *const ()];
+    if core::hint::black_box(there).iter().any(|function| function.is_null()) {
+        return ptr::null_mut();
+    }
+    // SAFETY: the name ends in NUL, and the handle is one of those that stand for an order.
+    let next = unsafe { dlsym(libc::RTLD_NEXT, name.as_ptr()) };
+    if !next.is_null() {
+        return next;
+    }
+    // Not `RTLD_DEFAULT`, whose order begins with this object where it is linked with `-Bsymbolic`.
+    // SAFETY: without a name, the program is meant.
+    let program = unsafe { dlopen(ptr::null(), libc::RTLD_LAZY) };
+    // SAFETY: a handle, and a name that ends in NUL.
+    unsafe { dlsym(program, name.as_ptr()) }
+}
+
 /// An `errno` value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Errno(pub c_int);
 
 impl Errno {
     /// Returns whether it says that there is no such file.
-    pub(crate) fn is_missing(self) -> bool {
+    pub fn is_missing(self) -> bool {
         matches!(self.0, libc::ENOENT | libc::ENOTDIR)
     }
 }
@@ -75,13 +108,14 @@ impl fmt::Display for Errno {
             libc::EFBIG => "file too large",
             libc::EDQUOT => "disk quota exceeded",
             libc::ENOTSUP => "a device or a pipe",
+            libc::EPIPE => "nobody reads it",
             other => return write!(f, "error {other}"),
         })
     }
 }
 
 /// Runs `body`, then sets `errno` back: `memcpy` does not change it.
-pub(crate) fn preserving_errno(body: impl FnOnce()) {
+pub fn preserving_errno(body: impl FnOnce()) {
     // SAFETY: always callable.
     let place = unsafe { libc::__errno_location() };
     // SAFETY: libc's promise: a valid place for the calling thread.
@@ -128,13 +162,13 @@ impl Drop for Uncancelled {
 }
 
 /// Returns whether the process runs with more privilege than its caller, who must not choose its files.
-pub(crate) fn is_secure() -> bool {
+pub fn is_secure() -> bool {
     // SAFETY: always callable; reads the auxiliary vector.
     unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
 }
 
 /// The calling process.
-pub(crate) fn process_id() -> u32 {
+pub fn process_id() -> u32 {
     // SAFETY: always callable; the raw call, since libc's may be cached across `clone`.
     let id = unsafe { libc::syscall(libc::SYS_getpid) };
     id as u32
@@ -142,7 +176,7 @@ pub(crate) fn process_id() -> u32 {
 
 /// Returns whether there is an environment: the C library's initialisation, which comes before all other
 /// constructors and after all IFUNC resolvers, sets it.
-pub(crate) fn has_environment() -> bool {
+pub fn has_environment() -> bool {
     unsafe extern "C" {
         static environ: *const *const c_char;
     }
@@ -155,7 +189,7 @@ pub(crate) fn has_environment() -> bool {
 ///
 /// The text lives in the environment: another thread that changes the environment during the
 /// library's first call races with this, as it does with every `getenv`.
-pub(crate) fn variable(name: &CStr) -> Option<&'static CStr> {
+pub fn variable(name: &CStr) -> Option<&'static CStr> {
     // SAFETY: the name ends in NUL.
     let value: *const c_char = unsafe { libc::getenv(name.as_ptr()) };
     if value.is_null() {
@@ -167,7 +201,7 @@ pub(crate) fn variable(name: &CStr) -> Option<&'static CStr> {
 }
 
 /// A system call's result, or the `errno` it left.
-pub(crate) fn checked(result: c_long) -> Result<usize, Errno> {
+pub fn checked(result: c_long) -> Result<usize, Errno> {
     usize::try_from(result).map_err(|_| {
         // SAFETY: always callable.
         let place = unsafe { libc::__errno_location() };
@@ -177,21 +211,31 @@ pub(crate) fn checked(result: c_long) -> Result<usize, Errno> {
 }
 
 /// A file that is open.
-pub(crate) struct File(c_int);
+pub struct File(c_int);
 
 impl File {
     /// Opens a file for reading.
-    pub(crate) fn open(path: &CStr) -> Result<File, Errno> {
+    pub fn open(path: &CStr) -> Result<File, Errno> {
+        File::open_with(path, libc::O_RDONLY)
+    }
+
+    /// Opens a file in another way; one that is made can be read by everybody.
+    pub fn open_with(path: &CStr, flags: c_int) -> Result<File, Errno> {
         // Non-blocking, so that a pipe under the profile's name does not stop the program.
-        let flags = libc::O_RDONLY | libc::O_CLOEXEC | libc::O_NONBLOCK | libc::O_NOCTTY;
+        let flags = flags | libc::O_CLOEXEC | libc::O_NONBLOCK | libc::O_NOCTTY;
+        let path = path.as_ptr();
         // SAFETY: the path ends in NUL; the call reads nothing else of ours.
-        let opened =
-            unsafe { libc::syscall(libc::SYS_openat, libc::AT_FDCWD, path.as_ptr(), flags) };
+        let opened = unsafe { libc::syscall(libc::SYS_openat, libc::AT_FDCWD, path, flags, 0o644) };
         checked(opened).map(|file| File(file as c_int))
     }
 
+    /// The number of its descriptor.
+    pub fn descriptor(&self) -> c_int {
+        self.0
+    }
+
     /// Reads until the file ends or `into` is full; returns the number of bytes.
-    pub(crate) fn read(&self, into: &mut [u8]) -> Result<usize, Errno> {
+    pub fn read(&self, into: &mut [u8]) -> Result<usize, Errno> {
         let mut length = 0;
         while let Some(free) = into.get_mut(length..).filter(|free| !free.is_empty()) {
             // SAFETY: `free` is writable for its length.
@@ -216,15 +260,17 @@ impl Drop for File {
 }
 
 /// Returns whether a file of that name can be seen.
-pub(crate) fn exists(path: &CStr) -> bool {
+pub fn exists(path: &CStr) -> bool {
     // SAFETY: the path ends in NUL.
     let result =
         unsafe { libc::syscall(libc::SYS_faccessat, libc::AT_FDCWD, path.as_ptr(), libc::F_OK) };
     result == 0
 }
 
-fn identity(file: c_int) -> Option<(libc::dev_t, libc::ino_t)> {
-    status(file).map(|status| (status.st_dev, status.st_ino))
+/// The file that a descriptor stands for: device and number, 0 where it stands for none.
+#[allow(clippy::unnecessary_cast, reason = "numbers of other widths on other targets")]
+pub fn identity(file: c_int) -> [u64; 2] {
+    status(file).map_or([0; 2], |status| [status.st_dev as u64, status.st_ino as u64])
 }
 
 fn status(file: c_int) -> Option<libc::stat> {
@@ -238,35 +284,34 @@ fn status(file: c_int) -> Option<libc::stat> {
     Some(unsafe { status.assume_init() })
 }
 
-/// The file that stderr is: device and number, 0 where it is closed.
-#[allow(clippy::unnecessary_cast, reason = "numbers of other widths on other targets")]
-fn stderr() -> [u64; 2] {
-    let (device, number) = identity(libc::STDERR_FILENO).unwrap_or_default();
-    [device as u64, number as u64]
-}
-
-/// The file that it was when the library was loaded.
+/// The file that stderr was when the library was loaded.
 static STDERR: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
 /// True if that is known.
 static NOTED: AtomicBool = AtomicBool::new(false);
 
 /// For this object's constructor: remembers which file stderr is.
-pub(crate) fn note_stderr() {
+pub fn note_stderr() {
     // Miri does not know the call.
     if cfg!(miri) {
         return;
     }
     preserving_errno(|| {
-        STDERR.iter().zip(stderr()).for_each(|(place, part)| place.store(part, Ordering::Relaxed));
+        let now = identity(libc::STDERR_FILENO);
+        STDERR.iter().zip(now).for_each(|(place, part)| place.store(part, Ordering::Relaxed));
         NOTED.store(true, Ordering::Release);
     });
 }
 
+/// Returns whether a descriptor stands for the file that stderr was when the library was loaded.
+pub fn is_first_stderr(file: c_int) -> bool {
+    let was = STDERR.each_ref().map(|place| place.load(Ordering::Relaxed));
+    was != [0; 2] && identity(file) == was
+}
+
 /// Writes to stderr in one call, so that the line stays whole; nothing can be done about failure. Not into
 /// another file that the program has opened in its place since, which may be its data.
-pub(crate) fn write_stderr(text: &[u8]) {
-    let was = || STDERR.each_ref().map(|place| place.load(Ordering::Relaxed));
-    if !NOTED.load(Ordering::Acquire) || stderr() == was() {
+pub fn write_stderr(text: &[u8]) {
+    if !NOTED.load(Ordering::Acquire) || is_first_stderr(libc::STDERR_FILENO) {
         let _ = write(libc::STDERR_FILENO, text);
     }
 }
@@ -302,32 +347,58 @@ pub fn write(file: c_int, bytes: &[u8]) -> Result<usize, Errno> {
     written
 }
 
+/// The same file behind another number, from `least` up; closed in what the process executes.
+///
+/// # Errors
+/// Those of `fcntl`.
+pub fn duplicate(file: c_int, least: c_int) -> Result<c_int, Errno> {
+    // SAFETY: reads and changes no memory.
+    let made = unsafe { libc::syscall(libc::SYS_fcntl, file, libc::F_DUPFD_CLOEXEC, least) };
+    checked(made).map(|file| file as c_int)
+}
+
+/// Pages for the life of the process: zeroed ones, or those of a file, shared by whoever maps it; null where they
+/// cannot be had.
+pub fn pages(length: usize, file: Option<c_int>) -> *mut u8 {
+    let protection = libc::PROT_READ | libc::PROT_WRITE;
+    let (flags, file) = match file {
+        Some(file) => (libc::MAP_SHARED, file),
+        None => (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1),
+    };
+    // SAFETY: a new mapping touches nothing that exists.
+    let start = unsafe { libc::mmap(ptr::null_mut(), length, protection, flags, file, 0) };
+    if start == libc::MAP_FAILED { ptr::null_mut() } else { start.cast() }
+}
+
+/// Zeroed pages for the life of the process, that every forked child finds zeroed again; null where they cannot be had.
+pub fn pages_of_each_process(length: usize) -> *mut u8 {
+    let start = pages(length, None);
+    // SAFETY: the mapping is ours, or null, which is refused. Where the kernel is older than 4.14, a child repeats its
+    // parent's counts.
+    unsafe { libc::madvise(start.cast(), length, libc::MADV_WIPEONFORK) };
+    start
+}
+
 /// Zeroed pages of this call's own, given back when dropped.
-pub(crate) struct Scratch {
+pub struct Scratch {
     start: *mut u8,
     length: usize,
 }
 
 impl Scratch {
-    pub(crate) fn new(length: usize) -> Result<Scratch, Errno> {
-        let protection = libc::PROT_READ | libc::PROT_WRITE;
-        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
-        // SAFETY: a new anonymous mapping touches nothing that exists.
-        let start = unsafe { libc::mmap(ptr::null_mut(), length, protection, flags, -1, 0) };
-        if start == libc::MAP_FAILED {
-            return Err(Errno(libc::ENOMEM));
-        }
-        Ok(Scratch { start: start.cast(), length })
+    pub fn new(length: usize) -> Result<Scratch, Errno> {
+        let start = pages(length, None);
+        if start.is_null() { Err(Errno(libc::ENOMEM)) } else { Ok(Scratch { start, length }) }
     }
 
-    pub(crate) fn bytes(&mut self) -> &mut [u8] {
+    pub fn bytes(&mut self) -> &mut [u8] {
         // SAFETY: the mapping has `length` bytes, is initialised (zero), and is only reached
         // through this exclusive borrow.
         unsafe { slice::from_raw_parts_mut(self.start, self.length) }
     }
 
     /// Keeps the pages for the life of the process.
-    pub(crate) fn leak(self) -> &'static mut [u8] {
+    pub fn leak(self) -> &'static mut [u8] {
         let (start, length) = (self.start, self.length);
         core::mem::forget(self);
         // SAFETY: as in `bytes`; nobody gives the mapping back any more.

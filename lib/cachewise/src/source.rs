@@ -263,7 +263,11 @@ static LOADED: extern "C" fn() = loaded;
 #[cfg(all(feature = "os", target_os = "linux"))]
 extern "C" fn loaded() {
     crate::os::note_stderr();
-    system::look();
+    crate::os::preserving_errno(system::look);
+    // A call before this one filled the table without the C library.
+    if table::is_filled() {
+        init();
+    }
 }
 
 fn fill() {
@@ -278,7 +282,7 @@ fn fill() {
     follow::note_direct();
     publish(kind, decided);
     #[cfg(all(feature = "os", target_os = "linux"))]
-    if !crate::os::has_environment() {
+    if !crate::os::has_environment() || !system::looked() {
         return claim.release_undone();
     }
     drop(claim);
@@ -391,8 +395,9 @@ impl Claim {
 
 #[cfg(all(feature = "os", target_os = "linux"))]
 impl Claim {
-    /// The table can be used, but the environment was not there to be asked: in an IFUNC resolver,
-    /// which runs before the C library is initialised. The next [`init`] asks again.
+    /// The table can be used, but the environment was not there to be asked (in an IFUNC resolver,
+    /// which runs before the C library is initialised), or the C library's routines were not looked up yet (in
+    /// another library's constructor). The next [`init`] asks again.
     fn release_undone(self) {
         core::mem::forget(self);
         STATE.store(0, Ordering::Release);

@@ -1,21 +1,14 @@
 //! The process's own C library: its `memcpy`, `memmove`, `memset` and `memcmp`, for the sizes that
 //! a profile leaves to it (`libc` in a `decide` line).
 //!
-//! They are looked up once, by this object's constructor; by [`found`] where a profile is followed before
-//! that, in an earlier constructor. The definition that is taken is the next one behind this library in the
-//! order in which the dynamic linker looks names up, and from its end on again from its start: what `dlsym(RTLD_NEXT, ...)` finds, and for
-//! a library that `dlopen` put at the end, what was there before it. So a library whose own
-//! `memcpy` ends here (the preload library) never finds itself, and two such libraries never find
-//! each other in turn.
-//!
-//! `dlsym` itself may allocate and waits while another thread is in `dlopen`. The look-up here only
-//! reads what `dl_iterate_phdr` shows: no allocation, but a lock of the dynamic linker's. A process that
-//! is forked while another thread holds it can never take it, and so nobody looks after the constructor:
-//! no call can be under way in another thread before that. A program that is linked statically has no
-//! such table; nothing is found there, and the profile's next best stands.
+//! They are looked up once, by this object's constructor, as the next definition behind this library in the
+//! order in which the dynamic linker looks names up. So a library whose own `memcpy` ends here (the preload library)
+//! never finds itself, and two such libraries never find each other in turn. Until then, and in a program that is linked
+//! statically, nothing is found, and the profile's next best stands. Nobody looks later: the linker's lock may be
+//! held by a thread that a forked process no longer has, and no call can be under way in another thread before.
 
 #[cfg(all(feature = "os", target_os = "linux"))]
-pub(crate) use routines::{compare, copy, equal, fill, found, look, r#move, zero};
+pub(crate) use routines::{compare, copy, equal, fill, found, look, looked, r#move, zero};
 
 #[cfg(any(
     all(feature = "os", target_os = "linux"),
@@ -23,7 +16,7 @@ pub(crate) use routines::{compare, copy, equal, fill, found, look, r#move, zero}
 ))]
 use core::{ptr::null_mut, sync::atomic::AtomicPtr};
 
-/// `memcpy`, `memmove`, `memset` and `memcmp`, all null or all found; nothing but `found` writes
+/// `memcpy`, `memmove`, `memset` and `memcmp`, all null or all found; nothing but `look` writes
 /// them.
 #[cfg(any(
     all(feature = "os", target_os = "linux"),
@@ -48,49 +41,43 @@ pub(crate) fn found() -> bool {
 #[cfg(all(feature = "os", target_os = "linux"))]
 mod routines {
     use super::ROUTINES;
-    use crate::os::next_definitions;
+    use crate::os::next_definition;
     use cachewise_kernels::kernel::{CompareFn, CopyFn, FillFn};
-    use core::ffi::CStr;
     use core::mem::transmute;
     use core::sync::atomic::{AtomicBool, Ordering};
-
-    const NAMES: [&CStr; 4] = [c"memcpy", c"memmove", c"memset", c"memcmp"];
 
     /// True if the constructor has looked.
     static LOOKED: AtomicBool = AtomicBool::new(false);
 
-    /// For this object's constructor: looks, and nobody does so any more.
+    /// Returns whether the constructor has looked.
+    pub(crate) fn looked() -> bool {
+        LOOKED.load(Ordering::Acquire)
+    }
+
+    /// For this object's constructor.
     pub(crate) fn look() {
         // Miri has no dynamic linker.
         if !cfg!(miri) {
-            found();
+            let found = [c"memcpy", c"memmove", c"memset", c"memcmp"].map(next_definition);
+            if found.iter().all(|routine| !routine.is_null()) {
+                for (place, routine) in ROUTINES.iter().zip(found) {
+                    place.store(routine.cast(), Ordering::Release);
+                }
+            }
         }
         LOOKED.store(true, Ordering::Release);
     }
 
-    /// Returns whether [`copy`] and the others may be called. Says no in an IFUNC resolver, where the C library may
-    /// not be ready; it is asked again later.
+    /// Returns whether [`copy`] and the others may be called.
     pub(crate) fn found() -> bool {
-        if ROUTINES.iter().all(|routine| !routine.load(Ordering::Acquire).is_null()) {
-            return true;
-        }
-        if LOOKED.load(Ordering::Acquire) || !crate::os::has_environment() {
-            return false;
-        }
-        let Some(routines) = next_definitions(NAMES, ROUTINES.as_ptr().addr()) else {
-            return false;
-        };
-        for (place, routine) in ROUTINES.iter().zip(routines) {
-            place.store(routine, Ordering::Release);
-        }
-        true
+        ROUTINES.iter().all(|routine| !routine.load(Ordering::Acquire).is_null())
     }
 
     macro_rules! routine {
         ($at:literal, $type:ty) => {{
             // The decision table led here, and it does so only after `found` has said yes.
             let routine = ROUTINES[$at].load(Ordering::Relaxed);
-            // SAFETY: `found` stored the address of the C library's function of that name, whose
+            // SAFETY: `look` stored the address of the C library's function of that name, whose
             // C type this is.
             unsafe { transmute::<*mut (), $type>(routine) }
         }};

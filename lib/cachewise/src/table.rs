@@ -60,6 +60,12 @@ impl Row {
 /// The decisions: a row for each operation and hint.
 pub static ROWS: [Row; ROW_COUNT] = [const { Row::new() }; ROW_COUNT];
 
+/// Returns whether somebody has filled the table.
+#[cfg(all(feature = "os", target_os = "linux"))]
+pub(crate) fn is_filled() -> bool {
+    ROWS[0].slot(0) != 0
+}
+
 /// Largest size of each row that is done without the table; 0 until the table is filled.
 pub static DIRECT: [AtomicUsize; ROW_COUNT] = [const { AtomicUsize::new(0) }; ROW_COUNT];
 

@@ -20,7 +20,7 @@ use core::ffi::{CStr, c_char, c_int, c_uint};
 use core::fmt::{self, Write as _};
 use core::slice;
 
-cachewise::panic_handler_without_std!(abort);
+cachewise::panic_handler_without_std!();
 
 #[cfg_attr(panic = "unwind", allow(dead_code, reason = "then std has the panic handler"))]
 fn abort() -> ! {

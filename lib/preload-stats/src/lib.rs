@@ -6,9 +6,9 @@
 //! ```
 //!
 //! - [`entries`] has the exported functions: each counts its call, then does it.
-//! - [`blocks`] counts calls of the allocator, and hands them on; [`ends`] has `_exit`, which runs no destructor.
-//! - [`statistics`] has the counters, and prints at exit; [`gathered`] adds up what several processes counted;
-//!   [`text`] is what both write into, [`os`] what they ask of Linux, [`next`] the function that was replaced.
+//! - [`handed_on`] has those that another library does: calls of the allocator, which are counted, and `_exit`, which
+//!   runs no destructor.
+//! - [`statistics`] has the counters; [`shared`] those that all processes of a program have together; [`table`] prints.
 //!
 //! A library of its own, so that a program which nobody watches executes nothing for the
 //! possibility, and no code is changed at run time, which SELinux's `execmod` forbids.
@@ -20,30 +20,29 @@
 #[cfg(panic = "unwind")]
 extern crate std;
 
-mod blocks;
-mod ends;
 mod entries;
-mod gathered;
-mod next;
-mod os;
+mod handed_on;
+mod shared;
 mod statistics;
-mod text;
+mod table;
 
-cachewise::panic_handler_without_std!(os::abort);
+use cachewise::os;
+
+cachewise::panic_handler_without_std!();
 
 /// Reads the profile and begins to count, before `main`.
 extern "C" fn constructor() {
     cachewise::init();
     // It is 0 where `main` begins, and some programs rely on that.
     os::preserving_errno(|| {
-        ends::start();
+        handed_on::start();
         statistics::start();
     });
 }
 
 /// Prints the statistics, where there are any.
 extern "C" fn destructor() {
-    statistics::finish(statistics::End::Exit);
+    statistics::finish();
 }
 
 #[used]

@@ -21,14 +21,7 @@ extern crate std;
 
 mod entries;
 
-cachewise::panic_handler_without_std!(abort);
-
-/// Ends the program; what a panic does, where no standard library has a say in it.
-#[cfg_attr(panic = "unwind", allow(dead_code, reason = "then std has the panic handler"))]
-fn abort() -> ! {
-    // SAFETY: always callable.
-    unsafe { libc::abort() }
-}
+cachewise::panic_handler_without_std!();
 
 /// Reads the profile before `main`, so that no call of the program has to.
 ///

@@ -8,7 +8,7 @@ use crate::program as programs;
 use anyhow::{Context as _, bail};
 use cachewise_experiments::LabError;
 use cachewise_experiments::select::nearest;
-use rustix::fs::{MemfdFlags, OFlags, SealFlags};
+use rustix::fs::{MemfdFlags, SealFlags};
 use rustix::mm::{MapFlags, ProtFlags};
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -105,7 +105,7 @@ const STATISTICS: &str = "CACHEWISE_STATS";
 /// Descriptors below are left to the program, some of which count on the next one that is free.
 const FIRST_DESCRIPTOR: i32 = 100;
 
-/// The value of [`STATISTICS`]; `None` where the caller has named a file. The program's first process prints for all,
+/// The value of [`STATISTICS`]; `None` where the caller has named a file. All processes count in one place, and the first one prints,
 /// if the library is in it (`docs/decisions/exec-stats.md`); otherwise each prints for itself.
 fn statistics(is_reached: bool) -> Option<OsString> {
     let own = std::env::var_os(STATISTICS).unwrap_or_default();
@@ -120,20 +120,19 @@ fn statistics(is_reached: bool) -> Option<OsString> {
 fn gathered() -> std::io::Result<String> {
     // Linux 6.3 and later may refuse files that could be executed; earlier ones do not know the flag.
     const NOEXEC_SEAL: MemfdFlags = MemfdFlags::from_bits_retain(8);
-    /// Bytes that the library keeps for the sums.
-    const SUMS: u64 = 4096;
+    /// Bytes of the library's counters.
+    const COUNTERS: u64 = 64 << 10;
     // A file that grows beyond the limit would end this process.
     let limit = rustix::process::getrlimit(rustix::process::Resource::Fsize).current;
-    if limit.is_some_and(|limit| limit < SUMS) {
+    if limit.is_some_and(|limit| limit < COUNTERS) {
         return Err(std::io::Error::from_raw_os_error(libc::EFBIG));
     }
     let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
     let make = |flags| rustix::fs::memfd_create("cachewise-statistics", flags);
     let file = make(flags | NOEXEC_SEAL).or_else(|_| make(flags))?;
     let file = rustix::io::fcntl_dupfd_cloexec(&file, FIRST_DESCRIPTOR).unwrap_or(file);
-    rustix::fs::ftruncate(&file, SUMS)?;
+    rustix::fs::ftruncate(&file, COUNTERS)?;
     rustix::fs::fcntl_add_seals(&file, SealFlags::SHRINK)?;
-    rustix::fs::fcntl_setfl(&file, OFlags::APPEND)?;
     let namespace = fs::metadata("/proc/self/ns/pid").map_or(0, |of| of.ino());
     let of = rustix::fs::fstat(&file)?;
     rustix::io::fcntl_setfd(&file, rustix::io::FdFlags::empty())?;

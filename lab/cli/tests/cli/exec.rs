@@ -184,7 +184,7 @@ fn statistics_leave_no_file_and_change_no_status() {
     assert_eq!(folder.names(), [""; 0]);
 }
 
-/// Processes that ended before it, also one that closed all that it inherited; then the sum.
+/// Processes that ended before it, also one that closed all that it inherited.
 #[test]
 fn a_programs_first_process_prints_for_all() {
     let folder = Folder::new();
@@ -194,18 +194,9 @@ fn a_programs_first_process_prints_for_all() {
     let mut command = asked_beside("exec --stats -- sh -c");
     let told =
         said(command.arg(format!("ls / >/dev/null; {closes} cat /dev/null; exit 5"))).with(5);
-    let of = |name: &str| {
-        let is =
-            |line: &str| line.starts_with("cachewise: calls of process ") && line.contains(name);
-        told.err.lines().position(is).unwrap_or_else(|| panic!("{name}: {told:?}"))
-    };
-    assert!(
-        of("/ls") < of("/cat") && of("/cat") < of("sh)"),
-        "in the order of their ends: {told:?}"
-    );
+    assert_eq!(told.err.matches("cachewise: calls of 3 processes").count(), 1, "{told:?}");
     let sum = told.err.lines().last().expect("a line");
-    has(sum, &["cachewise: all 3 processes: ", " calls, ", " % of the bytes are at sizes"]);
-    let calls: u64 = sum.split(' ').nth(4).expect("a number").parse().expect(sum);
+    let calls: u64 = sum.split(' ').nth(1).expect("a number").parse().expect(sum);
     let counted = |line: &str| -> Option<u64> {
         let words: Vec<&str> = line.split_whitespace().collect();
         (words.get(1) == Some(&"all") && !["block", "cachewise:"].contains(&words[0]))
