@@ -5,8 +5,6 @@ that ``cachewise tune`` measured on this machine; without one, decisions are com
 
 `lease` and `cachewise.cuda.pinned` give memory of `cachewise scrubd`.
 
-`cachewise.numpy.enable` gives NumPy's arrays their memory from a pool of prezeroed pages.
-
 >>> import cachewise
 >>> page = bytearray(8)
 >>> cachewise.copy(page, b"12345678", reuse="never")

@@ -3,12 +3,10 @@
 //!
 //! - `agreement`: whether two choices of kernels come to the same.
 //! - `buffer`: an object's memory, checked.
-//! - `numpy`: NumPy's arrays in memory of a page pool.
 //! - `operations`: copy, move, fill, zero, compare, equal.
 
 mod agreement;
 mod buffer;
-mod numpy;
 mod operations;
 
 use pyo3::prelude::*;
@@ -17,8 +15,6 @@ use pyo3::prelude::*;
 mod _core {
     #[pymodule_export]
     use crate::agreement::{log_ratio, may_lose_nothing, part_noise, tolerance, verdict};
-    #[pymodule_export]
-    use crate::numpy::{handler_use, pool_is_used, pool_make, pool_stats, pool_use};
     #[pymodule_export]
     use crate::operations::{compare, copy, equal, fill, r#move, zero};
     #[pymodule_export]

@@ -12,7 +12,7 @@ from pathlib import Path
 import cachewise
 import pytest
 
-MODULES = ["cachewise", "cachewise._core", "cachewise._records", "cachewise._sizes", "cachewise._tuning", "cachewise.numpy"]
+MODULES = ["cachewise", "cachewise._core", "cachewise._records", "cachewise._sizes", "cachewise._tuning"]
 
 
 def public():
@@ -20,7 +20,6 @@ def public():
         yield name, getattr(cachewise, name)
 
 
-# In a process of their own: there is one pool in a process, and examples say how large theirs is.
 RUN_EXAMPLES = """
 import doctest, importlib, inspect, sys
 module = importlib.import_module(sys.argv[1])
@@ -38,7 +37,7 @@ sys.exit(failed > 0 or tried < int(sys.argv[2]))
 
 @pytest.mark.parametrize("module", MODULES)
 def test_examples(in_new_process, module):
-    least = 3 if module in ("cachewise", "cachewise._core", "cachewise.numpy") else 0
+    least = 3 if module in ("cachewise", "cachewise._core") else 0
     in_new_process(RUN_EXAMPLES, module, str(least))
 
 
@@ -49,7 +48,7 @@ text = open("docs/guide/python.md", encoding="utf-8").read()
 text = re.sub(r"^```.*$", "", text, flags=re.MULTILINE)
 test = doctest.DocTestParser().get_doctest(text, {}, "python.md", "docs/guide/python.md", 0)
 failed, tried = doctest.DocTestRunner().run(test)
-sys.exit(failed > 0 or tried < 15)
+sys.exit(failed > 0 or tried < 10)
 """
 
 
@@ -85,8 +84,6 @@ def test_the_command():
         assert said == f"cachewise {importlib.metadata.version('cachewise')}\n"
         refused = subprocess.run([*way, "run", "no-experiment"], capture_output=True, text=True)
         assert refused.returncode == 2 and "no-experiment" in refused.stderr
-        refused = subprocess.run([*way, "run", "program.py", "x"], capture_output=True, text=True)
-        assert refused.returncode == 2 and "python -m cachewise.run --pool" in refused.stderr
 
 
 def test_programs_run_on_the_library_inside_the_command(tmp_path):
@@ -100,13 +97,3 @@ def test_the_example_of_the_readme_prints_the_same_each_time():
     script = Path(__file__).resolve().parents[1] / "examples" / "columns.py"
     said = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=True).stdout
     assert said == "1.590965987e+08\n"
-
-
-def test_the_example_that_measures():
-    script = Path(__file__).resolve().parents[1] / "examples" / "faster.py"
-    run = [sys.executable, str(script), "--megabytes", "1", "--rounds", "3"]
-    said = subprocess.run(run, capture_output=True, text=True, check=True).stdout
-    assert [line.split()[0] for line in said.splitlines()[2:6]] == [
-        "temporaries", "zeros_plus_one", "zeros_touched_once", "copies",
-    ]  # fmt: skip
-    assert "full 0" in said and "served 0" not in said

@@ -1,5 +1,5 @@
 //! The Python package as a user gets it: a wheel, in environments of its own, with the tests of the package
-//! under NumPy 1.26 and 2.x, and NumPy's own tests with all its arrays in the pool.
+//! under NumPy 1.26 and 2.x.
 
 use crate::command::{self, files_in, remove_folder, root, run as run_command};
 use anyhow::{Context as _, Result, anyhow, ensure};
@@ -7,37 +7,16 @@ use fs_err as fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A release of NumPy: the file of its packages, and which of its own tests run.
+/// A release of NumPy: the file of its packages.
 struct Environment {
     requirements: &'static str,
-    /// Modules, and what of them is left out.
-    numpy: &'static [&'static str],
     /// The Arrow of today needs NumPy 2: the tests that use it, the fleet's among them, run with that one.
     arrow: bool,
 }
 
-/// Python versions with those of NumPy's core tests in which arrays are made, resized, viewed and freed, without
-/// thousands that sort them: 700 s of CPU less than all of `numpy._core`, which `python/numpy_suite` says how to run.
 const ENVIRONMENTS: [Environment; 2] = [
-    Environment {
-        requirements: "requirements-numpy1.txt",
-        numpy: &["numpy.core.tests.test_multiarray", "-k", "not sort and not partition"],
-        arrow: false,
-    },
-    Environment {
-        requirements: "requirements-numpy2.txt",
-        numpy: &[
-            "numpy._core.tests.test_multiarray",
-            "numpy._core.tests.test_indexing",
-            "numpy._core.tests.test_mem_overlap",
-            "numpy._core.tests.test_nditer",
-            "numpy._core.tests.test_regression",
-            "numpy._core.tests.test_shape_base",
-            "-k",
-            "not sort and not partition",
-        ],
-        arrow: true,
-    },
+    Environment { requirements: "requirements-numpy1.txt", arrow: false },
+    Environment { requirements: "requirements-numpy2.txt", arrow: true },
 ];
 
 pub(crate) fn run() -> Result<()> {
@@ -64,9 +43,9 @@ pub(crate) fn run() -> Result<()> {
     })
 }
 
-/// The package's own tests with a release of NumPy, and NumPy's in the pool.
+/// The package's own tests with a release of NumPy.
 fn tests(python: &Path, wheel: &Path, environment: &Environment) -> Result<()> {
-    let Environment { requirements, numpy, arrow } = environment;
+    let Environment { requirements, arrow } = environment;
     let pip = ["-m", "pip", "install", "--quiet", "--no-deps", "--force-reinstall"];
     run_command(Command::new(python).args(pip).arg(wheel))?;
     println!("python: the package's tests, {requirements}");
@@ -93,12 +72,7 @@ fn tests(python: &Path, wheel: &Path, environment: &Environment) -> Result<()> {
             run_command(mypy.current_dir(python.parent().context("a folder")?))?;
         }
     }
-    println!("python: NumPy's own tests in the pool, {requirements}");
-    let mut numpys = pytest(python, 1)?;
-    // Apart from the package's own settings.
-    let folder = python.ancestors().nth(2).context("the environment's folder")?;
-    numpys.current_dir(folder).env("PYTHONPATH", root().join("python/numpy_suite"));
-    run_command(numpys.args(["-p", "on_pool", "-m", "not slow", "--pyargs"]).args(*numpy))
+    Ok(())
 }
 
 fn path(path: &Path) -> Result<&str> {

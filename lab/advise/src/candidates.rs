@@ -180,8 +180,6 @@ pub struct Facts {
     pub thresholds: Option<String>,
     /// Profiles to preload the library with: name, and its variables. None where there is no profile.
     pub profiles: Vec<(String, Vec<(String, String)>)>,
-    /// True if `python -m cachewise.run` works in the program's Python.
-    pub numpy_pool: bool,
     /// True if transparent huge pages are asked for by `madvise` alone.
     pub huge_on_request: bool,
     /// True if it was seen with transparent huge pages.
@@ -287,17 +285,6 @@ fn libraries(facts: &Facts, into: &mut Vec<Candidate>, left_out: &mut Vec<LeftOu
     if facts.maps("_multiarray_umath") {
         // It asks for them by default from Linux 4.6 on.
         variable("no huge pages for NumPy", ("NUMPY_MADVISE_HUGEPAGE", "0"));
-        let pool = "NumPy's arrays from a pool";
-        if facts.numpy_pool {
-            let words = ["-m", "cachewise.run", "--pool", "1G"].map(str::to_owned).to_vec();
-            into.push(Candidate { words, ..Candidate::new(pool, Kind::Start, Acts::Faults, &[]) });
-        } else {
-            leave(
-                left_out,
-                pool,
-                "the program's Python has no cachewise, or runs no file or module",
-            );
-        }
     }
     let mut variable = |name: &str, variable: (&str, &str)| {
         into.push(Candidate::new(name, Kind::Variables, Acts::Faults, &[variable]));
@@ -379,7 +366,6 @@ mod tests {
             thresholds: Some("glibc.cpu.x86_rep_movsb_threshold=0x800".to_owned()),
             profiles: vec![("the profile".to_owned(), vec![library])],
             mapped: vec!["_multiarray_umath.so".to_owned(), "libtorch_cpu.so".to_owned()],
-            numpy_pool: true,
             huge_on_request: true,
             ..Facts::default()
         }
@@ -388,7 +374,7 @@ mod tests {
     #[test]
     fn everything_that_applies_is_tried() {
         let (names, left_out) = names(&full());
-        assert_eq!(names.len(), 18, "{names:?}");
+        assert_eq!(names.len(), 17, "{names:?}");
         assert!(left_out.is_empty(), "{left_out:?}");
     }
 
@@ -426,9 +412,7 @@ mod tests {
         let command = ["python3", "a b.py"].map(str::to_owned);
         let keep = all.iter().find(|one| one.name.contains("keep")).expect("one");
         assert_eq!(keep.line(&command), format!("GLIBC_TUNABLES={KEEP} python3 'a b.py'"));
-        let pool = all.iter().find(|one| one.kind == Kind::Start).expect("the pool");
-        assert_eq!(pool.line(&command), "python3 -m cachewise.run --pool 1G 'a b.py'");
         let padded = all.iter().find(|one| one.name.contains("grow by")).expect("one");
-        assert!(keep.simplicity() < padded.simplicity() && padded.simplicity() < pool.simplicity());
+        assert!(keep.simplicity() < padded.simplicity());
     }
 }

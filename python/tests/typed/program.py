@@ -3,7 +3,6 @@
 import array
 
 import cachewise
-import cachewise.numpy
 import numpy as np
 
 page = bytearray(8)
@@ -15,8 +14,6 @@ cachewise.move(page, page)
 is_equal: bool = cachewise.equal(page, b"12345678")
 order: int = cachewise.compare(np.ones(1), b"1")
 version: str = cachewise.__version__
-with cachewise.numpy.enable(pool="64M"):
-    grid = np.zeros((512, 512))
 with cachewise.lease("64M") as lease:
     cachewise.zero(lease)
     lease.numpy()[0] = 1

@@ -420,7 +420,6 @@ impl Asked<'_> {
                 .map(|parsed| export::tunables_of(parsed, libc))
                 .filter(|line| !line.is_empty()),
             profiles,
-            numpy_pool: has_numpy_pool(&runner.program, self.words),
             huge_on_request: huge.is_ok_and(|text| text.contains("[madvise]")),
             ..Facts::default()
         })
@@ -438,18 +437,4 @@ fn may_gain(acts: Acts, bound: &Bound) -> bool {
         Acts::Blocks => bound.blocks.is_none_or(|blocks| blocks + bound.faults >= WORTH),
         Acts::Memory => false,
     }
-}
-
-/// Returns whether the program is a Python with a file or module to run, in which `cachewise.numpy` can be had.
-fn has_numpy_pool(program: &Path, words: &[String]) -> bool {
-    let name = program.file_name().unwrap_or_default().to_string_lossy();
-    let is_one = name.starts_with("python")
-        && words.get(1).is_some_and(|word| word == "-m" || !word.starts_with('-'));
-    if !is_one {
-        return false;
-    }
-    let mut asks = std::process::Command::new(program);
-    asks.args(["-c", "import cachewise.numpy, cachewise.run"]).stdin(std::process::Stdio::null());
-    asks.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null());
-    asks.status().is_ok_and(|status| status.success())
 }
