@@ -200,7 +200,7 @@ impl Facts {
 pub fn all(facts: &Facts) -> (Vec<Candidate>, Vec<LeftOut>) {
     let (mut candidates, mut left_out) = (Vec::new(), Vec::new());
     tunables(facts, &mut candidates, &mut left_out);
-    libraries(facts, &mut candidates, &mut left_out);
+    libraries(facts, &mut candidates);
     allocators(facts, &mut candidates, &mut left_out);
     preloads(facts, &mut candidates, &mut left_out);
     (candidates, left_out)
@@ -278,7 +278,7 @@ fn heap(facts: &Facts, into: &mut Vec<Candidate>) {
 }
 
 /// Variables of libraries that are mapped.
-fn libraries(facts: &Facts, into: &mut Vec<Candidate>, left_out: &mut Vec<LeftOut>) {
+fn libraries(facts: &Facts, into: &mut Vec<Candidate>) {
     let mut variable = |name: &str, variable: (&str, &str)| {
         into.push(Candidate::new(name, Kind::Variables, Acts::Faults, &[variable]));
     };
@@ -286,9 +286,6 @@ fn libraries(facts: &Facts, into: &mut Vec<Candidate>, left_out: &mut Vec<LeftOu
         // It asks for them by default from Linux 4.6 on.
         variable("no huge pages for NumPy", ("NUMPY_MADVISE_HUGEPAGE", "0"));
     }
-    let mut variable = |name: &str, variable: (&str, &str)| {
-        into.push(Candidate::new(name, Kind::Variables, Acts::Faults, &[variable]));
-    };
     if facts.maps("libtorch_cpu") {
         variable("huge pages for PyTorch", ("THP_MEM_ALLOC_ENABLE", "1"));
     }

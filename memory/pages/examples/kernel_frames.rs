@@ -3,7 +3,7 @@
 //!
 //! `cargo run -p cachewise-pages --example kernel_frames`
 
-use cachewise_pages::buddy::{Buddy, Core, Frame, State, Wanted};
+use cachewise_pages::buddy::{Buddy, Core, Frame, State};
 
 const PAGE: usize = 4096;
 const FRAMES: usize = 1000; // memory is rarely a power of two
@@ -24,7 +24,7 @@ fn zeroed(core: &mut Core, frames: &[Frame], memory: &mut [u8], order: u32) -> O
     }
     let index = buddy
         .take(order, State::Dirty)
-        .or_else(|| buddy.take_any_run(&Wanted::frames(1 << order)).map(|run| run.first))?;
+        .or_else(|| buddy.take_any_run(1 << order, 1 << order).map(|run| run.first))?;
     let start = index as usize * PAGE;
     memory[start..start + (PAGE << order)].fill(0);
     Some(index)
@@ -55,9 +55,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("{chunks} chunks zeroed; {:?}", core.counts());
     assert_eq!(core.counts().dirty, 0);
 
-    // A buffer of 5 pages, wherever as many lie side by side.
+    // A buffer of 5 pages: the front of 8, whose rest stays free.
     let mut buddy = Buddy::new(&mut core, frames);
-    let buffer = buddy.take_zero_run(&Wanted::frames(5)).ok_or("no memory")?.first;
+    let buffer = buddy.take_front(3, 5, State::ZeroResident, 1000).ok_or("no memory")?;
     assert!(memory[buffer as usize * PAGE..][..5 * PAGE].iter().all(|byte| *byte == 0));
 
     let mut buddy = Buddy::new(&mut core, frames);

@@ -22,10 +22,14 @@ fn run(pool: &Pool, layout: Layout, zeroed: bool) -> Result<NonNull<[u8]>, Alloc
         );
         return Ok(NonNull::slice_from_raw_parts(nowhere, 0));
     }
+    let (page, base) = (pool.page_size(), 1 << pool.base().addr().trailing_zeros());
+    if layout.align() > base {
+        return Err(AllocError);
+    }
     let frames = pool.frames_for(layout.size()).map_err(|_| AllocError)?;
-    let start = pool.aligned_run_raw(frames, layout.align(), zeroed).ok_or(AllocError)?;
-    let length = frames as usize * pool.page_size();
-    Ok(NonNull::slice_from_raw_parts(start.map_err(|_| AllocError)?, length))
+    let alignment = u32::try_from(layout.align().div_ceil(page)).map_err(|_| AllocError)?;
+    let start = pool.run(frames, alignment, zeroed).map_err(|_| AllocError)?;
+    Ok(NonNull::slice_from_raw_parts(start, frames as usize * page))
 }
 
 // SAFETY: a run is one caller's alone until it is freed, stays mapped while any handle of the pool

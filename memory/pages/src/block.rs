@@ -144,8 +144,8 @@ impl Pool {
     /// A block of 2^order pages with any contents.
     ///
     /// # Errors
-    /// [`PoolError::Exhausted`], [`PoolError::NoMemory`], [`PoolError::Order`],
-    /// [`PoolError::Closed`], [`PoolError::Reentered`].
+    /// [`PoolError::Exhausted`], [`PoolError::NoMemory`], [`PoolError::Order`], [`PoolError::TooLarge`],
+    /// [`PoolError::Closed`], [`PoolError::Forked`], [`PoolError::Reentered`].
     pub fn alloc(&self, order: u32) -> Result<Block<'_, Dirty>, PoolError> {
         let start = self.alloc_raw(order)?;
         Ok(Block::new(self, start, 1 << order))
@@ -161,9 +161,8 @@ impl Pool {
         Ok(Block::new(self, start, 1 << order))
     }
 
-    /// A run of whole pages of at least that many bytes, with any contents. It takes exactly these
-    /// pages, anywhere in the pool where enough free pages are adjacent: it starts at any page, and a
-    /// run of 2^n pages at a multiple of its size.
+    /// A run of whole pages of at least that many bytes, with any contents, as large as the pool at most. It takes exactly
+    /// these pages: the front of a block of the next power of two, or where there is none adjacent free blocks.
     ///
     /// # Errors
     /// As [`alloc`](Pool::alloc).

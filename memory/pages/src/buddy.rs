@@ -1,8 +1,8 @@
 //! A buddy allocator of page frames that knows which free blocks are zero.
 //!
 //! Here are the lists and what every operation is made of; `tag` is what is known of a frame,
-//! `take`, `run` and `give` what callers do, `in_flight` what scrubbing and trimming do, `check` what is
-//! done after a death.
+//! `take`, `run` and `give` what callers do, `in_flight` what scrubbing and trimming do, `check` looks at
+//! everything.
 //!
 //! It owns no memory and touches none: frames are numbers, and what is known of each is 16 bytes in
 //! a slice that the caller brings. So an operating system's kernel can run it over its own page
@@ -12,9 +12,8 @@
 //! Every frame belongs to exactly one block, and every block is in exactly one [`Use`]. The first
 //! frame of a block carries a *tag*: use and order; all other frames carry the tag of a tail.
 //! **Tags are the truth, lists and counts are derived**: each split, merge and change of use
-//! becomes valid with one store of one tag, in program order, so that after a crash at any point in
-//! between [`Buddy::rebuild`] finds a partition of all frames by walking the tags. A child that
-//! was forked while the lock was held rebuilds them.
+//! becomes valid with one store of one tag, in program order, and [`Buddy::check`] holds lists and counts
+//! against the tags.
 //!
 //! Free blocks hang in one list per order and [`State`], newest first. Buddies of one state merge
 //! at once; buddies of different states only when a larger block is needed and no other is to be
@@ -22,18 +21,13 @@
 //!
 //! All methods need exclusive access, which the caller's lock gives. The exception is what a
 //! per-thread cache does to its own blocks, which nobody else may change: between allocated and
-//! cached ([`Frame::cache`], [`Frame::hand_out`]), and cutting a cached block up ([`halve_cached`],
-//! [`split_cached`]), so that the lock is held for one block however many pages a cache takes.
-//! Others may look meanwhile, but must not [rebuild](Buddy::rebuild): where somebody may die
-//! holding the lock and others live on, blocks are cut up under it too. Joining is left to the lock
-//! altogether: who walks the blocks would meet a tail whose head it has passed.
+//! cached ([`Frame::cache`], [`Frame::hand_out`]).
 
 mod check;
 mod count;
 mod error;
 mod give;
 mod in_flight;
-mod resize;
 mod run;
 mod tag;
 mod take;
@@ -42,8 +36,8 @@ mod tests;
 
 pub use count::Counts;
 pub use error::{FreeError, Inconsistent};
-pub use run::{Run, Wanted};
-pub use tag::{Frame, State, Tag, Use, halve_cached, split_cached};
+pub use run::Run;
+pub use tag::{Frame, State, Tag, Use};
 
 use tag::{STATES, TAIL, cached};
 
@@ -58,8 +52,6 @@ pub const MAX_ORDER: u32 = 18;
 pub const ORDERS: usize = MAX_ORDER as usize + 1;
 
 const NONE: u32 = u32::MAX;
-/// Blocks of one list that are looked at for a group, so that no lock is held for long.
-const LOOKS: usize = 32;
 
 /// The free blocks of one order and state, newest first.
 #[derive(Clone, Copy, Debug)]
@@ -158,11 +150,11 @@ const fn later(a: u32, b: u32) -> bool {
 }
 
 /// The blocks that the run of `frames` frames from `first` on consists of, as first frame and order:
-/// each as large as its alignment and what is left allow. A run may start anywhere.
-pub fn run_parts(first: u32, frames: u32) -> impl Iterator<Item = (u32, u32)> {
+/// each as large as its alignment, what is left and the highest order allow. A run may start anywhere.
+pub fn run_parts(first: u32, frames: u32, max_order: u32) -> impl Iterator<Item = (u32, u32)> {
     let (mut at, mut left) = (first, frames);
     core::iter::from_fn(move || {
-        let order = left.checked_ilog2()?.min(at.trailing_zeros());
+        let order = left.checked_ilog2()?.min(at.trailing_zeros()).min(max_order);
         let part = at;
         (at, left) = (at.wrapping_add(1 << order), left - (1 << order));
         Some((part, order))
@@ -209,6 +201,10 @@ impl<'a> Buddy<'a> {
             index += 1 << order;
         }
         end - first
+    }
+
+    fn parts(&self, first: u32, frames: u32) -> impl Iterator<Item = (u32, u32)> + use<> {
+        run_parts(first, frames, self.core.max_order)
     }
 
     fn largest_at(&self, index: u32, end: u32) -> u32 {
@@ -311,13 +307,6 @@ impl<'a> Buddy<'a> {
             let tag = self.frames[first as usize].tag();
             (tag.used().is_some() && tag.order() >= order).then_some((first, tag))
         })
-    }
-
-    /// The free block that a frame is in: its first frame, state and order.
-    #[must_use]
-    pub fn free_block_at(&self, index: u32) -> Option<(u32, State, u32)> {
-        let (first, tag) = self.block_at(index)?;
-        Some((first, tag.free_state()?, tag.order()))
     }
 
     fn is(&self, index: u32, order: u32, used: Use) -> Result<(), FreeError> {

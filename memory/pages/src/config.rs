@@ -48,9 +48,9 @@ pub enum EngineChoice {
     /// The system: pages are dropped and populated anew.
     System,
     /// A GPU's copy engine (feature `cuda`). All of the pool's capacity is made resident at once and registered
-    /// with the driver, which is loaded at run time; nothing of it goes back before the pool does, and in a
-    /// forked child the pool is closed. It has to prove what it does, as your own has to. The load does not
-    /// hold it back, since it uses no CPU. Without a device: the CPU, and a [`Note`](crate::Note).
+    /// with the driver, which is loaded at run time; nothing of it goes back before the pool does. It has to prove what it
+    /// does, as your own has to. The load does not hold it back, since it uses no CPU. Without a device: the CPU, and a
+    /// [`Note`](crate::Note).
     Cuda,
     /// Your own engine, which has to prove what it does ([`Engine`]).
     Custom(Box<dyn Engine>),
@@ -70,8 +70,6 @@ pub struct Scrub {
     /// [`FLOOR`](crate::FLOOR) of a CPU at most. Infinity, the default, is no such limit. It does so in any
     /// case while threads wait for the CPUs of this process.
     pub load: f64,
-    /// Bytes per second at most; 0, the default, is no limit.
-    pub bytes_per_second: u64,
     /// Its share of one CPU at most, 0 to 1. 0.5 by default.
     pub cpu_share: f64,
     /// A block is zeroed after it was idle for so long: a block that is soon used again is better
@@ -91,32 +89,11 @@ impl Default for Scrub {
             start: 4,
             stop: 0,
             load: f64::INFINITY,
-            bytes_per_second: 0,
             cpu_share: 0.5,
             min_idle: Duration::from_millis(50),
             chunk: 512 << 10,
             unused_limit: 1 << 30,
         }
-    }
-}
-
-/// When free memory goes back to the system by itself. The scrubber's thread does it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct GiveBack {
-    /// A block goes back after it was idle for so long. 2 s by default; at once if memory is short
-    /// (by pressure stall information, or events of the control group).
-    pub after: Duration,
-    /// Free bytes that stay. 16 MiB by default.
-    pub floor: usize,
-    /// Bytes per second at most. 512 MiB by default, so that a program that needs the memory again
-    /// has lost little of it.
-    pub bytes_per_second: u64,
-}
-
-impl Default for GiveBack {
-    fn default() -> GiveBack {
-        let (after, floor) = (Duration::from_secs(2), 16 << 20);
-        GiveBack { after, floor, bytes_per_second: 512 << 20 }
     }
 }
 
@@ -156,16 +133,11 @@ builder! {
     max_order: u32 = MAX_ORDER;
     /// Bytes made resident when the pool is made. None by default.
     initial: usize = 0;
-    /// Bytes by which the pool grows when it has nothing left, at least. 4 MiB by default.
-    growth: usize = 4 << 20;
     /// The pages that are asked for. Transparent huge pages by default.
     page_size: PageSize = PageSize::default();
-    /// Threads that make the initial memory resident. 1 by default, 256 at most.
-    prefault_threads: usize = 1;
-    /// Single pages in each per-thread cache, as many zeroed as dirty; of each larger order up to
-    /// 128 KiB a quarter of the bytes. 256 at most and by default; 0 is no caches. A thread that
-    /// takes few pages holds few: what is fetched together begins with 8 and doubles. Where threads
-    /// are many it is less: all caches together hold a quarter of the pool at most.
+    /// Single pages in a thread's stack, one of zeroed and one of dirty ones; of larger orders up to 32 KiB as many
+    /// bytes. 32 at most and by default; 0 is no caches. Where the pool is small or threads are many it is less: all
+    /// caches together hold a quarter of the pool at most.
     cache_blocks: usize = CACHE_BLOCKS;
     /// Reading of zeroed blocks at hand-out. Off by default.
     verify: Verify = Verify::Off;
@@ -175,19 +147,10 @@ builder! {
     engine: EngineChoice = EngineChoice::default();
     /// Time that an engine of your own may take for a batch. 1 s by default.
     engine_deadline: Duration = Duration::from_secs(1);
-    /// After how many failures an engine of your own is dropped for the CPU. 3 by default.
-    engine_strikes: u32 = 3;
-    /// Makes memory resident in the background before it is requested, so that a growing program
-    /// has no page faults: at most so many bytes of free memory, and at most a sixteenth of the
-    /// memory in use. The scrubber's thread does it, whenever less than half of that is left;
-    /// without a scrubber (for example in a forked child) it does not happen. Off (0) by default.
-    grow_ahead: usize = 0;
     own methods:
     numa_node: Option<u32> = None;
     allow_over_memory: bool = false;
-    waits: bool = true;
-    scrub_later: bool = false;
-    give_back: Option<GiveBack> = None;
+    give_back: Option<Duration> = None;
     leased: Option<std::path::PathBuf> = None;
 }
 
@@ -204,29 +167,17 @@ impl Builder {
         self
     }
 
-    /// Lets idle memory go back to the system by itself. By default it stays until
-    /// [`trim`](crate::Pool::trim).
-    pub fn give_back(mut self, when: GiveBack) -> Builder {
-        self.give_back = Some(when);
+    /// Lets free memory go back to the system by itself once it was idle for so long; the scrubber's thread does it. By
+    /// default it stays until [`trim`](crate::Pool::trim).
+    pub fn give_back(mut self, idle: Duration) -> Builder {
+        self.give_back = Some(idle);
         self
     }
 
-    /// For an allocator that can fall back on another one. An allocation never waits: neither for
-    /// another thread in the pool ([`PoolError::Busy`]) nor for blocks that are being zeroed. The
-    /// scrubber's thread starts when the first block is freed, also in a forked child. Absent memory is
-    /// handed out as it is where the system has huge pages: programs ask allocators for more than they
-    /// touch.
-    #[doc(hidden)]
-    pub fn for_allocator(mut self) -> Builder {
-        (self.waits, self.scrub_later) = (false, true);
-        self.cache_blocks(0)
-    }
-
     /// Takes the whole capacity as a lease from the server at that socket (`cachewise scrubd`): resident and
-    /// zero from the start. Nothing of it goes back before the pool does; in a forked child the pool is
-    /// closed, and its memory not there. If there is no lease, the pool is a private one, with a
-    /// [`Note`](crate::Note). [`lease::default_socket`](crate::lease::default_socket) is where the server
-    /// usually is.
+    /// zero from the start. Nothing of it goes back before the pool does, and a forked child does not have it: it must
+    /// not touch its blocks. If there is no lease, the pool is a private one, with a [`Note`](crate::Note).
+    /// [`lease::default_socket`](crate::lease::default_socket) is where the server usually is.
     pub fn leased(mut self, socket: impl Into<std::path::PathBuf>) -> Builder {
         self.leased = Some(socket.into());
         self
@@ -251,8 +202,6 @@ impl Builder {
         whole("max_order", &self.max_order, self.max_order <= MAX_ORDER, &orders)?;
         let inside = format!("0 to the capacity, {} bytes", self.capacity);
         whole("initial", &self.initial, self.initial <= self.capacity, &inside)?;
-        let threads = self.prefault_threads;
-        whole("prefault_threads", &threads, (1..=256).contains(&threads), "1 to 256")?;
         let blocks = self.cache_blocks;
         let most = format!("0 to {}", CACHE_BLOCKS);
         whole("cache_blocks", &blocks, blocks <= CACHE_BLOCKS, &most)?;
@@ -273,10 +222,8 @@ impl Builder {
         whole("scrub.min_idle", &scrub.min_idle.as_secs(), idle_ok, "at most a day")?;
         let chunk_ok = (4096..=1 << 30).contains(&scrub.chunk);
         whole("scrub.chunk", &scrub.chunk, chunk_ok, "4096 to 2^30 bytes")?;
-        let give_back = self.give_back.clone().unwrap_or_default();
-        let after_ok = give_back.after <= Duration::from_secs(24 * 3600);
-        whole("give_back.after", &give_back.after.as_secs(), after_ok, "at most a day")?;
-        let rate = give_back.bytes_per_second;
-        whole("give_back.bytes_per_second", &rate, rate >= 1 << 20, "2^20 and more")
+        let idle = self.give_back.unwrap_or_default();
+        let give_back_ok = idle <= Duration::from_secs(24 * 3600);
+        whole("give_back", &idle.as_secs(), give_back_ok, "at most a day")
     }
 }

@@ -8,7 +8,7 @@ use std::io;
 #[non_exhaustive]
 pub enum PoolError {
     /// A setting is outside what is accepted.
-    #[error("{setting}: found {found}, accepted {accepted}")]
+    #[error("{setting}: expected {accepted}, found {found}")]
     Setting {
         /// The setting.
         setting: &'static str,
@@ -19,7 +19,7 @@ pub enum PoolError {
     },
     /// More than this process may use.
     #[error(
-        "capacity: found {asked} bytes, accepted at most the {memory} bytes this process may use"
+        "capacity: expected at most the {memory} bytes that this process may use, found {asked}"
     )]
     OverMemory {
         /// Bytes asked for.
@@ -51,8 +51,16 @@ pub enum PoolError {
         /// The system's answer.
         source: io::Error,
     },
+    /// No block of this pool is that large.
+    #[error("a block of {bytes} bytes from a pool of {capacity} bytes: larger than the pool")]
+    TooLarge {
+        /// Bytes asked for.
+        bytes: usize,
+        /// The pool's capacity.
+        capacity: usize,
+    },
     /// The order is higher than this pool's blocks.
-    #[error("order: found {order}, accepted 0 to {max_order}")]
+    #[error("order: expected 0 to {max_order}, found {order}")]
     Order {
         /// The order asked for.
         order: u32,
@@ -75,9 +83,9 @@ pub enum PoolError {
     /// Called in the middle of the pool's own work by the same thread: from a signal handler.
     #[error("the pool is busy in this very thread (called from a signal handler?)")]
     Reentered,
-    /// Another thread is in the pool, and this pool's allocations never wait.
-    #[error("the pool is busy in another thread")]
-    Busy,
+    /// The pool was made before a fork, by the parent.
+    #[error("the pool is the parent's: a child made by fork makes its own")]
+    Forked,
     /// A block known to be zero was not. It is quarantined.
     #[error("a block of {bytes} bytes known to be zero holds {byte:#04x} at {address:#x}")]
     NotZero {
@@ -114,12 +122,12 @@ pub enum Note {
         /// The system's answer.
         why: std::string::String,
     },
-    /// Less was prefaulted than asked.
+    /// The first bytes are not resident.
     Prefault {
         /// Bytes asked for.
         asked: usize,
-        /// Bytes that are there.
-        got: usize,
+        /// The system's answer.
+        why: std::string::String,
     },
     /// There is no device that could zero: the CPU does it.
     NoDevice(std::string::String),
@@ -137,7 +145,7 @@ impl core::fmt::Display for Note {
             }
             Note::NoHugeAdvice(why) => write!(f, "advice on huge pages refused: {why}"),
             Note::NoNuma { node, why } => write!(f, "not bound to NUMA node {node}: {why}"),
-            Note::Prefault { asked, got } => write!(f, "prefaulted {got} of {asked} bytes"),
+            Note::Prefault { asked, why } => write!(f, "{asked} bytes are not resident: {why}"),
             Note::NoDevice(why) => write!(f, "no device to zero with ({why}): the CPU instead"),
             Note::NoLease(why) => write!(f, "no lease ({why}): memory of its own instead"),
             Note::NoScrubber(why) => write!(f, "no scrubber thread: {why}"),

@@ -1,78 +1,91 @@
-//! A pool as all its handles, caches and threads share it: its layers (`layers`), and the operations on them.
-//! `closing` and `child` have the memory, `growth` takes it into use. Above it `cache.rs` has the threads' caches,
-//! `serve.rs` hands out and takes back, `upkeep.rs` zeroes, returns and counts free memory.
-//!
-//! Bookkeeping lies in memory of its own ([`Control`] and the frames after it), mapped and not
-//! allocated: a pool can be what an allocator is made of.
+//! A pool as all its handles, caches and threads share it: its memory, the lock, and what changes under the lock. Above it
+//! `cache.rs` has the threads' caches, `serve.rs` hands out and takes back, `upkeep.rs` zeroes, returns and counts free
+//! memory.
 
-mod child;
-mod closing;
-mod growth;
-
-use crate::buddy::{Buddy, Core, Frame, FreeError, State, Tag, Use};
-use crate::closed::Closed;
+use crate::buddy::{Buddy, Core, Frame, FreeError, State, order_for};
 use crate::config::Verify;
-use crate::engine::Method;
+use crate::engine::{Method, Range};
 use crate::error::{Note, PoolError};
-use crate::inherited::{Inherited, Memory};
-use crate::layers::{Background, Caches, Chunks, Control, Gate, Lists};
-use crate::lock::{self, Slot};
-use crate::magazine::{Magazine, Magazines, Shares};
+use crate::magazine::{Magazines, Room};
 use crate::os::{self, Mapping};
-use crate::stats::{ScrubberState, get};
+use crate::stats::{Events, get};
 use crate::thread;
-use std::boxed::Box;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use crate::waiting::{Bell, Word};
+use std::cell::UnsafeCell;
+use std::mem::ManuallyDrop;
+use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 use std::vec::Vec;
 
 /// For how many milliseconds after a look scrubbers take nothing: until the next one, and the
 /// clock's granularity.
 const HOLD_OFF: u32 = 30;
+/// Bytes by which a pool grows, at least.
+pub(crate) const GROWTH: usize = 4 << 20;
 
-/// Flag of [`Gate`]: the pool is closed.
+/// Flags: the pool is closed; some of the blocks handed out as zero are read; an engine said that it had zeroed a block,
+/// and had not.
 const CLOSED: u32 = 1;
-/// Flag of [`Gate`]: some of the blocks handed out as zero are read.
 const VERIFIED: u32 = 2;
-/// Flag of [`Gate`]: an engine said that it had zeroed a block, and had not.
 const DISTRUSTED: u32 = 4;
 
-/// A pool: its layers, each on top of those before, then settings and notes. The fields that every hand-out reads come
-/// first, and change rarely. In frames, whenever the lock is free:
+/// A pool. The fields that every hand-out reads come first, and change rarely. In frames, whenever the lock is free:
 ///
 /// ```text
-/// chunks.capacity = managed + never managed
+/// capacity        = managed + never managed
 /// managed         = allocated + cached + dirty + in flight + zero resident + zero absent + quarantined
-/// cached         <= chunks.capacity / 4
-/// closed         <= never managed + zero absent
+/// cached         <= capacity / 4
 /// ```
 #[repr(C)]
 pub(crate) struct Inner {
-    pub(crate) gate: Gate<Inner>,
-    pub(crate) chunks: Chunks,
-    lists: Lists,
-    pub(crate) caches: Caches,
+    /// Closed, verified, distrusted; 0 where a hand-out from a cache has nothing to look at.
+    flags: AtomicU32,
+    /// The process that made it ([`os::generation`]).
+    generation: u32,
+    /// The pool's number; none is used twice.
+    pub(crate) id: u64,
+    /// First byte; aligned to a huge page.
+    base: *mut u8,
+    /// A tag and links for each frame.
+    frames: *const Frame,
+    /// Number of frames.
+    pub(crate) capacity: u32,
+    /// Bytes of a frame, as a power of two: a page of the system.
+    pub(crate) frame_shift: u32,
+    /// The most that threads' caches may hold.
+    pub(crate) room: Room,
     settings: Settings,
-    pub(crate) background: Background,
+    locked: Locked,
+    /// All caches of this pool. Changed under the lock.
+    pub(crate) magazines: Magazines,
+    /// State of the scrubber, as [`ScrubberState`](crate::stats::ScrubberState).
+    pub(crate) state: AtomicU8,
     /// Number of zeroed blocks handed out, of which every n-th is read.
     pub(crate) verify_turn: AtomicU32,
-    /// The newest note.
-    notes: AtomicPtr<Noted>,
+    notes: Mutex<Vec<Note>>,
+    mappings: ManuallyDrop<Vec<Mapping>>,
 }
 
-/// A note, and those before it. A list that only grows needs no lock, which a fork would have to
-/// see to.
-struct Noted {
-    note: Note,
-    before: *mut Noted,
+/// The lock and what changes under it, apart from what is only read.
+#[repr(C, align(128))]
+struct Locked {
+    word: Word,
+    core: UnsafeCell<Core>,
+    /// Bytes of zeroed requests that came past the caches: the scrubber's work is being used. Only
+    /// written under the lock.
+    demand: AtomicU64,
+    /// Wakes scrubbers.
+    wake: Bell,
+    /// Until when scrubbers take nothing: somebody needs what they have in flight. A moment and not
+    /// a count, so that a thread that ends while it waits leaves nothing behind.
+    hold_off: AtomicU32,
+    events: Events,
 }
 
 /// The builder's settings that the operations here need.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
-    pub(crate) growth: usize,
-    pub(crate) cache_blocks: usize,
     pub(crate) verify: Verify,
     pub(crate) scrub_start: u32,
     pub(crate) max_order: u32,
@@ -81,238 +94,195 @@ pub(crate) struct Settings {
     /// Bytes that can only be returned to the system together.
     pub(crate) trim_unit: usize,
     pub(crate) method: Method,
-    /// True if a hand-out waits for others: for the lock, and for blocks in flight.
-    pub(crate) waits: bool,
-    /// The order of a huge page; 0 where the pool asked for none.
-    pub(crate) huge_order: u32,
-    /// Frames from the first on that are in no huge page.
-    pub(crate) small: u32,
-    /// Free bytes at most that are made resident ahead of need.
-    pub(crate) ahead: usize,
-    /// True if free absent memory becomes address space alone again.
-    pub(crate) closes: bool,
-    /// The node that all pages are wanted on.
-    pub(crate) numa_node: Option<u32>,
-    /// True if memory is locked when it is opened, as the process locks all its mappings.
+    pub(crate) kind: Kind,
+    /// True if memory is locked as the pool grows into it, as the process locks all its mappings.
     pub(crate) locks: bool,
-    /// True if absent memory is handed out as it is, and faulted in where it is touched. For allocators, whose
-    /// callers ask for more than they use.
-    pub(crate) fault_on_touch: bool,
+}
+
+/// The kind of memory that a pool has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Private: address space, until the pool grows into it.
+    Private,
+    /// Private, in explicit huge pages.
+    Hugetlb,
+    /// A lease, or registered with a device: nothing is returned.
+    Lent,
 }
 
 /// The places of a pool's parts.
 pub(crate) struct Places {
-    pub(crate) control: *const Control,
     pub(crate) frames: *const Frame,
     pub(crate) base: *mut u8,
     pub(crate) capacity: u32,
-    pub(crate) memory: Memory,
     pub(crate) mappings: Vec<Mapping>,
 }
 
-// SAFETY: the control block and the frames are atomics, a lock, and what the lock protects; the
-// data is reached through blocks, each of which has one owner.
+// SAFETY: the frames are atomics, and the core is behind the lock; the data is reached through blocks, each of which
+// has one owner.
 unsafe impl Send for Inner {}
 // SAFETY: as above.
 unsafe impl Sync for Inner {}
 
 /// The lock, held.
-pub(crate) struct Guard<'a> {
-    inner: &'a Inner,
-    /// False where this thread has all locks for a fork, and keeps them.
-    taken: bool,
-}
+pub(crate) struct Guard<'a>(&'a Inner);
 
 impl Drop for Guard<'_> {
     fn drop(&mut self) {
-        if !self.taken {
-            return;
-        }
-        self.inner.gate.slot.release();
-        thread::current().end();
+        self.0.locked.word.release();
     }
 }
 
 impl Guard<'_> {
     pub(crate) fn buddy(&mut self) -> Buddy<'_> {
         // SAFETY: the lock is held for as long as the borrow of this guard lasts.
-        let core = unsafe { &mut *self.inner.control().core.get() };
-        Buddy::new(core, self.inner.frames())
-    }
-}
-
-/// A call that has blocks in flight while it has no lock. A child that is forked from a signal
-/// handler in its middle must not take these back before it is over.
-pub(crate) struct Working<'a>(&'a thread::Thread);
-
-impl Working<'_> {
-    pub(crate) fn begin() -> Working<'static> {
-        let thread = thread::current();
-        thread.working.fetch_add(1, Ordering::Relaxed);
-        Working(thread)
-    }
-}
-
-impl Drop for Working<'_> {
-    fn drop(&mut self) {
-        self.0.working.fetch_sub(1, Ordering::Relaxed);
+        let core = unsafe { &mut *self.0.locked.core.get() };
+        Buddy::new(core, self.0.frames())
     }
 }
 
 /// Milliseconds on a clock that never goes back.
 pub(crate) fn now() -> u32 {
-    #[cfg(all(feature = "testing", debug_assertions))]
-    if let Some(now) = crate::schedule::clock() {
-        return now;
-    }
     let time = rustix::time::clock_gettime(rustix::time::ClockId::MonotonicCoarse);
     Duration::try_from(time).map_or(0, |time| time.as_millis() as u32)
-}
-
-/// Bytes before the frames.
-pub(crate) const fn control_bytes() -> usize {
-    size_of::<Control>().next_multiple_of(4096)
-}
-
-/// Bytes of bookkeeping for that many frames.
-pub(crate) fn metadata_bytes(frames: usize) -> Option<usize> {
-    frames.checked_mul(size_of::<Frame>())?.checked_add(control_bytes())
-}
-
-/// Makes an empty control block.
-///
-/// # Safety
-/// `place` is writable and zero for [`control_bytes`], aligned to 4096, and nobody else uses it.
-pub(crate) unsafe fn init_control(place: *mut Control, max_order: u32) {
-    // SAFETY: inside the block; the caller's promise.
-    let core = unsafe { &raw mut (*place).core };
-    // SAFETY: the caller's promise; an UnsafeCell has the layout of what it holds.
-    unsafe { core.cast::<Core>().write(Core::new(max_order)) };
 }
 
 impl Inner {
     pub(crate) fn new(
         places: Places,
         settings: Settings,
+        cache_blocks: usize,
         notes: Vec<Note>,
-        slot: &'static Slot<Inner>,
-    ) -> Arc<Inner> {
+    ) -> Inner {
         static IDS: AtomicU64 = AtomicU64::new(1);
-        let shift = os::page_size().trailing_zeros();
-        let huge = os::huge_page_size().ilog2().saturating_sub(shift);
-        let closed = Box::new(Closed::new(places.capacity, huge, settings.closes));
         let flags = if settings.verify == Verify::Off { 0 } else { VERIFIED };
-        let inner = Arc::new(Inner {
-            gate: Gate {
-                flags: AtomicU32::new(flags),
-                generation: AtomicU32::new(lock::generation()),
-                id: IDS.fetch_add(1, Ordering::Relaxed),
-                slot,
+        Inner {
+            flags: AtomicU32::new(flags),
+            generation: os::generation(),
+            id: IDS.fetch_add(1, Ordering::Relaxed),
+            base: places.base,
+            frames: places.frames,
+            capacity: places.capacity,
+            frame_shift: os::page_size().trailing_zeros(),
+            room: Room::new(places.capacity, cache_blocks),
+            locked: Locked {
+                word: Word::default(),
+                core: UnsafeCell::new(Core::new(settings.max_order)),
+                demand: AtomicU64::new(0),
+                wake: Bell::default(),
+                hold_off: AtomicU32::new(0),
+                events: Events::default(),
             },
-            chunks: Chunks {
-                base: places.base,
-                frame_shift: shift,
-                capacity: places.capacity,
-                closed,
-                inherited: Inherited::new(places.memory),
-                _mappings: places.mappings,
-            },
-            lists: Lists { frames: places.frames, control: places.control },
-            caches: Caches { shares: Shares::default(), magazines: Magazines::default() },
             settings,
-            background: Background::default(),
+            magazines: Magazines::default(),
+            state: AtomicU8::new(0),
             verify_turn: AtomicU32::new(0),
-            notes: AtomicPtr::default(),
-        });
-        slot.enter(inner.gate.id, &inner);
-        notes.into_iter().for_each(|note| inner.note(note));
-        inner
-    }
-
-    pub(crate) fn control(&self) -> &Control {
-        // SAFETY: mapped and initialised for as long as this value lives; all of it is atomic or
-        // behind the lock.
-        unsafe { &*self.lists.control }
+            notes: Mutex::new(notes),
+            mappings: ManuallyDrop::new(places.mappings),
+        }
     }
 
     #[inline(always)]
     pub(crate) fn frames(&self) -> &[Frame] {
         // SAFETY: that many frames are mapped, all of them atomics, for as long as this value
         // lives.
-        unsafe { std::slice::from_raw_parts(self.lists.frames, self.chunks.capacity as usize) }
+        unsafe { std::slice::from_raw_parts(self.frames, self.capacity as usize) }
     }
 
     pub(crate) fn settings(&self) -> &Settings {
         &self.settings
     }
 
+    pub(crate) fn events(&self) -> &Events {
+        &self.locked.events
+    }
+
     pub(crate) fn base(&self) -> *mut u8 {
-        self.chunks.base
+        self.base
     }
 
     pub(crate) fn bytes(&self, order: u32) -> usize {
-        1usize << (order + self.chunks.frame_shift)
+        1usize << (order + self.frame_shift)
+    }
+
+    /// Bytes of that many frames.
+    pub(crate) fn length(&self, frames: u32) -> usize {
+        (frames as usize) << self.frame_shift
+    }
+
+    /// The highest order of blocks of at most so many bytes; at least 0.
+    pub(crate) fn order_in(&self, bytes: usize) -> u32 {
+        (bytes >> self.frame_shift).max(1).ilog2()
     }
 
     #[inline(always)]
     pub(crate) fn address(&self, index: u32) -> *mut u8 {
-        self.chunks.base.wrapping_add((index as usize) << self.chunks.frame_shift)
+        self.base.wrapping_add((index as usize) << self.frame_shift)
+    }
+
+    /// The memory of that many frames.
+    pub(crate) fn range(&self, index: u32, frames: u32) -> Range {
+        Range { start: self.address(index), length: self.length(frames) }
     }
 
     /// The frame at an address.
     #[inline(always)]
     pub(crate) fn index(&self, address: *const u8) -> Result<u32, FreeError> {
-        let offset = (address as usize).wrapping_sub(self.chunks.base as usize);
-        if offset >= (self.chunks.capacity as usize) << self.chunks.frame_shift {
+        let offset = (address as usize).wrapping_sub(self.base as usize);
+        if offset >= (self.capacity as usize) << self.frame_shift {
             return Err(FreeError::Foreign);
         }
-        if offset & ((1 << self.chunks.frame_shift) - 1) != 0 {
+        if offset & ((1 << self.frame_shift) - 1) != 0 {
             return Err(FreeError::Misaligned);
         }
-        u32::try_from(offset >> self.chunks.frame_shift).map_err(|_| FreeError::Foreign)
+        u32::try_from(offset >> self.frame_shift).map_err(|_| FreeError::Foreign)
     }
 
     pub(crate) fn note(&self, note: Note) {
-        let new = Box::into_raw(Box::new(Noted { note, before: std::ptr::null_mut() }));
-        let mut before = self.notes.load(Ordering::Acquire);
-        loop {
-            // SAFETY: made above, and nobody else's yet.
-            unsafe { (*new).before = before };
-            match self.notes.compare_exchange(before, new, Ordering::AcqRel, Ordering::Acquire) {
-                Ok(_) => return,
-                Err(other) => before = other,
-            }
-        }
+        self.notes.lock().unwrap_or_else(PoisonError::into_inner).push(note);
     }
 
     pub(crate) fn notes(&self) -> Vec<Note> {
-        let mut found = Vec::new();
-        let mut next = self.notes.load(Ordering::Acquire);
-        // SAFETY: null, or a note, which stays as long as this value.
-        while let Some(noted) = unsafe { next.as_ref() } {
-            found.insert(0, noted.note.clone());
-            next = noted.before;
+        self.notes.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Checks whether this is the process that made the pool, and not its forked child.
+    #[inline(always)]
+    pub(crate) fn is_here(&self) -> bool {
+        self.generation == os::generation()
+    }
+
+    /// Checks whether a hand-out has nothing to look at.
+    #[inline(always)]
+    pub(crate) fn is_open(&self) -> bool {
+        self.flags.load(Ordering::Relaxed) == 0 && self.is_here()
+    }
+
+    /// An error where the pool is closed, or the parent's.
+    pub(crate) fn usable(&self) -> Result<(), PoolError> {
+        if !self.is_here() {
+            return Err(PoolError::Forked);
         }
-        found
+        if self.is_closed() { Err(PoolError::Closed) } else { Ok(()) }
     }
 
     pub(crate) fn is_closed(&self) -> bool {
-        self.gate.flags.load(Ordering::Relaxed) & CLOSED != 0
+        self.flags.load(Ordering::Relaxed) & CLOSED != 0
     }
 
     pub(crate) fn close(&self) {
-        self.gate.flags.fetch_or(CLOSED, Ordering::SeqCst);
+        self.flags.fetch_or(CLOSED, Ordering::SeqCst);
     }
 
     /// Checks whether an engine said that it had zeroed a block, and had not.
     pub(crate) fn distrusts(&self) -> bool {
-        self.gate.flags.load(Ordering::Relaxed) & DISTRUSTED != 0
+        self.flags.load(Ordering::Relaxed) & DISTRUSTED != 0
     }
 
     /// An engine was caught in a lie: whatever is zero and unused is dirty from here on. What threads' caches
     /// hold is zeroed again when it is handed out.
     pub(crate) fn distrust(&self) {
-        self.gate.flags.fetch_or(DISTRUSTED, Ordering::SeqCst);
+        self.flags.fetch_or(DISTRUSTED, Ordering::SeqCst);
         let Ok(mut guard) = self.lock() else { return };
         let now = now();
         while let Some((index, order)) = guard.buddy().take_zeroed_away() {
@@ -321,114 +291,97 @@ impl Inner {
         }
     }
 
-    /// Checks whether a hand-out has nothing to look at.
-    #[inline(always)]
-    pub(crate) fn is_open(&self) -> bool {
-        self.gate.flags.load(Ordering::Relaxed) == 0
-    }
-
-    /// Checks whether this process is the one that last locked the pool, and not a fork of it.
-    pub(crate) fn is_current(&self) -> bool {
-        self.gate.generation.load(Ordering::Relaxed) == lock::generation()
-    }
-
+    /// The lock. Refused in a forked child, which may have a copy of it that nobody releases, and in a signal handler that
+    /// interrupted its holder.
     pub(crate) fn lock(&self) -> Result<Guard<'_>, PoolError> {
-        self.lock_for(true)
-    }
-
-    /// [`lock`](Inner::lock) for a hand-out, which may be told to wait for nobody.
-    pub(crate) fn lock_to_take(&self) -> Result<Guard<'_>, PoolError> {
-        self.lock_for(self.settings.waits)
-    }
-
-    /// [`lock`](Inner::lock), to bring back what is in flight.
-    pub(crate) fn lock_to_land(&self) -> Result<Guard<'_>, PoolError> {
-        os::may_land().map_err(PoolError::system("locking the pool"))?;
-        self.lock()
-    }
-
-    fn lock_for(&self, wait: bool) -> Result<Guard<'_>, PoolError> {
-        let mut guard = self.acquire(wait)?;
-        if !self.is_current() {
-            // In a signal handler that interrupted the pool, which goes on after it.
-            let under_way = thread::current().working.load(Ordering::Relaxed) != 0;
-            if under_way || Magazine::is_interrupted(self.gate.id) {
-                return Err(PoolError::Reentered);
-            }
-            self.after_fork(&mut guard);
+        if !self.is_here() {
+            return Err(PoolError::Forked);
         }
-        let holds = &self.control().holds;
-        holds.store(get(holds).wrapping_add(1), Ordering::Relaxed);
-        Ok(guard)
-    }
-
-    fn acquire(&self, wait: bool) -> Result<Guard<'_>, PoolError> {
-        let thread = thread::current();
-        if self.gate.slot.is_the_forkers(thread) {
-            // In a program's fork handler: nobody else is in the pool, and nobody comes.
-            return Ok(Guard { inner: self, taken: false });
-        }
-        // Between the steps of a fork a signal handler finds it so.
-        if self.gate.slot.is_held_by(thread) || !thread.begin(self.gate.id) {
+        let mark = thread::current().mark();
+        if self.locked.word.is_held_by(mark) {
             return Err(PoolError::Reentered);
         }
-        if !self.gate.slot.acquire(wait) {
-            thread.end();
-            return Err(PoolError::Busy);
+        self.locked.word.acquire(mark);
+        Ok(Guard(self))
+    }
+
+    /// Takes more frames into use, so that a run of so many, or a block as large, is among them. As many as usual, or where
+    /// the system refuses that, as few as will do.
+    pub(crate) fn grow(&self, buddy: &mut Buddy<'_>, frames: u32) -> rustix::io::Result<()> {
+        let managed = buddy.core().managed();
+        let size = 1u64 << order_for(frames).min(self.settings.max_order);
+        let fitting = u64::from(managed).next_multiple_of(size) + u64::from(frames).max(size);
+        let usual = u64::from(managed) + (GROWTH >> self.frame_shift) as u64;
+        let end = |wanted: u64| wanted.min(u64::from(self.capacity)) as u32;
+        let opened = |end| self.open(managed, end).map(|()| end);
+        let grown = opened(end(fitting.max(usual))).or_else(|_| opened(end(fitting)))?;
+        buddy.extend(grown - managed, State::ZeroAbsent, now());
+        Ok(())
+    }
+
+    /// Makes memory of the address space between two frames. Only under the lock, or before the pool is used.
+    pub(crate) fn open(&self, from: u32, end: u32) -> rustix::io::Result<()> {
+        let Range { start, length } = self.range(from, end - from);
+        if length == 0 {
+            return Ok(());
         }
-        Ok(Guard { inner: self, taken: true })
-    }
-
-    /// Does what a fork left to be done, if there was one.
-    pub(crate) fn settle(&self) {
-        if !self.is_current() {
-            drop(self.lock());
+        match self.settings.kind {
+            Kind::Private => {
+                // SAFETY: whole pages of this mapping, which nobody uses yet.
+                unsafe { os::open(start, length) }?;
+                if self.settings.locks {
+                    // SAFETY: as above.
+                    unsafe { os::lock_as_the_process_does(start, length) }?;
+                }
+                Ok(())
+            }
+            Kind::Hugetlb => self.huge_or_small(from, end),
+            Kind::Lent => Ok(()),
         }
     }
 
-    /// First use in a forked child: what belonged to threads that do not exist here comes back as
-    /// dirty.
-    fn after_fork(&self, guard: &mut Guard<'_>) {
-        self.caches.magazines.forget(Magazine::of_this_thread(self.gate.id));
-        self.share_out();
-        let mut buddy = guard.buddy();
-        buddy.rebuild(now());
-        let gone = |tag: Tag| tag.used() != Some(Use::Allocated);
-        buddy.reclaim(gone, State::Dirty, now());
-        self.background.state.store(ScrubberState::Off as u8, Ordering::Relaxed);
-        self.gate.generation.store(lock::generation(), Ordering::Relaxed);
+    /// Touches explicit huge pages between two frames by a call that says what a touch would end the process for: a control
+    /// group may allow fewer than were reserved. From the first that is not given on, all that is left is ordinary memory.
+    fn huge_or_small(&self, from: u32, end: u32) -> rustix::io::Result<()> {
+        let (unit, whole) = (self.settings.trim_unit, self.length(self.capacity));
+        let pages = (self.length(from).next_multiple_of(unit)..self.length(end)).step_by(unit);
+        for offset in pages {
+            let start = self.base.wrapping_add(offset);
+            // SAFETY: a huge page of this mapping, which nobody uses yet.
+            if let Err(errno) = unsafe { os::populate(start, unit) } {
+                // SAFETY: as above, to the end of the mapping.
+                unsafe { os::replace(start, whole - offset) }?;
+                if !self.notes().iter().any(|note| matches!(note, Note::NoHugetlb(_))) {
+                    self.note(Note::NoHugetlb(os::refused(errno)));
+                }
+                break;
+            }
+        }
+        Ok(())
     }
 
-    /// Shares out what caches may hold. Only under the lock.
-    pub(crate) fn share_out(&self) {
-        self.caches.magazines.share_out(
-            &self.caches.shares,
-            self.chunks.capacity,
-            self.settings.cache_blocks,
-        );
+    /// Zeroes frames just taken, through the caches.
+    pub(crate) fn hot_zero(&self, index: u32, frames: u32) {
+        // SAFETY: the run was just taken: mapped, and nobody else's.
+        let zeroed = unsafe { Method::Through.zero(self.range(index, frames)) };
+        debug_assert!(zeroed.is_ok(), "stores cannot be refused");
     }
 
     /// Has scrubbers take nothing for a moment.
     pub(crate) fn hold_off(&self) {
         let until = now().wrapping_add(HOLD_OFF);
-        self.control().hold_off.store(until, Ordering::Relaxed);
-    }
-
-    /// Lets scrubbers look again: all, or if one waits for what is freed and asked for.
-    pub(crate) fn wake_scrubber(&self, always: bool) {
-        self.control().wake.ring(always);
-    }
-
-    /// Checks whether frees and requests would wake it.
-    #[cfg(all(test, not(miri)))]
-    pub(crate) fn scrubber_listens(&self) -> bool {
-        self.control().wake.is_listened_for()
+        self.locked.hold_off.store(until, Ordering::Relaxed);
     }
 
     /// Checks whether an allocation waits for blocks that scrubbers have in flight.
     pub(crate) fn holds_off(&self) -> bool {
-        let left = self.control().hold_off.load(Ordering::Relaxed).wrapping_sub(now());
+        let left = self.locked.hold_off.load(Ordering::Relaxed).wrapping_sub(now());
         (1..=HOLD_OFF).contains(&left)
+    }
+
+    /// Lets scrubbers look again: all, or if one waits for what is freed and asked for.
+    pub(crate) fn wake_scrubber(&self, always: bool) {
+        self.locked.wake.ring(always);
     }
 
     /// Sleeps until woken, unless `ready` says that there is something to do already. Frees and
@@ -439,24 +392,27 @@ impl Inner {
         by_use: bool,
         ready: impl FnOnce() -> bool,
     ) {
-        self.control().wake.wait(timeout, by_use, ready);
+        self.locked.wake.wait(timeout, by_use, ready);
     }
 
     /// Says that so many frames of zeroed memory were asked for. Only under the lock.
     pub(crate) fn wanted(&self, frames: u64) {
-        let demand = &self.control().demand;
-        demand
-            .store(get(demand).wrapping_add(frames << self.chunks.frame_shift), Ordering::Relaxed);
+        let demand = get(&self.locked.demand).wrapping_add(frames << self.frame_shift);
+        self.locked.demand.store(demand, Ordering::Relaxed);
+    }
+
+    /// Bytes of zeroed memory that were asked for.
+    pub(crate) fn demand(&self) -> u64 {
+        get(&self.locked.demand)
     }
 }
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        self.gate.slot.leave(self.gate.id);
-        let mut next = *self.notes.get_mut();
-        while !next.is_null() {
-            // SAFETY: made by `note`, and in the list once.
-            next = unsafe { Box::from_raw(next) }.before;
+        // A child was not given memory that a fork cannot copy: what is there now may be somebody else's.
+        if self.is_here() || self.settings.kind == Kind::Private {
+            // SAFETY: not used again.
+            unsafe { ManuallyDrop::drop(&mut self.mappings) };
         }
     }
 }

@@ -8,8 +8,7 @@
 //!   code can free only dirty blocks. So a zeroed block is zero by type, not by a flag.
 //! - `engine`: how pages are zeroed. By the CPU with non-temporal or with temporal stores, by the
 //!   operating system, or by your own engine, whose work is then checked.
-//! - `global`: a `GlobalAlloc` that serves large requests from a pool. `allocator` (feature
-//!   `allocator-api2`): a pool as an `Allocator`.
+//! - `allocator` (feature `allocator-api2`): a pool as an `Allocator`.
 //!
 //! ```
 //! # #[cfg(all(feature = "std", target_os = "linux"))] {
@@ -32,15 +31,6 @@
 #[cfg(feature = "std")]
 extern crate std;
 
-/// A point at which another thread's work can make a difference: in tests a seed decides which goes on (`schedule.rs`).
-/// Not in optimised builds: the examples that measure have the same features as the tests.
-macro_rules! point {
-    () => {
-        #[cfg(all(feature = "testing", debug_assertions, target_os = "linux", not(loom)))]
-        crate::schedule::point();
-    };
-}
-
 #[forbid(unsafe_code)]
 pub mod buddy;
 
@@ -56,28 +46,18 @@ mod system {
     pub mod allocator;
     pub(crate) mod block;
     pub(crate) mod cache;
-    pub(crate) mod closed;
     pub(crate) mod config;
     pub mod engine;
     pub(crate) mod error;
-    pub(crate) mod fork;
-    pub mod global;
-    pub mod heap;
-    pub(crate) mod inherited;
     pub(crate) mod inner;
-    pub(crate) mod layers;
     pub mod lease;
-    pub(crate) mod lock;
     pub(crate) mod magazine;
     pub(crate) mod os;
     pub(crate) mod pace;
     pub(crate) mod pool;
     pub(crate) mod proof;
-    #[cfg(all(feature = "testing", debug_assertions))]
-    pub mod schedule;
     pub(crate) mod scrubber;
     pub(crate) mod serve;
-    pub(crate) mod slots;
     #[doc(hidden)]
     pub mod smaps;
     pub(crate) mod stats;
@@ -86,15 +66,14 @@ mod system {
     pub(crate) mod waiting;
 
     pub use block::{Block, Contents, Dirty, Zeroed};
-    pub use config::{Builder, EngineChoice, GiveBack, PageSize, Scrub, Verify};
+    pub use config::{Builder, EngineChoice, PageSize, Scrub, Verify};
     pub use error::{Note, PoolError};
     #[cfg(feature = "testing")]
     pub use os::inject;
     #[doc(hidden)]
-    pub use os::{cpus, groups, huge_page_size, hugetlb_size, memory, thread_cpu_time};
+    pub use os::{cpus, huge_page_size, hugetlb_size, thread_cpu_time};
     pub use pace::{FLOOR, Pace, Rest};
     pub use pool::Pool;
-    pub use proof::Proved;
     pub use stats::{FIGURES, OrderStats, ScrubberState, Stats, Unit};
 }
 #[cfg(all(feature = "std", target_os = "linux", not(loom)))]

@@ -1,4 +1,5 @@
-//! Memory that a thread keeps of a pool: its cache, and the limits of all caches of a pool. Its use is in `cache.rs`.
+//! Memory that threads keep of a pool: one stack of blocks for each small order, zeroed and dirty. What is done with it
+//! is in `cache.rs`.
 
 use crate::os::{self, Mapping};
 use crate::stats::Stats;
@@ -6,124 +7,79 @@ use crate::thread;
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
-/// Single pages in a per-thread cache at most.
-pub(crate) const CACHE_BLOCKS: usize = 256;
-/// Pieces of zeroed memory in a per-thread cache, not yet cut into blocks, for each order.
-pub(crate) const PIECES: usize = 32;
-/// Orders that per-thread caches hold: up to 128 KiB of 4 KiB pages.
-pub(crate) const CACHED_ORDERS: usize = 6;
-/// Number of times that a piece can be halved at most: until the largest is a block of one frame.
-const HALVINGS: usize = CACHE_BLOCKS.ilog2() as usize;
-
-/// The part of the pool's capacity that caches hold together at most, as a divisor.
-pub(crate) const PART: usize = 4;
-/// The most that a cache holds of each order, in stacks: one of zeroed blocks, one of dirty blocks, and a
-/// reserve of these.
-pub(crate) const STACKS: usize = 3;
-
+/// Single pages in a stack at most; of each larger order as many bytes.
+pub(crate) const CACHE_BLOCKS: usize = 32;
+/// Orders that are cached: up to 32 KiB of 4 KiB pages.
+pub(crate) const CACHED_ORDERS: usize = 4;
 /// Stacks by what their blocks contain: unknown bytes, or zeros.
 pub(crate) const DIRTY: usize = 0;
 pub(crate) const ZERO: usize = 1;
 
-/// Number of blocks of an order that a cache of so many single pages holds: of larger ones a quarter of
-/// the bytes.
-pub(crate) const fn share(pages: usize, order: usize) -> usize {
-    if order == 0 { pages } else { (pages / 4) >> order }
+/// The part of the pool's capacity that all caches hold at most, as a divisor.
+const PART: usize = 4;
+/// Threads that have a cache in the smallest pool that has caches.
+const THREADS: usize = 8;
+/// Stacks as long as that of single pages.
+const STACKS: usize = 2 * CACHED_ORDERS;
+
+/// The most that caches may hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Room {
+    /// Single pages in a stack.
+    pages: usize,
+    /// Threads that have a cache; others take the lock.
+    threads: usize,
 }
 
-/// The first place of an order: behind those of all lower ones.
-pub(crate) const fn first_place(order: usize) -> usize {
-    if order == 0 {
-        return 0;
+impl Room {
+    /// For a pool of so many pages, of which at most `wanted` are to lie in a stack.
+    pub(crate) fn new(capacity: u32, wanted: usize) -> Room {
+        let part = capacity as usize / PART;
+        let fair = (part / (STACKS * THREADS)).checked_ilog2().map_or(0, |log| 1 << log);
+        let pages = wanted.min(CACHE_BLOCKS).min(fair);
+        Room { pages, threads: part.checked_div(STACKS * pages).unwrap_or(0) }
     }
-    CACHE_BLOCKS + CACHE_BLOCKS / 4 - 2 * share(CACHE_BLOCKS, order)
+
+    /// Blocks of an order in a stack.
+    #[inline(always)]
+    pub(crate) fn blocks(self, order: usize) -> usize {
+        if order < CACHED_ORDERS { self.pages >> order } else { 0 }
+    }
 }
 
-/// Figures of a cache, for statistics; written by its thread alone.
-#[derive(Debug)]
-pub(crate) struct Shown {
+/// A thread's cache of one pool.
+#[repr(C, align(128))]
+pub(crate) struct Magazine {
+    /// Not 0 while it is being changed: a signal handler of the same thread then goes past it.
+    pub(crate) busy: AtomicU32,
+    /// Not 0 if a thread has it. Only under the pool's lock.
+    pub(crate) used: AtomicU32,
     pub(crate) lengths: [[AtomicU32; CACHED_ORDERS]; 2],
-    /// Frames in the reserves.
-    pub(crate) reserved: AtomicU32,
+    /// Figures for statistics; written by its thread alone.
     pub(crate) hits: [AtomicU64; CACHED_ORDERS],
     pub(crate) misses: [AtomicU64; CACHED_ORDERS],
     pub(crate) hot_zeroed: AtomicU64,
     pub(crate) dirty: AtomicU64,
     pub(crate) frees: AtomicU64,
-}
-
-/// A thread's cache of one pool. Zero is an empty one.
-#[repr(C, align(128))]
-pub(crate) struct Magazine {
-    pub(crate) busy: AtomicU32,
-    /// Not 0 if a thread has it. Only under the pool's lock.
-    pub(crate) used: AtomicU32,
-    pub(crate) shown: Shown,
-    _own_line: [Line; 0],
-    pub(crate) own: UnsafeCell<Own>,
+    /// Its thread's alone.
+    pub(crate) stacks: UnsafeCell<Stacks>,
     /// The pool's next one. Only under its lock.
-    pub(crate) next: AtomicPtr<Magazine>,
+    next: AtomicPtr<Magazine>,
+    mapping: Mapping,
 }
 
-#[repr(align(128))]
-pub(crate) struct Line;
-
-pub(crate) struct Own {
-    pub(crate) blocks: [[u32; first_place(CACHED_ORDERS)]; 2],
-    /// Memory not yet cut into blocks.
-    pub(crate) reserves: [[Reserve; CACHED_ORDERS]; 2],
-    /// Hand-outs before the pool is asked for zeroed blocks again.
+/// The blocks by kind and order.
+pub(crate) struct Stacks {
+    pub(crate) blocks: [[[u32; CACHE_BLOCKS]; CACHED_ORDERS]; 2],
+    /// Requests for zeroed blocks that are served by dirty ones before the pool is asked again.
     pub(crate) patience: u32,
-}
-
-/// The most that each thread's cache may hold. Written under the pool's lock.
-#[derive(Debug, Default)]
-pub(crate) struct Shares {
-    /// Pages of all orders together.
-    pub(crate) pages: AtomicU32,
-    /// Blocks of an order in a stack at most; 0 of orders that nobody has asked for yet.
-    pub(crate) rooms: [AtomicU32; CACHED_ORDERS],
-    /// The orders that somebody asked for, as bits.
-    pub(crate) orders: AtomicU32,
-}
-
-impl Shares {
-    /// The single pages in each stack of a thread's share, which is so many pages of all orders; of each larger order
-    /// it has a quarter of that. Each cache was told to hold `most` of them. A power of two, which the pool
-    /// cuts off as one piece.
-    pub(crate) fn in_a_stack(pages: usize, orders: u32, most: usize) -> usize {
-        let quarters = 4 * (orders & 1) + (orders >> 1).count_ones();
-        let parts = STACKS * quarters as usize;
-        (4 * pages / parts.max(1)).checked_ilog2().map_or(0, |log| most.min(1 << log))
-    }
-
-    pub(crate) fn has(&self, order: usize) -> bool {
-        self.orders.load(Ordering::Relaxed) & 1 << order != 0
-    }
-
-    /// Blocks of an order in a cache at most.
-    #[inline(always)]
-    pub(crate) fn room(&self, order: usize) -> usize {
-        self.rooms.get(order).map_or(0, |room| room.load(Ordering::Relaxed) as usize)
-    }
-}
-
-/// Pieces of memory, each at least as large as the blocks that are cut from it.
-#[derive(Clone, Copy)]
-pub(crate) struct Reserve {
-    pub(crate) pieces: [u32; PIECES + HALVINGS],
-    pub(crate) length: usize,
-    /// Number of blocks to fetch together the next time, less the first batch.
-    pub(crate) batch: u32,
 }
 
 impl Magazine {
     /// Pages it holds.
     pub(crate) fn pages(&self) -> u64 {
-        let lengths = self.shown.lengths.iter().flat_map(|lengths| lengths.iter().enumerate());
-        let stacks =
-            lengths.map(|(order, length)| u64::from(length.load(Ordering::Relaxed)) << order);
-        stacks.sum::<u64>() + u64::from(self.shown.reserved.load(Ordering::Relaxed))
+        let lengths = self.lengths.iter().flat_map(|lengths| lengths.iter().enumerate());
+        lengths.map(|(order, length)| u64::from(length.load(Ordering::Relaxed)) << order).sum()
     }
 
     /// This thread's of that pool.
@@ -134,35 +90,42 @@ impl Magazine {
         is_it.then(|| entry.magazine.load(Ordering::Relaxed).cast::<Magazine>().cast_const())
     }
 
-    /// Checks whether a signal handler interrupted this thread in its cache of that pool, which is there.
-    pub(crate) fn is_interrupted(pool: u64) -> bool {
-        Magazine::of_this_thread(pool).is_some_and(|place| {
-            // SAFETY: a cache of that pool, which is there.
-            unsafe { &*place }.busy.load(Ordering::Relaxed) != 0
-        })
-    }
-
     /// Adds what it did and holds.
     pub(crate) fn add_to(&self, stats: &mut Stats, frame_shift: u32) {
         let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        let shown = &self.shown;
         for order in 0..CACHED_ORDERS {
-            stats.orders[order].zero_hits += get(&shown.hits[order]);
-            stats.orders[order].zero_misses += get(&shown.misses[order]);
+            stats.orders[order].zero_hits += get(&self.hits[order]);
+            stats.orders[order].zero_misses += get(&self.misses[order]);
         }
         stats.cached += self.pages() << frame_shift;
-        stats.hot_zeroed += get(&shown.hot_zeroed);
-        stats.dirty_allocations += get(&shown.dirty);
-        stats.frees += get(&shown.frees);
+        stats.hot_zeroed += get(&self.hot_zeroed);
+        stats.dirty_allocations += get(&self.dirty);
+        stats.frees += get(&self.frees);
     }
 
-    /// Makes a new one.
-    fn map() -> Option<&'static Magazine> {
+    /// Makes a new one, in memory of its own: in a signal handler nothing may be allocated.
+    fn map(next: *mut Magazine) -> Option<*mut Magazine> {
         let mapping = Mapping::private(size_of::<Magazine>(), os::page_size()).ok()?;
         let place = mapping.start().cast::<Magazine>();
-        std::mem::forget(mapping);
-        // SAFETY: mapped, long enough, aligned to a page, and zero, which is an empty cache.
-        Some(unsafe { &*place })
+        let magazine = Magazine {
+            busy: AtomicU32::new(0),
+            used: AtomicU32::new(0),
+            lengths: Default::default(),
+            hits: Default::default(),
+            misses: Default::default(),
+            hot_zeroed: AtomicU64::new(0),
+            dirty: AtomicU64::new(0),
+            frees: AtomicU64::new(0),
+            stacks: UnsafeCell::new(Stacks {
+                blocks: [[[0; CACHE_BLOCKS]; CACHED_ORDERS]; 2],
+                patience: 0,
+            }),
+            next: AtomicPtr::new(next),
+            mapping,
+        };
+        // SAFETY: mapped, writable, long enough and aligned to a page.
+        unsafe { place.write(magazine) };
+        Some(place)
     }
 }
 
@@ -183,62 +146,55 @@ impl Magazines {
         })
     }
 
-    /// One that nobody has. Only under the pool's lock.
-    pub(crate) fn enter(&self) -> Option<&Magazine> {
-        let free = self.all().find(|magazine| magazine.used.load(Ordering::Relaxed) == 0);
-        let magazine = match free {
+    /// One that nobody has, unless as many threads as may have one. Only under the pool's lock.
+    pub(crate) fn enter(&self, room: Room) -> Option<&Magazine> {
+        let used = |magazine: &&Magazine| magazine.used.load(Ordering::Relaxed) != 0;
+        if self.all().filter(used).count() >= room.threads {
+            return None;
+        }
+        let magazine = match self.all().find(|magazine| !used(magazine)) {
             Some(free) => free,
             None => {
-                let new = Magazine::map()?;
-                new.next.store(self.0.load(Ordering::Relaxed), Ordering::Relaxed);
-                self.0.store(std::ptr::from_ref(new).cast_mut(), Ordering::Release);
-                new
+                let new = Magazine::map(self.0.load(Ordering::Relaxed))?;
+                self.0.store(new, Ordering::Release);
+                // SAFETY: just made, and mapped as long as this list.
+                unsafe { &*new }
             }
         };
         magazine.used.store(1, Ordering::Relaxed);
         Some(magazine)
     }
-
-    /// Shares out what caches may hold. Only under the pool's lock.
-    pub(crate) fn share_out(&self, shares: &Shares, capacity: u32, cache_blocks: usize) {
-        let threads =
-            self.all().filter(|magazine| magazine.used.load(Ordering::Relaxed) != 0).count();
-        let pages = capacity as usize / (PART * threads.max(1));
-        let orders = shares.orders.load(Ordering::Relaxed);
-        let stack = Shares::in_a_stack(pages, orders, cache_blocks);
-        shares.pages.store(pages as u32, Ordering::Relaxed);
-        for (order, room) in shares.rooms.iter().enumerate() {
-            let blocks = if shares.has(order) { share(stack, order) } else { 0 };
-            room.store(blocks as u32, Ordering::Relaxed);
-        }
-    }
-
-    /// In a forked child: forgets what all of them hold. Only under the pool's lock.
-    pub(crate) fn forget(&self, mine: Option<*const Magazine>) {
-        for magazine in self.all() {
-            magazine.shown.lengths.iter().flatten().for_each(|length| {
-                length.store(0, Ordering::Relaxed);
-            });
-            magazine.shown.reserved.store(0, Ordering::Relaxed);
-            magazine.busy.store(0, Ordering::Relaxed);
-            let kept = mine.is_some_and(|mine| std::ptr::eq(mine, magazine));
-            magazine.used.store(u32::from(kept), Ordering::Relaxed);
-            // SAFETY: its thread is not in this process, or is this one, and not at work there.
-            let own = unsafe { &mut *magazine.own.get() };
-            own.reserves.iter_mut().flatten().for_each(|reserve| reserve.length = 0);
-        }
-    }
 }
 
 impl Drop for Magazines {
     fn drop(&mut self) {
-        let mut next = self.0.load(Ordering::Acquire);
+        let mut next = *self.0.get_mut();
         while !next.is_null() {
-            // SAFETY: mapped by `map`; the pool is going, so nobody uses it.
-            let following = unsafe { (*next).next.load(Ordering::Relaxed) };
-            // SAFETY: as above; its length and alignment are those that `map` had.
-            unsafe { Mapping::unmap(next.cast(), size_of::<Magazine>()) };
-            next = following;
+            // SAFETY: made by `map`, and in the list once; the pool is going, so nobody uses it.
+            let magazine = unsafe { next.read() };
+            next = magazine.next.load(Ordering::Relaxed);
+            drop(magazine.mapping);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_caches_hold_a_quarter_of_the_pool_at_most() {
+        for capacity in (0..31).map(|log| 1 << log).chain([3, 1000, 8191, u32::MAX]) {
+            for wanted in [0, 1, 5, 32] {
+                let room = Room::new(capacity, wanted);
+                let of_a_thread: usize =
+                    (0..CACHED_ORDERS).map(|order| 2 * (room.blocks(order) << order)).sum();
+                assert!(of_a_thread * room.threads <= capacity as usize / 4, "{room:?}");
+                let has_any = wanted != 0 && capacity >= 4 * (STACKS * THREADS) as u32;
+                assert_eq!(room.blocks(0) != 0, has_any, "{capacity}, {wanted}: {room:?}");
+                assert!(room.threads >= THREADS || !has_any, "{room:?}");
+                assert_eq!(room.blocks(CACHED_ORDERS), 0);
+            }
         }
     }
 }

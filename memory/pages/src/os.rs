@@ -1,20 +1,18 @@
 //! Every call to the operating system, in one place. Each can be told to fail in tests (`inject`).
 
 use cachewise::uncancelled;
-use cachewise_host::{Groups, Meminfo, Room, Tree};
+use cachewise_host::{Meminfo, Room, Tree};
 use rustix::fd::AsFd;
 use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, MprotectFlags, ProtFlags};
-use rustix::thread::CpuSet;
-use std::boxed::Box;
-use std::ffi::{CStr, c_void};
-use std::path::{Path, PathBuf};
+use std::ffi::c_void;
+use std::path::Path;
 use std::ptr;
 use std::string::String;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
-use std::time::{Duration, Instant};
-use std::vec::Vec;
+use std::thread::JoinHandle;
+use std::time::Duration;
 
 type Result<T> = std::result::Result<T, Errno>;
 
@@ -30,13 +28,6 @@ macro_rules! may_fail {
 #[cfg(not(feature = "testing"))]
 macro_rules! may_fail {
     ($call:ident) => {};
-}
-
-/// Before a block in flight is brought back: where tests refuse the lock.
-#[allow(clippy::unnecessary_wraps, reason = "it fails in tests alone")]
-pub(crate) fn may_land() -> Result<()> {
-    may_fail!(Land);
-    Ok(())
 }
 
 /// The text of a file, if it can be read.
@@ -69,12 +60,6 @@ pub fn huge_page_size() -> usize {
     })
 }
 
-/// Checks whether the system gives transparent huge pages to programs that ask for them.
-pub(crate) fn gives_huge_pages() -> bool {
-    text("/sys/kernel/mm/transparent_hugepage/enabled")
-        .is_some_and(|text| !text.contains("[never]"))
-}
-
 /// Bytes of the default hugetlb page.
 pub fn hugetlb_size() -> usize {
     let size = uncancelled(|| Meminfo::read(&Tree::default())).bytes("Hugepagesize");
@@ -83,14 +68,8 @@ pub fn hugetlb_size() -> usize {
 }
 
 /// Memory this process may use: the machine's, or its control group's limit if that is less.
-pub fn memory() -> usize {
+pub(crate) fn memory() -> usize {
     usize::try_from(uncancelled(Room::of_process).whole).unwrap_or(usize::MAX)
-}
-
-/// Bytes that this process may use in addition: what the machine has available, or what its control groups
-/// have left if that is less.
-pub(crate) fn available() -> usize {
-    usize::try_from(uncancelled(Room::of_process).available).unwrap_or(usize::MAX)
 }
 
 /// The load average of the last minute.
@@ -108,137 +87,41 @@ pub(crate) fn thread_wait() -> Option<Duration> {
     Some(Duration::from_nanos(nanoseconds))
 }
 
-/// The system's figures of how short memory is: of this process's control group, or else of the
-/// machine.
-#[derive(Debug)]
-pub(crate) struct Pressure {
-    /// Pressure stall information.
-    stalls: PathBuf,
-    /// Files that count how often a control group was at its limit.
-    events: Vec<PathBuf>,
-    seen: Option<u64>,
-    next: Instant,
-    short: bool,
-}
-
-impl Pressure {
-    /// Time between two looks.
-    pub(crate) const LOOK: Duration = Duration::from_secs(1);
-
-    pub(crate) fn new() -> Pressure {
-        let groups = groups();
-        let first = |name: &str| groups.iter().map(|group| group.join(name)).find(|f| f.exists());
-        // Outer groups count by their own limits, not by the groups inside them.
-        let around = groups.iter().flat_map(|group| {
-            ["memory.events.local", "memory.failcnt"].map(|name| group.join(name))
-        });
-        let events = around.filter(|file| file.exists()).chain(first("memory.events")).collect();
-        let stalls = first("memory.pressure");
-        Pressure {
-            stalls: stalls.unwrap_or_else(|| PathBuf::from("/proc/pressure/memory")),
-            events,
-            seen: None,
-            next: Instant::now(),
-            short: false,
-        }
-    }
-
-    /// Checks whether memory is short: a thread waited for it for a hundredth of the last ten seconds, or
-    /// the group was at its limit since the last look.
-    pub(crate) fn is_short(&mut self) -> bool {
-        if Instant::now() < self.next {
-            return self.short;
-        }
-        self.next = Instant::now() + Pressure::LOOK;
-        let read = |file: &Path| text(file).unwrap_or_default();
-        let events = self.events.iter().map(|file| limits(&read(file))).sum();
-        let hit = self.seen.is_some_and(|before| events > before);
-        self.seen = Some(events);
-        self.short = hit || stalled(&read(&self.stalls)) >= 1.0;
-        self.short
-    }
-}
-
-/// Per cent of the last ten seconds in which somebody waited for memory.
-fn stalled(text: &str) -> f64 {
-    let line = text.lines().find_map(|line| line.strip_prefix("some avg10="));
-    line.and_then(|rest| rest.split(' ').next()?.parse().ok()).unwrap_or(0.0)
-}
-
-/// Number of times that a control group was at one of its limits: by name, or one number in version 1.
-fn limits(text: &str) -> u64 {
-    let of = |line: &str| {
-        let Some((name, count)) = line.split_once(' ') else { return line.trim().parse().ok() };
-        matches!(name, "high" | "max" | "oom").then(|| count.trim().parse::<u64>().ok())?
-    };
-    text.lines().filter_map(of).sum()
-}
-
-/// The folders of this process's control groups that may limit its memory, and of those around
-/// them: in version 2, and of version 1's memory controller.
-pub fn groups() -> Vec<PathBuf> {
-    let groups = uncancelled(Groups::of_process);
-    groups.memory_folders().iter().map(|folder| Path::new("/").join(folder)).collect()
-}
-
 /// CPU time of the calling thread.
 pub fn thread_cpu_time() -> Duration {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     Duration::new(u64::try_from(time.tv_sec).unwrap_or(0), u32::try_from(time.tv_nsec).unwrap_or(0))
 }
 
-/// A thread of this library's.
-#[derive(Debug)]
-pub(crate) struct Spawned(libc::pthread_t);
+/// Number of forks between the first process that used this library and this one.
+static GENERATION: AtomicU32 = AtomicU32::new(0);
 
-impl Spawned {
-    pub(crate) fn join(self) {
-        uncancelled(|| {
-            // SAFETY: a thread of this process that nobody else joins: a forked child forgets it.
-            unsafe { libc::pthread_join(self.0, ptr::null_mut()) };
-        });
+/// The process that runs: another number in a forked child.
+#[inline(always)]
+pub(crate) fn generation() -> u32 {
+    GENERATION.load(Ordering::Relaxed)
+}
+
+/// Has this library count forks from now on; once, before the first pool.
+pub(crate) fn count_forks() {
+    extern "C" fn child() {
+        GENERATION.fetch_add(1, Ordering::Relaxed);
+        MAIN_LEFT.store(false, Ordering::Relaxed);
     }
-}
-
-/// The process in which threads can be started; 0 before this library's constructor.
-static PROCESS: AtomicU32 = AtomicU32::new(0);
-
-/// The CPUs that the process had when the library was loaded: before its threads were bound to some.
-static CPUS: OnceLock<CpuSet> = OnceLock::new();
-
-/// When the library is loaded.
-pub(crate) fn loaded() {
-    PROCESS.store(process(), Ordering::Relaxed);
-    if let Ok(cpus) = rustix::thread::sched_getaffinity(None) {
-        let _ = CPUS.set(cpus);
+    static COUNTED: AtomicBool = AtomicBool::new(false);
+    if !COUNTED.swap(true, Ordering::AcqRel) {
+        // SAFETY: the handler is a function that lives as long as the process, and calls nothing.
+        unsafe { libc::pthread_atfork(None, None, Some(child)) };
     }
-}
-
-/// In a forked child, whose main thread is the one that forked.
-pub(crate) fn forked() {
-    MAIN_LEFT.store(false, Ordering::Relaxed);
-    PROCESS.store(process(), Ordering::Relaxed);
-}
-
-/// Checks whether a thread that is started belongs to the process whose memory this is. A child of `vfork` has
-/// its parent's memory: its threads end with it, whatever they hold.
-pub(crate) fn may_spawn() -> bool {
-    let known = PROCESS.load(Ordering::Relaxed);
-    known == 0 || known == process()
-}
-
-fn process() -> u32 {
-    rustix::process::getpid().as_raw_nonzero().get().cast_unsigned()
 }
 
 /// True once the main thread has left this process by `pthread_exit`.
 static MAIN_LEFT: AtomicBool = AtomicBool::new(false);
 
-/// At the end of a thread. Whether it was the main one.
-pub(crate) fn thread_ends() -> bool {
+/// At the end of a thread.
+pub(crate) fn thread_ends() {
     let is_main = rustix::thread::gettid() == rustix::process::getpid();
     MAIN_LEFT.fetch_or(is_main, Ordering::SeqCst);
-    is_main
 }
 
 pub(crate) fn main_left() -> bool {
@@ -248,7 +131,7 @@ pub(crate) fn main_left() -> bool {
 /// Checks whether the main thread has left, and so have all others but those of pools; if that cannot be found
 /// out, whether the main thread has: the process ends with its last thread, which must not be a pool's.
 pub(crate) fn is_alone() -> bool {
-    main_left() && others().unwrap_or(true)
+    main_left() && uncancelled(others).unwrap_or(true)
 }
 
 /// Checks whether there are no threads but the main one and those of pools.
@@ -256,37 +139,21 @@ fn others() -> Option<bool> {
     // Its name there, which is not `getpid` where /proc is of another namespace.
     let main = std::fs::read_link("/proc/self").ok()?;
     let folder = std::fs::read_dir("/proc/self/task").ok()?;
-    let mut of_pools = folder.flatten().filter(|task| task.file_name() != main).map(|task| {
-        text(task.path().join("comm"))
-            .is_none_or(|name| name.trim_end().as_bytes() == NAME.to_bytes())
-    });
+    let mut of_pools = folder
+        .flatten()
+        .filter(|task| task.file_name() != main)
+        .map(|task| text(task.path().join("comm")).is_none_or(|name| name.trim_end() == NAME));
     Some(of_pools.all(|one| one))
 }
 
 /// The name of pools' threads.
-const NAME: &CStr = c"cw-pool";
-
-struct Start(Box<dyn FnOnce() + Send>);
-
-extern "C" fn begin(start: *mut c_void) -> *mut c_void {
-    // SAFETY: made by `spawn` for this thread alone.
-    let start = unsafe { Box::from_raw(start.cast::<Start>()) };
-    // SAFETY: always callable.
-    let this = unsafe { libc::pthread_self() };
-    // SAFETY: this thread, and a string that ends in NUL.
-    unsafe { libc::pthread_setname_np(this, NAME.as_ptr()) };
-    (start.0)();
-    ptr::null_mut()
-}
-
-/// Bytes of a thread's stack; where the program's own thread-local storage needs more, the default.
+const NAME: &str = "cw-pool";
+/// Bytes of such a thread's stack.
 const STACK: usize = 256 << 10;
 
-/// Starts a thread on which no signal handler of the program runs, with the process's CPUs and the
-/// ordinary policy, whatever the calling thread has. Not the standard library's: that
-/// one keeps storage of the calling thread with a destructor, for which it takes the loader's lock,
-/// and an allocator calls this.
-pub(crate) fn spawn(body: impl FnOnce() + Send + 'static) -> std::io::Result<Spawned> {
+/// Starts a thread on which no signal handler of the program runs, with the CPUs of the main thread and the ordinary
+/// policy, whatever the calling thread has.
+pub(crate) fn spawn(body: impl FnOnce() + Send + 'static) -> std::io::Result<JoinHandle<()>> {
     #[cfg(feature = "testing")]
     inject::check(inject::Call::Thread)?;
     let mut before = std::mem::MaybeUninit::<libc::sigset_t>::uninit();
@@ -295,51 +162,29 @@ pub(crate) fn spawn(body: impl FnOnce() + Send + 'static) -> std::io::Result<Spa
     unsafe { libc::sigfillset(all.as_mut_ptr()) };
     // SAFETY: the set was filled; the old one is writable. The new thread inherits it.
     unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), before.as_mut_ptr()) };
-    let start = Box::into_raw(Box::new(Start(Box::new(body))));
-    let mut attributes = std::mem::MaybeUninit::<libc::pthread_attr_t>::uninit();
-    // SAFETY: writable.
-    unsafe { libc::pthread_attr_init(attributes.as_mut_ptr()) };
-    // SAFETY: initialised.
-    unsafe { libc::pthread_attr_setstacksize(attributes.as_mut_ptr(), STACK) };
-    let mut thread = std::mem::MaybeUninit::<libc::pthread_t>::uninit();
-    let mut create = |attributes: *const libc::pthread_attr_t| {
-        // SAFETY: a place for the thread, valid or no attributes, and `begin` takes what `start`
-        // is.
-        unsafe { libc::pthread_create(thread.as_mut_ptr(), attributes, begin, start.cast()) }
-    };
-    let mut refused = create(attributes.as_ptr());
-    if refused == libc::EINVAL {
-        refused = create(ptr::null());
-    }
-    // SAFETY: initialised, not used again.
-    unsafe { libc::pthread_attr_destroy(attributes.as_mut_ptr()) };
+    let builder = std::thread::Builder::new().name(NAME.into()).stack_size(STACK);
+    let thread = uncancelled(|| {
+        builder.spawn(|| {
+            become_ordinary();
+            body();
+        })
+    });
     // SAFETY: filled in above.
     unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, before.as_ptr(), ptr::null_mut()) };
-    if refused != 0 {
-        // SAFETY: no thread was made, so it is still ours.
-        drop(unsafe { Box::from_raw(start) });
-        return Err(std::io::Error::from_raw_os_error(refused));
-    }
-    // SAFETY: a thread was made.
-    let thread = unsafe { thread.assume_init() };
-    make_ordinary(thread);
-    Ok(Spawned(thread))
+    thread
 }
 
-/// Gives a new thread the process's CPUs and ordinary priority, whatever the calling thread has; woken, it does not
-/// take a CPU from a thread that runs (`SCHED_BATCH`).
-fn make_ordinary(thread: libc::pthread_t) {
-    if let Some(cpus) = CPUS.get()
-        && rustix::thread::sched_getaffinity(None).is_ok_and(|own| own != *cpus)
-    {
-        let set = std::ptr::from_ref(cpus).cast::<libc::cpu_set_t>();
-        // SAFETY: a thread that nobody has joined; rustix's set is the system's, bit by bit.
-        let _ = unsafe { libc::pthread_setaffinity_np(thread, size_of::<CpuSet>(), set) };
+/// Gives the calling thread the main thread's CPUs, and the ordinary priority at which, woken, it does not take a CPU
+/// from a thread that runs (`SCHED_BATCH`).
+fn become_ordinary() {
+    let main = Some(rustix::process::getpid());
+    if let Ok(cpus) = rustix::thread::sched_getaffinity(main) {
+        let _ = rustix::thread::sched_setaffinity(None, &cpus);
     }
     let parameters = libc::sched_param { sched_priority: 0 };
     for policy in [libc::SCHED_BATCH, libc::SCHED_OTHER] {
-        // SAFETY: a thread that nobody has joined, and valid parameters.
-        if unsafe { libc::pthread_setschedparam(thread, policy, &raw const parameters) } == 0 {
+        // SAFETY: this thread, and valid parameters.
+        if unsafe { libc::sched_setscheduler(0, policy, &raw const parameters) } == 0 {
             break;
         }
     }
@@ -425,17 +270,6 @@ impl Mapping {
         unsafe { rustix::mm::madvise(self.start.cast(), self.length, Advice::LinuxDontFork) }
     }
 
-    /// Moves the mapping's first `length` bytes to `place`, without copying, and unmaps the rest.
-    ///
-    /// # Safety
-    /// Nothing is mapped at `place` for that length that anybody uses.
-    pub(crate) unsafe fn move_to(self, length: usize, place: *mut u8) -> Result<()> {
-        let (from, flags) = (self.start.cast(), rustix::mm::MremapFlags::MAYMOVE);
-        // SAFETY: this mapping's own memory goes to a place that is free by the caller's promise.
-        unsafe { rustix::mm::mremap_fixed(from, length, length, flags, place.cast()) }?;
-        Ok(())
-    }
-
     /// True if a limit on locked memory kept the mapping from being locked, as the process wants all memory.
     pub(crate) fn is_unlocked(&self) -> bool {
         self.unlocked
@@ -445,8 +279,8 @@ impl Mapping {
         self.length
     }
 
-    /// Private memory of explicit huge pages, all of it reserved.
-    pub(crate) fn hugetlb(length: usize) -> Result<Mapping> {
+    /// Private memory of explicit huge pages of that size, all of it reserved; where it is mapped, the first one is there.
+    pub(crate) fn hugetlb(length: usize, unit: usize) -> Result<Mapping> {
         may_fail!(Hugetlb);
         // SAFETY: a new mapping at an address of the kernel's choice overlaps nothing.
         let whole = unsafe {
@@ -457,21 +291,16 @@ impl Mapping {
                 MapFlags::PRIVATE | MapFlags::HUGETLB,
             )
         }?;
-        Ok(Mapping { start: whole.cast(), length, whole, whole_length: length, unlocked: false })
+        let (start, whole_length) = (whole.cast(), length);
+        let mapping = Mapping { start, length, whole, whole_length, unlocked: false };
+        // A control group may allow none of those that were reserved.
+        // SAFETY: a huge page of the mapping just made.
+        unsafe { populate(start, unit) }?;
+        Ok(mapping)
     }
 
     pub(crate) fn start(&self) -> *mut u8 {
         self.start
-    }
-
-    /// Unmaps what [`private`](Mapping::private) mapped, aligned to a page, and was forgotten.
-    ///
-    /// # Safety
-    /// It was so, with that length, and nobody has a pointer into it.
-    pub(crate) unsafe fn unmap(start: *mut u8, length: usize) {
-        // SAFETY: the caller's promise; where the start needs no moving, the room for that is
-        // behind it.
-        let _ = unsafe { rustix::mm::munmap(start.cast(), length + page_size()) };
     }
 
     /// Keeps it out of core dumps.
@@ -483,20 +312,26 @@ impl Mapping {
 
     /// Asks for huge pages, or for none.
     pub(crate) fn advise_huge(&self, huge: bool) -> Result<()> {
-        // SAFETY: the range is this mapping's own.
-        unsafe { advise_huge(self.start, self.length, huge) }
-    }
-
-    /// Asks for no huge pages in the first so many bytes.
-    pub(crate) fn advise_small(&self, bytes: usize) -> Result<()> {
-        // SAFETY: the range is this mapping's own.
-        unsafe { advise_huge(self.start, bytes.min(self.length), false) }
+        may_fail!(Huge);
+        let advice = if huge { Advice::LinuxHugepage } else { Advice::LinuxNoHugepage };
+        // SAFETY: the range is this mapping's own; this advice does not change contents.
+        unsafe { rustix::mm::madvise(self.start.cast(), self.length, advice) }
     }
 
     /// Wants all pages, present and future, on one node.
     pub(crate) fn bind(&self, node: u32) -> Result<()> {
-        // SAFETY: the range is this mapping's own.
-        unsafe { bind(self.start, self.length, node) }
+        may_fail!(Bind);
+        const MPOL_BIND: libc::c_int = 2;
+        let bits = usize::BITS;
+        let mut mask = std::vec![0usize; (node / bits) as usize + 1];
+        mask[(node / bits) as usize] |= 1 << (node % bits);
+        let bits = libc::c_ulong::try_from(mask.len() * bits as usize + 1).unwrap_or(0);
+        let (call, mask) = (libc::SYS_mbind, mask.as_ptr());
+        // SAFETY: this mapping's own range, whose contents placement does not change; the mask has the bits that are
+        // said (the kernel takes them less one).
+        let refused =
+            unsafe { libc::syscall(call, self.start, self.length, MPOL_BIND, mask, bits, 0) };
+        if refused == 0 { Ok(()) } else { Err(last_error()) }
     }
 }
 
@@ -558,6 +393,22 @@ pub(crate) unsafe fn lock_as_the_process_does(start: *mut u8, length: usize) -> 
     Ok(())
 }
 
+/// Words for why the system gives no page: a bad address is its answer where it would end a touch with a signal.
+pub(crate) fn refused(errno: Errno) -> String {
+    match errno {
+        Errno::FAULT => "the control group allows no more of them, or none is left".into(),
+        errno => std::format!("{errno}"),
+    }
+}
+
+/// The same as an error.
+pub(crate) fn error(errno: Errno) -> std::io::Error {
+    match errno {
+        Errno::FAULT => std::io::Error::new(std::io::ErrorKind::OutOfMemory, refused(errno)),
+        errno => errno.into(),
+    }
+}
+
 fn last_error() -> Errno {
     std::io::Error::last_os_error().raw_os_error().map_or(Errno::INVAL, Errno::from_raw_os_error)
 }
@@ -582,46 +433,19 @@ pub(crate) unsafe fn open(start: *mut u8, length: usize) -> Result<()> {
     unsafe { rustix::mm::mprotect(start.cast(), length, protection) }
 }
 
-/// Makes address space alone of memory that nobody uses.
+/// Puts ordinary memory in the place of explicit huge pages that the system does not give.
 ///
 /// # Safety
-/// As for [`open`], and nobody uses the range.
-pub(crate) unsafe fn close(start: *mut u8, length: usize) -> Result<()> {
-    may_fail!(Close);
-    let flags = MapFlags::PRIVATE | MapFlags::FIXED;
+/// The range is whole huge pages of a mapping of the caller's, and nobody uses it.
+pub(crate) unsafe fn replace(start: *mut u8, length: usize) -> Result<()> {
+    let access = ProtFlags::READ | ProtFlags::WRITE;
+    let flags = MapFlags::PRIVATE | MapFlags::NORESERVE | MapFlags::FIXED;
     // SAFETY: the caller's promise.
-    unsafe { rustix::mm::mmap_anonymous(start.cast(), length, ProtFlags::empty(), flags) }?;
-    Ok(())
-}
-
-/// Asks for huge pages, or for none.
-///
-/// # Safety
-/// The range is whole pages of a mapping of the caller's.
-pub(crate) unsafe fn advise_huge(start: *mut u8, length: usize, huge: bool) -> Result<()> {
-    may_fail!(Huge);
-    let advice = if huge { Advice::LinuxHugepage } else { Advice::LinuxNoHugepage };
-    // SAFETY: the caller's promise; this advice does not change contents.
-    unsafe { rustix::mm::madvise(start.cast(), length, advice) }
-}
-
-/// Wants all pages, present and future, on one node.
-///
-/// # Safety
-/// As for [`advise_huge`].
-pub(crate) unsafe fn bind(start: *mut u8, length: usize, node: u32) -> Result<()> {
-    may_fail!(Bind);
-    const MPOL_BIND: libc::c_int = 2;
-    let bits = usize::BITS;
-    let mut mask = std::vec![0usize; (node / bits) as usize + 1];
-    mask[(node / bits) as usize] |= 1 << (node % bits);
-    let bits = libc::c_ulong::try_from(mask.len() * bits as usize + 1).unwrap_or(0);
-    let mask = mask.as_ptr();
-    // SAFETY: the caller's promise; the mask has the bits that are said (the kernel takes them less
-    // one), and placement does not change contents.
-    let refused =
-        unsafe { libc::syscall(libc::SYS_mbind, start, length, MPOL_BIND, mask, bits, 0) };
-    if refused == 0 { Ok(()) } else { Err(last_error()) }
+    unsafe { rustix::mm::mmap_anonymous(start.cast(), length, access, flags) }?;
+    // SAFETY: as above; this advice changes no contents.
+    let _ = unsafe { rustix::mm::madvise(start.cast(), length, Advice::LinuxHugepage) };
+    // SAFETY: as above.
+    unsafe { rustix::mm::madvise(start.cast(), length, Advice::LinuxDontFork) }
 }
 
 /// Gives pages back to the system; they read as zero afterwards and fault when touched. After an
@@ -715,6 +539,3 @@ pub(crate) fn resident(start: *mut u8, length: usize) -> Result<usize> {
     }
     Ok(map.iter().filter(|byte| **byte & 1 == 1).count() * page)
 }
-
-#[cfg(test)]
-mod tests;

@@ -23,7 +23,7 @@ const BEHIND: Duration = Duration::from_millis(500);
 pub enum Rest {
     /// No CPU is idle, or the load average is above `load`.
     Load(Duration),
-    /// `cpu_share` or `bytes_per_second`.
+    /// `cpu_share`.
     Limits(Duration),
 }
 
@@ -81,11 +81,7 @@ impl Pace {
 
     /// A chunk was begun then, used that CPU time and had so many bytes. In the thread that did it.
     pub fn spent(&mut self, begun: Instant, used: Duration, bytes: usize) {
-        let mut least = used.div_f64(self.scrub.cpu_share);
-        if self.scrub.bytes_per_second != 0 {
-            let seconds = bytes as f64 / self.scrub.bytes_per_second as f64;
-            least = least.max(Duration::from_secs_f64(seconds));
-        }
+        let least = used.div_f64(self.scrub.cpu_share);
         (self.next, self.least) = (begun + least, begun + used.div_f64(FLOOR));
         self.due = if self.promised == 0.0 {
             self.least

@@ -2,36 +2,29 @@
 
 mod make;
 
-use crate::buddy::{FreeError, Inconsistent, State, order_for};
+use crate::buddy::{FreeError, State, Use, order_for};
 use crate::cache;
-use crate::config::{Builder, EngineChoice};
-use crate::engine::Method;
+use crate::config::Builder;
 use crate::error::{Note, PoolError};
 use crate::inner::Inner;
-use crate::lock::{self, Turn};
 use crate::os;
 use crate::scrubber::Scrubber;
+use crate::serve::Wanted;
 use crate::stats::Stats;
-use std::boxed::Box;
 use std::ptr::NonNull;
-use std::string::ToString;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::vec::Vec;
-
-/// Bytes faulted in together where pages are small: few enough that a hand-out stays short.
-pub(crate) const FAULT_AROUND: usize = 64 << 10;
 
 /// A pool of page blocks. Clones are handles of the same pool; dropping the last handle unmaps the
 /// pool, so no block may be in use then. Blocks of [`alloc`](Pool::alloc) and
 /// [`zalloc`](Pool::zalloc) borrow the handle; for raw blocks the caller is responsible.
 ///
 /// Every method may be called from any thread. In a signal handler that interrupted the pool in
-/// the same thread a call may return [`PoolError::Reentered`]. A program's fork handlers may call
-/// it, in any order. After a fork, the child has a copy: the same allocated blocks, no scrubber
-/// until [`resume_scrubber`](Pool::resume_scrubber); a block being zeroed at that
-/// moment is dirty in the child.
+/// the same thread a call may return [`PoolError::Reentered`].
+///
+/// In a child made by `fork` every call returns [`PoolError::Forked`]. The blocks that are in use stay readable and
+/// writable there, as the system copies them; but not those of a leased pool, of one of explicit huge pages and of one
+/// that a GPU zeroes: a child of such a program executes another one, or does not touch them.
 #[derive(Clone)]
 pub struct Pool {
     inner: Arc<Inner>,
@@ -40,67 +33,25 @@ pub struct Pool {
 }
 
 struct Handle {
-    /// Whoever starts, stops or orders the scrubber.
-    turn: Turn,
-    /// Null, or a `Box`'s; one word, so that a fork copies it whole.
-    scrubber: AtomicPtr<Scrubber>,
-    /// The generation, plus one, of the process in which it was started or found impossible to
-    /// start.
-    started: AtomicU32,
-    scrub: crate::config::Scrub,
-    scrub_later: bool,
-    give_back: Option<crate::config::GiveBack>,
+    scrubber: Mutex<Option<Scrubber>>,
     inner: Arc<Inner>,
 }
 
 impl Handle {
-    /// The scrubber, if there is one in this process. Only in turn.
-    fn scrubber(&self) -> Option<&Scrubber> {
-        // SAFETY: null, or a scrubber that only `drop` takes down.
-        let scrubber = unsafe { self.scrubber.load(Ordering::Acquire).as_ref() };
-        scrubber.filter(|scrubber| scrubber.is_here())
-    }
-
-    /// Starts the scrubber; one that is a forked parent's is forgotten. Only in turn.
-    fn start(&self, engine: EngineChoice, deadline: Duration, strikes: u32) {
-        self.started.store(lock::generation().wrapping_add(1), Ordering::Relaxed);
-        let what = (self.scrub.clone(), self.give_back.clone());
-        match Scrubber::start(&self.inner, what, engine, deadline, strikes) {
-            Ok(scrubber) => {
-                self.scrubber.store(Box::into_raw(Box::new(scrubber)), Ordering::Release);
-            }
-            Err(error) => self.inner.note(Note::NoScrubber(error.to_string())),
-        }
-    }
-
-    /// Starts a scrubber with a built-in engine unless there is one.
-    fn start_own(&self) {
-        let engine = match self.inner.settings().method {
-            Method::Around => EngineChoice::CpuAround,
-            Method::Through => EngineChoice::CpuThrough,
-            Method::System | Method::Populate => EngineChoice::System,
-        };
-        self.start(engine, Duration::from_secs(1), 3);
-    }
-
-    /// After something was given back: starts the scrubber where that was put off until now.
-    fn given_back(&self) {
-        let here = lock::generation().wrapping_add(1);
-        if self.scrub_later && self.started.load(Ordering::Relaxed) != here && os::may_spawn() {
-            let _turn = self.turn.take();
-            if self.started.load(Ordering::Relaxed) != here {
-                self.start_own();
-            }
-        }
+    /// Gives the scrubber an order, if there is one.
+    fn order<T>(&self, order: impl FnOnce(&Scrubber, &Inner) -> T) -> Option<T> {
+        let scrubber = self.scrubber.lock().unwrap_or_else(PoisonError::into_inner);
+        scrubber.as_ref().map(|scrubber| order(scrubber, &self.inner))
     }
 }
 
 impl Drop for Handle {
     fn drop(&mut self) {
-        let scrubber = *self.scrubber.get_mut();
-        if !scrubber.is_null() {
-            // SAFETY: made by `Box::into_raw`, and this is the last handle.
-            unsafe { Box::from_raw(scrubber) }.stop(&self.inner);
+        let scrubber = self.scrubber.get_mut().unwrap_or_else(PoisonError::into_inner).take();
+        match scrubber {
+            Some(scrubber) if self.inner.is_here() => scrubber.stop(&self.inner),
+            // The thread is the parent's.
+            scrubber => std::mem::forget(scrubber),
         }
     }
 }
@@ -123,14 +74,12 @@ impl Pool {
     /// Pages that hold that many bytes; at least one.
     ///
     /// # Errors
-    /// [`PoolError::Exhausted`] if no pool has so many.
+    /// [`PoolError::TooLarge`] if the pool never has so many.
     pub fn frames_for(&self, bytes: usize) -> Result<u32, PoolError> {
-        let frames = bytes.max(1).div_ceil(self.page_size());
-        let fits = frames <= 1 << self.inner.settings().max_order;
-        match u32::try_from(frames) {
-            Ok(frames) if fits => Ok(frames),
-            _ => Err(PoolError::Exhausted { bytes, capacity: self.capacity() }),
-        }
+        let frames = u32::try_from(bytes.max(1).div_ceil(self.page_size()));
+        let fits = |frames: &u32| *frames <= self.inner.capacity;
+        let capacity = self.capacity();
+        frames.ok().filter(fits).ok_or(PoolError::TooLarge { bytes, capacity })
     }
 
     /// [`alloc`](Pool::alloc) for callers that keep addresses, as a C interface does. Free the block
@@ -182,12 +131,23 @@ impl Pool {
         unsafe { NonNull::new_unchecked(self.inner.address(index)) }
     }
 
+    #[cold]
+    #[inline(never)]
+    fn block(&self, order: u32, zeroed: bool) -> Result<NonNull<u8>, PoolError> {
+        let max_order = self.max_order();
+        if order > max_order {
+            return Err(PoolError::Order { order, max_order });
+        }
+        let (frames, alignment) = (1 << order, 1 << order);
+        self.inner.take(Wanted { frames, alignment, zeroed }).map(|index| self.at(index))
+    }
+
     /// A run of pages with any contents; free it with [`free_run_raw`](Pool::free_run_raw).
     ///
     /// # Errors
     /// As [`alloc`](Pool::alloc).
     pub fn alloc_run_raw(&self, frames: u32) -> Result<NonNull<u8>, PoolError> {
-        self.run(frames.max(1), 1, false)
+        self.run(frames, 1, false)
     }
 
     /// A run of zeroed pages; free it with [`free_run_raw`](Pool::free_run_raw).
@@ -195,45 +155,18 @@ impl Pool {
     /// # Errors
     /// As [`zalloc`](Pool::zalloc).
     pub fn zalloc_run_raw(&self, frames: u32) -> Result<NonNull<u8>, PoolError> {
-        self.run(frames.max(1), 1, true)
+        self.run(frames, 1, true)
     }
 
-    /// [`alloc_run_raw`](Pool::alloc_run_raw), or [`zalloc_run_raw`](Pool::zalloc_run_raw), of a run
-    /// that begins at a multiple of `align` bytes; `None` if that is no power of two or above
-    /// what the pool can do: 2 MiB at least, as far as its largest blocks have that.
-    ///
-    /// # Errors
-    /// As those.
-    pub fn aligned_run_raw(
+    /// A run that begins at a multiple of `alignment` pages, a power of two.
+    pub(crate) fn run(
         &self,
         frames: u32,
-        align: usize,
+        alignment: u32,
         zeroed: bool,
-    ) -> Option<Result<NonNull<u8>, PoolError>> {
-        let largest = self.page_size() << self.inner.settings().max_order;
-        let base = 1 << self.base().addr().trailing_zeros();
-        if !align.is_power_of_two() || align > largest.min(base) {
-            return None;
-        }
-        let alignment = u32::try_from(align / self.page_size()).ok()?.max(1);
-        Some(self.run(frames.max(1), alignment, zeroed))
-    }
-
-    fn block(&self, order: u32, zero: bool) -> Result<NonNull<u8>, PoolError> {
-        let max_order = self.inner.settings().max_order;
-        if order > max_order {
-            return Err(PoolError::Order { order, max_order });
-        }
-        self.run(1 << order, 1, zero)
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn run(&self, frames: u32, alignment: u32, zero: bool) -> Result<NonNull<u8>, PoolError> {
-        let inner = &self.inner;
-        let index =
-            if zero { inner.zalloc(frames, alignment)? } else { inner.alloc(frames, alignment)? };
-        Ok(self.at(index))
+    ) -> Result<NonNull<u8>, PoolError> {
+        let wanted = Wanted { frames: frames.max(1), alignment, zeroed };
+        self.inner.take(wanted).map(|index| self.at(index))
     }
 
     /// Frees a block.
@@ -248,11 +181,11 @@ impl Pool {
     pub unsafe fn free_raw(&self, start: NonNull<u8>, order: u32) -> Result<(), PoolError> {
         if self.inner.is_open()
             && let Ok(index) = self.inner.index(start.as_ptr())
-            && cache::put(&self.inner, index, order) == Some(Ok(()))
+            && cache::put(&self.inner, index, order) == Some(true)
         {
             return Ok(());
         }
-        let max_order = self.inner.settings().max_order;
+        let max_order = self.max_order();
         if order > max_order {
             return Err(PoolError::Order { order, max_order });
         }
@@ -269,168 +202,15 @@ impl Pool {
     /// As [`free_raw`](Pool::free_raw).
     #[cold]
     pub unsafe fn free_run_raw(&self, start: NonNull<u8>, frames: u32) -> Result<(), PoolError> {
-        let inner = &self.inner;
-        if inner.is_closed() {
-            return Err(PoolError::Closed);
-        }
+        self.inner.usable()?;
         let order = order_for(frames);
         let index = self.index(start, order)?;
-        if frames == 1 << order && cache::put_many(inner, index, order) == Some(Ok(())) {
+        if frames == 1 << order && cache::put_or_make_room(&self.inner, index, order) == Some(true)
+        {
             return Ok(());
         }
         // Also finds out why the cache would not have it.
-        inner.free(index, frames, false)?;
-        self.handle.given_back();
-        Ok(())
-    }
-
-    /// Makes a run longer or shorter where it is; new pages may hold anything. `false`, and nothing is
-    /// changed, if what is behind it is in use, or more than a pool has.
-    ///
-    /// # Safety
-    /// As for [`free_raw`](Pool::free_raw), of the pages that are cut off.
-    ///
-    /// # Errors
-    /// As [`free_raw`](Pool::free_raw).
-    pub unsafe fn resize_run_raw(
-        &self,
-        start: NonNull<u8>,
-        frames: u32,
-        wanted: u32,
-    ) -> Result<bool, PoolError> {
-        // SAFETY: the caller's promise.
-        unsafe { self.resize_or_move_raw(start, (frames, wanted), false) }
-    }
-
-    /// As [`resize_run_raw`](Pool::resize_run_raw); with `or_move` also `false` where a move by
-    /// [`roomy_run_raw`](Pool::roomy_run_raw) spares making memory resident.
-    ///
-    /// # Safety
-    /// As for `resize_run_raw`.
-    ///
-    /// # Errors
-    /// As `resize_run_raw`.
-    pub(crate) unsafe fn resize_or_move_raw(
-        &self,
-        start: NonNull<u8>,
-        (frames, wanted): (u32, u32),
-        or_move: bool,
-    ) -> Result<bool, PoolError> {
-        let index = self.index(start, order_for(frames))?;
-        let resized = self.inner.resize(index, (frames, wanted), or_move)?;
-        if wanted < frames {
-            self.handle.given_back();
-        }
-        Ok(resized)
-    }
-
-    /// A run for one that was `frames` long and has to move to become longer: with free pages behind it,
-    /// so that growing by small steps moves it seldom.
-    ///
-    /// # Errors
-    /// As [`alloc`](Pool::alloc).
-    pub(crate) fn roomy_run_raw(&self, wanted: u32) -> Result<NonNull<u8>, PoolError> {
-        for roomy in [wanted, wanted / 4].map(|more| wanted.saturating_add(more)) {
-            if let Ok(run) = self.alloc_run_raw(roomy) {
-                let index = self.index(run, order_for(roomy))?;
-                self.inner.resize(index, (roomy, wanted), false)?;
-                return Ok(run);
-            }
-        }
-        self.alloc_run_raw(wanted)
-    }
-
-    /// A block for one that has to move to become larger: at the start of a place for one that is larger by
-    /// three orders, so that of four steps one moves it, or of a smaller one that is there already. More would
-    /// spread blocks over the pool.
-    ///
-    /// # Errors
-    /// As [`alloc`](Pool::alloc).
-    pub(crate) fn roomy_block_raw(&self, order: u32) -> Result<NonNull<u8>, PoolError> {
-        const AHEAD: u32 = 3;
-        let max_order = self.inner.settings().max_order;
-        let most = order.saturating_add(AHEAD).min(max_order);
-        let mut guard = self.inner.lock()?;
-        let buddy = guard.buddy();
-        let there = (order..=most).rev().find(|place| buddy.has_resident(1 << place));
-        drop(guard);
-        let place = there.unwrap_or(most);
-        if order < place
-            && let Ok(block) = self.run(1 << order, 1 << place, false)
-        {
-            return Ok(block);
-        }
-        self.block(order, false)
-    }
-
-    /// Makes a block one of another order, with the contents that both have room for: in place if
-    /// [`resize_run_raw`](Pool::resize_run_raw) can and the block stays aligned to its size, or else by copying. It is
-    /// copied too where it would need new memory, and twice as much is free and resident.
-    ///
-    /// # Safety
-    /// As for [`resize_run_raw`](Pool::resize_run_raw), and of the whole block if it moves.
-    ///
-    /// # Errors
-    /// As [`free_raw`](Pool::free_raw) and [`alloc_raw`](Pool::alloc_raw); the block is as it was then.
-    pub unsafe fn resize_block_raw(
-        &self,
-        start: NonNull<u8>,
-        order: u32,
-        wanted: u32,
-    ) -> Result<NonNull<u8>, PoolError> {
-        let max_order = self.max_order();
-        if let Some(order) = [order, wanted].into_iter().find(|order| *order > max_order) {
-            return Err(PoolError::Order { order, max_order });
-        }
-        let offset = start.addr().get().wrapping_sub(self.base().addr());
-        let aligned = offset.is_multiple_of(self.page_size() << wanted);
-        let (frames, new) = (1 << order, || self.roomy_block_raw(wanted));
-        // SAFETY: the caller's promise.
-        unsafe { self.resize_anywhere(start, (frames, 1 << wanted), aligned, new) }
-    }
-
-    /// Makes a run longer or shorter, with the contents that both have room for: in place as
-    /// [`resize_block_raw`](Pool::resize_block_raw) does, or else by copying.
-    ///
-    /// # Safety
-    /// As for [`resize_block_raw`](Pool::resize_block_raw).
-    ///
-    /// # Errors
-    /// As [`resize_block_raw`](Pool::resize_block_raw).
-    pub unsafe fn resize_or_move_run_raw(
-        &self,
-        start: NonNull<u8>,
-        frames: u32,
-        wanted: u32,
-    ) -> Result<NonNull<u8>, PoolError> {
-        let new = || self.roomy_run_raw(wanted);
-        // SAFETY: the caller's promise.
-        unsafe { self.resize_anywhere(start, (frames, wanted), true, new) }
-    }
-
-    /// # Safety
-    /// As for [`resize_block_raw`](Pool::resize_block_raw); `new` gives a run of so many pages as are wanted.
-    unsafe fn resize_anywhere(
-        &self,
-        start: NonNull<u8>,
-        (frames, wanted): (u32, u32),
-        in_place: bool,
-        new: impl FnOnce() -> Result<NonNull<u8>, PoolError>,
-    ) -> Result<NonNull<u8>, PoolError> {
-        // SAFETY: the caller's promise.
-        if in_place && unsafe { self.resize_or_move_raw(start, (frames, wanted), true) }? {
-            return Ok(start);
-        }
-        // An error if no run of so many pages begins there.
-        // SAFETY: the caller's promise; nothing is cut off.
-        unsafe { self.resize_run_raw(start, frames, frames) }?;
-        let new = new()?;
-        let length = self.page_size() * frames.min(wanted) as usize;
-        // SAFETY: both are that long, and a new block overlaps no other.
-        unsafe { cachewise::raw::copy_nonoverlapping(new.as_ptr(), start.as_ptr(), length) };
-        // SAFETY: the caller's promise.
-        unsafe { self.free_run_raw(start, frames) }?;
-        Ok(new)
+        self.inner.free(index, frames, false)
     }
 
     /// Frees a run as zero.
@@ -445,12 +225,9 @@ impl Pool {
         start: NonNull<u8>,
         frames: u32,
     ) -> Result<(), PoolError> {
-        let inner = &self.inner;
-        if inner.is_closed() {
-            return Err(PoolError::Closed);
-        }
+        self.inner.usable()?;
         let index = self.index(start, order_for(frames))?;
-        inner.free(index, frames, true)
+        self.inner.free(index, frames, true)
     }
 
     fn index(&self, start: NonNull<u8>, order: u32) -> Result<u32, PoolError> {
@@ -464,7 +241,7 @@ impl Pool {
     /// pool's built-in engine; for a custom one the CPU does it with non-temporal stores.
     ///
     /// # Errors
-    /// [`PoolError::Closed`], [`PoolError::Reentered`].
+    /// [`PoolError::Closed`], [`PoolError::Forked`], [`PoolError::Reentered`].
     pub fn scrub_now(&self, budget: usize) -> Result<usize, PoolError> {
         self.inner.scrub_now(budget)
     }
@@ -473,17 +250,9 @@ impl Pool {
     /// is zero. Returns the bytes.
     ///
     /// # Errors
-    /// The system's answer if nothing could be returned; [`PoolError::Closed`].
+    /// The system's answer if nothing could be returned; [`PoolError::Closed`], [`PoolError::Forked`].
     pub fn trim(&self) -> Result<usize, PoolError> {
-        self.inner.trim(usize::MAX)
-    }
-
-    /// [`trim`](Pool::trim), of at most that many bytes or one page more.
-    ///
-    /// # Errors
-    /// As [`trim`](Pool::trim).
-    pub fn trim_at_most(&self, bytes: usize) -> Result<usize, PoolError> {
-        self.inner.trim(bytes)
+        self.inner.trim()
     }
 
     /// Returns the blocks in this thread's cache to the pool.
@@ -494,7 +263,7 @@ impl Pool {
     /// Figures of this moment. Counters of running threads' caches are included.
     ///
     /// # Errors
-    /// [`PoolError::Reentered`].
+    /// [`PoolError::Forked`], [`PoolError::Reentered`].
     pub fn stats(&self) -> Result<Stats, PoolError> {
         self.inner.stats()
     }
@@ -503,75 +272,49 @@ impl Pool {
     /// all lists are whole. The time is proportional to the pool's size, and the lock is held.
     ///
     /// # Errors
-    /// [`PoolError::Damaged`] with the first thing that does not hold.
+    /// [`PoolError::Damaged`] with the first thing that does not hold; [`PoolError::Forked`].
     pub fn check(&self) -> Result<(), PoolError> {
-        let inner = &self.inner;
-        let mut guard = inner.lock()?;
-        let buddy = guard.buddy();
-        let counts = buddy.check()?;
-        if counts.total() != u64::from(buddy.core().managed()) {
-            return Err(PoolError::Damaged(Inconsistent { frame: 0, what: "pages are missing" }));
-        }
+        self.inner.lock()?.buddy().check()?;
         Ok(())
     }
 
     /// Reads every free block that is known to be zero.
     ///
     /// # Errors
-    /// [`PoolError::NotZero`] for the first that is not.
+    /// [`PoolError::NotZero`] for the first that is not; [`PoolError::Forked`].
     pub fn check_zeros(&self) -> Result<(), PoolError> {
         let inner = &self.inner;
         let mut guard = inner.lock()?;
         let buddy = guard.buddy();
         for (index, tag) in buddy.walk() {
-            use crate::buddy::Use;
             let zero = matches!(
                 tag.used(),
                 Some(Use::Free(State::ZeroResident | State::ZeroAbsent) | Use::CachedZero)
             );
-            let readable = inner.readable(index, index + (1 << tag.order()));
-            let parts = readable.filter(|_| zero);
-            let not_zero = |(first, end): (u32, u32)| {
-                inner.not_zero(first, ((end - first) as usize) << inner.chunks.frame_shift)
-            };
-            if let Some((address, byte)) = parts.filter_map(not_zero).next() {
-                return Err(PoolError::NotZero { address, byte, bytes: inner.bytes(tag.order()) });
+            let bytes = inner.bytes(tag.order());
+            if zero && let Some((address, byte)) = inner.not_zero(index, bytes) {
+                return Err(PoolError::NotZero { address, byte, bytes });
             }
         }
         Ok(())
     }
 
     /// Pauses the scrubber. Returns whether it stopped within 10 ms; otherwise it stops as soon as
-    /// the system lets it run again, or a custom engine has finished. `true` if there is no scrubber.
+    /// the system lets it run again, or a custom engine has finished. `true` if there is no scrubber, `false` in a
+    /// forked child.
     pub fn pause_scrubber(&self) -> bool {
-        let _turn = self.handle.turn.take();
-        self.handle.scrubber().is_none_or(|scrubber| scrubber.pause(&self.inner))
+        self.inner.is_here() && self.handle.order(Scrubber::pause).unwrap_or(true)
     }
 
-    /// Lets the scrubber continue; in a forked child, starts a scrubber with a built-in engine.
+    /// Lets the scrubber continue.
     pub fn resume_scrubber(&self) {
-        let _turn = self.handle.turn.take();
-        match self.handle.scrubber() {
-            Some(scrubber) => scrubber.resume(&self.inner),
-            None if self.handle.scrub.enabled => self.handle.start_own(),
-            None => {}
+        if self.inner.is_here() {
+            self.handle.order(Scrubber::resume);
         }
     }
 
-    /// Makes one portion of free memory resident, as the scrubber's thread does. Whether there was to be more.
-    #[cfg(all(feature = "testing", debug_assertions))]
-    #[doc(hidden)]
-    pub fn grow_ahead(&self) -> bool {
-        self.inner.grow_ahead()
-    }
-
-    #[cfg(test)]
-    pub(crate) fn inner(&self) -> &Inner {
-        &self.inner
-    }
-
-    /// Closes the pool: from now on every call on any handle returns [`PoolError::Closed`]. Memory stays mapped until the last handle is
-    /// dropped, so blocks that are still in use stay valid.
+    /// Closes the pool: from now on every call on any handle returns [`PoolError::Closed`]. Memory stays mapped until the
+    /// last handle is dropped, so blocks that are still in use stay valid.
     pub fn close(&self) {
         self.inner.close();
         self.pause_scrubber();
@@ -594,13 +337,13 @@ impl Pool {
     /// Bytes the pool may grow to.
     #[must_use]
     pub fn capacity(&self) -> usize {
-        (self.inner.chunks.capacity as usize) << self.inner.chunks.frame_shift
+        self.inner.length(self.inner.capacity)
     }
 
     /// Bytes of a block of order 0: a page of this system.
     #[must_use]
     pub fn page_size(&self) -> usize {
-        1 << self.inner.chunks.frame_shift
+        1 << self.inner.frame_shift
     }
 
     /// The highest order of a block.

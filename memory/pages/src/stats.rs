@@ -155,23 +155,16 @@ figures! {
     verified: u64 = TimesSoFar,
     /// Blocks that were not zero when they should have been.
     verify_failed: u64 = TimesSoFar,
-    /// Made resident in the background before it was asked for.
-    grown_ahead: u64 = BytesSoFar,
-    /// Number of huge pages of which a part was returned to the system; the rest of each is small
-    /// pages. Without huge pages, areas of that size are counted.
-    huge_broken: u64 = TimesSoFar,
     /// Quarantined since the start.
     quarantined_ever: u64 = BytesSoFar,
     /// Batches that an engine failed to zero: errors, deadlines, blocks reported as zero that were not.
     engine_faults: u64 = TimesSoFar,
-    /// Number of times that the pool's lock was taken.
-    lock_holds: u64 = TimesSoFar,
-    /// Number of times that this process's scrubber rested because no CPU was idle, or the load was above its limit.
+    /// Number of times that the scrubber rested because no CPU was idle, or the load was above its limit.
     load_rests: u64 = TimesSoFar,
 }
 
-/// Counters of what happened, in memory that processes may share.
-#[repr(C)]
+/// Counters of what happened.
+#[derive(Debug, Default)]
 pub(crate) struct Events {
     pub(crate) zero_hits: [AtomicU64; ORDERS],
     pub(crate) zero_misses: [AtomicU64; ORDERS],
@@ -179,8 +172,6 @@ pub(crate) struct Events {
     pub(crate) frees: AtomicU64,
     pub(crate) hot_zeroed: AtomicU64,
     pub(crate) populated: AtomicU64,
-    pub(crate) grown_ahead: AtomicU64,
-    pub(crate) huge_broken: AtomicU64,
     pub(crate) scrubbed: AtomicU64,
     pub(crate) scrub_cpu_ns: AtomicU64,
     pub(crate) wasted: AtomicU64,
@@ -189,6 +180,7 @@ pub(crate) struct Events {
     pub(crate) engine_faults: AtomicU64,
     pub(crate) verified: AtomicU64,
     pub(crate) verify_failed: AtomicU64,
+    pub(crate) load_rests: AtomicU64,
 }
 
 pub(crate) fn add(counter: &AtomicU64, amount: u64) {

@@ -1,8 +1,6 @@
 //! Waiting of the pool's threads: a lock of one word, and the bell that wakes scrubbers. All that
 //! depends on the order in which other CPUs see what is written is here and in `buddy`: `tests/loom.rs`
 //! takes both through all interleavings, with a futex made of loom's own lock.
-//!
-//! Both lie in memory that is mapped and zero, which is the open lock and nobody asleep.
 
 #[cfg(not(loom))]
 use core::sync::atomic::{AtomicU32, Ordering};
@@ -15,7 +13,7 @@ use futex::Futex;
 const OPEN: u32 = 0;
 /// Beside a mark: somebody may be asleep.
 const AWAITED: u32 = 1;
-/// Looks before a thread sleeps, or gives up: some microseconds, several times what the lock is
+/// Looks before a thread sleeps: some microseconds, several times what the lock is
 /// held for.
 const SPINS: u32 = if cfg!(loom) { 1 } else { 200 };
 
@@ -24,36 +22,24 @@ const SPINS: u32 = if cfg!(loom) { 1 } else { 200 };
 pub struct Word(Futex);
 
 impl Word {
-    /// Takes the lock. False if it is not to be had at once, and the caller does not wait.
-    pub fn acquire(&self, me: u32, wait: bool) -> bool {
+    /// Takes the lock, waiting for it if it has to.
+    pub fn acquire(&self, me: u32) {
         let word = &self.0.word;
         let take = |with: u32| {
             word.compare_exchange(OPEN, with, Ordering::Acquire, Ordering::Relaxed).is_ok()
         };
         for _ in 0..SPINS {
-            point!();
             if word.load(Ordering::Relaxed) == OPEN && take(me) {
-                return true;
+                return;
             }
             core::hint::spin_loop();
         }
-        if !wait {
-            return false;
-        }
         loop {
-            #[cfg(all(feature = "testing", debug_assertions, target_os = "linux", not(loom)))]
-            if crate::schedule::point() {
-                if take(me) {
-                    return true;
-                }
-                // The thread that has it goes on at a point, and not while this thread is asleep.
-                continue;
-            }
             let found = word.load(Ordering::Relaxed);
             if found == OPEN {
                 // Others may be asleep too.
                 if take(me | AWAITED) {
-                    return true;
+                    return;
                 }
                 continue;
             }
@@ -68,22 +54,16 @@ impl Word {
         }
     }
 
-    /// Lets go. By who has it.
+    /// Releases the lock, by the thread that holds it.
     pub fn release(&self) {
         if self.0.word.swap(OPEN, Ordering::Release) & AWAITED != 0 {
             self.0.wake(1);
         }
-        point!();
     }
 
     /// Checks whether that is the mark in the lock.
     pub fn is_held_by(&self, mark: u32) -> bool {
         self.0.word.load(Ordering::Relaxed) & !AWAITED == mark
-    }
-
-    /// In a forked child, where nobody is asleep: who has it, if anybody.
-    pub fn set(&self, mark: Option<u32>) {
-        self.0.word.store(mark.unwrap_or(OPEN), Ordering::Relaxed);
     }
 }
 
@@ -93,8 +73,8 @@ impl Word {
 pub struct Bell {
     /// Changes when there is something to look at; they wait on it.
     rung: Futex,
-    /// Not 0 while one may wait for whatever comes; whoever rings says 0, so that it is woken once. Those
-    /// that wait for a time, or were told to rest, do not say so.
+    /// Non-zero while the scrubber sleeps until something happens; the waker stores 0, so only one wake-up is sent.
+    /// A scrubber that sleeps for a time, or was told to rest, leaves it at 0.
     listening: AtomicU32,
 }
 
@@ -108,12 +88,6 @@ impl Bell {
             self.rung.word.fetch_add(1, Ordering::SeqCst);
             self.rung.wake(u32::MAX >> 1);
         }
-    }
-
-    /// Checks whether a thread listens.
-    #[cfg(all(test, not(any(miri, loom))))]
-    pub fn is_listened_for(&self) -> bool {
-        self.listening.load(Ordering::SeqCst) != 0
     }
 
     /// Sleeps until it rings, unless `ready` says that there is something to do already. Who listens

@@ -3,5 +3,4 @@
 mod common;
 mod corpus;
 mod pool;
-mod resize;
 mod scrubber;

@@ -10,7 +10,7 @@
 //! of loom's lock: a thread that is not woken is a deadlock.
 #![cfg(loom)]
 
-use cachewise_pages::buddy::{Buddy, Core, Frame, State, Use, halve_cached, split_cached};
+use cachewise_pages::buddy::{Buddy, Core, Frame, State, Use};
 use cachewise_pages::waiting::{Bell, Word};
 use loom::cell::UnsafeCell;
 use loom::sync::atomic::{AtomicU32, Ordering};
@@ -94,8 +94,8 @@ impl World {
     }
 
     fn trim(&self) {
-        let taken = self.with(|buddy| buddy.take_to_trim(0, 1));
-        if let Some((index, order, _)) = taken {
+        let taken = self.with(|buddy| buddy.take_to_trim((0, 1), 0, 1));
+        if let Ok((index, order)) = taken {
             self.write(index, order, 0);
             let landed = self.with(|buddy| buddy.land(index, order, State::ZeroAbsent, 1));
             assert!(landed.is_ok(), "{landed:?}");
@@ -169,8 +169,8 @@ fn one_block_freed_twice_without_the_lock() {
         let first = first.join().expect("no panic");
         assert!(second.join().expect("no panic"));
         assert!(first != third, "exactly one of them had it");
-        let freed = world.with(|buddy| buddy.free_cached(block, 0, false, 1));
-        assert!(freed.is_ok());
+        let (_, refused) = world.with(|buddy| buddy.free_cached(&[block], 0, false, 1));
+        assert_eq!(refused, 0);
         world.finish();
     });
 }
@@ -192,8 +192,8 @@ fn one_block_freed_into_a_cache_and_under_the_lock() {
         let run = run.join().expect("no panic");
         assert_eq!(u32::from(freed) + u32::from(cached) + u32::from(run), 1, "one of them had it");
         if cached {
-            let freed = world.with(|buddy| buddy.free_cached(index, 0, false, 1));
-            assert!(freed.is_ok(), "{freed:?}");
+            let (_, refused) = world.with(|buddy| buddy.free_cached(&[index], 0, false, 1));
+            assert_eq!(refused, 0);
         }
         world.finish();
     });
@@ -222,62 +222,32 @@ fn a_cached_block_is_handed_out_while_the_scrubber_works() {
     });
 }
 
-/// A cache cuts a block up without the lock and hands out the parts, while others look through all
-/// bookkeeping and allocate next to it.
+/// A cache takes blocks under the lock and hands them out without it, while others look through all bookkeeping and
+/// allocate next to it.
 #[test]
-fn a_cache_cuts_its_block_up_while_others_look() {
+fn a_cache_is_filled_and_used_while_others_look() {
     model(|| {
         let world = World::new(State::ZeroResident);
-        let mut piece = [0];
-        let pieces =
-            world.with(|buddy| buddy.take_cached_of(State::ZeroResident, 0, 2, &mut piece));
-        assert_eq!(pieces, 1, "two frames in one piece");
+        let mut blocks = [0; 2];
+        let found = world.with(|buddy| buddy.take_cached(0, true, &mut blocks));
+        assert_eq!(found, 2);
         let (a, b) = (Arc::clone(&world), Arc::clone(&world));
         let other = thread::spawn(move || {
             a.with(|buddy| buddy.check()).expect("sound at every moment");
         });
         let owner = thread::spawn(move || {
-            let mut blocks = [piece[0], 0];
-            assert_eq!(split_cached(&b.frames, 0, &mut blocks, 1), 2);
             for block in blocks {
                 b.frames[block as usize].hand_out(0);
                 assert!(b.is_zero(block, 0), "known to be zero and is not");
                 b.write(block, 0, 9);
                 assert!(b.frames[block as usize].cache(0, false).is_ok());
             }
-            let freed = b.with(|buddy| buddy.free_cached_all(&mut blocks, 0, false, 1));
+            let freed = b.with(|buddy| buddy.free_cached(&blocks, 0, false, 1));
             assert_eq!(freed, (1, 0), "together they are what they were cut from");
         });
         world.use_and_free(0);
         other.join().expect("no panic");
         owner.join().expect("no panic");
-        world.finish();
-    });
-}
-
-/// Two threads have halves of one block in their caches; one of them fails to get at the other's.
-#[test]
-fn halves_of_a_block_are_their_caches() {
-    model(|| {
-        let world = World::new(State::ZeroResident);
-        let mut piece = [0];
-        world.with(|buddy| buddy.take_cached_of(State::ZeroResident, 0, 4, &mut piece));
-        let (upper, order) = halve_cached(&world.frames, piece[0]).expect("four frames");
-        assert_eq!((upper, order), (2, 1));
-        let hand_in = |world: &World, first: u32, zero: bool| {
-            let mut blocks = [first, 0];
-            assert_eq!(split_cached(&world.frames, 0, &mut blocks, 1), 2);
-            for block in blocks {
-                world.frames[block as usize].hand_out(0);
-                world.write(block, 0, u8::from(!zero));
-                assert!(world.frames[block as usize].cache(0, zero).is_ok());
-            }
-            world.with(|buddy| buddy.free_cached_all(&mut blocks, 0, zero, 1)).1
-        };
-        let a = Arc::clone(&world);
-        let first = thread::spawn(move || hand_in(&a, 0, true));
-        assert_eq!(hand_in(&world, upper, false), 0);
-        assert_eq!(first.join().expect("no panic"), 0);
         world.finish();
     });
 }
@@ -306,18 +276,14 @@ impl Waiting {
         })
     }
 
-    /// Returns whether the lock was to be had.
-    fn count(&self, mark: u32, wait: bool) -> bool {
-        if !self.lock.acquire(mark, wait) {
-            return false;
-        }
+    fn count(&self, mark: u32) {
+        self.lock.acquire(mark);
         assert!(self.lock.is_held_by(mark));
         self.inside.with_mut(|count| {
             // SAFETY: under the lock; loom checks just that.
             unsafe { *count += 1 };
         });
         self.lock.release();
-        true
     }
 }
 
@@ -328,27 +294,12 @@ fn the_lock_lets_one_in_at_a_time_and_wakes_who_waits() {
         let waiting = Waiting::new();
         let threads = [4, 6].map(|mark| {
             let waiting = Arc::clone(&waiting);
-            thread::spawn(move || assert!(waiting.count(mark, true)))
+            thread::spawn(move || waiting.count(mark))
         });
-        assert!(waiting.count(2, true));
+        waiting.count(2);
         threads.into_iter().for_each(|thread| thread.join().expect("no panic"));
         // SAFETY: all others have ended.
         waiting.inside.with(|count| assert_eq!(unsafe { *count }, 3));
-    });
-}
-
-#[test]
-fn who_does_not_wait_for_the_lock_takes_it_from_nobody() {
-    model(|| {
-        let waiting = Waiting::new();
-        let (a, b) = (Arc::clone(&waiting), Arc::clone(&waiting));
-        let waits = thread::spawn(move || assert!(a.count(4, true)));
-        let goes = thread::spawn(move || u32::from(b.count(6, false)));
-        let mine = u32::from(waiting.count(2, false));
-        waits.join().expect("no panic");
-        let theirs = goes.join().expect("no panic");
-        // SAFETY: all others have ended.
-        waiting.inside.with(|count| assert_eq!(unsafe { *count }, 1 + mine + theirs));
     });
 }
 
@@ -361,7 +312,7 @@ fn no_scrubber_sleeps_through_what_it_waits_for() {
         let scrubber = Arc::clone(&waiting);
         let scrubber = thread::spawn(move || {
             let asked = || {
-                scrubber.lock.acquire(4, true);
+                scrubber.lock.acquire(4);
                 let asked = scrubber.demand.load(Ordering::Relaxed) != 0;
                 scrubber.lock.release();
                 asked
@@ -370,7 +321,7 @@ fn no_scrubber_sleeps_through_what_it_waits_for() {
                 scrubber.bell.wait(None, true, asked);
             }
         });
-        waiting.lock.acquire(2, true);
+        waiting.lock.acquire(2);
         waiting.demand.store(1, Ordering::Relaxed);
         waiting.lock.release();
         waiting.bell.ring(false);

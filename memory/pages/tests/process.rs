@@ -1,4 +1,4 @@
-//! Tests of process-wide state: forks, and system calls that fail. One test at a time.
+//! Tests of process-wide state: forks, signals, and system calls that fail. One test at a time.
 
 mod common;
 #[path = "cuda/device.rs"]
@@ -6,8 +6,6 @@ mod device;
 mod fork;
 mod injection;
 mod lease;
-mod schedule;
-mod soak;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

@@ -11,24 +11,23 @@
  * system in cw_pool_trim. docs/page-pool.md says where a pool gains and where it does not.
  *
  *   Errors         Functions that return int return 0 or a CW_E... code. Functions that return a
- *                  block return NULL and set errno: ENOMEM if no memory is left, EINVAL for an
- *                  order above the pool's highest, for NULL and for a destroyed pool, EDEADLK
- *                  from a signal handler that interrupted this pool, EFAULT if verification found a
- *                  block that was not zero. cw_pool_message describes the calling thread's last
- *                  failure in a sentence, except that no memory is left. A pointer that
- *                  cw_pool_create did not give is not noticed.
+ *                  block return NULL and set errno: ENOMEM if no memory is left; EINVAL for an
+ *                  order above the pool's highest, for a block larger than the pool, for NULL, for a
+ *                  destroyed pool and in a forked child; EDEADLK in a signal handler that
+ *                  interrupted this pool; EFAULT if verification found a block that was not zero.
+ *                  cw_pool_message describes the calling thread's last failure in a sentence,
+ *                  except that the pool has nothing left. A pointer that cw_pool_create did not
+ *                  give is not noticed.
  *   Exceptions     None leave the library: in C++ all functions are noexcept.
  *   Threads        Any thread may call any function on any pool at any time, except
  *                  cw_pool_destroy, which must be the last call on its pool.
  *   Signals        A handler may call cw_pool_alloc, _zalloc and _free with valid blocks. If it
  *                  interrupted the pool in the same thread they may fail, but do not hang.
- *   Fork           A child made by fork has a copy of every pool, without a scrubber. The system
- *                  copies pages when they are written. Where it cannot (a lease, CW_POOL_HUGETLB,
- *                  CW_POOL_ENGINE_CUDA), fork copies the blocks in use, and takes as long; if there
- *                  is no memory for that, a line on stderr says so, and the child's pool is
- *                  closed and its blocks are not mapped. posix_spawn and vfork copy nothing.
- *                  Fork handlers may use pools, in any order. A child made by vfork or clone
- *                  must not.
+ *   Fork           In a child made by fork every call on a pool of the parent's fails with
+ *                  CW_EFORKED, or NULL; it may make pools of its own. It has its own copy of the
+ *                  blocks in use. That does not hold for a lease, CW_POOL_HUGETLB and
+ *                  CW_POOL_ENGINE_CUDA: their blocks are not mapped in a child, which calls exec or
+ *                  does not touch them. Children of vfork and of clone must not use pools.
  *
  * This header is valid C89 and C++. cachewise_pool.hpp has a memory resource for C++17.
  */
@@ -72,13 +71,15 @@ enum cw_error {
     CW_ECLOSED = 12,    /* NULL, or a destroyed pool */
     CW_EREENTERED = 13, /* called from a signal handler that interrupted this pool */
     CW_ENOTZERO = 14,   /* a block known to be zero was not; it has been withdrawn */
-    CW_EDAMAGED = 15    /* the pool's bookkeeping was overwritten */
+    CW_EDAMAGED = 15,   /* the pool's bookkeeping was overwritten */
+    CW_EFORKED = 16     /* a pool of the parent's, in a child made by fork */
 };
 
 /* Flags of a configuration. Other bits are refused. */
 #define CW_POOL_NO_SCRUBBER 1u    /* nothing is zeroed in the background */
 #define CW_POOL_BASE_PAGES 2u     /* no huge pages */
-#define CW_POOL_HUGETLB 4u        /* explicit huge pages; transparent ones where they are refused */
+#define CW_POOL_HUGETLB 4u        /* explicit huge pages; where the system gives none, ordinary ones, and
+                                     cw_pool_message() of cw_pool_create says why */
 #define CW_POOL_PREFAULT 8u       /* the whole capacity is made resident at once */
 #define CW_POOL_VERIFY_ABORT 16u  /* verify_every: a block that is not zero ends the process */
 #define CW_POOL_OVER_MEMORY 32u   /* accept a capacity above the memory there is */
@@ -98,28 +99,20 @@ struct cw_pool_config {
     unsigned max_order;            /* highest order of a block; default and most 18 */
     unsigned flags;                /* CW_POOL_...; default 0 */
     size_t initial;                /* bytes made resident at once; default 0 */
-    size_t growth;                 /* bytes by which it grows, at least; default 4 MiB */
-    unsigned prefault_threads;     /* threads that make `initial` resident; default 1 */
     int numa_node;                 /* where memory comes from; default -1, the system's choice */
-    unsigned cache_blocks;         /* pages in each thread's cache; default and most 256;
-                                      less where threads are many: a quarter of the pool in all */
     unsigned verify_every;         /* read every n-th zeroed block at hand-out; default 0, none */
     unsigned scrub_start;          /* order of a dirty block that wakes the scrubber; default 4 */
     unsigned scrub_stop;           /* lowest order it zeroes once awake; default 0 */
     double scrub_load;             /* the machine's load average above which it rests; default: infinity.
                                       In any case it takes 2 % of a CPU while threads wait for CPUs */
     double scrub_cpu_share;        /* its share of one CPU at most; default 0.5 */
-    size_t scrub_bytes_per_second; /* at most; default 0, no limit */
     size_t scrub_min_idle_ms;      /* it zeroes only blocks that were idle so long; default 50 */
-    size_t scrub_unused_limit;     /* it rests after zeroing this much unused; default 1 GiB */
     const char *leased;            /* socket of `cachewise scrubd`: the capacity is leased there, resident
                                       and zero; "" is the usual socket. Without a lease within 1 s, and
                                       1 s more for each GiB, the pool has memory of its own, and
                                       cw_pool_message says why. Default NULL: no lease */
     size_t give_back_ms;           /* free memory idle for so long goes back to the system by itself;
                                       default 0: it stays until cw_pool_trim */
-    size_t grow_ahead;             /* free bytes made resident before they are requested, at most, and at
-                                      most a sixteenth of what is in use; default 0. The scrubber does it */
 };
 
 /* Figures of one moment; bytes unless the name says otherwise. */
@@ -147,12 +140,8 @@ struct cw_pool_stats {
     size_t trimmed;           /* returned to the system */
     size_t verified;          /* blocks, number, read by verifying */
     size_t verify_failed;     /* blocks, number, that were not zero when they should have been */
-    /* Filled in by this version and later ones, where struct_size has room for them. */
-    size_t grown_ahead;       /* made resident in the background before it was asked for */
-    size_t huge_broken;       /* huge pages, number, of which a part went back to the system */
     size_t quarantined_ever;  /* withdrawn since the start */
     size_t engine_faults;     /* batches, number, that the scrubber's engine failed to zero */
-    size_t lock_holds;        /* how often a lock of the pool was taken */
     size_t load_rests;        /* how often the scrubber rested as no CPU was idle, or by scrub_load */
 };
 
@@ -177,18 +166,11 @@ void *cw_pool_zalloc_to_fill(cw_pool *pool, unsigned order) CW_NOEXCEPT;
  * has another order or is free already is refused, and nothing is changed. */
 int cw_pool_free(cw_pool *pool, void *block, unsigned order) CW_NOEXCEPT;
 
-/* Makes a block of `order` one of `new_order`, with the contents that both have room for; what is new may
- * hold anything. It stays where it is if it becomes smaller, or if what is behind it is free, the larger
- * block would be aligned, and no other free memory is there already. NULL if there is no such block, and
- * the old one is as it was. */
-void *cw_pool_resize(cw_pool *pool, void *block, unsigned order, unsigned new_order) CW_NOEXCEPT;
-
-/* The same with sizes in bytes: such a block has as many pages as the bytes need, at least one, and begins at any
- * page. cw_pool_free_bytes and cw_pool_resize_bytes take the size that the block has. */
+/* The same with sizes in bytes: such a block has as many pages as the bytes need, at least one and at most all of the
+ * pool, and begins at a page. cw_pool_free_bytes takes the size that the block has. */
 void *cw_pool_alloc_bytes(cw_pool *pool, size_t bytes) CW_NOEXCEPT;
 void *cw_pool_zalloc_bytes(cw_pool *pool, size_t bytes) CW_NOEXCEPT;
 int cw_pool_free_bytes(cw_pool *pool, void *block, size_t bytes) CW_NOEXCEPT;
-void *cw_pool_resize_bytes(cw_pool *pool, void *block, size_t bytes, size_t new_bytes) CW_NOEXCEPT;
 
 /* 1 if an address lies in the pool, else 0. */
 int cw_pool_contains(const cw_pool *pool, const void *address) CW_NOEXCEPT;
@@ -210,8 +192,7 @@ int cw_pool_stats(const cw_pool *pool, struct cw_pool_stats *out) CW_NOEXCEPT;
 /* Bytes of a block of order 0; 0 where there is no such pool. */
 size_t cw_pool_page_size(const cw_pool *pool) CW_NOEXCEPT;
 
-/* cw_pool_pause stops the scrubber: 1 if it stopped within 10 ms, else 0. cw_pool_resume continues
- * it; in a forked child it starts one. */
+/* cw_pool_pause stops the scrubber: 1 if it stopped within 10 ms, else 0. cw_pool_resume continues it. */
 int cw_pool_pause(cw_pool *pool) CW_NOEXCEPT;
 void cw_pool_resume(cw_pool *pool) CW_NOEXCEPT;
 

@@ -22,7 +22,8 @@ namespace cachewise {
 /*
  * Requests of at least `smallest` bytes take a block of the pool. Smaller ones, those aligned to more than a page, and
  * those that the pool has no room for go to `upstream`. Any thread may use it whose upstream any thread may use. It does
- * not own the pool, which must be there until the last block came back. A block that is freed twice ends the program.
+ * not own the pool, which must be there until the last block came back. A block that is freed twice ends the program. A child
+ * made by fork takes what it asks for from `upstream`, and leaves the parent's blocks as they are.
  */
 class pool_resource : public std::pmr::memory_resource {
 public:
@@ -47,8 +48,9 @@ private:
     void do_deallocate(void *block, std::size_t bytes, std::size_t alignment) override
     {
         if (!cw_pool_contains(pool_, block))
-            upstream_->deallocate(block, bytes, alignment);
-        else if (cw_pool_free_bytes(pool_, block, bytes) != CW_OK)
+            return upstream_->deallocate(block, bytes, alignment);
+        const int freed = cw_pool_free_bytes(pool_, block, bytes);
+        if (freed != CW_OK && freed != CW_EFORKED)
             std::terminate();
     }
 

@@ -58,17 +58,20 @@ codes! {
     NotZero = 14, c"a block known to be zero was not, and has been withdrawn";
     /// Overwritten bookkeeping.
     Damaged = 15, c"the pool's bookkeeping was overwritten";
+    /// In a forked child.
+    Forked = 16, c"a pool of the parent's, in a child made by fork";
 }
 
 impl Code {
     pub(crate) fn of(error: &PoolError) -> Code {
         match error {
-            PoolError::Setting { .. } => Code::Invalid,
+            PoolError::Setting { .. } | PoolError::TooLarge { .. } => Code::Invalid,
             PoolError::OverMemory { .. } => Code::OverMemory,
             PoolError::Exhausted { .. } => Code::Exhausted,
             PoolError::NoMemory { .. } => Code::NoMemory,
             PoolError::Order { .. } => Code::Order,
             PoolError::Closed => Code::Closed,
+            PoolError::Forked => Code::Forked,
             PoolError::Reentered => Code::Reentered,
             PoolError::NotZero { .. } => Code::NotZero,
             PoolError::Damaged(_) => Code::Damaged,

@@ -130,7 +130,7 @@ pub unsafe extern "C" fn cw_pool_config_init(config: *mut Config) {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cw_pool_create(config: *const Config, out: *mut *mut Handle) -> c_int {
     if out.is_null() {
-        return told(Code::Invalid, "out: found NULL, accepted a place for the pool");
+        return told(Code::Invalid, "out: expected a place for the pool, found NULL");
     }
     // SAFETY: not null, and the caller's promise.
     unsafe { out.write(ptr::null_mut()) };
@@ -142,7 +142,9 @@ pub unsafe extern "C" fn cw_pool_create(config: *const Config, out: *mut *mut Ha
     };
     match builder.build() {
         Ok(pool) => {
-            let told_of = |note: &Note| matches!(note, Note::NoLease(_) | Note::NoDevice(_));
+            let told_of = |note: &Note| {
+                matches!(note, Note::NoLease(_) | Note::NoDevice(_) | Note::NoHugetlb(_))
+            };
             if let Some(note) = pool.notes().into_iter().find(told_of) {
                 told(Code::Ok, &note.to_string());
             }
@@ -197,24 +199,6 @@ pub unsafe extern "C" fn cw_pool_free(handle: *mut Handle, block: *mut u8, order
 /// See `cachewise_pool.h`.
 ///
 /// # Safety
-/// As [`cw_pool_alloc`], and what is cut off is used by nobody any more, nor the block if it moves.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn cw_pool_resize(
-    handle: *mut Handle,
-    old: *mut u8,
-    order: c_uint,
-    new_order: c_uint,
-) -> *mut u8 {
-    block(pool(handle).and_then(|pool| match NonNull::new(old) {
-        // SAFETY: the caller's promise; that it is a block of the pool is checked.
-        Some(old) => unsafe { pool.resize_block_raw(old, order, new_order) },
-        None => pool.alloc_raw(new_order),
-    }))
-}
-
-/// See `cachewise_pool.h`.
-///
-/// # Safety
 /// As [`cw_pool_alloc`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cw_pool_alloc_bytes(handle: *mut Handle, bytes: usize) -> *mut u8 {
@@ -244,29 +228,6 @@ pub unsafe extern "C" fn cw_pool_free_bytes(
         // SAFETY: the caller's promise; that it is a block of the pool is checked.
         Some(block) => unsafe { pool.free_run_raw(block, pool.frames_for(bytes)?) },
         None => Ok(()),
-    }))
-}
-
-/// See `cachewise_pool.h`.
-///
-/// # Safety
-/// As [`cw_pool_resize`].
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn cw_pool_resize_bytes(
-    handle: *mut Handle,
-    old: *mut u8,
-    bytes: usize,
-    new_bytes: usize,
-) -> *mut u8 {
-    block(pool(handle).and_then(|pool| {
-        let wanted = pool.frames_for(new_bytes)?;
-        match NonNull::new(old) {
-            // SAFETY: the caller's promise; that it is a block of the pool is checked.
-            Some(old) => unsafe {
-                pool.resize_or_move_run_raw(old, pool.frames_for(bytes)?, wanted)
-            },
-            None => pool.alloc_run_raw(wanted),
-        }
     }))
 }
 

@@ -1,7 +1,7 @@
 //! `struct cw_pool_config`: its layout, its versions, and what it means to the pool.
 
 use crate::code::{Code, Refused};
-use cachewise_pages::{Builder, EngineChoice, GiveBack, PageSize, Pool, Scrub, Verify};
+use cachewise_pages::{Builder, EngineChoice, PageSize, Pool, Scrub, Verify};
 use core::ffi::{CStr, c_char, c_int, c_uint};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
@@ -16,21 +16,15 @@ pub struct Config {
     max_order: c_uint,
     flags: c_uint,
     initial: usize,
-    growth: usize,
-    prefault_threads: c_uint,
     numa_node: c_int,
-    cache_blocks: c_uint,
     verify_every: c_uint,
     scrub_start: c_uint,
     scrub_stop: c_uint,
     scrub_load: f64,
     scrub_cpu_share: f64,
-    scrub_bytes_per_second: usize,
     scrub_min_idle_ms: usize,
-    scrub_unused_limit: usize,
     leased: *const c_char,
     give_back_ms: usize,
-    grow_ahead: usize,
 }
 
 const NO_SCRUBBER: c_uint = 1;
@@ -44,9 +38,7 @@ const ENGINE_SYSTEM: c_uint = 128;
 const ENGINE_CUDA: c_uint = 256;
 const KNOWN: c_uint = 511;
 
-/// Bytes of the structure's first published version.
-const FIRST: usize = core::mem::offset_of!(Config, give_back_ms);
-/// Bytes of this version's.
+/// Bytes of this version's, the first of its soname.
 const OWN: usize = size_of::<Config>();
 /// Bytes that it may grow by before its size is taken for a mistake.
 const GROWTH: usize = 4096;
@@ -60,21 +52,15 @@ impl Default for Config {
             max_order: cachewise_pages::buddy::MAX_ORDER,
             flags: 0,
             initial: 0,
-            growth: 4 << 20,
-            prefault_threads: 1,
             numa_node: -1,
-            cache_blocks: 256,
             verify_every: 0,
             scrub_start: scrub.start,
             scrub_stop: scrub.stop,
             scrub_load: scrub.load,
             scrub_cpu_share: scrub.cpu_share,
-            scrub_bytes_per_second: 0,
             scrub_min_idle_ms: scrub.min_idle.as_millis() as usize,
-            scrub_unused_limit: scrub.unused_limit as usize,
             leased: core::ptr::null(),
             give_back_ms: 0,
-            grow_ahead: 0,
         }
     }
 }
@@ -89,9 +75,8 @@ pub(crate) unsafe fn read(config: *const Config) -> Result<Config, Refused> {
     }
     // SAFETY: the caller's promise; the size comes first.
     let size = unsafe { config.cast::<usize>().read() };
-    let refused =
-        || (Code::Version, format!("config.struct_size: found {size}, accepted {FIRST} to {OWN}"));
-    if !(FIRST..=OWN + GROWTH).contains(&size) {
+    let refused = || (Code::Version, format!("config.struct_size: expected {OWN}, found {size}"));
+    if !(OWN..=OWN + GROWTH).contains(&size) {
         return Err(refused());
     }
     // A newer program's structure is longer. A program that sets what this library does not know
@@ -102,12 +87,8 @@ pub(crate) unsafe fn read(config: *const Config) -> Result<Config, Refused> {
     if beyond.iter().any(|byte| *byte != 0) {
         return Err(refused());
     }
-    // An older program's is shorter: what it lacks keeps its default.
-    let mut read = Config::default();
-    let place = core::ptr::from_mut(&mut read).cast::<u8>();
-    // SAFETY: so many bytes are readable by the caller's promise, and writable here; any are valid numbers.
-    unsafe { place.copy_from_nonoverlapping(config.cast(), size.min(OWN)) };
-    Ok(read)
+    // SAFETY: as long as this library's, by the caller's promise.
+    Ok(unsafe { config.read() })
 }
 
 impl Config {
@@ -116,7 +97,7 @@ impl Config {
         let has = |flag| self.flags & flag != 0;
         let refuse = |what: &str| Err((Code::Invalid, format!("config.{what}")));
         if self.flags & !KNOWN != 0 {
-            return refuse(&format!("flags: found {:#x}, accepted bits of {KNOWN:#x}", self.flags));
+            return refuse(&format!("flags: expected bits of {KNOWN:#x}, found {:#x}", self.flags));
         }
         for (one, other, names) in [
             (BASE_PAGES, HUGETLB, "CW_POOL_BASE_PAGES and CW_POOL_HUGETLB"),
@@ -125,7 +106,7 @@ impl Config {
             (ENGINE_SYSTEM, ENGINE_CUDA, "CW_POOL_ENGINE_SYSTEM and CW_POOL_ENGINE_CUDA"),
         ] {
             if has(one) && has(other) {
-                return refuse(&format!("flags: found {names}, accepted one of them"));
+                return refuse(&format!("flags: expected one of them, found {names}"));
             }
         }
         let pages = match () {
@@ -141,7 +122,7 @@ impl Config {
         };
         let verify = match (self.verify_every, has(VERIFY_ABORT)) {
             (0, true) => {
-                return refuse("verify_every: found 0, accepted 1 and more (CW_POOL_VERIFY_ABORT)");
+                return refuse("verify_every: expected 1 and more (CW_POOL_VERIFY_ABORT), found 0");
             }
             (0, false) => Verify::Off,
             (every, true) => Verify::Abort(every),
@@ -152,34 +133,28 @@ impl Config {
             start: self.scrub_start,
             stop: self.scrub_stop,
             load: self.scrub_load,
-            bytes_per_second: self.scrub_bytes_per_second as u64,
             cpu_share: self.scrub_cpu_share,
             min_idle: Duration::from_millis(self.scrub_min_idle_ms as u64),
-            unused_limit: self.scrub_unused_limit as u64,
             ..Scrub::default()
         };
         let mut builder = Pool::builder()
             .capacity(self.capacity)
             .max_order(self.max_order)
             .initial(if has(PREFAULT) { self.capacity } else { self.initial })
-            .growth(self.growth)
-            .prefault_threads(self.prefault_threads as usize)
-            .cache_blocks(self.cache_blocks as usize)
             .page_size(pages)
             .engine(engine)
             .verify(verify)
-            .scrub(scrub)
-            .grow_ahead(self.grow_ahead);
+            .scrub(scrub);
         if self.give_back_ms != 0 {
-            let after = Duration::from_millis(self.give_back_ms as u64);
-            builder = builder.give_back(GiveBack { after, ..GiveBack::default() });
+            builder = builder.give_back(Duration::from_millis(self.give_back_ms as u64));
         }
         match (self.numa_node, u32::try_from(self.numa_node)) {
             (_, Ok(node)) => builder = builder.numa_node(node),
             (-1, _) => {}
             (found, _) => {
-                let accepted = "accepted -1 (any) and 0 to 1023";
-                return refuse(&format!("numa_node: found {found}, {accepted}"));
+                return refuse(&format!(
+                    "numa_node: expected -1 (any) or 0 to 1023, found {found}"
+                ));
             }
         }
         if !self.leased.is_null() {

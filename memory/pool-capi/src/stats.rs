@@ -12,8 +12,8 @@ pub struct PoolStats {
     figures: [usize; FIGURES],
 }
 
-/// Bytes of the structure's first published version.
-const FIRST: usize = size_of::<usize>() * 23;
+/// Bytes of this version's, the first of its soname.
+const OWN: usize = size_of::<PoolStats>();
 
 /// Fills in the members that the caller's structure has room for; those that only a newer version
 /// has are left alone.
@@ -22,15 +22,15 @@ const FIRST: usize = size_of::<usize>() * 23;
 /// Null, or writable for the size it says.
 pub(crate) unsafe fn write(stats: &Stats, out: *mut PoolStats) -> Result<(), Refused> {
     if out.is_null() {
-        let text = "out: found NULL, accepted a place for the figures";
+        let text = "out: expected a place for the figures, found NULL";
         return Err((Code::Invalid, text.to_owned()));
     }
     // SAFETY: the caller's promise; the size comes first.
     let size = unsafe { out.cast::<usize>().read() };
-    if size < FIRST {
+    if size < OWN {
         return Err((
             Code::Version,
-            format!("out.struct_size: found {size}, accepted {FIRST} and more"),
+            format!("out.struct_size: expected {OWN} and more, found {size}"),
         ));
     }
     let figures = stats.figures().map(|(_, _, value)| usize::try_from(value).unwrap_or(usize::MAX));

@@ -1,74 +1,12 @@
-//! Made anew from the tags after a death, and looked through as a whole.
+//! The whole bookkeeping looked through.
 
-use super::{Buddy, Core, Counts, Inconsistent, NONE, ORDERS, STATES, State, TAIL, Tag, Use};
+use super::{Buddy, Counts, Inconsistent, NONE, ORDERS, STATES, State, TAIL, Tag, Use};
 #[cfg(not(loom))]
 use core::sync::atomic::Ordering;
 #[cfg(loom)]
 use loom::sync::atomic::Ordering;
 
 impl Buddy<'_> {
-    /// Takes back, in that state, every block that is not free and that `gone` says nobody will ever
-    /// bring back: those of a dead process, or of threads that did not survive a fork. Returns the
-    /// frames gained.
-    pub fn reclaim(&mut self, mut gone: impl FnMut(Tag) -> bool, state: State, now: u32) -> u64 {
-        let mut index = 0;
-        let mut gained = 0;
-        while index < self.core.managed {
-            let tag = self.frames[index as usize].tag();
-            let Some(used) = tag.used() else {
-                index += 1;
-                continue;
-            };
-            let size = 1 << tag.order();
-            if !matches!(used, Use::Free(_)) && gone(tag) {
-                gained += u64::from(size);
-                // Its thread may have been cutting it up.
-                for tail in index + 1..index + size {
-                    self.frames[tail as usize].set_tag(TAIL);
-                }
-                self.release(index, tag.order(), used, state, now);
-            }
-            index += size;
-        }
-        gained
-    }
-
-    /// Makes lists and counts anew from the tags, after somebody died in the middle of an
-    /// operation. Frames whose tag makes no sense become dirty blocks of one frame.
-    pub fn rebuild(&mut self, now: u32) {
-        let Core { max_order, managed, wasted, .. } = *self.core;
-        *self.core = Core { managed, wasted, ..Core::new(max_order) };
-        for frame in &self.frames[..managed as usize] {
-            frame.prev.store(NONE, Ordering::Relaxed);
-        }
-        let mut index = 0;
-        while index < managed {
-            let frame = &self.frames[index as usize];
-            let tag = frame.tag();
-            let order = tag.order();
-            let sound = tag.used().is_some()
-                && order <= max_order
-                && index & ((1u32 << order) - 1) == 0
-                && u64::from(index) + (1u64 << order) <= u64::from(managed);
-            if !sound {
-                frame.set_tag(Tag::free(State::Dirty, 0));
-                frame.stamp.store(now, Ordering::Relaxed);
-            }
-            let tag = frame.tag();
-            let size = 1u32 << tag.order();
-            for tail in index + 1..index + size {
-                self.frames[tail as usize].set_tag(TAIL);
-            }
-            if let Some(used) = tag.used() {
-                *self.core.counts.of(used) += u64::from(size);
-                if let Use::Free(state) = used {
-                    self.coalesce_and_link(index, tag.order(), state);
-                }
-            }
-            index += size;
-        }
-    }
-
     /// Looks at everything: that blocks tile the frames, that every list holds exactly the free
     /// blocks of its order and state, that the counts add up, that no two buddies of one state are
     /// apart. Takes time in proportion to the frames.
@@ -93,16 +31,7 @@ impl Buddy<'_> {
             else {
                 return fail(index, "a block ends after the last frame");
             };
-            // A cache may be cutting its block up; once that is done the first frame says so.
-            let parts = |tail: Tag| {
-                let cached = matches!(used, Use::CachedDirty | Use::CachedZero);
-                cached && tail.used() == Some(used)
-            };
-            let whole = |tail: Tag| tail == TAIL || parts(tail);
-            if !(index + 1..end).all(|tail| whole(self.frames[tail as usize].tag())) {
-                if self.frames[index as usize].tag() != tag {
-                    continue;
-                }
+            if !(index + 1..end).all(|tail| self.frames[tail as usize].tag() == TAIL) {
                 return fail(index, "a block lies inside another");
             }
             *counts.of(used) += 1 << order;

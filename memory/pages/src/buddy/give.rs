@@ -1,10 +1,6 @@
 //! Taking blocks back: from their users, and from per-thread caches.
 
-use super::{Buddy, FreeError, State, TAIL, Tag, Use, cached, order_for, run_parts};
-#[cfg(not(loom))]
-use core::sync::atomic::Ordering;
-#[cfg(loom)]
-use loom::sync::atomic::Ordering;
+use super::{Buddy, FreeError, State, Tag, Use, cached};
 
 impl Buddy<'_> {
     /// Takes a block back. Returns the order of the free block that it became part of.
@@ -22,9 +18,8 @@ impl Buddy<'_> {
         Ok(self.release(index, order, Use::Allocated, state, now))
     }
 
-    /// Takes an allocated block back, in one exchange: whoever frees it at the
-    /// same moment without the lock ([`Frame::cache`](super::tag::Frame::cache)) finds it gone, or this one does. Its frames
-    /// still count as handed out.
+    /// Claims an allocated block in one exchange: of two callers that free it at one moment, one of them without the
+    /// lock ([`Frame::cache`](super::tag::Frame::cache)), only one succeeds. Its frames still count as handed out.
     pub(super) fn claim(&self, index: u32, order: u32) -> Result<(), FreeError> {
         self.owned(index, order)?;
         let gone = Tag::new(Use::InFlight, order);
@@ -43,20 +38,21 @@ impl Buddy<'_> {
         state: State,
         now: u32,
     ) -> Result<u32, FreeError> {
-        if frames == 0 || order_for(frames) > self.core.max_order {
-            return Err(FreeError::Misaligned);
+        let end = index.checked_add(frames).filter(|end| *end <= self.core.managed);
+        if frames == 0 || end.is_none() {
+            return Err(FreeError::Foreign);
         }
-        for (claimed, (part, order)) in run_parts(index, frames).enumerate() {
+        for (claimed, (part, order)) in self.parts(index, frames).enumerate() {
             let Err(why) = self.claim(part, order) else { continue };
-            for (part, order) in run_parts(index, frames).take(claimed) {
+            for (part, order) in self.parts(index, frames).take(claimed) {
                 self.frames[part as usize].set_tag(Tag::new(Use::Allocated, order));
             }
-            // A run of a power of two is one block, unless it became as long where it was.
+            // What is as long as a block begins where one may.
             let misaligned = frames.is_power_of_two() && index & (frames - 1) != 0;
             return Err(if misaligned { FreeError::Misaligned } else { why });
         }
         let mut largest = 0;
-        for (part, order) in run_parts(index, frames) {
+        for (part, order) in self.parts(index, frames) {
             let merged = self.release(part, order, Use::Allocated, state, now);
             largest = largest.max(merged);
         }
@@ -85,77 +81,25 @@ impl Buddy<'_> {
         }
     }
 
-    /// Takes a block back from a per-thread cache.
-    ///
-    /// # Errors
-    /// [`FreeError`] if no block of that order is cached so there.
+    /// Takes blocks of one order back from a per-thread cache. Returns the order of the largest free block that came of
+    /// it, and how many were not cached so and were left alone.
     pub fn free_cached(
         &mut self,
-        index: u32,
-        order: u32,
-        zero: bool,
-        now: u32,
-    ) -> Result<u32, FreeError> {
-        let (used, state) = if zero {
-            (Use::CachedZero, State::ZeroResident)
-        } else {
-            (Use::CachedDirty, State::Dirty)
-        };
-        self.is(index, order, used)?;
-        Ok(self.release(index, order, used, state, now))
-    }
-
-    /// Takes blocks of one order back from a per-thread cache; neighbours among them are merged
-    /// before they meet the lists. Returns the order of the largest free block that came of it, and
-    /// how many were not cached so and were left alone.
-    pub fn free_cached_all(
-        &mut self,
-        blocks: &mut [u32],
+        blocks: &[u32],
         order: u32,
         zero: bool,
         now: u32,
     ) -> (u32, usize) {
         let used = cached(zero);
         let state = if zero { State::ZeroResident } else { State::Dirty };
-        blocks.sort_unstable();
-        let (mut largest, mut refused, mut at) = (0, 0, 0);
-        while let Some(first) = blocks.get(at).copied() {
-            // Cached blocks side by side, up to where no larger block goes on.
-            let mut end = first;
-            while blocks.get(at) == Some(&end) && self.is(end, order, used).is_ok() {
-                (at, end) = (at + 1, end + (1 << order));
-                if end.trailing_zeros() >= self.core.max_order {
-                    break;
-                }
+        let (mut largest, mut refused) = (0, 0);
+        for index in blocks {
+            if self.is(*index, order, used).is_err() {
+                refused += 1;
+                continue;
             }
-            if end == first {
-                (at, refused) = (at + 1, refused + 1);
-            }
-            for (part, whole) in run_parts(first, end - first) {
-                let merged = self.release_cached(part, whole, order, used, state, now);
-                largest = largest.max(merged);
-            }
+            largest = largest.max(self.release(*index, order, used, state, now));
         }
         (largest, refused)
-    }
-
-    /// Releases cached blocks of `order` that together are the block of order `whole` at `first`.
-    fn release_cached(
-        &mut self,
-        first: u32,
-        whole: u32,
-        order: u32,
-        used: Use,
-        state: State,
-        now: u32,
-    ) -> u32 {
-        *self.core.counts.of(used) -= 1 << whole;
-        *self.core.counts.of(Use::Free(state)) += 1 << whole;
-        self.frames[first as usize].stamp.store(now, Ordering::Relaxed);
-        self.frames[first as usize].set_tag(Tag::free(state, whole));
-        for place in 1..1u32 << (whole - order) {
-            self.frames[(first + (place << order)) as usize].set_tag(TAIL);
-        }
-        self.coalesce_and_link(first, whole, state)
     }
 }

@@ -1,7 +1,7 @@
 //! Blocks away to be zeroed or returned to the system: which, when they are idle long enough, and
 //! how they come back, if they do.
 
-use super::{Buddy, FreeError, LOOKS, NONE, State, Tag, Use, later};
+use super::{Buddy, FreeError, NONE, State, Tag, Use, later};
 #[cfg(not(loom))]
 use core::sync::atomic::Ordering;
 #[cfg(loom)]
@@ -93,73 +93,19 @@ impl Buddy<'_> {
         if later(stamp, now) { 0 } else { now.wrapping_sub(stamp) }
     }
 
-    /// Takes the largest free resident block away to be returned to the system, dirty before zero;
-    /// at least of order `lowest`, at most its first 2^`highest` frames.
-    pub fn take_to_trim(&mut self, lowest: u32, highest: u32) -> Option<(u32, u32, State)> {
-        self.take_away(&RESIDENT, (lowest, highest), 0, 0).ok()
-    }
-
-    /// [`take_to_trim`](Buddy::take_to_trim) of a block that nobody used for `min_idle` ticks, or
-    /// when there will be one: 0 where the answer is a block, `None` where there is none large
-    /// enough.
-    pub fn take_idle(
+    /// Takes the largest free resident block away to be returned to the system, dirty before zero, if nobody used it
+    /// for `min_idle` ticks; at least of order `lowest`, at most its first 2^`highest` frames.
+    ///
+    /// # Errors
+    /// In how many ticks there will be one; `None` where no block is large enough.
+    pub fn take_to_trim(
         &mut self,
         (lowest, highest): (u32, u32),
         min_idle: u32,
         now: u32,
     ) -> Result<(u32, u32), Option<u32>> {
-        self.take_away(&RESIDENT, (lowest, highest), min_idle, now)
-            .map(|(index, order, _)| (index, order))
-            .or_else(|soonest| {
-                let group = self.take_idle_group(&RESIDENT, lowest, min_idle, now);
-                group.map_err(|left| left.map_or(soonest, |left| sooner(soonest, left)))
-            })
-    }
-
-    /// A group of that order whose blocks are all free, in different states, and idle: what a run
-    /// and the rest of the block that it was cut from leave. As [`take_idle`](Buddy::take_idle).
-    fn take_idle_group(
-        &mut self,
-        states: &[State],
-        order: u32,
-        min_idle: u32,
-        now: u32,
-    ) -> Result<(u32, u32), Option<u32>> {
-        let mut soonest = None;
-        for below in 0..order {
-            for state in states {
-                let mut index = self.core.lists[*state as usize][below as usize].tail;
-                for _ in 0..LOOKS {
-                    if index == NONE {
-                        break;
-                    }
-                    let base = index >> order << order;
-                    if let Some(age) = self.group_age(base, order, now) {
-                        if age >= min_idle {
-                            self.take_group(base, order, Use::InFlight);
-                            return Ok((base, order));
-                        }
-                        soonest = sooner(soonest, min_idle - age);
-                    }
-                    index = self.frames[index as usize].prev.load(Ordering::Relaxed);
-                }
-            }
-        }
-        Err(soonest)
-    }
-
-    /// The age of the block of an aligned group that was used last, if all of the group is free. Its first
-    /// frame begins a block that lies inside it.
-    fn group_age(&self, base: u32, order: u32, now: u32) -> Option<u32> {
-        let end = base.checked_add(1 << order).filter(|end| *end <= self.core.managed)?;
-        let (mut index, mut youngest) = (base, u32::MAX);
-        while index < end {
-            let tag = self.frames[index as usize].tag();
-            tag.free_state()?;
-            youngest = youngest.min(self.age(index, now));
-            index += 1 << tag.order();
-        }
-        Some(youngest)
+        let taken = self.take_away(&RESIDENT, (lowest, highest), min_idle, now);
+        taken.map(|(index, order, _)| (index, order))
     }
 
     /// Brings a block back that was in flight, in the state it has now. Returns the order of the

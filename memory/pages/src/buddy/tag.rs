@@ -1,4 +1,4 @@
-//! State of one frame: its tag, which is the truth, and its links; and the changes that a per-thread cache may make to the tags of its own blocks without the lock.
+//! State of one frame: its tag, which is the truth, its links, and the two changes of a tag that need no lock.
 
 #[cfg(not(loom))]
 use core::sync::atomic::{AtomicU32, Ordering};
@@ -146,7 +146,6 @@ impl Frame {
 
     // Release, so that no tag becomes visible before one stored earlier (see the module's text).
     pub(super) fn set_tag(&self, tag: Tag) {
-        point!();
         self.tag.store(tag.0, Ordering::Release);
     }
 
@@ -171,55 +170,9 @@ impl Frame {
 
     #[inline(always)]
     pub(super) fn swap(&self, from: Tag, to: Tag) -> Result<(), Tag> {
-        point!();
         self.tag
             .compare_exchange(from.0, to.0, Ordering::AcqRel, Ordering::Acquire)
             .map(|_| ())
             .map_err(Tag)
     }
-}
-
-/// Cuts the first `pieces` blocks, as [`Buddy::take_cached_of`](super::Buddy::take_cached_of) left them, into blocks of `order`, in
-/// the same slice. Returns how many those are; none, and nothing is changed, if the slice is too
-/// short for them. Without the lock, by the thread whose cache they are in.
-///
-/// A piece's first frame is tagged last: until then all of it is one cached block. A fork copies
-/// page by page, and what it copied of a larger piece may be half of a cut; pieces of up to 256
-/// frames have their tags in one page.
-pub fn split_cached(frames: &[Frame], order: u32, blocks: &mut [u32], pieces: usize) -> usize {
-    let size = |index: u32| 1usize << (frames[index as usize].tag().order() - order);
-    let filled: usize = blocks[..pieces].iter().map(|index| size(*index)).sum();
-    if filled > blocks.len() {
-        return 0;
-    }
-    let mut end = filled;
-    // From behind: each piece makes at least one block, so no piece is overwritten that is still to
-    // be cut.
-    for piece in (0..pieces).rev() {
-        let first = blocks[piece];
-        let count = size(first);
-        let found = frames[first as usize].tag().used();
-        let tag = Tag::new(cached(found != Some(Use::CachedDirty)), order);
-        end -= count;
-        for place in (0..count).rev() {
-            let block = first + ((place as u32) << order);
-            frames[block as usize].set_tag(tag);
-            blocks[end + place] = block;
-        }
-    }
-    filled
-}
-
-/// Halves a cached block. Returns the first frame of its upper half, and the order of both; nothing
-/// for a block of one frame and for one that is not cached so. Without the lock, by the thread
-/// whose cache it is in.
-pub fn halve_cached(frames: &[Frame], index: u32) -> Option<(u32, u32)> {
-    let whole = frames.get(index as usize)?.tag();
-    let order = whole.order().checked_sub(1)?;
-    let used = whole.used().filter(|used| matches!(used, Use::CachedZero | Use::CachedDirty))?;
-    let upper = index + (1 << order);
-    let tag = Tag::new(used, order);
-    frames.get(upper as usize)?.set_tag(tag);
-    frames[index as usize].set_tag(tag);
-    Some((upper, order))
 }

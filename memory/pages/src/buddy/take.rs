@@ -1,6 +1,6 @@
-//! Taking blocks of one state, for a cache too; and cutting down what was taken.
+//! Taking blocks of one state, for a cache too, and cutting down what was taken.
 
-use super::{Buddy, FreeError, State, TAIL, Tag, Use, run_parts};
+use super::{Buddy, FreeError, State, TAIL, Tag, Use, cached};
 #[cfg(not(loom))]
 use core::sync::atomic::Ordering;
 #[cfg(loom)]
@@ -17,36 +17,6 @@ impl Buddy<'_> {
         Some(index)
     }
 
-    /// Takes an absent block away to be made resident: of that order, or the largest below it.
-    pub fn take_absent(&mut self, order: u32) -> Option<(u32, u32)> {
-        let state = State::ZeroAbsent;
-        let (index, found) = self.newest(order, state).or_else(|| {
-            let found = self.core.filled[state as usize].checked_ilog2()?;
-            Some((self.core.lists[state as usize][found as usize].head, found))
-        })?;
-        let part = found.min(order);
-        self.unlink(index);
-        self.carve(index, found, part, state);
-        self.become_used(index, part, state, Use::InFlight);
-        Some((index, part))
-    }
-
-    /// Checks that no frame of an aligned group is free and absent. The group's first frame has to
-    /// begin a block that lies inside it.
-    #[must_use]
-    pub fn all_resident(&self, base: u32, order: u32) -> bool {
-        let end = base.saturating_add(1 << order).min(self.core.managed);
-        let mut index = base;
-        while index < end {
-            let tag = self.frames[index as usize].tag();
-            if tag.free_state() == Some(State::ZeroAbsent) {
-                return false;
-            }
-            index += 1 << tag.order();
-        }
-        true
-    }
-
     fn newest(&self, order: u32, state: State) -> Option<(u32, u32)> {
         if order > self.core.max_order {
             return None;
@@ -59,34 +29,18 @@ impl Buddy<'_> {
         Some((self.core.lists[state as usize][found as usize].head, found))
     }
 
-    /// Takes resident memory for a per-thread cache, zero or dirty: up to `most` blocks of `order`,
-    /// in as few pieces as can be and no more than `pieces` has places; `split_cached` and
-    /// `halve_cached` make blocks of them. Returns how many pieces there are. None of absent memory
-    /// and of what the system may take, of which a cache could not say that it is there.
-    pub fn take_cached_of(
-        &mut self,
-        state: State,
-        order: u32,
-        most: u32,
-        pieces: &mut [u32],
-    ) -> usize {
-        let used = match state {
-            State::Dirty => Use::CachedDirty,
-            State::ZeroResident => Use::CachedZero,
-            State::ZeroAbsent => return 0,
-        };
-        let (mut found, mut left) = (0, most);
-        while left > 0 && found < pieces.len() {
-            let Some((index, free)) = self.newest(order, state) else { break };
-            let part = free.min(order + left.ilog2());
+    /// Takes blocks of one order for a per-thread cache, zeroed or dirty, as many as there are places. Returns how many
+    /// it found. Absent memory is not cached.
+    pub fn take_cached(&mut self, order: u32, zero: bool, places: &mut [u32]) -> usize {
+        let state = if zero { State::ZeroResident } else { State::Dirty };
+        for (found, place) in places.iter_mut().enumerate() {
+            let Some((index, free)) = self.newest(order, state) else { return found };
             self.unlink(index);
-            self.carve(index, free, part, state);
-            self.become_used(index, part, state, used);
-            pieces[found] = index;
-            found += 1;
-            left -= 1 << (part - order);
+            self.carve(index, free, order, state);
+            self.become_used(index, order, state, cached(zero));
+            *place = index;
         }
-        found
+        places.len()
     }
 
     /// Takes an aligned group of free blocks, one at least, as one block. Its first tag says so of all
@@ -118,29 +72,28 @@ impl Buddy<'_> {
         }
     }
 
-    /// Gives the end of an absent block back, of which the first `resident` frames were made to be
-    /// there: a run of `frames` frames is left, what follows it of those is zero and resident, and
-    /// the rest absent as before.
+    /// Keeps the first `frames` frames of an allocated block as a run, and frees the rest: as zero and resident before
+    /// its frame `there`, and in state `rest` behind it.
     ///
     /// # Errors
-    /// As [`free`](Buddy::free), and [`FreeError::WrongOrder`] if the run is empty or longer than
-    /// what is there, or that than the block.
-    pub fn shrink_resident(
+    /// As [`free`](Buddy::free), and [`FreeError::WrongOrder`] if the run is empty, or `there` lies before its end or
+    /// behind the block's.
+    pub fn keep_front(
         &mut self,
         index: u32,
         order: u32,
-        (frames, resident): (u32, u32),
-        now: u32,
+        (frames, there): (u32, u32),
+        (rest, now): (State, u32),
     ) -> Result<(), FreeError> {
         self.owned(index, order)?;
-        if frames == 0 || frames > resident || resident > 1 << order {
+        if frames == 0 || frames > there || there > 1 << order {
             return Err(FreeError::WrongOrder { actual: order });
         }
-        let (keep, there, end) = (index + frames, index + resident, index + (1 << order));
+        let (keep, there, end) = (index + frames, index + there, index + (1 << order));
         // The block's own tag comes last: until then all of it is one block.
         let mut first = order;
         for (from, to) in [(index, keep), (keep, there), (there, end)] {
-            for (part, order) in run_parts(from, to - from) {
+            for (part, order) in self.parts(from, to - from) {
                 if part == index {
                     first = order;
                 } else {
@@ -149,9 +102,8 @@ impl Buddy<'_> {
             }
         }
         self.frames[index as usize].set_tag(Tag::new(Use::Allocated, first));
-        let rest = [(keep, there, State::ZeroResident), (there, end, State::ZeroAbsent)];
-        for (from, to, state) in rest {
-            for (part, order) in run_parts(from, to - from) {
+        for (from, to, state) in [(keep, there, State::ZeroResident), (there, end, rest)] {
+            for (part, order) in self.parts(from, to - from) {
                 self.release(part, order, Use::Allocated, state, now);
             }
         }

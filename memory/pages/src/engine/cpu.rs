@@ -14,8 +14,6 @@ pub(crate) enum Method {
     Through,
     /// Pages are dropped and populated anew.
     System,
-    /// Pages that were never there are populated.
-    Populate,
 }
 
 impl Method {
@@ -27,10 +25,6 @@ impl Method {
     pub(crate) unsafe fn zero(self, range: Range) -> Result<(), EngineError> {
         let refused = |error: rustix::io::Errno| EngineError::System(error.raw_os_error());
         let hint = match self {
-            Method::Populate => {
-                // SAFETY: the caller's promise.
-                return unsafe { os::populate(range.start, range.length) }.map_err(refused);
-            }
             Method::Around => Reuse::Never,
             Method::Through => Reuse::Soon,
             Method::System => {
@@ -77,25 +71,6 @@ impl CpuEngine {
         CpuEngine::new(Method::System)
     }
 
-    /// Has the system populate pages that were never there: new memory is zero. The other engines ask for
-    /// pages that are there.
-    #[must_use]
-    pub fn populating() -> CpuEngine {
-        CpuEngine::new(Method::Populate)
-    }
-
-    /// Zeroes a range at once, in the calling thread and at its priority.
-    ///
-    /// # Safety
-    /// The range is whole pages of a mapping, and nobody else uses it.
-    ///
-    /// # Errors
-    /// The system's.
-    pub unsafe fn zero_at_once(&self, range: Range) -> Result<(), EngineError> {
-        // SAFETY: the caller's promise.
-        unsafe { self.method.zero(range) }
-    }
-
     pub(crate) fn new(method: Method) -> CpuEngine {
         CpuEngine { method, last: 0, ended: None }
     }
@@ -107,7 +82,7 @@ unsafe impl Engine for CpuEngine {
         match self.method {
             Method::Around => "cpu-around",
             Method::Through => "cpu-through",
-            Method::System | Method::Populate => "system",
+            Method::System => "system",
         }
     }
 

@@ -205,16 +205,6 @@ unsafe impl Engine for CudaEngine {
         registered
     }
 
-    fn disown(&mut self) -> Result<(), EngineError> {
-        let pieces = std::mem::take(&mut self.pieces);
-        self.inside(|driver| {
-            // SAFETY: registered by this engine.
-            let unregister = |piece| checked(unsafe { (driver.unregister)(piece) });
-            // Each, also after an error.
-            pieces.into_iter().map(unregister).fold(Ok(()), Result::and)
-        })
-    }
-
     unsafe fn submit(&mut self, batch: &[Range]) -> Result<Token, EngineError> {
         if self.running.is_some() {
             return Err(EngineError::Busy);
@@ -281,9 +271,12 @@ impl Drop for CudaEngine {
                 // SAFETY: as above, and used no more.
                 unsafe { (driver.destroy)(self.stream) };
             }
+            for piece in &self.pieces {
+                // SAFETY: registered by this engine.
+                unsafe { (driver.unregister)(*piece) };
+            }
             Ok(())
         });
-        let _ = self.disown();
         // SAFETY: retained by `new`.
         unsafe { (self.driver.release)(self.device) };
     }

@@ -70,22 +70,13 @@ pub enum EngineError {
     /// It knows no such batch.
     #[error("no such batch")]
     Unknown,
-    /// It did not end in time, and was stopped.
-    #[error("the engine was late")]
-    Late,
-    /// It did not end in time, and cannot be stopped.
-    #[error("the engine was late and could not be stopped")]
-    Hung,
-    /// It said that memory was zero which is not.
-    #[error("the engine said that memory was zero which is not")]
-    Lied,
 }
 
 /// Something that zeroes memory.
 ///
-/// The pool trusts the CPU. Of any other engine it reads the first 64 MiB, then one line of each
-/// range and one batch in 64. It quarantines the blocks of a batch that was late or failed, and has the
-/// work done by the CPU; after some failures it drops the engine. One that was caught in a lie it drops at
+/// The pool trusts the CPU. Of any other engine it reads the first 64 MiB, then the last line of each
+/// batch. It quarantines the blocks of a batch that was late or failed, and has the
+/// work done by the CPU; after three failures it drops the engine. One that was caught in a lie it drops at
 /// once, and what is zero and unused is dirty again.
 ///
 /// # Safety
@@ -112,14 +103,6 @@ pub unsafe trait Engine: Send + core::fmt::Debug {
     /// # Errors
     /// The device cannot have it.
     unsafe fn adopt(&mut self, _memory: Range) -> Result<(), EngineError> {
-        Ok(())
-    }
-
-    /// Ends what [`adopt`](Engine::adopt) began. The engine is at rest.
-    ///
-    /// # Errors
-    /// The device's.
-    fn disown(&mut self) -> Result<(), EngineError> {
         Ok(())
     }
 

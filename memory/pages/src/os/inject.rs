@@ -8,10 +8,8 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
 pub enum Call {
     /// Mapping memory.
     Map,
-    /// Making memory of address space.
+    /// Making memory of address space, as a pool grows.
     Open,
-    /// Making address space of memory.
-    Close,
     /// Giving pages back.
     Discard,
     /// Populating pages.
@@ -24,11 +22,9 @@ pub enum Call {
     Bind,
     /// Starting a thread.
     Thread,
-    /// Taking the pool's lock to bring back a block in flight.
-    Land,
 }
 
-const CALLS: usize = 10;
+const CALLS: usize = 8;
 static LEFT: [AtomicU32; CALLS] = [const { AtomicU32::new(0) }; CALLS];
 static ANSWER: [AtomicI32; CALLS] = [const { AtomicI32::new(0) }; CALLS];
 

@@ -106,3 +106,43 @@ pub fn has_its_own_process(test: &str) -> bool {
     assert!(output.status.success() && told.contains("1 passed"), "{told}\n{errors}");
     false
 }
+
+/// Huge pages reserved for the test, if it may; they are the system's.
+pub struct Reserved(Option<String>);
+
+const RESERVE: &str = "/proc/sys/vm/nr_hugepages";
+
+impl Reserved {
+    pub fn more(pages: u64) -> Reserved {
+        let before = std::fs::read_to_string(RESERVE).expect("Linux");
+        let after = before.trim().parse::<u64>().expect("a number") + pages;
+        let written = std::fs::write(RESERVE, after.to_string());
+        Reserved(written.is_ok().then_some(before))
+    }
+}
+
+impl Drop for Reserved {
+    fn drop(&mut self) {
+        if let Some(before) = &self.0 {
+            let _ = std::fs::write(RESERVE, before);
+        }
+    }
+}
+
+/// Runs `child` in a forked process. Returns its status; it succeeds by returning true.
+pub fn forked(child: impl FnOnce() -> bool) -> i32 {
+    // SAFETY: the child leaves without destructors.
+    let pid = unsafe { libc::fork() };
+    if pid == 0 {
+        // SAFETY: the default action, which ends a process that hangs.
+        unsafe { libc::alarm(60) };
+        let well = std::panic::catch_unwind(std::panic::AssertUnwindSafe(child));
+        // SAFETY: ends this process at once.
+        unsafe { libc::_exit(i32::from(!well.unwrap_or(false))) };
+    }
+    assert!(pid > 0, "no process to be had");
+    let mut status = -1;
+    // SAFETY: waits for a child of this process.
+    assert_eq!(unsafe { libc::waitpid(pid, &raw mut status, 0) }, pid);
+    status
+}

@@ -3,8 +3,7 @@
 //! fuzzer runs it on its own.
 
 use cachewise_pages::buddy::{
-    Buddy, Core, Frame, FreeError, Run, State, Use, Wanted, halve_cached, order_for, run_parts,
-    split_cached,
+    Buddy, Core, Frame, FreeError, Run, State, Use, order_for, run_parts,
 };
 
 struct Held {
@@ -83,22 +82,23 @@ impl Model {
                 }
             }
             3 => {
-                let frames = 1 + argument % ((1 << max_order) + 2);
+                let frames = 1 + argument * 5 % ((2 << max_order) + 2);
                 self.any_run(frames, 1 << (argument % 3));
             }
             4 => {
                 let frames = 1 + argument % (1 << max_order);
                 let order = order_for(frames);
-                if argument.is_multiple_of(4)
-                    && let Some(index) = self.buddy().take(order, State::ZeroAbsent)
-                {
-                    let there = frames + argument % ((1 << order) - frames + 1);
-                    let mut buddy = self.buddy();
-                    let shrunk = buddy.shrink_resident(index, order, (frames, there), now);
-                    assert_eq!(shrunk, Ok(()));
-                    self.took(index, frames, State::ZeroAbsent);
-                } else {
-                    self.run(frames, argument);
+                let state = State::ALL[(argument / 4 % 3) as usize];
+                if argument.is_multiple_of(4) {
+                    if let Some(index) = self.buddy().take(order, State::ZeroAbsent) {
+                        let there = frames + argument % ((1 << order) - frames + 1);
+                        let rest = (State::ZeroAbsent, now);
+                        let kept = self.buddy().keep_front(index, order, (frames, there), rest);
+                        assert_eq!(kept, Ok(()));
+                        self.took(index, frames, State::ZeroAbsent);
+                    }
+                } else if let Some(index) = self.buddy().take_front(order, frames, state, now) {
+                    self.took(index, frames, state);
                 }
             }
             5 | 6 => self.free(argument, operation % 16 == 6),
@@ -109,19 +109,19 @@ impl Model {
                 }
             }
             8 => {
-                let lowest = argument % 2;
-                if let Some((index, order, _)) = self.buddy().take_to_trim(lowest, order) {
+                let orders = (argument % 2, order);
+                if let Ok((index, order)) = self.buddy().take_to_trim(orders, argument % 3, now) {
                     self.claim(index, 1 << order);
                     self.flying.push((index, order));
                 }
             }
             9 | 10 => self.land(argument, operation % 16 == 10),
             11 => self.cache(argument),
-            12 if argument > 160 => self.bulk(argument),
+            12 if argument > 160 => self.fill_cache(argument),
             12 => self.uncache(argument),
             13 => self.quarantine(argument),
             14 if argument > 200 => {
-                if let Some((index, order)) = self.buddy().take_absent(order) {
+                if let Some((index, order)) = self.buddy().take_zeroed_away() {
                     self.claim(index, 1 << order);
                     self.flying.push((index, order));
                 }
@@ -135,51 +135,23 @@ impl Model {
         self.check();
     }
 
-    /// A run that is there in part, or wholly.
-    fn run(&mut self, frames: u32, argument: u32) {
-        let wanted = Wanted {
-            alignment: 1 << (argument % 3),
-            zeroed: argument.is_multiple_of(2),
-            around: 1 << (argument % 4),
-            ..Wanted::frames(frames)
-        };
-        let run = if argument.is_multiple_of(7) {
-            self.buddy().take_zero_run(&wanted)
-        } else {
-            self.buddy().take_run(&wanted)
-        };
-        let Some(run) = run else { return };
-        assert!(run.first.is_multiple_of(wanted.alignment), "{run:?} for {wanted:?}");
-        let absent = run.absent.1 - run.absent.0;
-        assert!(absent <= frames);
-        self.took_run(run, frames);
-    }
-
     /// A run if there is a place for it: where no frame is anybody's.
     fn any_run(&mut self, frames: u32, alignment: u32) {
-        let own = if frames.is_power_of_two() { frames } else { 1 };
-        let step = alignment.max(own);
         let managed = self.core.managed();
-        let fits = |first: u32| {
-            frames <= 1 << self.core.max_order()
-                && first + frames <= managed
-                && !self.taken[first as usize..(first + frames) as usize].contains(&true)
+        let place = |first: &u32| {
+            first + frames <= managed
+                && !self.taken[*first as usize..(first + frames) as usize].contains(&true)
         };
-        let possible = (0..managed).step_by(step as usize).any(fits);
-        let wanted = Wanted { alignment, ..Wanted::frames(frames) };
-        let run = self.buddy().take_any_run(&wanted);
-        assert_eq!(run.is_some(), possible, "{wanted:?}: {run:?}");
-        let Some(run) = run else { return };
-        assert!(run.first.is_multiple_of(step), "{run:?} for {wanted:?}");
-        self.took_run(run, frames);
-    }
-
-    /// Memory outside the dirty part is zero.
-    fn took_run(&mut self, run: Run, frames: u32) {
-        let (from, end) = run.dirty;
-        self.assert_zero(run.first, from - run.first);
-        self.assert_zero(end, run.first + frames - end);
-        self.took(run.first, frames, run.state);
+        let possible = (0..managed).step_by(alignment as usize).find(place);
+        let run = self.buddy().take_any_run(frames, alignment);
+        assert_eq!(run.map(|run| run.first), possible, "{frames} by {alignment}");
+        let Some(Run { first, dirty, absent }) = run else { return };
+        let state = match (dirty, absent) {
+            (true, _) => State::Dirty,
+            (false, true) => State::ZeroAbsent,
+            (false, false) => State::ZeroResident,
+        };
+        self.took(first, frames, state);
     }
 
     fn took(&mut self, index: u32, frames: u32, state: State) {
@@ -230,7 +202,13 @@ impl Model {
     }
 
     fn cache(&mut self, argument: u32) {
-        let whole = self.held.iter().position(|held| held.frames.is_power_of_two());
+        let highest = 1 << self.core.max_order();
+        let is_block = |held: &Held| {
+            held.frames.is_power_of_two()
+                && held.frames <= highest
+                && held.index.is_multiple_of(held.frames)
+        };
+        let whole = self.held.iter().position(is_block);
         let Some(place) = whole else { return };
         let Held { index, frames } = self.held.swap_remove(place);
         let (order, zero) = (frames.ilog2(), argument.is_multiple_of(2));
@@ -246,10 +224,14 @@ impl Model {
 
     fn uncache(&mut self, argument: u32) {
         let Some((index, order, zero)) = self.cached.pop() else { return };
+        let now = self.now;
+        let foreign = self.held.first().map(|held| held.index);
         if argument.is_multiple_of(2) {
             self.unclaim(index, 1 << order);
-            let now = self.now;
-            assert!(self.buddy().free_cached(index, order, zero, now).is_ok());
+            // With one that is not cached.
+            let blocks: Vec<u32> = foreign.into_iter().chain([index]).collect();
+            let (_, refused) = self.buddy().free_cached(&blocks, order, zero, now);
+            assert_eq!(refused, usize::from(foreign.is_some()));
         } else {
             self.frames[index as usize].hand_out(order);
             if zero {
@@ -260,83 +242,43 @@ impl Model {
         }
     }
 
-    fn take_cached(&mut self, order: u32, most: u32, pieces: &mut [u32]) -> usize {
-        self.buddy().take_cached_of(State::ZeroResident, order, most, pieces)
-    }
-
-    /// Fetches blocks for a cache together, and brings most of them back together.
-    fn bulk(&mut self, argument: u32) {
-        let order = argument % 3;
+    /// Takes blocks for a cache together.
+    fn fill_cache(&mut self, argument: u32) {
+        let (order, zero) = (argument % 3, argument.is_multiple_of(2));
         let mut blocks = [0; 16];
-        let most = 1 + argument % 16;
-        // Sometimes fewer places than it takes to have all in the pieces there are.
-        let places = 1 + (argument / 16) as usize % 16;
-        let pieces = self.take_cached(order, most, &mut blocks[..places]);
-        self.buddy().check().expect("a cache holds pieces");
-        if argument.is_multiple_of(3)
-            && let Some(first) = blocks[..pieces].first()
-        {
-            // A piece is cut up in steps, and every state in between is sound.
-            let whole = self.frames[*first as usize].tag().order();
-            let halves = halve_cached(&self.frames, *first);
-            assert_eq!(halves, whole.checked_sub(1).map(|half| (*first + (1 << half), half)));
-            self.buddy().check().expect("halves are two cached blocks");
-            if let Some((upper, half)) = halves {
-                let now = self.now;
-                assert!(self.buddy().free_cached(upper, half, true, now).is_ok());
-                assert!(halve_cached(&self.frames, upper).is_none(), "not its own");
-            }
-            if halves.is_some_and(|(_, half)| half < order) {
-                let first = *first;
-                let half = order - 1;
-                let now = self.now;
-                assert!(self.buddy().free_cached(first, half, true, now).is_ok());
-                for rest in &blocks[1..pieces] {
-                    let order = self.frames[*rest as usize].tag().order();
-                    assert!(self.buddy().free_cached(*rest, order, true, now).is_ok());
-                }
-                return;
-            }
-        }
-        let short = split_cached(&self.frames, order, &mut blocks[..pieces], pieces);
-        assert!(short == 0 || short == pieces, "too short a list is left alone");
-        let filled =
-            if short != 0 { short } else { split_cached(&self.frames, order, &mut blocks, pieces) };
-        assert!(filled <= most as usize);
-        self.buddy().check().expect("what was cut is as many cached blocks");
-        for index in &blocks[..filled] {
+        let places = &mut blocks[..1 + (argument / 16) as usize % 16];
+        let found = self.buddy().take_cached(order, zero, places);
+        for index in &blocks[..found] {
             self.claim(*index, 1 << order);
-            self.assert_zero(*index, 1 << order);
+            if zero {
+                self.assert_zero(*index, 1 << order);
+            }
+            self.cached.push((*index, order, zero));
         }
-        let mut back = blocks[..filled].to_vec();
-        if let Some(index) = back.pop().filter(|_| argument.is_multiple_of(2)) {
-            self.cached.push((index, order, true));
-        } else if let Some(index) = blocks[..filled].last() {
-            back.push(*index);
-        }
-        for index in &back {
-            self.unclaim(*index, 1 << order);
-        }
-        // In any order, and with one that is not cached.
-        back.reverse();
-        let foreign = self.held.first().map(|held| held.index);
-        back.extend(foreign);
-        let now = self.now;
-        let (_, refused) = self.buddy().free_cached_all(&mut back, order, true, now);
-        assert_eq!(refused, usize::from(foreign.is_some()));
     }
 
     fn quarantine(&mut self, argument: u32) {
-        if argument.is_multiple_of(2) {
-            let Some((index, order)) = self.flying.pop() else { return };
-            assert!(self.buddy().quarantine(index, order).is_ok());
-            self.scribble(index, 1 << order, 0xDD);
-            self.quarantined.push((index, order));
-        } else {
-            let Some((index, order)) = self.quarantined.pop() else { return };
-            self.unclaim(index, 1 << order);
-            let now = self.now;
-            assert!(self.buddy().end_quarantine(index, order, now).is_ok());
+        let now = self.now;
+        match argument % 3 {
+            0 => {
+                let Some((index, order)) = self.flying.pop() else { return };
+                assert!(self.buddy().quarantine(index, order).is_ok());
+                self.scribble(index, 1 << order, 0xDD);
+                self.quarantined.push((index, order));
+            }
+            1 => {
+                let Some(Held { index, frames }) = self.held.pop() else { return };
+                let max_order = self.core.max_order();
+                for (part, order) in run_parts(index, frames, max_order) {
+                    assert!(self.buddy().quarantine_allocated(part, order).is_ok());
+                    self.quarantined.push((part, order));
+                }
+            }
+            _ => {
+                let Some((index, order)) = self.quarantined.pop() else { return };
+                self.unclaim(index, 1 << order);
+                assert!(self.buddy().end_quarantine(index, order, now).is_ok());
+            }
         }
     }
 
@@ -347,9 +289,10 @@ impl Model {
         let index = index % (self.frames.len() as u32 + 3);
         let order = argument % 25;
         let now = self.now;
+        let max_order = self.core.max_order();
         let held = |this: &Model, frames: u32| {
             this.held.iter().any(|held| {
-                run_parts(held.index, held.frames)
+                run_parts(held.index, held.frames, max_order)
                     .any(|(first, part)| first == index && frames == 1 << part)
             })
         };
@@ -392,7 +335,7 @@ impl Model {
         }
         for (index, order, zero) in std::mem::take(&mut self.cached) {
             self.unclaim(index, 1 << order);
-            assert!(self.buddy().free_cached(index, order, zero, 0).is_ok());
+            assert_eq!(self.buddy().free_cached(&[index], order, zero, 0).1, 0);
         }
         for (index, order) in std::mem::take(&mut self.quarantined) {
             self.unclaim(index, 1 << order);
@@ -402,28 +345,29 @@ impl Model {
         // Whatever is free in mixed states can be had as the largest blocks there can be.
         let (managed, max_order) = (self.core.managed(), self.core.max_order());
         let mut all = 0;
+        let mut blocks = Vec::new();
         for order in (0..=max_order).rev() {
             loop {
                 let mut buddy = self.buddy();
-                let taken =
-                    State::ALL.iter().find_map(|state| buddy.take(order, *state)).or_else(|| {
-                        buddy.take_any_run(&Wanted::frames(1 << order)).map(|run| run.first)
-                    });
+                let taken = State::ALL
+                    .iter()
+                    .find_map(|state| buddy.take(order, *state))
+                    .or_else(|| buddy.take_any_run(1 << order, 1 << order).map(|run| run.first));
                 let Some(index) = taken else { break };
                 self.claim(index, 1 << order);
                 all += 1u32 << order;
+                blocks.push((index, order));
                 assert!(managed >> order << order >= index + (1 << order));
             }
             let aligned = managed >> order << order;
             assert_eq!(all, aligned, "not everything merged at order {order}");
         }
         self.check();
-        self.taken.fill(false);
-        let now = self.now;
-        let mut buddy = self.buddy();
-        assert_eq!(buddy.reclaim(|_| true, State::Dirty, now), u64::from(managed));
-        let counts = buddy.check().expect("sound after reclaiming");
-        assert_eq!(counts.dirty, u64::from(managed));
+        for (index, order) in blocks {
+            self.unclaim(index, 1 << order);
+            assert!(self.buddy().free(index, order, State::Dirty, 0).is_ok());
+        }
+        self.check();
         let blocks: u32 = (0..=max_order).map(|order| self.core.blocks(State::Dirty, order)).sum();
         let fewest = (managed >> max_order) + (managed & ((1 << max_order) - 1)).count_ones();
         assert_eq!(blocks, fewest, "full coalescing");

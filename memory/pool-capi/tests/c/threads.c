@@ -141,7 +141,6 @@ static void *is_cancelled(void *done)
     pthread_cancel(pthread_self());
     cw_pool_config_init(&config);
     config.capacity = config.initial = 16 << 20;
-    config.prefault_threads = 2;
     if (cw_pool_create(&config, &own) == CW_OK) {
         block = cw_pool_zalloc(own, 2);
         cw_pool_free(own, block, 2);

@@ -11,8 +11,8 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-/// The most that a thread's cache of single pages holds: 256 zeroed ones, as many dirty ones, and a reserve.
-const CACHE: usize = 3 * 256 * PAGE_SIZE;
+/// The most that a thread's cache holds: of four orders 32 pages, zeroed and dirty.
+const CACHE: usize = 4 * 2 * 32 * PAGE_SIZE;
 /// Looks at the others before a waiting thread lets somebody else have its CPU: some 100 us, longer
 /// than it takes to start a thread.
 const LOOKS: usize = 1 << 14;

@@ -3,13 +3,10 @@
 use crate::common::{Asked, Made, Zero, quiet};
 use allocator_api2::alloc::Allocator;
 use cachewise_pages::buddy::FreeError;
-use cachewise_pages::{Builder, PageSize, Pool, PoolError, Scrub, Verify};
+use cachewise_pages::{Builder, Note, PageSize, Pool, PoolError, Scrub, Verify};
 use std::ptr::NonNull;
-use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
-
-mod resident;
-mod serving;
+use std::time::Duration;
 
 fn uncached() -> Builder {
     quiet().cache_blocks(0)
@@ -35,9 +32,9 @@ fn why(result: Result<(), PoolError>) -> FreeError {
 /// Scribble, free, reallocate, verify: every order, every way in, every state a block can come
 /// from.
 #[test]
-fn what_is_said_to_be_zero_is_whatever_happened_to_it_before() {
+fn zeroed_blocks_are_zero_whatever_happened_to_them_before() {
     for pages in [PageSize::Base, PageSize::Transparent] {
-        for cache_blocks in [0, 1, 32, 256] {
+        for cache_blocks in [0, 1, 32] {
             let pool =
                 quiet().capacity(32 << 20).page_size(pages).cache_blocks(cache_blocks).made();
             let (top, page) = (11, pool.page_size());
@@ -129,8 +126,8 @@ fn scribble_and_verify(pool: &Pool, order: u32, before: &str, entry: &str, page:
 }
 
 #[test]
-fn every_bad_free_is_refused_with_its_reason_and_changes_nothing() {
-    for cache_blocks in [0, 1, 32, 256] {
+fn wrong_frees_are_refused_each_with_its_reason_and_change_nothing() {
+    for cache_blocks in [0, 1, 32] {
         let pool = quiet().capacity(4 << 20).cache_blocks(cache_blocks).made();
         let page = pool.page_size();
         let block = pool.alloc_raw(2).expect("a block");
@@ -139,11 +136,15 @@ fn every_bad_free_is_refused_with_its_reason_and_changes_nothing() {
             unsafe { block.add(offset) }
         };
         let mut local = 0u8;
-        assert_eq!(why(free(&pool, NonNull::from(&mut local), 0)), FreeError::Foreign);
-        assert_eq!(why(free(&pool, at(64), 0)), FreeError::Misaligned);
-        assert_eq!(why(free(&pool, at(page), 1)), FreeError::Misaligned);
-        assert_eq!(why(free(&pool, at(page), 0)), FreeError::Interior);
-        assert_eq!(why(free(&pool, block, 1)), FreeError::WrongOrder { actual: 2 });
+        for (start, order, expected) in [
+            (NonNull::from(&mut local), 0, FreeError::Foreign),
+            (at(64), 0, FreeError::Misaligned),
+            (at(page), 1, FreeError::Misaligned),
+            (at(page), 0, FreeError::Interior),
+            (block, 1, FreeError::WrongOrder { actual: 2 }),
+        ] {
+            assert_eq!(why(free(&pool, start, order)), expected);
+        }
         assert!(matches!(free(&pool, block, 40), Err(PoolError::Order { order: 40, .. })));
         bytes(block, 4 * page).fill(7);
         free(&pool, block, 2).expect("ours");
@@ -151,8 +152,6 @@ fn every_bad_free_is_refused_with_its_reason_and_changes_nothing() {
         pool.flush_thread_cache();
         assert_eq!(why(free(&pool, block, 2)), FreeError::DoubleFree);
         assert_eq!(why(free(&pool, at(page), 0)), FreeError::DoubleFree, "merged by now");
-        let text = free(&pool, block, 2).expect_err("freed twice").to_string();
-        assert!(text.contains("freed twice") && text.contains("order 2"), "{text}");
         pool.check().expect("sound");
         let stats = pool.figures();
         assert_eq!((stats.allocated, stats.frees), (0, 1));
@@ -160,7 +159,7 @@ fn every_bad_free_is_refused_with_its_reason_and_changes_nothing() {
 }
 
 #[test]
-fn two_threads_that_free_one_block_are_told_apart() {
+fn double_free_by_two_threads_succeeds_once() {
     let pool = quiet().capacity(4 << 20).made();
     for round in 0..200 {
         let order = round % 3;
@@ -188,12 +187,12 @@ fn two_threads_that_free_one_block_are_told_apart() {
 
 /// One gives it back by way of its cache, without the lock, and the other under the lock, as zero.
 #[test]
-fn a_block_freed_twice_on_two_ways_at_once_is_noticed() {
+fn double_free_by_two_ways_succeeds_once() {
     let pool = quiet().capacity(4 << 20).made();
     let (turn, done) = (std::sync::Barrier::new(2), std::sync::Barrier::new(2));
     let block = std::sync::atomic::AtomicUsize::new(0);
     let freed = std::sync::atomic::AtomicUsize::new(0);
-    let rounds = 20_000;
+    let rounds = 5_000;
     std::thread::scope(|scope| {
         scope.spawn(|| {
             drop(pool.alloc(0).expect("this thread has a cache"));
@@ -220,7 +219,7 @@ fn a_block_freed_twice_on_two_ways_at_once_is_noticed() {
 
 /// A request just above a power of two takes what it needs of the system's memory.
 #[test]
-fn no_request_commits_an_eighth_more_than_it_asks_for() {
+fn run_commits_at_most_an_eighth_more_than_it_asks_for() {
     for pages in [PageSize::Base, PageSize::Transparent] {
         for asked in [(16 << 20) + 1, (32 << 20) + 1, (33 << 20) - 5, (48 << 20) + 4097] {
             let pool = uncached().capacity(256 << 20).page_size(pages).made();
@@ -237,7 +236,7 @@ fn no_request_commits_an_eighth_more_than_it_asks_for() {
 }
 
 #[test]
-fn who_will_fill_a_block_gets_the_one_freed_last() {
+fn zalloc_to_fill_gives_the_block_freed_last() {
     let pool = quiet().capacity(64 << 20).initial(4 << 20).made();
     for order in 0..8 {
         let mut block = pool.zalloc_to_fill(order).expect("a block").into_dirty();
@@ -248,17 +247,17 @@ fn who_will_fill_a_block_gets_the_one_freed_last() {
         let again = pool.zalloc_to_fill(order).expect("a block");
         assert!(again.is_zero());
         // Larger blocks have no cache, and come as any other zeroed block.
-        assert_eq!(again.as_ptr() == start, order < 6, "order {order}");
+        assert_eq!(again.as_ptr() == start, order < 4, "order {order}");
     }
     let stats = pool.figures();
-    assert_eq!(stats.hot_zeroed, 63 * pool.page_size() as u64);
+    assert_eq!(stats.hot_zeroed, 15 * pool.page_size() as u64);
     pool.check().expect("sound");
     pool.close();
     assert!(matches!(pool.zalloc_to_fill(0), Err(PoolError::Closed)));
 }
 
 #[test]
-fn a_closed_pool_says_so_on_every_handle() {
+fn closed_pool_refuses_every_call_on_every_handle() {
     let pool = quiet().capacity(1 << 20).made();
     let other = pool.clone();
     let block = pool.alloc_raw(0).expect("a block");
@@ -273,30 +272,36 @@ fn a_closed_pool_says_so_on_every_handle() {
 
 #[test]
 fn settings_out_of_range_are_refused_by_name() {
-    let refused = |builder: Builder, words: &[&str]| {
-        let text = builder.build().expect_err("refused").to_string();
-        for word in words {
-            assert!(text.contains(word), "{text} does not say {word}");
-        }
-    };
     let scrub = |change: fn(&mut Scrub)| {
         let mut scrub = Scrub::default();
         change(&mut scrub);
         Pool::builder().capacity(1 << 20).scrub(scrub)
     };
-    refused(Pool::builder().capacity(0), &["capacity", "found 0", "1 to"]);
-    refused(Pool::builder().capacity(usize::MAX), &["capacity", "accepted 1 to"]);
-    refused(Pool::builder().max_order(19), &["max_order", "19", "0 to 18"]);
-    refused(Pool::builder().capacity(1 << 20).initial(2 << 20), &["initial", "2097152"]);
-    refused(Pool::builder().prefault_threads(0), &["prefault_threads", "1 to 256"]);
-    refused(Pool::builder().cache_blocks(257), &["cache_blocks", "0 to 256"]);
-    refused(Pool::builder().numa_node(5000), &["numa_node", "0 to 1023"]);
-    refused(Pool::builder().verify(Verify::Report(0)), &["verify", "1 and more"]);
-    refused(scrub(|scrub| scrub.start = 30), &["scrub.start", "30"]);
-    refused(scrub(|scrub| (scrub.start, scrub.stop) = (1, 2)), &["scrub.stop", "found 2"]);
-    refused(scrub(|scrub| scrub.load = f64::NAN), &["scrub.load"]);
-    refused(scrub(|scrub| scrub.cpu_share = 0.0), &["scrub.cpu_share", "above 0"]);
-    refused(scrub(|scrub| scrub.chunk = 1), &["scrub.chunk", "4096"]);
+    let mib = || Pool::builder().capacity(1 << 20);
+    for (builder, named, value) in [
+        (Pool::builder().capacity(0), "capacity", "0"),
+        (Pool::builder().capacity(usize::MAX), "capacity", "18446744073709551615"),
+        (mib().max_order(19), "max_order", "19"),
+        (mib().initial(2 << 20), "initial", "2097152"),
+        (mib().cache_blocks(33), "cache_blocks", "33"),
+        (mib().numa_node(5000), "numa_node", "5000"),
+        (mib().verify(Verify::Report(0)), "verify: every n-th block", "0"),
+        (mib().give_back(Duration::from_secs(90_000)), "give_back", "90000"),
+        (scrub(|scrub| scrub.start = 30), "scrub.start", "30"),
+        (scrub(|scrub| (scrub.start, scrub.stop) = (1, 2)), "scrub.stop", "2"),
+        (scrub(|scrub| scrub.load = f64::NAN), "scrub.load", "NaN"),
+        (scrub(|scrub| scrub.cpu_share = 0.0), "scrub.cpu_share", "0"),
+        (scrub(|scrub| scrub.chunk = 1), "scrub.chunk", "1"),
+        (scrub(|scrub| scrub.min_idle = Duration::MAX), "scrub.min_idle", "18446744073709551615"),
+    ] {
+        match builder.build() {
+            Err(PoolError::Setting { setting, found, accepted }) => {
+                assert_eq!((setting, &*found), (named, value));
+                assert!(!accepted.is_empty());
+            }
+            other => panic!("{named}: {other:?}"),
+        }
+    }
 }
 
 #[test]
@@ -317,18 +322,37 @@ fn exhaustion_is_an_error_value_and_passes() {
     let all = pool.alloc(order).expect("all of it");
     let refused = pool.zalloc(0);
     assert!(matches!(refused, Err(PoolError::Exhausted { capacity: 1048576, .. })));
-    assert!(matches!(pool.alloc_bytes(1 << 60), Err(PoolError::Exhausted { .. })));
     drop(refused);
     drop(all);
     pool.zalloc(0).expect("a page again");
-    assert!(matches!(pool.alloc(19), Err(PoolError::Order { order: 19, max_order: 18 })));
 }
 
 #[test]
-fn capacities_that_are_no_powers_of_two_are_used_to_the_last_page() {
+fn block_is_as_large_as_the_pool_at_most_whatever_the_highest_order() {
+    for max_order in [0, 5, 18] {
+        let pool = uncached().capacity(12 << 20).max_order(max_order).made();
+        for bytes in [(12 << 20) + 1, usize::MAX] {
+            assert!(matches!(pool.zalloc_bytes(bytes), Err(PoolError::TooLarge { .. })));
+        }
+        assert!(matches!(pool.alloc(max_order + 1), Err(PoolError::Order { .. })));
+        for bytes in [12 << 20, (11 << 20) + 1, 5 << 20] {
+            let block = pool.zalloc_bytes(bytes).expect("nothing else is in use");
+            assert!(block.is_zero() && block.len() - bytes < pool.page_size());
+            block.into_dirty().fill(1);
+            pool.check().expect("sound");
+        }
+        let stats = pool.figures();
+        assert_eq!((stats.allocated, stats.managed), (0, 12 << 20));
+    }
+    let pool = uncached().capacity(1 << 20).made();
+    assert!(matches!(pool.alloc(9), Err(PoolError::TooLarge { bytes: 2097152, .. })));
+}
+
+#[test]
+fn capacity_that_is_no_power_of_two_is_used_to_the_last_page() {
     for pages in [1usize, 3, 37, 1000] {
         let page = quiet().capacity(1).made().page_size();
-        let pool = uncached().capacity(pages * page).growth(page).made();
+        let pool = uncached().capacity(pages * page).made();
         let blocks: Vec<_> = (0..pages).map(|_| pool.zalloc(0).expect("a page")).collect();
         assert!(pool.zalloc(0).is_err(), "no more than {pages} pages");
         drop(blocks);
@@ -339,7 +363,7 @@ fn capacities_that_are_no_powers_of_two_are_used_to_the_last_page() {
 }
 
 #[test]
-fn a_large_block_is_had_from_mixed_small_ones() {
+fn large_block_is_made_of_dirty_and_zeroed_ones() {
     let pool = uncached().capacity(1 << 20).initial(1 << 20).made();
     let order = (1usize << 20).ilog2() - pool.page_size().ilog2();
     drop(pool.alloc(order - 1).expect("half"));
@@ -350,7 +374,7 @@ fn a_large_block_is_had_from_mixed_small_ones() {
 }
 
 #[test]
-fn the_pool_grows_as_it_is_used_and_trim_gives_idle_memory_back() {
+fn pool_grows_as_it_is_used_and_trim_gives_idle_memory_back() {
     let pool = uncached().capacity(64 << 20).page_size(PageSize::Base).made();
     assert_eq!(pool.figures().managed, 0, "nothing before it is asked for");
     let blocks: Vec<_> = (0..32).map(|_| pool.zalloc_bytes(1 << 20).expect("1 MiB")).collect();
@@ -373,20 +397,6 @@ fn the_pool_grows_as_it_is_used_and_trim_gives_idle_memory_back() {
 }
 
 #[test]
-fn trim_returns_no_more_than_it_was_told() {
-    let pool = uncached()
-        .capacity(8 << 20)
-        .page_size(PageSize::Base)
-        .initial(8 << 20)
-        .prefault_threads(3)
-        .made();
-    assert_eq!(pool.notes(), []);
-    assert_eq!(pool.figures().zero_resident, 8 << 20);
-    assert_eq!(pool.trim_at_most(1 << 20).expect("trimmed"), 1 << 20);
-    assert_eq!(pool.figures().zero_absent, 1 << 20);
-}
-
-#[test]
 fn states_add_up_and_caches_are_counted() {
     let pool = quiet().capacity(8 << 20).initial(4 << 20).made();
     let held: Vec<_> = (0..10).map(|_| pool.zalloc(0).expect("a page")).collect();
@@ -406,7 +416,7 @@ fn states_add_up_and_caches_are_counted() {
 }
 
 #[test]
-fn a_thread_that_ends_leaves_its_cache_and_keeps_what_it_holds() {
+fn thread_that_ends_leaves_its_cache_and_keeps_what_it_holds() {
     let pool = quiet().capacity(8 << 20).initial(1 << 20).made();
     let held = std::thread::scope(|scope| {
         let thread = scope.spawn(|| {
@@ -427,15 +437,15 @@ fn a_thread_that_ends_leaves_its_cache_and_keeps_what_it_holds() {
 }
 
 #[test]
-fn a_cache_whose_pool_is_gone_harms_nobody() {
-    for _ in 0..5 {
+fn cache_whose_pool_is_gone_harms_nobody() {
+    for _ in 0..20 {
         let pool = quiet().capacity(1 << 20).made();
         drop(pool.alloc(0).expect("a page"));
     }
 }
 
 #[test]
-fn a_zero_that_is_none_is_withdrawn_and_reported() {
+fn verify_withdraws_and_reports_a_zero_that_is_none() {
     let pool = uncached().capacity(1 << 20).verify(Verify::Report(1)).made();
     let start = pool.alloc_raw(1).expect("a block");
     bytes(start, 8192)[5000] = 9;
@@ -456,39 +466,33 @@ fn a_zero_that_is_none_is_withdrawn_and_reported() {
 
 /// Blocks out of a cache are verified like all others.
 #[test]
-fn a_zero_that_is_none_is_reported_from_a_cache_too() {
+fn verify_reports_blocks_of_a_cache_too() {
     let pool = quiet().capacity(1 << 20).verify(Verify::Report(1)).made();
     let page = pool.page_size();
-    let start = pool.alloc_run_raw(8).expect("a block");
-    (0..8).for_each(|number| bytes(start, 8 * page)[number * page + 100] = 9);
+    let start = pool.alloc_run_raw(16).expect("a block");
+    (0..16).for_each(|number| bytes(start, 16 * page)[number * page + 100] = 9);
     // SAFETY: of use it is none; that it is not zero is the point.
-    unsafe { pool.free_zeroed_run_raw(start, 8) }.expect("believed");
-    for _ in 0..8 {
+    unsafe { pool.free_zeroed_run_raw(start, 16) }.expect("believed");
+    for _ in 0..16 {
         assert!(matches!(pool.zalloc(0), Err(PoolError::NotZero { byte: 9, .. })));
     }
-    assert_eq!(pool.figures().verify_failed, 8);
+    assert_eq!(pool.figures().verify_failed, 16);
     assert!(pool.zalloc(0).expect("another").is_zero());
     pool.check().expect("sound");
 }
 
 #[test]
-fn more_than_memory_bound_to_a_node_that_is_not_there_is_told() {
+fn refused_wishes_are_notes() {
     let pool = quiet().capacity(1 << 20).numa_node(900).made();
-    let told: Vec<_> = pool.notes().iter().map(ToString::to_string).collect();
-    assert!(told.iter().any(|note| note.contains("NUMA node 900")), "{told:?}");
+    assert!(matches!(pool.notes()[..], [Note::NoNuma { node: 900, .. }]), "{:?}", pool.notes());
     drop(pool.zalloc(0).expect("works without"));
-}
-
-#[test]
-fn explicit_huge_pages_or_a_note_that_there_are_none() {
     let pool = quiet().capacity(4 << 20).page_size(PageSize::Hugetlb).made();
-    let told = pool.notes().iter().any(|note| note.to_string().contains("hugetlb"));
+    let told = matches!(pool.notes()[..], [Note::NoHugetlb(_)]);
     let mappings = cachewise_pages::smaps::mappings();
     let own = mappings.iter().find(|mapped| mapped.range.contains(&pool.base().addr()));
     let page = own.expect("mapped").bytes("KernelPageSize");
     assert_eq!(told, page < cachewise_pages::hugetlb_size());
-    let mut block = pool.zalloc(3).expect("a block").into_dirty();
-    block.fill(1);
+    pool.zalloc(3).expect("a block").into_dirty().fill(1);
 }
 
 #[test]
@@ -507,10 +511,9 @@ fn allocator_api_collections_grow_and_shrink() {
     assert!((&pool).allocate(odd).is_err(), "no such alignment");
 }
 
-/// Threads cut their zeroed memory up without the lock: no page is ever two threads' or not zero,
-/// and who looks through the bookkeeping meanwhile finds it sound.
+/// No page is ever two threads' or not zero, and who looks through the bookkeeping meanwhile finds it sound.
 #[test]
-fn threads_cut_up_their_own_pieces_while_somebody_looks() {
+fn threads_fill_and_drain_their_caches_while_somebody_looks() {
     let pool = quiet().capacity(16 << 20).initial(16 << 20).made();
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {
@@ -556,55 +559,41 @@ fn threads_cut_up_their_own_pieces_while_somebody_looks() {
     assert_eq!(stats.zero_hits + stats.zero_misses, stats.frees);
 }
 
-/// Every order that caches have, taken zeroed and given back.
-fn fill_cache(pool: &Pool) {
-    for order in 0..6 {
-        let held: Vec<_> =
-            (0..256 >> order).map(|_| pool.zalloc_raw(order).expect("room")).collect();
-        for block in held {
-            pool.put(block, order);
+/// The pool holds no more of the machine's memory than it says, whatever runs are made of and whatever pages the system
+/// brings with them.
+#[test]
+fn resident_memory_is_counted_however_runs_are_put_together() {
+    for pages in [PageSize::Base, PageSize::Transparent] {
+        let pool = uncached().capacity(256 << 20).page_size(pages).made();
+        let mut random = fastrand::Rng::with_seed(9);
+        let mut held: Vec<(NonNull<u8>, u32)> = Vec::new();
+        for step in 0..600 {
+            // Up to 16 MiB, every size as likely as its half.
+            let frames = ((1 + random.u32(0..4096)) >> random.u32(0..8)).max(1);
+            held.push((pool.alloc_run_raw(frames).expect("a run"), frames));
+            while held.len() > 12 {
+                let (start, frames) = held.swap_remove(random.usize(0..held.len()));
+                pool.put_run(start, frames);
+            }
+            let stats = pool.figures();
+            let there = pool.resident().expect("the system says so") as u64;
+            assert!(there <= stats.resident, "{pages:?}, step {step}: {there} of {stats:?}");
         }
+        held.into_iter().for_each(|(start, frames)| pool.put_run(start, frames));
+        pool.check().expect("sound");
     }
 }
 
-/// However many threads there are: what they hold without using it is a quarter of the pool at most, and a
-/// thread that is left alone has its full share again.
+/// Until a pool grows into it, its capacity is address space: it counts for nothing where `vm.overcommit_memory` is 2,
+/// and no core dump has it.
 #[test]
-fn the_caches_of_all_threads_hold_a_part_of_the_pool_together() {
-    for (mib, threads) in [(8, 1), (64, 12), (128, 32)] {
-        let pool = quiet().capacity(mib << 20).initial(mib << 20).made();
-        let cached = || pool.figures().cached;
-        // This thread is the first, and has had more than is its share later.
-        fill_cache(&pool);
-        let alone = cached();
-        assert!(0 < alone && alone <= (mib << 20) as u64 / 4, "{mib} MiB: {alone} cached");
-        let (filled, seen) = (Barrier::new(threads), Barrier::new(threads));
-        std::thread::scope(|scope| {
-            let workers: Vec<_> = (1..threads)
-                .map(|_| {
-                    scope.spawn(|| {
-                        // All have a cache before the first fills one.
-                        drop(pool.zalloc(0).expect("a page"));
-                        filled.wait();
-                        fill_cache(&pool);
-                        seen.wait();
-                        seen.wait();
-                    })
-                })
-                .collect();
-            filled.wait();
-            fill_cache(&pool);
-            seen.wait();
-            let together = cached();
-            assert!(together <= (mib << 20) as u64 / 4, "{mib} MiB, {threads}: {together} cached");
-            seen.wait();
-            // Joined one by one: a scope does not wait for the end of a thread's storage.
-            workers.into_iter().for_each(|worker| worker.join().expect("no panic"));
-        });
-        pool.flush_thread_cache();
-        fill_cache(&pool);
-        // Stacks are between half full and full, and some of them were of zeroed blocks.
-        assert!(cached() >= alone / 4, "{mib} MiB: {} again, {alone} at first", cached());
-        pool.check().expect("sound");
-    }
+fn memory_that_is_not_managed_yet_is_address_space_alone() {
+    let pool = quiet().capacity(256 << 20).made();
+    pool.alloc_bytes(1 << 20).expect("room").fill(1);
+    let whole = pool.base().addr()..pool.base().addr() + pool.capacity();
+    let mappings = cachewise_pages::smaps::mappings();
+    let counted = mappings.iter().filter(|mapped| mapped.has_flag("ac"));
+    let charged: usize = counted.map(|mapped| mapped.between(&whole)).sum();
+    assert_eq!(charged as u64, pool.figures().managed);
+    assert!(charged < 64 << 20, "{charged}");
 }
