@@ -4,10 +4,11 @@
 //! `CACHEWISE_FLEET=DIRECTORY` keeps them; `SEEDS=300` makes so many of each sound machine, and a
 //! tenth as many of each broken one; of Zen 3 a third as many with another cache.
 
-use crate::shipped::profile;
 use crate::simulated::Kind;
 use crate::table::STEP;
 use crate::{ahead, cascade_lake, change, check, newest_tuning, plain, seeds, zen3, zen5};
+use cachewise::cpu::{Caches, Cpu, Signature, Text};
+use cachewise::profile::{Decision, Profile, Record, fnv1a64};
 use cachewise_measure::{Header, Writer, record};
 use cachewise_tune::recording::{self, facts};
 use cachewise_tune::seam::Facts;
@@ -46,6 +47,28 @@ fn kind(model: &str, condition: &str) -> Kind {
             other
         }
         _ => sound,
+    }
+}
+
+/// Decisions as a profile that names its record.
+fn profile(header: &Header, record: &Path, decisions: Vec<Decision>, note: String) -> Profile {
+    let (cpu, facts) = (&header.machine.cpu, facts(header));
+    let signature = Signature::new(&cpu.vendor, cpu.family, cpu.model, cpu.stepping);
+    let checksum = fnv1a64(&std::fs::read(record).expect("the record"));
+    let name = record.file_name().expect("a file").to_string_lossy().into_owned();
+    Profile {
+        cpu: Cpu { signature, name: Text::new(&cpu.model_name) },
+        caches: Caches {
+            l1d: facts.l1 as u64,
+            l2: facts.l2 as u64,
+            llc: facts.llc as u64,
+            clamped: false,
+        },
+        record: Some(Record { name, checksum }),
+        written: format!("{} by cachewise {}", header.started, env!("CARGO_PKG_VERSION")),
+        decisions,
+        notes: vec![note],
+        ..Profile::here()
     }
 }
 

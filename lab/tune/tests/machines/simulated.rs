@@ -32,10 +32,6 @@ pub struct Kind {
     pub restores: bool,
     /// Time ratio of a kernel without string instructions at odd offsets to its time on lines.
     pub misaligned: f64,
-    /// Extra time of a kernel in one layout alone, as a logarithm.
-    pub lying: BTreeMap<(Operation, usize, Layout), f64>,
-    /// Part of its time that a kernel takes where operands differ that are in no cache.
-    pub reads_on: f64,
     /// Extra cost of a call of libc through the library, in ns.
     pub handing_over: f64,
     /// From which second on non-temporal stores of 1 MiB and more take twice as long: somebody else writes
@@ -43,8 +39,6 @@ pub struct Kind {
     pub memory_taken: f64,
     /// Seconds that the tuner has.
     pub budget: f64,
-    /// The clock's time for true seconds.
-    pub clock: fn(f64) -> f64,
 }
 
 /// Standard deviation of a sample's logarithm by octave from 512 B on: cached, evicted, repeated (the
@@ -158,8 +152,7 @@ impl Kind {
             Layout::OverlapDown => 1.0,
         };
         // libc's are of every kind, by size.
-        let more = self.lying.get(&(operation, arm, layout)).unwrap_or(&0.0);
-        more + if arm == 0 { factor.min(1.08).ln() } else { factor.ln() }
+        if arm == 0 { factor.min(1.08).ln() } else { factor.ln() }
     }
 
     /// The true logarithm of operation and reader, without this tuning's luck, over its whole time.
@@ -203,10 +196,7 @@ impl Kind {
                     ((0..16).map(|nth| at[step(place(nth))].exp()).sum::<f64>() / 16.0).ln()
                 }
             };
-        let absent = cell.destination == Destination::Evicted;
-        let reads_on = absent && cell.contents == Contents::Unequal && arm > 0;
-        let early = if reads_on { self.reads_on.ln() } else { 0.0 };
-        cost + early + self.lying(cell.operation, arm, cell.layout)
+        cost + self.lying(cell.operation, arm, cell.layout)
     }
 }
 
@@ -360,7 +350,7 @@ impl Machine for Simulated {
     }
 
     fn now(&self) -> f64 {
-        (self.kind.clock)(self.clock)
+        self.clock
     }
 
     fn progress(&mut self, _: Stage, left: f64) {
