@@ -9,7 +9,6 @@ use crate::defaults;
 use crate::profile::{self, Choice, DecisionLine, ProfileText};
 #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
 use crate::ranges;
-use crate::reuse::Reuse;
 use crate::rows::{DIRECT_LIMIT, OPERATIONS, hints, row};
 use crate::slots::{Slot, libc_slot, slot_of};
 use crate::system;
@@ -113,26 +112,6 @@ fn direct_limit(operation: Operation, _: usize) -> usize {
     direct_least(operation)
 }
 
-/// Decision of a profile's line, its names looked up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Resolved {
-    pub(crate) operation: Operation,
-    pub(crate) reuse: Reuse,
-    pub(crate) from: u64,
-    pub(crate) to: u64,
-    pub(crate) routine: Routine,
-}
-
-/// Routine of a decision.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Routine {
-    Kernel(Slot),
-    /// The C library's routine; where there is none, the computed default.
-    Libc,
-    /// The C library's routine; where there is none, this kernel.
-    LibcOr(Slot),
-}
-
 /// Follows a profile that has been [checked](ProfileText::check), and computed defaults where it decides
 /// nothing; returns the rows it decides, one bit each.
 pub(crate) fn follow(
@@ -140,42 +119,17 @@ pub(crate) fn follow(
     identity: &Identity,
     caches: &OnceCell<Caches>,
 ) -> u16 {
-    follow_lines(looked_up(profile, identity), identity, caches)
-}
-
-/// The decisions of a profile, their names looked up.
-pub(crate) fn looked_up(
-    profile: &ProfileText<'_>,
-    identity: &Identity,
-) -> impl Iterator<Item = Resolved> {
-    profile.decisions().filter_map(|line| {
-        let routine = match line.choice(identity.features) {
-            Ok(Choice::Kernel(kernel)) => Routine::Kernel(slot_of(kernel)?),
-            Ok(Choice::Libc { nearest }) => {
-                nearest.and_then(slot_of).map_or(Routine::Libc, Routine::LibcOr)
-            }
-            // Beyond this CPU.
-            Err(_) => Routine::Kernel(defaults::temporal(line.operation, identity)),
-        };
-        let DecisionLine { operation, reuse, from, to, .. } = line;
-        Some(Resolved { operation, reuse, from, to, routine })
-    })
-}
-
-/// The same of lines that need no more checking.
-pub(crate) fn follow_lines(
-    decisions: impl Iterator<Item = Resolved>,
-    identity: &Identity,
-    caches: &OnceCell<Caches>,
-) -> u16 {
     let mut decided = 0;
-    for Resolved { operation, reuse, from, to, routine } in decisions {
-        let slot = match routine {
-            Routine::Kernel(slot) => slot,
-            Routine::Libc | Routine::LibcOr(_) if system::found() => libc_slot(operation),
-            Routine::LibcOr(nearest) => nearest,
-            Routine::Libc => defaults::temporal(operation, identity),
+    for line in profile.decisions() {
+        let DecisionLine { operation, reuse, from, to, .. } = line;
+        let slot = match line.choice(identity.features) {
+            Ok(Choice::Kernel(kernel)) => slot_of(kernel),
+            Ok(Choice::Libc { .. }) if system::found() => Some(libc_slot(operation)),
+            Ok(Choice::Libc { nearest }) => nearest.and_then(slot_of),
+            // Beyond this CPU.
+            Err(_) => None,
         };
+        let slot = slot.unwrap_or_else(|| defaults::temporal(operation, identity));
         let row = row(operation, reuse);
         decide(operation, row, from..=to, slot, identity);
         decided |= 1 << row;

@@ -524,7 +524,7 @@ mod files {
         fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
             match self {
                 Problem::Unreadable(error) => {
-                    write!(f, "file: found {error}, accepted a readable profile")
+                    write!(f, "file: expected a readable profile, found {error}")
                 }
                 Problem::Profile(error) => error.fmt(f),
             }

@@ -1,10 +1,10 @@
-//! Lines of a profile, and the meaning of their values.
+//! The `decide` line of a profile, and the meaning of its values.
 
 use super::error::ProfileError;
-use crate::cpu::Text;
 use crate::reuse::Reuse;
 use crate::slots;
 use cachewise_kernels::{Features, Kernel, Operation};
+use core::fmt;
 
 /// In place of a kernel's name in a decision: leaves the sizes to the C library.
 pub const LIBC: &str = "libc";
@@ -23,9 +23,6 @@ pub const fn libc_from(operation: Operation) -> u64 {
         _ => 2048,
     }
 }
-
-/// Folder of the profile that all users of a machine share, which only root writes.
-pub const MACHINE_DIRECTORY: &str = "/etc/cachewise";
 
 /// A range's end that means every larger size; `max` in the text.
 pub const MAX_SIZE: u64 = u64::MAX;
@@ -75,23 +72,26 @@ impl DecisionLine<'_> {
     }
 
     fn find(&self, name: &str, available: Features) -> Result<&'static Kernel, ProfileError> {
-        let line = self.line;
         // A kernel that is found among these spares a search of all others.
         let mut own = slots::kernels(self.operation).map(|(_, kernel)| kernel);
         let own = own.find(|kernel| kernel.name == name);
-        let Some(kernel) = own.or_else(|| cachewise_kernels::find(name)) else {
-            return Err(ProfileError::UnknownKernel { line, found: Text::new(name) });
+        let refused = |expected: fmt::Arguments<'_>| {
+            ProfileError::new(Some(self.line), "kernel", expected, format_args!("\"{name}\""))
         };
-        if kernel.operation() != self.operation {
-            let operation = self.operation;
-            return Err(ProfileError::OtherOperation { line, kernel: kernel.name, operation });
+        let Some(kernel) = own.or_else(|| cachewise_kernels::find(name)) else {
+            return Err(refused(format_args!("a name from `cachewise list kernels`")));
+        };
+        let operation = self.operation;
+        if kernel.operation() != operation {
+            return Err(refused(format_args!("a kernel whose operation is {operation}")));
         }
         if !kernel.deploy {
-            return Err(ProfileError::NotDeployable { line, kernel: kernel.name });
+            return Err(refused(format_args!("a kernel that is not only there to be measured")));
         }
         let missing = kernel.requires.missing_from(available);
         if !missing.is_empty() {
-            return Err(ProfileError::CannotRun { line, kernel: kernel.name, missing });
+            let needs = refused(format_args!("a kernel that runs without {missing}"));
+            return Err(needs.beyond_this_cpu());
         }
         Ok(kernel)
     }

@@ -1,28 +1,35 @@
 //! The profile: one machine's decisions as plain text, and its parser.
 //!
 //! The format is described in `docs/schema/profile.md`. The parser allocates nothing and copies
-//! nothing, so that a preloaded library can read a profile before `malloc` works; [`Profile`] is
-//! the owned form, for those who write profiles.
+//! nothing, so that a preloaded library can read a profile before `malloc` works; it reads files and the profiles that
+//! come with the library alike. [`Profile`] is the owned form, for those who write profiles.
 
 mod error;
-mod format;
 mod lines;
 #[cfg(feature = "std")]
 mod owned;
 
 pub use crate::rows::{FIRST_SIZE, OPERATIONS, hints};
-pub use error::{Found, ProfileError};
-pub use format::{MAX_BYTES, VERSION};
-pub use lines::{Choice, DecisionLine, LIBC, MACHINE_DIRECTORY, MAX_SIZE, libc_from};
+pub use error::ProfileError;
+pub use lines::{Choice, DecisionLine, LIBC, MAX_SIZE, libc_from};
 #[cfg(feature = "std")]
 pub use owned::{Decision, Profile, ReadError, Record, machine_path, user_path};
 
-use crate::cpu::{Caches, Signature, Text};
-use crate::cursor::Cursor;
+use crate::cpu::{Caches, Signature};
 use crate::reuse::Reuse;
 use crate::rows::{ROWS, row};
 use cachewise_kernels::{Features, Operation};
 use core::fmt::{self, Write};
+use core::str;
+
+/// The format version: the only one that is read and written.
+pub const VERSION: u32 = 2;
+
+/// The largest profile that is read.
+pub const MAX_BYTES: usize = 64 * 1024;
+
+/// Folder of the profile that all users of a machine share, which only root writes.
+pub const MACHINE_DIRECTORY: &str = "/etc/cachewise";
 
 /// A profile's text, checked for form, damage and completeness; nothing is copied out of it.
 ///
@@ -31,13 +38,13 @@ use core::fmt::{self, Write};
 ///
 /// let damaged = b"cachewise-profile 2\ncpu AuthenticAMD 25 one 1 EPYC\n";
 /// let error = ProfileText::parse(damaged).unwrap_err();
-/// assert_eq!(error.to_string(), r#"line 2, model: found "one", accepted a whole number"#);
+/// assert_eq!(error.to_string(), r#"line 2, model: expected a whole number, found "one""#);
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct ProfileText<'a> {
     body: &'a [u8],
-    signature: (u32, Signature),
-    cpu_name: &'a str,
+    /// Line, signature and brand string.
+    cpu: (u32, Signature, &'a str),
     caches: Caches,
     record: Option<(&'a str, u64)>,
     written: &'a str,
@@ -49,19 +56,92 @@ impl<'a> ProfileText<'a> {
     /// # Errors
     /// The first thing found wrong, with its line.
     pub fn parse(bytes: &'a [u8]) -> Result<ProfileText<'a>, ProfileError> {
-        Parser::new(bytes)?.parse()
+        if bytes.len() > MAX_BYTES {
+            let (expected, found) =
+                (format_args!("at most {MAX_BYTES} bytes"), format_args!("more"));
+            return Err(ProfileError::new(None, "size of the file", expected, found));
+        }
+        let mut lines = Lines { rest: bytes, number: 0 };
+        version(lines.next().map_or(bytes, |(_, text)| text))?;
+        let (mut cpu, mut caches, mut record, mut written) = (None, None, None, None);
+        // By row, the size that the next range starts at; `None` behind `max`.
+        let mut next = [Some(FIRST_SIZE); ROWS];
+        let (body, mut end) = loop {
+            let body = bytes.len() - lines.rest.len();
+            let number = lines.number;
+            let Some((line, text)) = lines.next() else {
+                let found = format_args!("the end of the file");
+                return Err(ProfileError::new(
+                    Some(number),
+                    "end",
+                    format_args!("an end line"),
+                    found,
+                ));
+            };
+            let (key, rest) = split_key(text);
+            let mut fields = Fields { line, rest: Some(rest) };
+            match key {
+                b"cpu" => {
+                    let (signature, name) = fields.cpu()?;
+                    fields.once(&mut cpu, (line, signature, name), "cpu")?;
+                }
+                b"caches" => {
+                    let found = fields.caches()?;
+                    fields.once(&mut caches, found, "caches")?;
+                }
+                b"record" => {
+                    let found = fields.record()?;
+                    fields.once(&mut record, found, "record")?;
+                }
+                b"written" => {
+                    let found = fields.text("written")?;
+                    fields.once(&mut written, found, "written")?;
+                }
+                b"decide" => {
+                    let DecisionLine { operation, reuse, from, to, .. } = fields.decision()?;
+                    if let Some(next) = next.get_mut(row(operation, reuse)) {
+                        if *next != Some(from) {
+                            return Err(fields.out_of_order(from, *next));
+                        }
+                        *next = to.checked_add(1);
+                    }
+                }
+                // Profiles of 0.1 and 0.2 name entry stubs, threads and programs: nothing follows these lines any more.
+                b"note" | b"entry" | b"parallel" | b"program" => drop(fields.text("text")?),
+                b"end" => break (bytes.get(..body).unwrap_or(&[]), fields),
+                _ => {
+                    let expected = "cpu, caches, record, written, decide, note or end";
+                    return Err(fields.error("key", expected, key));
+                }
+            }
+        };
+        end.ends(body, lines.rest)?;
+        let cpu = cpu.ok_or(end.number_of("cpu", format_args!("one"), format_args!("none")))?;
+        let caches =
+            caches.ok_or(end.number_of("caches", format_args!("one"), format_args!("none")))?;
+        for operation in OPERATIONS {
+            for &reuse in hints(operation) {
+                if let Some(Some(next)) =
+                    next.get(row(operation, reuse)).filter(|next| **next != Some(FIRST_SIZE))
+                {
+                    let found = format_args!("no decision for {operation} {reuse} from {next} on");
+                    return Err(end.number_of("to", format_args!("max"), found));
+                }
+            }
+        }
+        Ok(ProfileText { body, cpu, caches, record, written: written.unwrap_or("") })
     }
 
     /// The CPU it was tuned on.
     #[must_use]
     pub fn signature(&self) -> Signature {
-        self.signature.1
+        self.cpu.1
     }
 
     /// That CPU's brand string.
     #[must_use]
     pub fn cpu_name(&self) -> &'a str {
-        self.cpu_name
+        self.cpu.2
     }
 
     /// The cache sizes the tuner saw.
@@ -82,21 +162,23 @@ impl<'a> ProfileText<'a> {
         self.written
     }
 
+    /// What stands behind each line's first word, of the lines that begin with that word.
+    fn lines(&self, key: &'static [u8]) -> impl Iterator<Item = Fields<'a>> + use<'a> {
+        Lines { rest: self.body, number: 0 }.filter_map(move |(line, text)| {
+            let (found, rest) = split_key(text);
+            (found == key).then_some(Fields { line, rest: Some(rest) })
+        })
+    }
+
     /// The free text of the `note` lines, in order.
     pub fn notes(&self) -> impl Iterator<Item = &'a str> + use<'a> {
-        Lines { rest: self.body, number: 0 }.filter_map(|(_, line)| match split_key(line) {
-            (b"note", rest) => core::str::from_utf8(rest).ok(),
-            _ => None,
-        })
+        self.lines(b"note").filter_map(|mut fields| fields.text("text").ok())
     }
 
     /// The decisions, in the file's order: ascending and contiguous per operation and hint, from
     /// [`FIRST_SIZE`] to [`MAX_SIZE`].
     pub fn decisions(&self) -> impl Iterator<Item = DecisionLine<'a>> + use<'a> {
-        Lines { rest: self.body, number: 0 }.filter_map(|(number, line)| match split_key(line) {
-            (b"decide", rest) => decision(number, rest).ok(),
-            _ => None,
-        })
+        self.lines(b"decide").filter_map(|mut fields| fields.decision().ok())
     }
 
     /// Checks that a CPU with this signature and these features can follow it.
@@ -105,17 +187,13 @@ impl<'a> ProfileText<'a> {
     /// Another CPU model, or a kernel that is unknown, of another operation, or not deployable. What is
     /// beyond this CPU alone, or its hypervisor, is no error: what else the profile says is followed.
     pub fn check(&self, signature: &Signature, available: Features) -> Result<(), ProfileError> {
-        let (line, tuned_on) = &self.signature;
-        if !tuned_on.same_model(signature) {
-            return Err(ProfileError::ForeignCpu {
-                line: *line,
-                found: text_of(tuned_on),
-                accepted: text_of(signature),
-            });
+        match self.check_whole(signature, available) {
+            Err(error) if error.is_beyond_this_cpu() => {
+                let mut errors = self.refusals(available);
+                errors.find(|error| !error.is_beyond_this_cpu()).map_or(Ok(()), Err)
+            }
+            other => other,
         }
-        self.lines(available)
-            .find(|line| !matches!(line, Ok(()) | Err(ProfileError::CannotRun { .. })))
-            .unwrap_or(Ok(()))
     }
 
     /// [`check`](ProfileText::check), with what is beyond this CPU as an error.
@@ -124,13 +202,34 @@ impl<'a> ProfileText<'a> {
         signature: &Signature,
         available: Features,
     ) -> Result<(), ProfileError> {
-        self.check(signature, available)?;
-        self.lines(available).find(Result::is_err).unwrap_or(Ok(()))
+        let (line, tuned_on, _) = &self.cpu;
+        if !tuned_on.same_model(signature) {
+            let (expected, found) =
+                (format_args!("\"{signature}\" (this CPU)"), format_args!("\"{tuned_on}\""));
+            return Err(ProfileError::new(Some(*line), "cpu", expected, found));
+        }
+        self.refusals(available).next().map_or(Ok(()), Err)
     }
 
-    /// Checks that each line that names a kernel can be followed.
-    fn lines(&self, available: Features) -> impl Iterator<Item = Result<(), ProfileError>> {
-        self.decisions().map(move |decision| decision.choice(available).map(|_| ()))
+    /// Why lines that name a kernel cannot be followed.
+    fn refusals(&self, available: Features) -> impl Iterator<Item = ProfileError> {
+        self.decisions().filter_map(move |decision| decision.choice(available).err())
+    }
+}
+
+/// Checks the first line.
+fn version(line: &[u8]) -> Result<(), ProfileError> {
+    let text = str::from_utf8(line).ok().and_then(|text| text.strip_prefix("cachewise-profile "));
+    match text.and_then(whole_number) {
+        Some(version) if version == u64::from(VERSION) => Ok(()),
+        Some(found) if found > u64::from(VERSION) => {
+            let expected = format_args!("{VERSION} (a newer cachewise wrote it)");
+            Err(ProfileError::new(Some(1), "version", expected, format_args!("{found}")))
+        }
+        _ => {
+            let fields = Fields { line: 1, rest: None };
+            Err(fields.error("first line", "\"cachewise-profile 2\"", line))
+        }
     }
 }
 
@@ -154,14 +253,6 @@ pub fn fnv1a64(bytes: &[u8]) -> u64 {
 pub fn write_file_name(out: &mut dyn Write, signature: &Signature) -> fmt::Result {
     let Signature { vendor, family, model, stepping } = signature;
     write!(out, "{vendor}-{family}-{model}-{stepping}.profile")
-}
-
-fn text_of(signature: &Signature) -> Found {
-    let mut bytes = [0; 48];
-    let mut cursor = Cursor::new(&mut bytes);
-    // Twelve letters and three 32-bit numbers fit.
-    let _ = write!(cursor, "{signature}");
-    Found::from_bytes(cursor.written())
 }
 
 /// Complete lines, numbered from 1; what follows the last newline is not one.
@@ -188,59 +279,11 @@ fn split_key(line: &[u8]) -> (&[u8], &[u8]) {
     (line.get(..end).unwrap_or(&[]), line.get(end + 1..).unwrap_or(&[]))
 }
 
-/// The fields of one line, separated by single spaces.
-struct Fields<'a> {
-    line: u32,
-    rest: Option<&'a [u8]>,
-}
-
-impl<'a> Fields<'a> {
-    fn new(line: u32, rest: &'a [u8]) -> Fields<'a> {
-        Fields { line, rest: Some(rest) }
-    }
-
-    fn error(&self, field: &'static str, found: &[u8], accepted: &'static str) -> ProfileError {
-        ProfileError::Field { line: self.line, field, found: Text::from_bytes(found), accepted }
-    }
-
-    fn bytes(&mut self) -> &'a [u8] {
-        let Some(rest) = self.rest else { return &[] };
-        let (word, rest) = split_key(rest);
-        self.rest = if rest.is_empty() { None } else { Some(rest) };
-        word
-    }
-
-    fn parse<T>(
-        &mut self,
-        field: &'static str,
-        accepted: &'static str,
-        parse: impl FnOnce(&'a str) -> Option<T>,
-    ) -> Result<T, ProfileError> {
-        let word = self.bytes();
-        let text = core::str::from_utf8(word).ok().filter(|text| !text.is_empty());
-        text.and_then(parse).ok_or_else(|| self.error(field, word, accepted))
-    }
-
-    fn number<T: TryFrom<u64>>(&mut self, field: &'static str) -> Result<T, ProfileError> {
-        self.parse(field, "a whole number", |text| T::try_from(whole_number(text)?).ok())
-    }
-
-    fn end(&self) -> Result<(), ProfileError> {
-        match self.rest {
-            None => Ok(()),
-            Some(rest) => Err(self.error("end of the line", rest, "nothing more")),
-        }
-    }
-}
-
 /// Digits only (`str::parse` would take a sign), one way to write each number.
 fn whole_number(text: &str) -> Option<u64> {
     let canonical = text == "0" || !text.starts_with('0');
-    if canonical && text.bytes().all(|byte| byte.is_ascii_digit()) {
-        text.parse().ok()
-    } else {
-        None
-    }
+    let digits = canonical && text.bytes().all(|byte| byte.is_ascii_digit());
+    if digits { text.parse().ok() } else { None }
 }
 
 /// `fnv1a64:` and sixteen lower-case hexadecimal digits.
@@ -251,233 +294,161 @@ fn checksum(text: &str) -> Option<u64> {
     if plain { u64::from_str_radix(digits, 16).ok() } else { None }
 }
 
-/// Reads the text behind the key: UTF-8 without control characters.
-fn free_text<'a>(line: u32, field: &'static str, rest: &'a [u8]) -> Result<&'a str, ProfileError> {
-    let text = core::str::from_utf8(rest).ok().filter(|text| !text.chars().any(char::is_control));
-    text.ok_or_else(|| Fields::new(line, rest).error(field, rest, "UTF-8 text on one line"))
+/// The form of a checksum.
+const CHECKSUM: &str = "fnv1a64: and 16 hexadecimal digits";
+
+/// The fields of one line behind its first word, separated by single spaces.
+struct Fields<'a> {
+    line: u32,
+    rest: Option<&'a [u8]>,
 }
 
-fn decision(line: u32, rest: &[u8]) -> Result<DecisionLine<'_>, ProfileError> {
-    let mut fields = Fields::new(line, rest);
-    let operation =
-        fields.parse("operation", "copy, move, fill, zero, compare or equal", |text| {
-            Operation::from_name(text).filter(|operation| OPERATIONS.contains(operation))
-        })?;
-    let accepted = if hints(operation).len() == 1 { "unknown" } else { "unknown, soon or never" };
-    let reuse = fields.parse("reuse", accepted, |text| {
-        Reuse::from_name(text).filter(|reuse| hints(operation).contains(reuse))
-    })?;
-    let (from, to) = sizes(&mut fields)?;
-    let kernel = fields.parse("kernel", "a kernel's name", |text| {
-        text.chars().all(|c| c.is_ascii_graphic()).then_some(text)
-    })?;
-    let nearest = match fields.rest {
-        Some(_) if kernel == LIBC => {
-            Some(fields.parse("nearest kernel", "a kernel's name", |text| {
-                text.chars().all(|c| c.is_ascii_graphic()).then_some(text)
-            })?)
+impl<'a> Fields<'a> {
+    fn error(&self, field: &'static str, expected: &str, found: &[u8]) -> ProfileError {
+        let found = crate::cpu::Text::<60>::from_bytes(found);
+        self.number_of(field, format_args!("{expected}"), format_args!("\"{found}\""))
+    }
+
+    fn number_of(
+        &self,
+        field: &'static str,
+        expected: fmt::Arguments<'_>,
+        found: fmt::Arguments<'_>,
+    ) -> ProfileError {
+        ProfileError::new(Some(self.line), field, expected, found)
+    }
+
+    fn out_of_order(&self, from: u64, next: Option<u64>) -> ProfileError {
+        match next {
+            Some(next) => self.number_of("from", format_args!("{next}"), format_args!("{from}")),
+            None => {
+                self.number_of("from", format_args!("no range after max"), format_args!("{from}"))
+            }
         }
-        _ => None,
-    };
-    fields.end()?;
-    Ok(DecisionLine { line, operation, reuse, from, to, kernel, nearest })
-}
+    }
 
-/// The first and the last size of a range.
-fn sizes(fields: &mut Fields<'_>) -> Result<(u64, u64), ProfileError> {
-    let from = fields.parse("from", "a whole number of bytes", whole_number)?;
-    let to = fields.parse("to", "a whole number of bytes or max, not below from", |text| {
-        let to = if text == "max" { Some(MAX_SIZE) } else { whole_number(text) };
-        to.filter(|to| *to >= from)
-    })?;
-    Ok((from, to))
-}
-
-struct Parser<'a> {
-    bytes: &'a [u8],
-    lines: Lines<'a>,
-    cpu: Option<(u32, Signature, &'a str)>,
-    caches: Option<Caches>,
-    record: Option<(&'a str, u64)>,
-    written: Option<&'a str>,
-    /// Per row, the size that the next range must start at; `None` once `max` is reached, and
-    /// `FIRST_SIZE` where no line has been seen.
-    next: [Option<u64>; ROWS],
-}
-
-impl<'a> Parser<'a> {
-    fn new(bytes: &'a [u8]) -> Result<Parser<'a>, ProfileError> {
-        if bytes.len() > MAX_BYTES {
-            return Err(ProfileError::TooLarge);
+    /// Keeps the value of a line that may stand once.
+    fn once<T>(
+        &self,
+        place: &mut Option<T>,
+        value: T,
+        key: &'static str,
+    ) -> Result<(), ProfileError> {
+        match place.replace(value) {
+            None => Ok(()),
+            Some(_) => Err(self.number_of(key, format_args!("one"), format_args!("a second one"))),
         }
-        Ok(Parser {
-            bytes,
-            lines: Lines { rest: bytes, number: 0 },
-            cpu: None,
-            caches: None,
-            record: None,
-            written: None,
-            next: [Some(FIRST_SIZE); ROWS],
+    }
+
+    fn parse<T>(
+        &mut self,
+        field: &'static str,
+        expected: &str,
+        parse: impl FnOnce(&'a str) -> Option<T>,
+    ) -> Result<T, ProfileError> {
+        let (word, rest) = split_key(self.rest.unwrap_or(&[]));
+        self.rest = Some(rest).filter(|rest| !rest.is_empty());
+        let text = str::from_utf8(word).ok().filter(|text| !text.is_empty());
+        text.and_then(parse).ok_or_else(|| self.error(field, expected, word))
+    }
+
+    fn number<T: TryFrom<u64>>(&mut self, field: &'static str) -> Result<T, ProfileError> {
+        self.parse(field, "a whole number", |text| T::try_from(whole_number(text)?).ok())
+    }
+
+    fn kernel(&mut self) -> Result<&'a str, ProfileError> {
+        self.parse("kernel", "a kernel's name", |text| {
+            text.chars().all(|c| c.is_ascii_graphic()).then_some(text)
         })
     }
 
-    fn parse(mut self) -> Result<ProfileText<'a>, ProfileError> {
-        self.header()?;
-        loop {
-            let body = self.bytes.len() - self.lines.rest.len();
-            let Some((line, text)) = self.lines.next() else {
-                return Err(ProfileError::Truncated { lines: self.lines.number });
-            };
-            let (key, rest) = split_key(text);
-            match key {
-                b"cpu" => self.cpu(line, rest)?,
-                b"caches" => self.caches(line, rest)?,
-                b"record" => self.record(line, rest)?,
-                b"written" => {
-                    let text = free_text(line, "written", rest)?;
-                    once(&mut self.written, text, line, "written")?;
-                }
-                b"note" => {
-                    free_text(line, "note", rest)?;
-                }
-                // Profiles of 0.1 and 0.2 name entry stubs, threads and programs: nothing follows these lines any more.
-                b"entry" | b"parallel" | b"program" => {
-                    free_text(line, "text", rest)?;
-                }
-                b"decide" => self.decide(line, rest)?,
-                b"end" => {
-                    let body = self.bytes.get(..body).unwrap_or(&[]);
-                    return self.end(line, rest, body);
-                }
-                _ => {
-                    let accepted = "cpu, caches, record, written, decide, note or end";
-                    return Err(Fields::new(line, rest).error("key", key, accepted));
-                }
-            }
-        }
+    /// The rest of the line: UTF-8 without control characters.
+    fn text(&mut self, field: &'static str) -> Result<&'a str, ProfileError> {
+        let rest = self.rest.take().unwrap_or(&[]);
+        let text = str::from_utf8(rest).ok().filter(|text| !text.chars().any(char::is_control));
+        text.ok_or_else(|| self.error(field, "UTF-8 text on one line", rest))
     }
 
-    fn header(&mut self) -> Result<(), ProfileError> {
-        let first = self.lines.next();
-        let (_, line) = first.unwrap_or((1, self.bytes));
-        let version = match split_key(line) {
-            (b"cachewise-profile", rest) => core::str::from_utf8(rest).ok().and_then(whole_number),
-            _ => None,
-        };
-        match version {
-            Some(version) if version > u64::from(VERSION) => {
-                let found = u32::try_from(version).unwrap_or(u32::MAX);
-                Err(ProfileError::NewerVersion { found })
-            }
-            Some(version) if version == u64::from(VERSION) => Ok(()),
-            _ => Err(ProfileError::NotAProfile { found: Text::from_bytes(line) }),
-        }
+    /// Refuses whatever is left of the line.
+    fn end(&self) -> Result<(), ProfileError> {
+        self.rest.map_or(Ok(()), |rest| Err(self.error("end of the line", "nothing more", rest)))
     }
 
-    fn cpu(&mut self, line: u32, rest: &'a [u8]) -> Result<(), ProfileError> {
-        let mut fields = Fields::new(line, rest);
-        let accepted = "up to 12 letters, digits, dots or underscores";
-        let vendor = fields.parse("vendor", accepted, |text| {
+    fn cpu(&mut self) -> Result<(Signature, &'a str), ProfileError> {
+        let expected = "up to 12 letters, digits, dots or underscores";
+        let vendor = self.parse("vendor", expected, |text| {
             (Signature::new(text, 0, 0, 0).vendor.as_str() == text).then_some(text)
         })?;
-        let family = fields.number("family")?;
-        let model = fields.number("model")?;
-        let stepping = fields.number("stepping")?;
-        let name = free_text(line, "name", fields.rest.unwrap_or(&[]))?;
-        let signature = Signature::new(vendor, family, model, stepping);
-        once(&mut self.cpu, (line, signature, name), line, "cpu")
+        let family = self.number("family")?;
+        let model = self.number("model")?;
+        let stepping = self.number("stepping")?;
+        Ok((Signature::new(vendor, family, model, stepping), self.text("name")?))
     }
 
-    fn caches(&mut self, line: u32, rest: &'a [u8]) -> Result<(), ProfileError> {
-        let mut fields = Fields::new(line, rest);
-        let l1d = fields.number("L1d")?;
-        let l2 = fields.number("L2")?;
-        let llc = fields.number("LLC")?;
-        let clamped = fields.rest.is_some();
+    fn caches(&mut self) -> Result<Caches, ProfileError> {
+        let l1d = self.number("L1d")?;
+        let l2 = self.number("L2")?;
+        let llc = self.number("LLC")?;
+        let clamped = self.rest.is_some();
         if clamped {
-            fields.parse("fourth field", "assumed, or nothing", |text| {
-                (text == "assumed").then_some(())
-            })?;
+            let assumed = |text: &str| (text == "assumed").then_some(());
+            self.parse("fourth field", "assumed, or nothing", assumed)?;
         }
-        fields.end()?;
-        once(&mut self.caches, Caches { l1d, l2, llc, clamped }, line, "caches")
+        self.end()?;
+        Ok(Caches { l1d, l2, llc, clamped })
     }
 
-    fn record(&mut self, line: u32, rest: &'a [u8]) -> Result<(), ProfileError> {
-        let text = free_text(line, "record", rest)?;
+    fn record(&mut self) -> Result<(&'a str, u64), ProfileError> {
+        let text = self.text("record")?;
         // The file's name may hold spaces, so the checksum is what follows the last one.
         let (name, sum) = text.rsplit_once(' ').unwrap_or((text, ""));
-        let Some(sum) = checksum(sum) else {
-            let accepted = "fnv1a64: and 16 hexadecimal digits";
-            return Err(Fields::new(line, rest).error("checksum", sum.as_bytes(), accepted));
-        };
+        let sum = checksum(sum).ok_or_else(|| self.error("checksum", CHECKSUM, sum.as_bytes()))?;
         if name.is_empty() {
-            return Err(Fields::new(line, rest).error("record", b"", "a file's name"));
+            return Err(self.error("record", "a file's name", b""));
         }
-        once(&mut self.record, (name, sum), line, "record")
+        Ok((name, sum))
     }
 
-    fn decide(&mut self, line: u32, rest: &'a [u8]) -> Result<(), ProfileError> {
-        let decision = decision(line, rest)?;
-        let Some(next) = self.next.get_mut(row(decision.operation, decision.reuse)) else {
-            return Ok(());
-        };
-        if *next != Some(decision.from) {
-            return Err(ProfileError::Range { line, found: decision.from, accepted: *next });
+    fn decision(&mut self) -> Result<DecisionLine<'a>, ProfileError> {
+        let expected = "copy, move, fill, zero, compare or equal";
+        let operation = self.parse("operation", expected, |text| {
+            Operation::from_name(text).filter(|operation| OPERATIONS.contains(operation))
+        })?;
+        let one = hints(operation).len() == 1;
+        let reuse =
+            self.parse("reuse", if one { "unknown" } else { "unknown, soon or never" }, |text| {
+                Reuse::from_name(text).filter(|reuse| hints(operation).contains(reuse))
+            })?;
+        let from = self.parse("from", "a whole number of bytes", whole_number)?;
+        let to = self.parse("to", "a whole number of bytes or max, not below from", |text| {
+            let to = if text == "max" { Some(MAX_SIZE) } else { whole_number(text) };
+            to.filter(|to| *to >= from)
+        })?;
+        let kernel = self.kernel()?;
+        let has_nearest = kernel == LIBC && self.rest.is_some();
+        let nearest = if has_nearest { Some(self.kernel()?) } else { None };
+        self.end()?;
+        Ok(DecisionLine { line: self.line, operation, reuse, from, to, kernel, nearest })
+    }
+
+    /// Checks the `end` line: what it says of the `body`, and that it is the last.
+    fn ends(&mut self, body: &[u8], behind: &[u8]) -> Result<(), ProfileError> {
+        let count: u64 = self.number("number of lines")?;
+        let found = self.parse("checksum", CHECKSUM, checksum)?;
+        self.end()?;
+        if !behind.is_empty() {
+            let line = Fields { line: self.line + 1, rest: None };
+            return Err(line.error("line", "nothing after the end line", behind));
         }
-        *next = decision.to.checked_add(1);
+        let (lines, sum) = (self.line - 1, fnv1a64(body));
+        if count != u64::from(lines) {
+            let field = "number of lines";
+            return Err(self.number_of(field, format_args!("{lines}"), format_args!("{count}")));
+        }
+        if found != sum {
+            let expected = format_args!("fnv1a64:{sum:016x}");
+            return Err(self.number_of("checksum", expected, format_args!("fnv1a64:{found:016x}")));
+        }
         Ok(())
-    }
-
-    fn end(self, line: u32, rest: &[u8], body: &'a [u8]) -> Result<ProfileText<'a>, ProfileError> {
-        let mut fields = Fields::new(line, rest);
-        let count: u64 = fields.number("number of lines")?;
-        let found = fields.parse("checksum", "fnv1a64: and 16 hexadecimal digits", checksum)?;
-        fields.end()?;
-        if !self.lines.rest.is_empty() {
-            let accepted = "nothing after the end line";
-            return Err(Fields::new(line + 1, b"").error("line", self.lines.rest, accepted));
-        }
-        if count != u64::from(line - 1) {
-            return Err(ProfileError::LineCount { line, found: count, accepted: line - 1 });
-        }
-        let accepted = fnv1a64(body);
-        if found != accepted {
-            return Err(ProfileError::Checksum { line, found, accepted });
-        }
-        let missing = |key| ProfileError::Missing { line, key };
-        let (cpu_line, signature, cpu_name) = self.cpu.ok_or(missing("cpu"))?;
-        let caches = self.caches.ok_or(missing("caches"))?;
-        for operation in OPERATIONS {
-            for reuse in hints(operation) {
-                match self.next.get(row(operation, *reuse)) {
-                    Some(Some(next)) if *next != FIRST_SIZE => {
-                        let (reuse, next) = (*reuse, *next);
-                        return Err(ProfileError::Unfinished { line, operation, reuse, next });
-                    }
-                    _ => {}
-                }
-            }
-        }
-        Ok(ProfileText {
-            body,
-            signature: (cpu_line, signature),
-            cpu_name,
-            caches,
-            record: self.record,
-            written: self.written.unwrap_or(""),
-        })
-    }
-}
-
-fn once<T>(
-    place: &mut Option<T>,
-    value: T,
-    line: u32,
-    key: &'static str,
-) -> Result<(), ProfileError> {
-    match place.replace(value) {
-        None => Ok(()),
-        Some(_) => Err(ProfileError::Duplicate { line, key }),
     }
 }
