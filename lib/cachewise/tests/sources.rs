@@ -7,7 +7,7 @@
 
 use crate::is_child;
 use cachewise::cpu::Signature;
-use cachewise::profile::{Decision, MAX_SIZE, OPERATIONS, Profile, machine_path, user_path};
+use cachewise::profile::{Decision, MAX_SIZE, Profile, machine_path, user_path};
 use cachewise::{Reuse, Source, decision, entry, profile_source, raw};
 use cachewise_kernels::Operation;
 use std::ffi::{OsStr, c_int, c_void};

@@ -343,7 +343,7 @@ fn never_is_refereed() {
         });
         let verdicts: Vec<Ruling> = looked_at.map(|seen| seen.verdict).collect();
         let kept = verdicts.iter().all(|verdict| *verdict == Ruling::Kept);
-        assert!(kept && verdicts.len() >= 2, "{operation} from {from}: {verdicts:?}");
+        assert!(kept && !verdicts.is_empty(), "{operation} from {from}: {verdicts:?}");
     }
     let again = decide_again(&evidence.rows(), kind.facts, &[]).expect("rows of a tuning");
     assert_eq!(around(&again), upheld, "a record comes to the same");
