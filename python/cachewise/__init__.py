@@ -16,15 +16,12 @@ from ._command import CommandError
 from ._core import __version__, compare, copy, equal, fill, move, zero
 from ._lease import Lease, LeaseError, lease
 from ._records import RecordError, records
-from ._tuning import Picture, Tuning, tune
 
 __all__ = [
     "CommandError",
     "Lease",
     "LeaseError",
-    "Picture",
     "RecordError",
-    "Tuning",
     "__version__",
     "compare",
     "copy",
@@ -33,6 +30,5 @@ __all__ = [
     "lease",
     "move",
     "records",
-    "tune",
     "zero",
 ]

@@ -1,4 +1,3 @@
-from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 import numpy
@@ -10,12 +9,8 @@ __all__ = [
     "copy",
     "equal",
     "fill",
-    "log_ratio",
-    "may_lose_nothing",
     "move",
     "part_noise",
-    "tolerance",
-    "user_profile",
     "verdict",
     "zero",
 ]
@@ -34,9 +29,5 @@ def compare(a: _Memory, b: _Memory) -> Literal[-1, 0, 1]: ...
 def equal(a: _Memory, b: _Memory) -> bool: ...
 
 # The rest is for the package's own modules.
-def user_profile() -> Path | None: ...
-def log_ratio(times: list[float], reference: list[float]) -> tuple[float, float] | None: ...
-def may_lose_nothing(log: Buffer, error: Buffer) -> bytes: ...
-def tolerance() -> float: ...
 def verdict(median: float, low: float, high: float, rounds: int) -> str: ...
 def part_noise() -> float: ...

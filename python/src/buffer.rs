@@ -120,25 +120,6 @@ impl<'py> Buffer<'py> {
         self.view.buf.cast()
     }
 
-    /// Its elements, where they are `float32` as this machine has them; `name` is for messages.
-    pub(crate) fn floats(&self, name: &str) -> PyResult<impl Iterator<Item = f64> + '_> {
-        const BYTES: usize = size_of::<f32>();
-        if self.format() != Some(b"f") {
-            let found = String::from_utf8_lossy(self.format().unwrap_or(b"B")).into_owned();
-            return Err(PyTypeError::new_err(format!(
-                "{name}: found elements of format \"{found}\", accepted float32 (\"f\")"
-            )));
-        }
-        let bytes = match self.len() {
-            0 => &[][..],
-            // SAFETY: so many bytes, which stay where they are and are written by nobody while the view is held and
-            // this thread is attached.
-            len => unsafe { std::slice::from_raw_parts(self.start().cast_const(), len) },
-        };
-        let float = |bytes: &[u8]| f32::from_ne_bytes(bytes.try_into().unwrap_or([0; BYTES]));
-        Ok(bytes.chunks_exact(BYTES).map(move |bytes| f64::from(float(bytes))))
-    }
-
     fn shape(&self) -> &[ffi::Py_ssize_t] {
         let dimensions = usize::try_from(self.view.ndim).unwrap_or(0);
         match NonNull::new(self.view.shape) {

@@ -12,7 +12,7 @@ from pathlib import Path
 import cachewise
 import pytest
 
-MODULES = ["cachewise", "cachewise._core", "cachewise._records", "cachewise._sizes", "cachewise._tuning"]
+MODULES = ["cachewise", "cachewise._core", "cachewise._records", "cachewise._sizes"]
 
 
 def public():
@@ -52,7 +52,6 @@ sys.exit(failed > 0 or tried < 10)
 """
 
 
-@pytest.mark.arrow
 def test_the_guide(in_new_process, monkeypatch):
     monkeypatch.chdir(Path(__file__).resolve().parents[2])
     in_new_process(RUN_GUIDE)

@@ -33,7 +33,6 @@ def test_every_record_of_the_project_has_all_its_rows():
     assert all(row["cpu"] and row["libc"] and row["candidate"] and row["operation_ns"] > 0 for row in rows)
 
 
-@pytest.mark.arrow
 def test_pandas_and_arrow_have_the_same_figures():
     import pandas
     import pyarrow
@@ -129,35 +128,3 @@ def test_a_truncated_or_foreign_file_is_refused_by_name(tmp_path):
         cachewise.records(tmp_path / "absent*.jsonl")
     with pytest.raises(ValueError, match="form: found 'polars'"):
         cachewise.records(TUNING, form="polars")
-
-
-class TestTuning:
-    def test_a_notebook_shows_a_small_page_and_keeps_the_whole(self, tmp_path):
-        tuning = cachewise.Tuning(TUNING)
-        assert tuning.verdicts[0] in repr(tuning)
-        assert tuning.decisions and {"operation", "reuse", "from", "kernel"} <= set(tuning.decisions[0])
-        shown = tuning._repr_html_()
-        assert shown.startswith("<iframe sandbox srcdoc=") and "&lt;svg" in shown and "</body>" not in shown
-        assert len(shown) < 310_000 and "Decisions" in shown and shown.count("&lt;svg") >= 1
-        tuning.page().save(tmp_path / "page.html")
-        assert len((tmp_path / "page.html").read_text()) > len(shown)
-        assert len(tuning.records(form="rows")) > 100
-
-    def test_plot_is_the_figures_alone(self, tmp_path):
-        picture = cachewise.Tuning(TUNING).plot()
-        picture.save(tmp_path / "plot.html")
-        page = (tmp_path / "plot.html").read_text()
-        assert page.count("<figure") == page.count("</figure>") > 0 and "<style" in page
-        assert page.count("<svg") > 5 and "data-of" not in page.split("</figure>")[-1]
-        assert "copy" in repr(picture)
-
-    def test_what_the_command_says_is_the_error(self, tmp_path, capfd):
-        with pytest.raises(cachewise.CommandError) as refused:
-            cachewise.tune("never", profile=tmp_path / "p.profile")
-        assert refused.value.status == 2 and "never" in capfd.readouterr().err
-
-    def test_a_tuning_for_real(self, tmp_path, capfd):
-        tuning = cachewise.tune("20s", profile=tmp_path / "own.profile")
-        assert tuning.profile.read_text().startswith("cachewise-profile 2")
-        assert tuning.record == tmp_path / "own.record.jsonl" and len(tuning.records(form="rows")) > 10
-        assert "<svg" in tuning.plot()._page

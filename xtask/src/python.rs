@@ -1,23 +1,10 @@
-//! The Python package as a user gets it: a wheel, in environments of its own, with the tests of the package
-//! under NumPy 1.26 and 2.x.
+//! The Python package as a user gets it: a wheel, in an environment of its own, with the tests of the package.
 
 use crate::command::{self, files_in, remove_folder, root, run as run_command};
-use anyhow::{Context as _, Result, anyhow, ensure};
+use anyhow::{Context as _, Result, ensure};
 use fs_err as fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-
-/// A release of NumPy: the file of its packages.
-struct Environment {
-    requirements: &'static str,
-    /// The Arrow of today needs NumPy 2: the tests that use it, the fleet's among them, run with that one.
-    arrow: bool,
-}
-
-const ENVIRONMENTS: [Environment; 2] = [
-    Environment { requirements: "requirements-numpy1.txt", arrow: false },
-    Environment { requirements: "requirements-numpy2.txt", arrow: true },
-];
 
 pub(crate) fn run() -> Result<()> {
     let place = command::target().join("python");
@@ -26,53 +13,29 @@ pub(crate) fn run() -> Result<()> {
     run_command(Command::new("python3").args(["-c", old_enough])).context(
         "the package needs Python 3.11 or later (Debian packages: python3 python3-venv)",
     )?;
-    let made = |requirements: &str| {
-        let list = root().join("python").join(requirements);
-        let folder = place.join(requirements.trim_end_matches(".txt"));
-        environment(&folder, &fs::read_to_string(&list)?, &["--requirement", path(&list)?])
-    };
-    let [older, newer] = ENVIRONMENTS;
-    // The second one's packages come from the network while the wheel is built and tested.
-    std::thread::scope(|scope| {
-        let second = scope.spawn(|| made(newer.requirements));
-        let python = made(older.requirements)?;
-        let wheel = built(&python, &place.join("wheels"))?;
-        tests(&python, &wheel, &older)?;
-        let python = second.join().map_err(|_| anyhow!("no second environment"))??;
-        tests(&python, &wheel, &newer)
-    })
-}
-
-/// The package's own tests with a release of NumPy.
-fn tests(python: &Path, wheel: &Path, environment: &Environment) -> Result<()> {
-    let Environment { requirements, arrow } = environment;
+    let list = root().join("python/requirements.txt");
+    let packages = ["--requirement", path(&list)?];
+    let python = environment(&place.join("environment"), &fs::read_to_string(&list)?, &packages)?;
+    let wheel = built(&python, &place.join("wheels"))?;
     let pip = ["-m", "pip", "install", "--quiet", "--no-deps", "--force-reinstall"];
-    run_command(Command::new(python).args(pip).arg(wheel))?;
-    println!("python: the package's tests, {requirements}");
+    run_command(Command::new(&python).args(pip).arg(&wheel))?;
+    println!("python: the package's tests");
     // Some wait: for a tuning, for the end of a scheduler.
-    let mut own = pytest(python, 2)?;
-    let folder = root().join("python/tests");
-    if !arrow {
-        own.args(["-m", "not arrow", "--ignore"]).arg(folder.join("fleet"));
+    let processes = 2 * std::thread::available_parallelism().map_or(1, usize::from);
+    let mut tests = module(&python, &format!("pytest -q -p no:cacheprovider -n {processes}"))?;
+    run_command(tests.arg(root().join("python/tests")).env("CACHEWISE_TEST_WHEEL", &wheel))?;
+    println!("python: types");
+    // And whether the stub of the extension module says what the module has.
+    for words in ["mypy", "mypy.stubtest --mypy-config-file pyproject.toml cachewise._core"] {
+        let mut mypy = module(&python, words)?;
+        mypy.env("MYPY_CACHE_DIR", python.with_file_name("mypy-cache"));
+        run_command(mypy.current_dir(root().join("python")))?;
     }
-    run_command(own.arg(folder))?;
-    if *arrow {
-        println!("python: types");
-        // And whether the stub of the extension module says what the module has.
-        for words in ["mypy", "mypy.stubtest --mypy-config-file pyproject.toml cachewise._core"] {
-            let mut mypy = module(python, words)?;
-            mypy.env("MYPY_CACHE_DIR", python.with_file_name("mypy-cache"));
-            run_command(mypy.current_dir(root().join("python")))?;
-        }
-        // A user's program, by the stubs that were installed.
-        for version in ["3.11", "3.13"] {
-            let mut mypy = module(python, "mypy --strict --config-file= --python-version")?;
-            mypy.env("MYPY_CACHE_DIR", python.with_file_name("mypy-cache-of-users"));
-            mypy.arg(version).arg(root().join("python/tests/typed/program.py"));
-            run_command(mypy.current_dir(python.parent().context("a folder")?))?;
-        }
-    }
-    Ok(())
+    // A user's program, by the stubs that were installed.
+    let mut mypy = module(&python, "mypy --strict --config-file= --python-version 3.11")?;
+    mypy.env("MYPY_CACHE_DIR", python.with_file_name("mypy-cache-of-users"));
+    mypy.arg(root().join("python/tests/typed/program.py"));
+    run_command(mypy.current_dir(python.parent().context("a folder")?))
 }
 
 fn path(path: &Path) -> Result<&str> {
@@ -121,10 +84,4 @@ fn module(python: &Path, words: &str) -> Result<Command> {
     command.args(["-P", "-m"]).args(words.split(' '));
     command.env("PATH", std::env::join_paths(path)?).env_remove("PYTHONPATH");
     Ok(command)
-}
-
-/// pytest, in so many processes for each CPU.
-fn pytest(python: &Path, per_cpu: usize) -> Result<Command> {
-    let processes = per_cpu * std::thread::available_parallelism().map_or(1, usize::from);
-    module(python, &format!("pytest -q -p no:cacheprovider -n {processes}"))
 }

@@ -1,6 +1,5 @@
-"""What the fleet's tests share: simulated tunings, the command, and a cluster of real processes."""
+"""What the fleet's tests share: a cluster of real processes, and the command under test."""
 
-import fcntl
 import json
 import os
 import signal
@@ -10,46 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import fakes
 import pytest
-
-SEEDS = 10
-
-
-@pytest.fixture(scope="session")
-def tunings(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Simulated tunings: `SEEDS` of each sound machine, one of each broken one, four of Zen 3 with another cache.
-
-    CACHEWISE_FLEET_TUNINGS names a directory that has them already.
-    """
-    given = os.environ.get("CACHEWISE_FLEET_TUNINGS")
-    if given:
-        return Path(given)
-    base = tmp_path_factory.getbasetemp()
-    # Processes that share the tests share these too: the first makes them.
-    base = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
-    directory, done = base / "tunings", base / "tunings-made"
-    with (base / "tunings-lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not done.exists():
-            fakes.simulate(directory, SEEDS)
-            done.touch()
-    return directory
-
-
-@pytest.fixture(scope="session")
-def cachewise() -> str:
-    """The command: CACHEWISE_COMMAND, the one in the package, or what was built last in the work tree."""
-    given = os.environ.get("CACHEWISE_COMMAND")
-    beside = Path(sys.executable).parent / "cachewise"
-    target = Path(os.environ.get("CARGO_TARGET_DIR", fakes.ROOT / "target"))
-    built = [target / kind / "cachewise" for kind in ("release", "debug")]
-    found = next((path for path in [beside, *built] if path.is_file()), None)
-    if given:
-        return given
-    assert found is not None, "no cachewise: set CACHEWISE_COMMAND, or cargo build -p cachewise-cli"
-    return str(found)
-
 
 class Cluster:
     """A scheduler and workers, each a process of its own."""

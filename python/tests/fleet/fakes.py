@@ -1,18 +1,15 @@
-"""Hosts that are made up of simulated tunings, and the command that plays `cachewise tune` on them."""
+"""The command that plays `cachewise tune` on hosts: it leaves a kept record, its times a little off on each host."""
 
-import os
-import subprocess
 import sys
-from collections.abc import Iterable
 from pathlib import Path
 
-from cachewise.fleet import records
-
 ROOT = Path(__file__).resolve().parents[3]
+RECORD = ROOT / "record" / "2026-11-27-tune-quick-zen4-guest.jsonl.gz"
+CPU = "AuthenticAMD-25-17-1"
 
 COMMAND = '''#!{python}
-"""Plays `cachewise tune`: leaves what the simulated tuner left for the host of this name."""
-import os, shutil, sys, time
+"""Plays `cachewise tune`."""
+import gzip, json, os, random, sys, time
 from pathlib import Path
 
 words = sys.argv[1:]
@@ -28,26 +25,30 @@ time.sleep(float((there / "seconds").read_text()))
 inside.rmdir()
 if host.startswith("broken"):
     sys.exit("cachewise: this CPU does not do that")
+Path(value("--output")).write_text("")
 if host.startswith("garbage"):
     Path(value("--record")).write_text("{{}}\\n")
-    Path(value("--output")).write_text("")
     sys.exit(0)
-stem = (there / "of" / host).read_text()
-shutil.copy(Path({source!r}) / (stem + ".profile"), value("--output"))
-shutil.copy(Path({source!r}) / (stem + ".record.jsonl"), value("--record"))
+random.seed(host)
+with gzip.open({record!r}, "rt") as lines, open(value("--record"), "w") as record:
+    for line in lines:
+        item = json.loads(line)
+        if item["type"] == "header" and host.startswith("small"):
+            item["machine"]["caches"]["llc"]["bytes"] //= 4
+        if item["type"] == "row":
+            off = 1 + random.uniform(-0.005, 0.005)
+            item["operation_ns"] = [time and time * off for time in item["operation_ns"]]
+        record.write(json.dumps(item) + "\\n")
 '''
 
 
-def command(directory: Path, source: Path, hosts: dict[str, str], seconds: float = 0.0) -> Path:
-    """Writes the command; `hosts` says which simulated tuning each host has."""
-    (directory / "of").mkdir(parents=True)
+def command(directory: Path, seconds: float = 0.0) -> Path:
+    """Writes the command."""
+    directory.mkdir(parents=True)
     (directory / "seconds").write_text(str(seconds))
     (directory / "runs").write_text("")
-    for host, stem in hosts.items():
-        (directory / "of" / host).write_text(stem)
     path = directory / "cachewise"
-    text = COMMAND.format(python=sys.executable, directory=str(directory), source=str(source))
-    path.write_text(text)
+    path.write_text(COMMAND.format(python=sys.executable, directory=str(directory), record=str(RECORD)))
     path.chmod(0o755)
     return path
 
@@ -60,33 +61,3 @@ def runs(directory: Path) -> list[str]:
 def runner(directory: Path, host: str) -> int:
     """The process that started the command on that host."""
     return int((directory / f"by-{host}").read_text())
-
-
-def simulated(source: Path, stem: str, host: str) -> records.Tuning:
-    """A simulated tuning as a host of that name sends it."""
-    profile = (source / f"{stem}.profile").read_text()
-    record = (source / f"{stem}.record.jsonl").read_text()
-    return records.Tuning(host, host, profile, record, 60.0, 0.0)
-
-
-def fleet(source: Path, model: str, conditions: Iterable[tuple[str, int]], directory: Path) -> list[str]:
-    """Stores hosts of a model: so many of each condition. Returns their names."""
-    names = []
-    for condition, many in conditions:
-        stems = sorted(
-            path.name.removesuffix(".profile") for path in source.glob(f"{model}-{condition}-*.profile")
-        )
-        assert len(stems) >= many, f"{source}: {len(stems)} of {many} of {model}-{condition}"
-        for stem in stems[:many]:
-            names.append(stem)
-            records.write(directory, simulated(source, stem, stem))
-    return names
-
-
-def simulate(directory: Path, seeds: int) -> None:
-    """Has the simulated tuner leave its tunings."""
-    # With the features that a whole build has: what it compiled is not compiled again.
-    words = ["cargo", "test", "--locked", "-q", "--workspace", "--test", "machines", "fleet"]
-    words += ["--", "--include-ignored"]
-    environment = {**os.environ, "CACHEWISE_FLEET": str(directory), "SEEDS": str(seeds)}
-    subprocess.run(words, cwd=ROOT, env=environment, check=True, capture_output=True)

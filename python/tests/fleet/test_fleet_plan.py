@@ -51,9 +51,6 @@ def test_one_at_a_time_and_an_end(events):
             else:
                 plan.failed(machine, "broke", now)
         assert plan.left(now) >= 0 or running
-        assert sum(plan.count()[part] for part in ("tuned", "running", "given up", "waiting")) == len(
-            plan.hosts
-        )
     # From here on everything fails: it ends all the same, and says why.
     for _ in range(100):
         now += max(FIRST_PAUSE, GRACE)
