@@ -50,7 +50,7 @@ fn every_way_to_get_a_page_is_measured_and_billed() {
     // Two rounds have figures and no ratios: only rows without a word are printed.
     assert!(verdicts.iter().all(|text| !text.contains(" yes")), "{verdicts:?}");
     for (options, told) in [
-        (quick("zero.*", &[]), "not kernels"),
+        (quick("zero.*", &[]), "--kernels: not for"),
         (quick("", &[5000]), "whole pages"),
         (quick("", &[4096, 8192]), "a second one"),
     ] {
