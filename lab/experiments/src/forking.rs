@@ -9,8 +9,8 @@ mod counted;
 
 use crate::bench::Call;
 use crate::helper::{Helper, Request};
+use crate::names::FORK;
 use cachewise_kernels::PAGE_SIZE;
-use cachewise_measure::record::names::FORK;
 use cachewise_measure::{Reader, children::usage};
 use counted::Counted;
 use memmap2::{Advice, MmapMut};

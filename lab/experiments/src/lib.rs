@@ -26,6 +26,7 @@ mod forking;
 pub mod helper;
 pub mod launches;
 pub mod libraries;
+pub mod names;
 pub mod other_libc;
 mod page_loops;
 mod pages;

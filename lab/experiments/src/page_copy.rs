@@ -13,6 +13,9 @@ use crate::forking::Forker;
 use crate::page_loops::{self, Words};
 use crate::prelude::*;
 
+/// State: the pages that are zeroed and copied to lie in memory.
+const COLD_DESTINATION: &str = "cold destination";
+
 const WORDS: Words = Words { work: "copying", last: "zeroes and copies by", of: kernels_of };
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
@@ -195,7 +198,7 @@ fn one_buffer(
 /// The faults of a fork's loops, and the pages of one more.
 fn of_fork(forker: &mut Forker, setting: &mut Setting) -> Result<Vec<(&'static str, f64)>> {
     let mut figures: Vec<_> =
-        forker.faults_per_loop().map(|of| (FAULTS_PER_LOOP, of)).into_iter().collect();
+        forker.faults_per_loop().map(|of| ("faults_per_loop", of)).into_iter().collect();
     // A busy machine lets the child end too early.
     let counted = (0..2).fold(forker.count(), |counted, _| counted.or_else(|_| forker.count()));
     match counted {

@@ -8,6 +8,7 @@ pub(super) use crate::bench::{
 pub(super) use crate::callee::{Callee, once};
 pub(super) use crate::error::LabError;
 pub(super) use crate::experiment::{Experiment, PLAIN, Serves};
+pub(super) use crate::names::*;
 pub(super) use crate::routines::{
     FILL_BYTE, LIBC, LIBRARY, Routine, SHARED, libc_reference, library,
 };

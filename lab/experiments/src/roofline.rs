@@ -81,10 +81,10 @@ pub(crate) fn related(rows: Vec<Row>, ceiling: f64, clock: &Clock) -> Vec<Row> {
     let highest = ceiling.max(best(&rows));
     let with_share = |mut row: Row| {
         let speed = row.gbps();
-        row.extra.insert(BYTES_PER_CYCLE.into(), speed / clock.core_ghz());
+        row.extra.insert("bytes_per_cycle".into(), speed / clock.core_ghz());
         if ceiling > 0.0 {
-            row.extra.insert(CEILING_GBPS.into(), highest);
-            row.extra.insert(CEILING_SHARE.into(), speed / highest);
+            row.extra.insert("ceiling_gbps".into(), highest);
+            row.extra.insert("ceiling_share".into(), speed / highest);
         }
         row
     };

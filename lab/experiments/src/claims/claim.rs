@@ -2,9 +2,9 @@
 
 use super::rule::{Expect, LEAST, Over, Ratios, SAME};
 use crate::compare_latency;
+use crate::names::{CHUNK, DELAY_BYTES};
 use cachewise_judge::family::p_around;
 use cachewise_measure::record::by_cell;
-use cachewise_measure::record::names::DELAY_BYTES;
 use cachewise_measure::units::{bytes, significant};
 use cachewise_measure::{CellKey, ProofVerdict, Row, stats};
 use serde::Deserialize;
@@ -479,7 +479,7 @@ pub(super) fn between(cell: &CellKey, operation: &str, level: &str) -> bool {
 
 /// Tells whether an extent is done in one call.
 fn is_whole(cell: &CellKey) -> bool {
-    cell.axis(cachewise_measure::record::names::CHUNK) == Some(cell.size as f64)
+    cell.axis(CHUNK) == Some(cell.size as f64)
 }
 
 /// Tells whether a cell's destination is at a level.

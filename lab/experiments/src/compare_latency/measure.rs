@@ -156,10 +156,10 @@ fn launch_rows(setting: &Setting, launch: usize, outcome: &launch::LaunchOutcome
             let calls = u32::try_from(timed.times.calls()).unwrap_or(u32::MAX);
             let histogram = Some(timed.times.histogram(cut, join));
             let figures = [
-                (BELOW_100, timed.times.share_below(100.0)),
-                (CLOCK_COST, outcome.cost_ns),
-                (CLOCK_STEP, outcome.resolution_ns),
-                (OWN_PROCESS, flag(own)),
+                ("below_100_ns", timed.times.share_below(100.0)),
+                ("clock_cost_ns", outcome.cost_ns),
+                ("clock_step_ns", outcome.resolution_ns),
+                ("own_process", flag(own)),
             ];
             rows.push(Row { calls, histogram, ..row.with(&figures) });
         }

@@ -23,6 +23,9 @@ use arms::{Arm, FaultCell, PAGE_LINES, Pools, Sample};
 use cachewise_measure::turns;
 use std::time::{Duration, Instant};
 
+/// Axis: the same as a fraction of the page.
+const TOUCHED: &str = "touched";
+
 /// Repetitions that deplete the pool (003.11).
 const DRAINING: usize = 10;
 /// Rounds that a cell has, however slow the machine is: with fewer there is no verdict.
@@ -184,11 +187,11 @@ fn cell_rows(cell: &FaultCell, samples: &[Taken], setting: &Setting) -> Vec<Row>
         let figures = [
             (GIGABYTES, handed * PAGE_SIZE as f64 / 1e9),
             (USER, user),
-            (SYSTEM, system),
-            (WALL, middle(|sample| sample.wall)),
+            ("system_s", system),
+            ("wall_s", middle(|sample| sample.wall)),
             (SCRUB, middle(|sample| sample.scrub)),
             (PER_CPU, handed / (user + system)),
-            (PER_WALL, handed / middle(|sample| sample.wall)),
+            ("fault_per_wall_s", handed / middle(|sample| sample.wall)),
             (FAULTS, middle(|sample| sample.faults) / handed),
             (TOTAL_CPU, stats::median(&cpu(of))),
         ];

@@ -139,15 +139,15 @@ fn settings(rows: &[Row]) -> Option<Table> {
     let heads = "setting | >program, ns a page | >time | >bystander, ns a line | >time | \
                  >found zeroed | >scrub CPU ns";
     let mut table = Table::of("The scrubber's settings, beside a bystander", heads);
-    for row in rows.iter().filter(|row| row.cell.state == SCRUB_SETTINGS) {
-        let mut walks = rows.iter().filter(|row| row.cell.state == BYSTANDER_WALK);
+    for row in rows.iter().filter(|row| row.cell.state == "scrubber's settings") {
+        let mut walks = rows.iter().filter(|row| row.cell.state == "bystander beside the scrubber");
         let mut line = vec![row.candidate.clone()];
         for row in [Some(row), walks.find(|walk| walk.candidate == row.candidate)] {
             line.push(or_dash(row, |row| significant(row.median_ns())));
             line.push(or_dash(row.and_then(|row| row.ratio), |ratio| format!("{ratio:.2}")));
         }
         line.push(format!("{:.1} %", 100.0 * figure(row, HIT_SHARE)));
-        line.push(significant(figure(row, SCRUB_CPU)));
+        line.push(significant(figure(row, "scrub_cpu_ns")));
         table.push(line);
     }
     table.remark(

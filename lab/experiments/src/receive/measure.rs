@@ -232,7 +232,9 @@ fn one_point(
         // A receive waits for its sender; what counts is what it costs the receiver.
         let cost = if row.candidate == TCP { cpu.unwrap_or(copy) } else { copy };
         let share = |nanoseconds: f64| nanoseconds / size / tcp::BYTE_NS_AT_10G;
-        let both = both.filter(|_| row.candidate == TCP).map(|both| (BOTH_ENDS, share(both)));
+        let both = both
+            .filter(|_| row.candidate == TCP)
+            .map(|both| ("cpu_share_both_ends_10g", share(both)));
         let shares = [(COPY_SHARE, share(cost)), (CPU_SHARE, share(whole - copy + cost))];
         let row = row.with(&[(GBIT, size * 8.0 / whole)]).with(&shares).with(both.as_slice());
         setting.out.row(at(row, &axes))?;

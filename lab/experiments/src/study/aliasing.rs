@@ -11,6 +11,13 @@ use super::{STUDY, Step, measured, sizes_at};
 use crate::bench::CellOutcome;
 use crate::prelude::*;
 
+/// Axis: destination minus source, modulo a page.
+const OFFSET: &str = "offset";
+/// Axis: the power of two by which the destination lies above the source, beside the offset.
+const DISTANCE: &str = "distance";
+/// Figure: time over the same kernel's at the same alignment, half a page further on.
+const ALIAS_RATIO: &str = "alias_ratio";
+
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     name: "aliasing",
     about: "source and destination nearly equal modulo 4 KiB; 4 KiB against 2 MiB pages",

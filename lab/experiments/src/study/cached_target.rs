@@ -8,6 +8,13 @@
 use super::{STUDY, Step, measured};
 use crate::prelude::*;
 
+/// State: the target is read, every line, between the calls, and the calls alone are timed.
+const TARGET_READ: &str = "target pre-read";
+/// State: a source at each level, with `prefetchnta` and without.
+const PREFETCHNTA: &str = "prefetchnta";
+/// Axis: 1 where the source is cached.
+const SOURCE_CACHED: &str = "source_cached";
+
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     name: "cached-target",
     about: "non-temporal stores to a small target that is cached; prefetchnta by residency",
@@ -77,7 +84,7 @@ fn run(setting: &mut Setting) -> Result {
     let mut steps = Vec::new();
     let mut step = |size, cell: Cell, routines: &[Routine]| {
         let axes = [
-            (PRE_READ, flag(cell.label == TARGET_READ)),
+            ("target_pre_read", flag(cell.label == TARGET_READ)),
             (SOURCE_CACHED, flag(cell.source.level.is_none())),
         ];
         let axes = if cell.label == PREFETCHNTA { Vec::new() } else { axes.to_vec() };
@@ -100,8 +107,8 @@ fn run(setting: &mut Setting) -> Result {
                 let cell = |label: &str| Cell { source, ..Cell::reused(label) };
                 let far = Placement::at(Level::Dram, 0);
                 step(size, cell(TARGET_READ).read_after(Delay::None, 1.0), &routines);
-                step(size, cell(TARGET_UNREAD), &routines);
-                step(size, Cell { destination: far, ..cell(TARGET_FAR) }, &routines);
+                step(size, cell("target not read"), &routines);
+                step(size, Cell { destination: far, ..cell("target far") }, &routines);
             }
         }
     }

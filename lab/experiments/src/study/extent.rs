@@ -9,6 +9,9 @@ use super::{STUDY, Step, measured};
 use crate::prelude::*;
 use std::rc::Rc;
 
+/// Axis: 1 where the pieces come in random order.
+const SHUFFLED: &str = "shuffled";
+
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     name: "extent",
     about: "zeroing and copying in one large call, by 2 MiB, by 4 KiB, in order or shuffled",

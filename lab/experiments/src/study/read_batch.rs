@@ -9,6 +9,9 @@
 use super::{STUDY, Step, measured};
 use crate::prelude::*;
 
+/// Axis: bytes read before the first of them is written.
+const READ_BYTES: &str = "read_bytes";
+
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     name: "read-batch",
     about: "how many bytes to read before writing them: loads before stores, block prefetch",

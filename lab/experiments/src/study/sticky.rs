@@ -10,6 +10,9 @@ use crate::prelude::*;
 use cachewise_measure::verify::verify;
 use std::cell::Cell;
 
+/// Axis: which of the calls in a row, from 1.
+const CALL: &str = "call";
+
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     name: "sticky",
     about: "how many calls until a routine is fast again after non-temporal stores to its destination",

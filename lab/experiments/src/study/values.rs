@@ -15,6 +15,11 @@ use crate::prelude::*;
 use std::cell::Cell as Shared;
 use std::rc::Rc;
 
+/// Axis: which value, an index of [`VALUES`]; for fills only 0 and 1.
+const VALUE: &str = "value";
+/// Values that are stored.
+const VALUES: [&str; 4] = ["zeros", "ones", "random", "denormals"];
+
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     name: "values",
     about: "does the value that is copied or stored matter: zeros, ones, random bytes, denormals?",
@@ -179,7 +184,7 @@ fn stored(setting: &Setting, routines: &[Routine], size: usize, level: Level) ->
         calls.push(call.in_cell(move |cell| CellKey {
             operation: operation.name().to_owned(),
             state: format!("{STORING} {} over {prior}", VALUES[value]).into(),
-            ..cell.with(&[(VALUE, value as f64), (OVER_OTHERS, flag(over_others))])
+            ..cell.with(&[(VALUE, value as f64), ("over_others", flag(over_others))])
         }));
     }
     let cell = Cell { contents: Some(Contents::Kept), ..Cell::placed(level, level) };

@@ -29,8 +29,8 @@ pub(super) struct Zeroed {
 pub(super) fn all(size: usize) -> Result<(Vec<Arm>, Option<String>)> {
     let mut arms = vec![
         Arm::new(ENGINE_AROUND, Box::new(CpuEngine::around()), size)?,
-        Arm::new(ENGINE_THROUGH, Box::new(CpuEngine::through()), size)?,
-        Arm::new(ENGINE_SYSTEM, Box::new(CpuEngine::system()), size)?,
+        Arm::new("cpu-through", Box::new(CpuEngine::through()), size)?,
+        Arm::new("system", Box::new(CpuEngine::system()), size)?,
     ];
     let device = CudaEngine::new().map_err(|error| error.to_string()).and_then(|engine| {
         let mut arm = Arm::new(ENGINE_CUDA, Box::new(engine), size).map_err(|e| e.to_string())?;

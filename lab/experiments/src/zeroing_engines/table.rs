@@ -26,8 +26,8 @@ const ENGINES: [Column<Row>; 7] = [
 
 const SERVICES: [Column<Row>; 6] = [
     ("zeroed by", |row| row.candidate.clone()),
-    (">own work", |row| time(axis(row, WORK_US) * 1000.0)),
-    (">requests a second", |row| of(row, REQUESTS_PER_S, 0)),
+    (">own work", |row| time(axis(row, "work_us") * 1000.0)),
+    (">requests a second", |row| of(row, "requests_per_s", 0)),
     (">p50", |row| time(row.figure("p50_ns").unwrap_or(f64::NAN))),
     (">p99", |row| time(row.figure("p99_ns").unwrap_or(f64::NAN))),
     (">found zeroed", |row| {
@@ -39,7 +39,7 @@ pub fn tables(rows: &[Row]) -> Vec<Table> {
     let of_state =
         |state: &str| rows.iter().filter(|row| row.cell.state == state).collect::<Vec<_>>();
     let mut tables = Vec::new();
-    let (engines, services) = (of_state(ENGINE), of_state(SERVICE));
+    let (engines, services) = (of_state(ENGINE), of_state("busy service"));
     if !engines.is_empty() {
         let mut table = Table::listing("Zeroing by engine and batch", &ENGINES, engines);
         table.remark(

@@ -2,7 +2,7 @@
 //! looks at a timing.
 
 use super::*;
-use cachewise_measure::record::names;
+use cachewise_experiments::names;
 
 #[test]
 fn every_way_to_get_a_page_is_measured_and_billed() {

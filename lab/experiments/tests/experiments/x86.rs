@@ -103,7 +103,7 @@ fn policies_receive_and_send() {
             assert!(row.extra[figure] > 0.0, "{figure} of {}", row.candidate);
         }
     }
-    let policies = cachewise_measure::record::names::POLICIES;
+    let policies = cachewise_experiments::names::POLICIES;
     for state in ["receive", "send"] {
         for policy in policies {
             let named = |row: &&Row| row.candidate == policy && row.cell.state == state;

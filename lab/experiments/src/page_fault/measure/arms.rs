@@ -72,7 +72,7 @@ impl Arm {
         (Arm::Ready, READY_FAULT),
         (Arm::ReadyAround, READY_AROUND),
         (Arm::Calloc, "calloc"),
-        (Arm::HotZero, HOT_ZERO),
+        (Arm::HotZero, "pool hot-zero"),
         (Arm::Prezeroed, PREZEROED),
         (Arm::PrezeroedBase, "pool prezeroed 4k"),
         (Arm::Draining, DRAINING),

@@ -16,6 +16,11 @@ use std::fs::File;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::fs::FileExt as _;
 
+/// A fault on anonymous memory, which zeroes.
+const ANONYMOUS: &str = "anonymous";
+/// A fault on shared memory that is not there yet, which zeroes.
+const SHARED_FRESH: &str = "shared, fresh";
+
 /// 4 KiB to what a level of the page table maps.
 const SIZES: [usize; 5] = [PAGE_SIZE, 64 << 10, 256 << 10, 1 << 20, HUGE_PAGE];
 /// Bytes of a sample, and faults of it at least and at most.
@@ -23,7 +28,7 @@ const BYTES: usize = 32 << 20;
 const FAULTS: (usize, usize) = (16, 1024);
 
 /// The candidates, in the order of the rows.
-const CANDIDATES: [&str; 3] = [ANONYMOUS, SHARED_FRESH, SHARED_READY];
+const CANDIDATES: [&str; 3] = [ANONYMOUS, SHARED_FRESH, "shared, ready"];
 
 /// Mappings of one size, each with a hole behind it, aligned to the largest size.
 struct Chunks {

@@ -51,7 +51,7 @@ pub(super) fn rows(setting: &mut Setting) -> Result<Vec<Row>> {
     let kinds = [1, 8, PAGE_LINES].into_iter().flat_map(|lines| [(lines, true), (lines, false)]);
     let timed = kinds.enumerate().map(|(turn, (lines, is_hot))| Timed {
         cell: CellKey::new("zero", PAGE_SIZE, HOT_PAGES).with(&[(LINES, lines as f64)]),
-        name: if is_hot { HOT_ZEROED } else { COLD_PREZEROED }.to_owned(),
+        name: if is_hot { HOT_ZEROED } else { "prezeroed, in memory" }.to_owned(),
         reference: turn & !1,
         calls: SAMPLE,
         take: Box::new(move |clock| Ok(sample(clock, lines, is_hot))),

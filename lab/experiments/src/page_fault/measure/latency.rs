@@ -46,7 +46,7 @@ pub(super) fn rows(setting: &mut Setting) -> Result<Vec<Row>> {
         let row = setting.compared(cell, (candidate, &found.by_round), (RESTING, &resting));
         Row { calls: per_round as u32, ..row.with(&figures) }
     };
-    Ok([RESTING, SCRUBBING].into_iter().zip(found).map(row).collect())
+    Ok([RESTING, "zalloc, scrubbing"].into_iter().zip(found).map(row).collect())
 }
 
 struct AllocTimes {
