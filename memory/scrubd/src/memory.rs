@@ -244,10 +244,20 @@ impl Mapping {
     /// Makes whole pages of a new file resident, which the kernel zeroes.
     ///
     /// # Errors
-    /// Returns the system's refusal for want of memory, or `INVAL` before Linux 5.14.
+    /// Returns the system's refusal for want of memory.
     pub fn populate(&self, offset: usize, length: usize) -> Result<(), Errno> {
         let populated = self.0.advise_range(Advice::PopulateWrite, offset, length);
-        populated.map_err(|error| errno(&error))
+        match populated.map_err(|error| errno(&error)) {
+            // Linux before 5.14, and filters of system calls.
+            Err(Errno::INVAL) => {
+                for page in (offset..offset + length).step_by(rustix::param::page_size()) {
+                    // SAFETY: a byte of this mapping, of a file that nobody else has yet.
+                    unsafe { self.0.as_mut_ptr().wrapping_add(page).write_volatile(0) };
+                }
+                Ok(())
+            }
+            populated => populated,
+        }
     }
 
     /// Bytes that huge pages hold, as the system says.

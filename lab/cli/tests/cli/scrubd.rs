@@ -113,7 +113,7 @@ fn a_lease_ends_with_the_last_process_that_has_it() {
     client.wait().expect("it ended");
     wait_for("the memory", || server.bytes("ready") == 8 * MIB);
     // The child reads from the same pipe.
-    let mut parent = hold("(read line <&3) 3<&0 & : {path}");
+    let mut parent = hold("exec 3<&0; (read line <&3) & : {path}");
     let input = parent.stdin.take();
     assert!(parent.wait().expect("it ended").success());
     assert_eq!(server.bytes("leased"), 4 * MIB);
@@ -146,11 +146,11 @@ fn other_users_come_in_by_the_mode_and_open_nothing_again() {
     let open = Server::start("--size 8M --segment 4M --user-limit 4M --mode 0666", |_| {});
     // Its own path may be opened again, and another of the same user's may not.
     let inner = format!(
-        "cat {{path}} | wc -c; {} lease --size 3M --socket {} -- true {{path}}",
+        "cat {{path}} | wc -c; {} lease --size 3M --socket {} -- true '{{pa''th}}'",
         env!("CARGO_BIN_EXE_cachewise"),
         open.socket.display()
     );
-    // `{path}` of the inner command is the outer one's: that it asks for more is what is refused.
+    // The inner command asks for more than the user may have.
     let told = as_nobody(&open, &inner).with(1);
     assert_eq!(told.out.trim(), "4194304", "{told:?}");
     let status = open.status();
@@ -184,7 +184,7 @@ fn words_that_mean_nothing_are_refused() {
         refused(&words, 2, &["found"]);
         assert!(folder.names().is_empty(), "{words}");
     }
-    refused("scrubd status --prometheus", 2, &["--json"]);
+    refused("scrubd status --prometheus", 2, &["--prometheus"]);
 }
 
 #[test]
