@@ -103,12 +103,7 @@ mod tests {
 
     fn counts(blocks: Option<u64>) -> Counts {
         let key = ("copy".to_owned(), 1 << 20);
-        Counts {
-            processes: 1,
-            calls: [(key, (100, 100 << 20))].into(),
-            blocks,
-            block_bytes: 1 << 30,
-        }
+        Counts { calls: [(key, (100, 100 << 20))].into(), blocks, block_bytes: 1 << 30 }
     }
 
     fn bound(seen: Seen, counts: Option<&Counts>) -> Bound {

@@ -12,6 +12,7 @@ pub mod bound;
 pub mod candidates;
 pub mod counts;
 pub mod figures;
+pub mod gathered;
 pub mod goal;
 pub mod growth;
 pub mod lists;

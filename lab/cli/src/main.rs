@@ -15,11 +15,24 @@ mod verbs;
 
 use args::{Cli, Verb};
 use cachewise_experiments::LabError;
+use cachewise_report::foreign;
 use cachewise_scrubd::ServeError;
 use clap::Parser;
 use std::process::ExitCode;
 
+/// Bytes of stack that the command has; with less than an eighth of them (`ulimit -s`), in a thread of its own.
+const STACK: usize = 8 << 20;
+
 fn main() -> ExitCode {
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Stack).current;
+    if limit.is_none_or(|bytes| bytes >= STACK as u64 / 8) {
+        return run();
+    }
+    let thread = std::thread::Builder::new().stack_size(STACK).spawn(run);
+    thread.ok().and_then(|thread| thread.join().ok()).unwrap_or(ExitCode::FAILURE)
+}
+
+fn run() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => match removed::before_program(&cli) {
             Some(instead) => return refused(&instead),
@@ -54,7 +67,8 @@ fn main() -> ExitCode {
                 return ExitCode::from(status::OK);
             }
             output::tell(&format!("cachewise: {}", line_of(&error)));
-            ExitCode::from(status_of(&error))
+            let is_stopped = progress::is_stopped();
+            ExitCode::from(if is_stopped { status::INTERRUPTED } else { status_of(&error) })
         }
     }
 }
@@ -78,7 +92,7 @@ fn line_of(error: &anyhow::Error) -> String {
             line = if line.is_empty() { cause } else { format!("{line}: {cause}") };
         }
     }
-    line
+    foreign::line(&line).into_owned()
 }
 
 /// The exit status an error stands for.

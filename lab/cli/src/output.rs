@@ -2,15 +2,20 @@
 
 use anyhow::Context;
 use cachewise_experiments::LabError;
+use cachewise_measure::record::PRIVATE;
 use cachewise_measure::{End, Record, RecordError, Writer};
 use cachewise_report::closing::NEXT;
 use cachewise_report::table;
 use regex_lite::{Captures, Regex};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::borrow::Cow;
+use std::fs::File;
 use std::io::{ErrorKind, IsTerminal, Write};
-use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _};
-use std::path::Path;
-use std::sync::LazyLock;
+use std::os::unix::fs::{
+    FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _,
+};
+use std::path::{Path, PathBuf};
+use std::sync::{LazyLock, Mutex, PoisonError};
 
 /// Text for a terminal, in the characters of the locale: where that has no UTF-8, in ASCII.
 fn printable(text: &str) -> Cow<'_, str> {
@@ -126,22 +131,101 @@ pub fn width() -> Option<u16> {
     terminal_size::terminal_size().map(|(width, _)| width.0)
 }
 
-/// Writes to a file that appears whole, or to stdout for `-`.
+/// Writes to a file that appears whole and that its owner alone may read, or to stdout for `-`.
 pub fn write(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
     if is_stdout(path) {
         return write_out(bytes);
     }
-    write_file(path, bytes)
+    write_file(path, bytes, PRIVATE)
 }
 
-/// Refuses the files among these that cannot be written, and stdout named twice.
-pub fn check_all(paths: &[Option<&Path>]) -> anyhow::Result<()> {
-    let given = || paths.iter().flatten();
-    if given().filter(|path| is_stdout(path)).count() > 1 {
-        let twice = "-: found for more than one option, accepted once: stdout takes one of them";
-        return Err(LabError::Usage(twice.to_owned()).into());
+/// Refuses the files among `outputs` that cannot be written, that are named twice, or that are among the `inputs`: what
+/// is read, and the program that is run. A pipe is opened, so that its reader sees no end before there is one.
+pub fn check_all(outputs: &[Option<&Path>], inputs: &[impl AsRef<Path>]) -> anyhow::Result<()> {
+    let mut seen: Vec<(&Path, Option<(u64, PathBuf)>)> = Vec::new();
+    let own = std::env::current_exe().unwrap_or_default();
+    let inputs = inputs.iter().map(AsRef::as_ref).chain([&*own]);
+    let inputs: Vec<_> = inputs.filter_map(identity).collect();
+    for path in outputs.iter().copied().flatten() {
+        let name = identity(path);
+        let is_same = |(other, of): &(&Path, Option<(u64, PathBuf)>)| {
+            is_stdout(path) && is_stdout(other) || name.is_some() && name == *of
+        };
+        if seen.iter().any(is_same) {
+            let twice = "found for more than one option, accepted once";
+            return Err(LabError::Usage(format!("{}: {twice}", path.display())).into());
+        }
+        if name.as_ref().is_some_and(|name| inputs.contains(name)) {
+            let read = "found a file that is read or run, accepted another one";
+            return Err(LabError::Usage(format!("{}: {read}", path.display())).into());
+        }
+        if !is_stdout(path) {
+            check_writable(path)?;
+        }
+        seen.push((path, name));
     }
-    given().filter(|path| !is_stdout(path)).try_for_each(|path| check_writable(path))
+    Ok(())
+}
+
+/// The identity of a file, whatever it is called: its number, and its file system or, of one that is not there yet, its
+/// name. Devices may be named more than once.
+fn identity(path: &Path) -> Option<(u64, PathBuf)> {
+    match path.metadata() {
+        Ok(there) if there.file_type().is_char_device() => None,
+        Ok(there) => Some((there.ino(), there.dev().to_string().into())),
+        Err(_) => Some((0, folder_of(path).canonicalize().ok()?.join(path.file_name()?))),
+    }
+}
+
+fn folder_of(path: &Path) -> &Path {
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    parent.unwrap_or(Path::new("."))
+}
+
+/// Pipes that [`check_all`] has opened, by their paths.
+static PIPES: Mutex<Vec<(PathBuf, File)>> = Mutex::new(Vec::new());
+
+/// A device, a pipe, or what a process has open, to be written into.
+fn opened(path: &Path) -> std::io::Result<Patient> {
+    let mut pipes = PIPES.lock().unwrap_or_else(PoisonError::into_inner);
+    let place = pipes.iter().position(|(other, _)| other == path);
+    let file = match place {
+        Some(place) => pipes.swap_remove(place).1,
+        None => open_special(path)?,
+    };
+    Ok(Patient { file, was_stopped: crate::progress::is_stopped() })
+}
+
+fn open_special(path: &Path) -> std::io::Result<File> {
+    // A file that a process has open has something in it already, perhaps.
+    let flags = libc::O_NONBLOCK | libc::O_NOCTTY;
+    File::options().append(true).custom_flags(flags).open(path)
+}
+
+/// Waits for a reader as long as nobody asks to stop.
+struct Patient {
+    file: File,
+    was_stopped: bool,
+}
+
+impl Write for Patient {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        loop {
+            match self.file.write(bytes) {
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+                written => return written,
+            }
+            if !self.was_stopped && crate::progress::is_stopped() {
+                return Err(std::io::Error::other("stopped while nobody read it"));
+            }
+            let pause = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
+            let _ = poll(&mut [PollFd::new(&self.file, PollFlags::OUT)], Some(&pause));
+        }
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.file.flush()
+    }
 }
 
 /// Returns whether stdout is meant: by one of its names in the system it would be opened a second time, and written over.
@@ -155,8 +239,7 @@ pub fn record_writer(path: &Path) -> anyhow::Result<Writer> {
         return Ok(Writer::to(Box::new(std::io::stdout())));
     }
     if cachewise_measure::is_special(path) {
-        let open = || std::fs::OpenOptions::new().write(true).open(path);
-        let file = open().with_context(|| format!("{}: not opened", path.display()))?;
+        let file = opened(path).with_context(|| format!("{}: not opened", path.display()))?;
         return Ok(Writer::to(Box::new(file)));
     }
     Ok(Writer::create(path)?)
@@ -179,9 +262,13 @@ pub fn write_record(
     writer.finish(interrupted)
 }
 
-/// Writes a file, so that nothing partial ever stands under its name.
-pub fn write_file(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
-    let written = cachewise_measure::write_file(path, bytes);
+/// Writes a file, so that nothing partial ever stands under its name; `mode` is that of a new one. A device or a pipe is
+/// written into.
+pub fn write_file(path: &Path, bytes: &[u8], mode: u32) -> anyhow::Result<()> {
+    let written = match cachewise_measure::is_special(path) {
+        true => opened(path).and_then(|mut file| file.write_all(bytes)),
+        false => cachewise_measure::record::write_file(path, bytes, mode),
+    };
     written.with_context(|| format!("{}: not written", path.display()))
 }
 
@@ -190,24 +277,36 @@ const LEAST: usize = 4096;
 
 /// Refuses a destination that cannot be written before anything is measured for it.
 pub fn check_writable(path: &Path) -> anyhow::Result<()> {
-    let directory = match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
+    let there = path.metadata().ok();
+    let kind = there.as_ref().map(std::fs::Metadata::file_type);
+    let found = match kind {
+        Some(kind) if kind.is_dir() => "a directory",
+        Some(kind) if kind.is_block_device() => "a disk",
+        Some(kind) if kind.is_socket() => "a socket",
+        Some(kind) if kind.is_file() && there.is_some_and(|file| file.mode() & 0o111 != 0) => {
+            "a program"
+        }
+        _ => "",
     };
-    if path.is_dir() {
-        anyhow::bail!("{}: found a directory, accepted a file name", path.display());
+    if !found.is_empty() {
+        let text = format!("{}: found {found}, accepted a file name", path.display());
+        return Err(LabError::Usage(text).into());
     }
     if cachewise_measure::is_special(path) {
-        // Opened now, a pipe would say to its reader that all has been written.
-        if path.metadata().is_ok_and(|there| there.file_type().is_fifo()) {
-            return Ok(());
+        let opened = open_special(path).map_err(|error| match error.raw_os_error() {
+            Some(libc::ENXIO) => std::io::Error::other("found a pipe that nobody reads"),
+            _ => error,
+        });
+        let file = opened.with_context(|| format!("{}: cannot be written", path.display()))?;
+        if kind.is_some_and(|kind| kind.is_fifo()) {
+            // Closed now, it would say to its reader that all has been written.
+            let mut pipes = PIPES.lock().unwrap_or_else(PoisonError::into_inner);
+            pipes.push((path.to_owned(), file));
         }
-        let flags = libc::O_NONBLOCK | libc::O_NOCTTY;
-        let opened = std::fs::OpenOptions::new().append(true).custom_flags(flags).open(path);
-        return opened.map(drop).with_context(|| format!("{}: cannot be written", path.display()));
+        return Ok(());
     }
     // A full disk takes names still.
-    let tried = tempfile::NamedTempFile::new_in(directory)
+    let tried = tempfile::NamedTempFile::new_in(folder_of(path))
         .and_then(|mut file| file.write_all(&[0; LEAST]).and_then(|()| file.flush()));
     let Err(error) = tried else { return Ok(()) };
     anyhow::bail!("{}: its directory cannot be written: {}", path.display(), system_of(&error))
@@ -220,13 +319,18 @@ pub fn check_keepable(path: &Path) -> anyhow::Result<()> {
         let file = path.display();
         anyhow::bail!("{file}: found standard output, a device or a pipe, accepted a file name");
     }
-    check_writable(path)
+    Ok(())
 }
 
 /// The system's message, without the name that `tempfile` tried.
 fn system_of(error: &std::io::Error) -> String {
     let said = error.to_string();
     said.split(" at path ").next().unwrap_or(&said).to_owned()
+}
+
+/// A temporary folder that other users cannot look into, whatever the umask.
+pub fn folder() -> std::io::Result<tempfile::TempDir> {
+    tempfile::Builder::new().permissions(std::fs::Permissions::from_mode(0o700)).tempdir()
 }
 
 /// Makes a temporary file or folder that an option needs.

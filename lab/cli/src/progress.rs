@@ -8,8 +8,8 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
 use std::ffi::c_int;
 use std::io::IsTerminal;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
 /// Draws the bar and knows whether the user wants to stop.
@@ -28,6 +28,14 @@ pub struct Bar {
     pub launch: Option<(u32, u32)>,
 }
 
+/// Set by Ctrl-C, for all bars of this process.
+static STOP: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
+
+/// Returns whether the user wants to stop.
+pub fn is_stopped() -> bool {
+    STOP.load(Ordering::Relaxed)
+}
+
 /// Resolution of the bar.
 const STEPS: f64 = 10_000.0;
 
@@ -39,7 +47,7 @@ impl Bar {
     /// what is finished, the second ends the process at once. So does a terminal that is closed; what
     /// was ignored before (`nohup`) stays ignored.
     pub fn new() -> anyhow::Result<Bar> {
-        let stop = Arc::new(AtomicBool::new(false));
+        let stop = Arc::clone(&STOP);
         let ends = [SIGINT, SIGTERM, SIGHUP];
         for signal in ends.into_iter().filter(|signal| !is_ignored(*signal)) {
             let status = i32::from(crate::status::INTERRUPTED);

@@ -29,6 +29,8 @@ const REMOVED: &[(&str, &str)] = &[
         "list entries",
         "`cachewise explain --op OPERATION --size SIZE` names the entry stub: CPUID decides",
     ),
+    ("scrubd --engine", "every lease is a new file that the kernel zeroed, as by default before"),
+    ("scrubd --prometheus", "`cachewise scrubd status --json`"),
     ("explain --program", "`cachewise explain --reuse soon` or `--reuse never`"),
     (
         "exec --pool",

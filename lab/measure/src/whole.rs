@@ -5,8 +5,10 @@
 use crate::children;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
-use std::fs::{self, File};
-use std::io;
+use std::fs::{self, File, OpenOptions};
+use std::hash::{DefaultHasher, Hasher as _};
+use std::io::{self, Read as _, Seek as _, SeekFrom};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Command, ExitStatus};
@@ -21,6 +23,12 @@ const LOOK: i64 = 50_000_000;
 const SOON: i64 = 1_500_000;
 /// Bytes of output after which a program is ended: one that prints without an end would fill the disk.
 pub const MOST_OUTPUT: u64 = 1 << 30;
+/// Bytes of output that are kept; a digest is made of all.
+pub const KEPT: u64 = 16 << 20;
+/// Bytes that are read at a time.
+const PART: u64 = 256 << 10;
+/// Bytes of standard error that are kept: its end.
+const TOLD: u64 = 64 << 10;
 /// How long a program may be stopped by a signal: nobody is there who would let it go on.
 const MOST_STOPPED: Duration = Duration::from_secs(2);
 
@@ -42,9 +50,11 @@ pub struct Run {
     pub left: usize,
     /// How it ended.
     pub status: ExitStatus,
-    /// Standard output.
+    /// The beginning of standard output: [`KEPT`] bytes at most.
     pub output: Vec<u8>,
-    /// Standard error, without white space around it.
+    /// Digest of all of it.
+    pub digest: u64,
+    /// The end of standard error, without white space around it.
     pub told: String,
 }
 
@@ -80,20 +90,22 @@ pub fn run(
     alone: bool,
 ) -> io::Result<Ended> {
     let [output, errors] = ["output", "errors"].map(|name| directory.join(name));
-    command.stdout(File::create(&output)?).stderr(File::create(&errors)?).process_group(0);
+    let (read_output, mut read_errors) = (private(&output)?, private(&errors)?);
+    let for_program = |path| OpenOptions::new().write(true).open(path);
+    command.stdout(for_program(&output)?).stderr(for_program(&errors)?).process_group(0);
     children::forget_peak();
     let (begun, used) = (Instant::now(), children::cpu_seconds());
     let mut child = command.spawn()?;
     let group = Pid::from_child(&child);
     let watched = pidfd_open(group, PidfdFlags::empty())?;
     let (mut look, mut stopped) = (SOON, None);
-    let printed = |file| fs::metadata(file).map_or(0, |metadata| metadata.len());
+    let printed = |file: &File| file.metadata().map_or(0, |metadata| metadata.len());
     let cut = loop {
         let next = Timespec { tv_sec: 0, tv_nsec: look };
         match poll(&mut [PollFd::new(&watched, PollFlags::IN)], Some(&next)) {
             Ok(0) if stop.load(Ordering::Relaxed) => break Some(Ended::Stopped),
             Ok(0) if begun.elapsed() >= limit => break Some(Ended::TooLong),
-            Ok(0) if printed(&output) + printed(&errors) >= MOST_OUTPUT => {
+            Ok(0) if printed(&read_output) + printed(&read_errors) >= MOST_OUTPUT => {
                 break Some(Ended::TooMuch);
             }
             Ok(0) => {
@@ -120,11 +132,69 @@ pub fn run(
     if let Some(cut) = cut {
         return Ok(cut);
     }
-    let told = String::from_utf8_lossy(&fs::read(&errors)?).trim().to_owned();
+    // A program may have put its end anywhere, even where it did not write.
+    if printed(&read_output) + printed(&read_errors) > MOST_OUTPUT {
+        return Ok(Ended::TooMuch);
+    }
+    let mut told = Vec::new();
+    read_errors.seek(SeekFrom::Start(printed(&read_errors).saturating_sub(TOLD)))?;
+    read_errors.take(TOLD).read_to_end(&mut told)?;
+    let told = String::from_utf8_lossy(&told).trim().to_owned();
     let cpu = children::cpu_seconds() - used;
     let children::Used { system, peak: resident, faults, .. } = used_itself;
-    let output = fs::read(&output)?;
-    Ok(Ended::Run(Run { seconds, cpu, resident, system, faults, left, status, output, told }))
+    let (output, digest) = kept_of(read_output)?;
+    Ok(Ended::Run(Run {
+        seconds,
+        cpu,
+        resident,
+        system,
+        faults,
+        left,
+        status,
+        output,
+        digest,
+        told,
+    }))
+}
+
+/// The beginning of a file, [`KEPT`] bytes at most, and the digest of all of it.
+///
+/// # Errors
+/// Returns the error of opening or reading, and refuses what is no regular file or is larger than [`MOST_OUTPUT`].
+pub fn read(path: &Path) -> io::Result<(Vec<u8>, u64)> {
+    // A pipe without a writer would be waited for.
+    let flags = libc::O_NONBLOCK | libc::O_NOCTTY;
+    let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::other("found something else, accepted a regular file"));
+    }
+    kept_of(file)
+}
+
+fn kept_of(file: File) -> io::Result<(Vec<u8>, u64)> {
+    let mut file = file.take(MOST_OUTPUT + 1);
+    let (mut kept, mut part, mut length) = (Vec::new(), Vec::new(), 0);
+    let mut digest = DefaultHasher::new();
+    while file.by_ref().take(PART).read_to_end(&mut part)? != 0 {
+        digest.write(&part);
+        length += part.len() as u64;
+        part.truncate((KEPT as usize).saturating_sub(kept.len()));
+        kept.append(&mut part);
+    }
+    if length > MOST_OUTPUT {
+        Err(io::ErrorKind::FileTooLarge.into())
+    } else {
+        Ok((kept, digest.finish()))
+    }
+}
+
+/// A new file for reading and writing that other users cannot open, whatever the umask, in the place of an old one.
+///
+/// # Errors
+/// Returns the file system's refusal.
+pub fn private(path: &Path) -> io::Result<File> {
+    let _ = fs::remove_file(path);
+    OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(path)
 }
 
 /// Returns whether a signal has stopped a process; one that a debugger holds is in its hands.

@@ -12,6 +12,7 @@ pub mod compare;
 pub mod cost;
 pub mod crossover;
 pub mod flame;
+pub mod foreign;
 pub mod grid;
 pub mod html;
 pub mod kernels;

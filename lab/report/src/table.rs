@@ -1,5 +1,7 @@
 //! One table, three ways to write it: for a terminal, as CSV, as Markdown.
 
+use crate::foreign;
+
 /// Alignment of a column's text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Align {
@@ -188,7 +190,10 @@ impl Table {
         let heads: Vec<String> = self.columns.iter().map(|(head, _)| head.clone()).collect();
         let mut text = String::new();
         for row in std::iter::once(&heads).chain(&self.rows) {
-            let cells = columns.iter().zip(&widths).map(|(at, width)| wrap(&row[*at], *width, 0));
+            let cells = columns
+                .iter()
+                .zip(&widths)
+                .map(|(at, width)| wrap(&foreign::line(&row[*at]), *width, 0));
             let cells: Vec<Vec<String>> = cells.collect();
             for line in 0..cells.iter().map(Vec::len).max().unwrap_or(0) {
                 let parts =
@@ -214,14 +219,15 @@ impl Table {
         let heads = self.columns.iter().map(|(name, _)| name).collect::<Vec<_>>();
         for line in std::iter::once(heads).chain(self.rows.iter().map(|row| row.iter().collect())) {
             // A vector takes everything, and so does a writer that does not count fields.
-            let _ = writer.write_record(line);
+            let _ =
+                writer.write_record(line.into_iter().map(|cell| foreign::csv(cell).into_owned()));
         }
         String::from_utf8(writer.into_inner().unwrap_or_default()).unwrap_or_default()
     }
 
     /// A Markdown table, the caption in bold above, remarks as a list below.
     pub fn markdown(&self) -> String {
-        let escape = |text: &str| text.replace('|', "\\|");
+        let escape = foreign::markdown;
         let mut text = String::new();
         if !self.caption.is_empty() {
             text.push_str(&format!("**{}**\n\n", self.caption));

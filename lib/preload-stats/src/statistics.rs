@@ -32,6 +32,7 @@ pub(crate) const CLASSES: usize = 49;
 const SHARDS: usize = 16;
 
 #[derive(Default)]
+#[repr(C)]
 struct Count {
     calls: AtomicU64,
     bytes: AtomicU64,
@@ -49,7 +50,8 @@ impl Count {
     }
 }
 
-/// All zero at first, as fresh pages are.
+/// All zero at first, as fresh pages are. `cachewise advise` reads those that processes share (`lab/advise`, `gathered.rs`).
+#[repr(C)]
 pub(crate) struct Counters {
     shards: [[[Count; CLASSES]; OPERATIONS.len()]; SHARDS],
     /// Calls of the allocator.

@@ -25,6 +25,7 @@ use cachewise::profile::Profile;
 use cachewise_advise::bound::{Bound, Costs, Seen, WORTH};
 use cachewise_advise::candidates::{self, Acts, Candidate, Facts, LeftOut, Linking};
 use cachewise_advise::counts::Counts;
+use cachewise_advise::gathered::Gathered;
 use cachewise_advise::sample::TimeOutcome;
 use cachewise_advise::verdict::{self, TimeAnswer, percent};
 use cachewise_blame::Blamed;
@@ -36,7 +37,7 @@ use recorded::TimeFindings;
 use runner::{Failed, Measured, Runner};
 use saved::Saved;
 use std::fs;
-use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
+use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -46,7 +47,6 @@ const AT_LEAST: Duration = Duration::from_secs(5);
 /// Finds out, says, and writes what was asked for.
 pub fn run(args: &Advise) -> anyhow::Result<u8> {
     let files = [&args.json, &args.html, &args.write, &args.folded].map(|file| file.as_deref());
-    output::check_all(&files)?;
     args.write.as_deref().map(forms::of).transpose()?;
     has_its_options(args)?;
     let file = match args.program.first() {
@@ -55,6 +55,11 @@ pub fn run(args: &Advise) -> anyhow::Result<u8> {
         None => exec::program(std::ffi::OsStr::new("systemctl"), "advise")?,
     };
     let Some(file) = file else { return Ok(exec::NOT_FOUND) };
+    let inputs: Vec<&PathBuf> = args.compare.iter().chain(&args.input).chain([&file]).collect();
+    output::check_all(&files, &inputs)?;
+    for input in args.compare.iter().chain(&args.input).filter(|input| input.exists()) {
+        programs::regular(input).with_context(|| input.display().to_string())?;
+    }
     if let Some(status) = caller::apart()? {
         return Ok(status);
     }
@@ -314,18 +319,15 @@ impl Asked<'_> {
             return Ok(true);
         };
         runner.bar.begin("observed run", 1.0);
-        let counted = runner.directory.path().join("counts");
-        fs::write(&counted, "")?;
-        fs::set_permissions(&counted, fs::Permissions::from_mode(0o666))?;
+        let gathered = Gathered::new().context("counting")?;
         let more = [
             ("LD_PRELOAD", exec::preload(&counting, &[])?),
-            ("CACHEWISE_STATS", counted.clone().into_os_string()),
+            ("CACHEWISE_STATS", gathered.variable().into()),
         ];
         match runner.measure(None, &more, &mut first.watched)? {
             Ok(observed) => {
                 first.seconds = first.seconds.min(observed.seconds);
-                let text = String::from_utf8_lossy(&fs::read(&counted)?).into_owned();
-                first.counts = Some(Counts::read(&text)).filter(|all| all.processes > 0);
+                first.counts = gathered.counts()?;
                 if observed.printed != first.plain.printed {
                     runner.ignore_output();
                 }

@@ -21,7 +21,7 @@ const LISTED: usize = 40;
 /// Compares, says so, and exits by what it found.
 pub fn run(args: &Compare) -> anyhow::Result<u8> {
     let files = [&args.csv, &args.markdown, &args.json];
-    output::check_all(&files.map(|file| file.as_deref()))?;
+    output::check_all(&files.map(|file| file.as_deref()), &[&args.old, &args.new])?;
     let [old, new] = if args.command.is_empty() {
         [Loaded::read(&args.old)?.record, Loaded::read(&args.new)?.record]
     } else {
@@ -81,7 +81,7 @@ fn in_turns(args: &Compare) -> anyhow::Result<[Record; 2]> {
     let mut turns = Turns {
         args,
         bar: Bar::new()?,
-        directory: output::temporary("compare", tempfile::tempdir)?,
+        directory: output::temporary("compare", output::folder)?,
         llc: None,
         knows: [false; 2],
         turn: 0,

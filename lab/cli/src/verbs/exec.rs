@@ -6,16 +6,14 @@ use crate::inherited;
 use crate::output;
 use crate::program as programs;
 use anyhow::{Context as _, bail};
+use cachewise_advise::gathered::Gathered;
 use cachewise_experiments::LabError;
 use cachewise_experiments::select::nearest;
-use rustix::fs::{MemfdFlags, SealFlags};
 use rustix::mm::{MapFlags, ProtFlags};
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::Read as _;
-use std::os::fd::{AsRawFd as _, IntoRawFd as _, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -102,8 +100,6 @@ pub(super) fn program(name: &OsStr, verb: &str) -> anyhow::Result<Option<PathBuf
 
 /// The variable that the counting library reads.
 const STATISTICS: &str = "CACHEWISE_STATS";
-/// Descriptors below are left to the program, some of which count on the next one that is free.
-const FIRST_DESCRIPTOR: i32 = 100;
 
 /// The value of [`STATISTICS`]; `None` where the caller has named a file. All processes count in one place, and the first one prints,
 /// if the library is in it (`docs/decisions/exec-stats.md`); otherwise each prints for itself.
@@ -112,35 +108,12 @@ fn statistics(is_reached: bool) -> Option<OsString> {
     if !["", "0", "1"].iter().any(|value| own == *value) {
         return None;
     }
-    let gathered = is_reached.then(gathered).and_then(Result::ok);
-    Some(gathered.unwrap_or_else(|| "1".to_owned()).into())
-}
-
-/// Makes the file in memory that the program's processes inherit, and says how they prove that it is this one.
-fn gathered() -> std::io::Result<String> {
-    // Linux 6.3 and later may refuse files that could be executed; earlier ones do not know the flag.
-    const NOEXEC_SEAL: MemfdFlags = MemfdFlags::from_bits_retain(8);
-    /// Bytes of the library's counters.
-    const COUNTERS: u64 = 64 << 10;
-    // A file that grows beyond the limit would end this process.
-    let limit = rustix::process::getrlimit(rustix::process::Resource::Fsize).current;
-    if limit.is_some_and(|limit| limit < COUNTERS) {
-        return Err(std::io::Error::from_raw_os_error(libc::EFBIG));
-    }
-    let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
-    let make = |flags| rustix::fs::memfd_create("cachewise-statistics", flags);
-    let file = make(flags | NOEXEC_SEAL).or_else(|_| make(flags))?;
-    let file = rustix::io::fcntl_dupfd_cloexec(&file, FIRST_DESCRIPTOR).unwrap_or(file);
-    rustix::fs::ftruncate(&file, COUNTERS)?;
-    rustix::fs::fcntl_add_seals(&file, SealFlags::SHRINK)?;
-    let namespace = fs::metadata("/proc/self/ns/pid").map_or(0, |of| of.ino());
-    let of = rustix::fs::fstat(&file)?;
-    rustix::io::fcntl_setfd(&file, rustix::io::FdFlags::empty())?;
-    let descriptor = file.as_raw_fd();
-    let process = std::process::id();
-    // The program's from here on.
-    let _ = OwnedFd::into_raw_fd(file);
-    Ok(format!("fd:{descriptor}:{}:{}:{process}:{namespace}", of.st_dev, of.st_ino))
+    let Some(gathered) = is_reached.then(Gathered::new).and_then(Result::ok) else {
+        return Some("1".into());
+    };
+    let variable = gathered.variable();
+    gathered.leave();
+    Some(variable.into())
 }
 
 pub(super) fn not_started(program: &Path, error: &std::io::Error) -> u8 {

@@ -6,6 +6,7 @@ use crate::verbs::redraw::{self, Loaded};
 use crate::{output, status};
 use anyhow::Context;
 use cachewise_experiments::claims::{Answers, period};
+use cachewise_measure::record::PUBLIC;
 use cachewise_measure::{Record, record};
 use cachewise_report::splice::{self, Marker, What};
 use cachewise_report::{Said, compare, html, matrix};
@@ -16,7 +17,7 @@ pub fn run(args: &Report) -> anyhow::Result<u8> {
     if !args.splice.is_empty() {
         return splice_all(&args.splice, args.check);
     }
-    output::check_all(&[args.output.as_deref(), args.csv.as_deref()])?;
+    output::check_all(&[args.output.as_deref(), args.csv.as_deref()], &args.records)?;
     let mut all = Vec::new();
     for path in &args.records {
         all.extend(Loaded::read_all(path)?);
@@ -99,7 +100,7 @@ fn splice_all(paths: &[PathBuf], check: bool) -> anyhow::Result<u8> {
                 "cachewise: {file}: out of date; `cachewise report --splice {document}` makes it again"
             ));
         } else {
-            output::write_file(path, text.as_bytes())?;
+            output::write_file(path, text.as_bytes(), PUBLIC)?;
             output::print(&format!("{file}\n"))?;
         }
     }

@@ -37,7 +37,8 @@ pub fn run(args: &Run) -> anyhow::Result<u8> {
     // Cheap refusals before a second is spent on calibration.
     cachewise_experiments::select::kernels(experiment.operations, args.kernels.as_deref())?;
     let files = [&args.json, &args.csv, &args.markdown, &args.html];
-    output::check_all(&files.map(|file| file.as_deref()))?;
+    let read: Vec<&PathBuf> = args.libc.iter().chain(&args.distribution).collect();
+    output::check_all(&files.map(|file| file.as_deref()), &read)?;
     let mut bar = Bar::new()?;
     match (args.launch, args.launches) {
         (Some(which), Some(many)) => {
@@ -150,7 +151,7 @@ fn header(args: &Run, experiment: &Experiment, bench: &Bench) -> Header {
 
 /// `--launches N`: the same in N processes, one after the other, and one record of what they found.
 fn launches(args: &Run, experiment: &Experiment, many: u32, bar: &Bar) -> anyhow::Result<u8> {
-    let directory = output::temporary("--launches", tempfile::tempdir)?;
+    let directory = output::temporary("--launches", output::folder)?;
     let writer = args.json.as_deref().map(output::record_writer).transpose()?;
     let before = NoiseSnapshot::take();
     let (mut records, mut interrupted) = (Vec::new(), false);

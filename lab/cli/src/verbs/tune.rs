@@ -11,6 +11,7 @@ use cachewise::profile::{self, Profile, fnv1a64};
 use cachewise_experiments::LabError;
 use cachewise_experiments::recorder::Progress as _;
 use cachewise_measure::distributions::Distribution;
+use cachewise_measure::record::PUBLIC;
 use cachewise_measure::{End, Machine, Record, RecordError, Writer, record};
 use cachewise_report::closing::{Closing, ClosingAnswer};
 use cachewise_report::units::bytes;
@@ -77,9 +78,9 @@ impl<'a> Plan<'a> {
         let profile = args.output.clone().map_or_else(|| default_path(args.system), Ok)?;
         let beside = || profile.with_extension("record.jsonl");
         let record = args.record.clone().unwrap_or_else(beside);
-        output::check_keepable(&record)?;
-        output::check_all(&[args.html.as_deref()])?;
-        output::check_keepable(&profile)?;
+        let written = [Some(&*record), args.html.as_deref(), Some(&*profile)];
+        output::check_all(&written, args.distribution.as_slice())?;
+        [&record, &profile].into_iter().try_for_each(|file| output::check_keepable(file))?;
         let before = Before::at(&profile).filter(|_| !args.force);
         if let Some(Before { profile: before, .. }) = &before {
             refuse_shorter(&profile, before, budget)?;
@@ -207,7 +208,7 @@ impl<'a> Plan<'a> {
         let text = profile.to_text();
         Profile::parse(text.as_bytes())
             .with_context(|| format!("{}: not written", self.profile.display()))?;
-        output::write_file(&self.profile, text.as_bytes())?;
+        output::write_file(&self.profile, text.as_bytes(), PUBLIC)?;
         Ok(end)
     }
 
@@ -325,7 +326,7 @@ fn weaker(
 /// Decides again from records, and prints the profile; writes it where `--output` says so, with the pooled record beside
 /// it.
 fn again(paths: &[PathBuf], args: &Tune) -> anyhow::Result<u8> {
-    output::check_all(&[args.output.as_deref()])?;
+    output::check_all(&[args.output.as_deref()], paths)?;
     let file = args.output.as_deref().unwrap_or(Path::new("-"));
     let mut read = Vec::new();
     for path in paths {
@@ -357,7 +358,10 @@ fn again(paths: &[PathBuf], args: &Tune) -> anyhow::Result<u8> {
             profile.cpu
         ));
     }
-    output::write(file, profile.to_text().as_bytes())?;
+    match output::is_stdout(file) {
+        true => output::print_exactly(&profile.to_text())?,
+        false => output::write_file(file, profile.to_text().as_bytes(), PUBLIC)?,
+    }
     Ok(status::OK)
 }
 

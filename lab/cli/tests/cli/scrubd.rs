@@ -173,7 +173,6 @@ fn words_that_mean_nothing_are_refused() {
         "--size nan",
         "--size +5",
         "--group no-such-group",
-        "--engine around",
         "--keep 9M",
         "--segment 9M",
     ] {
@@ -184,7 +183,8 @@ fn words_that_mean_nothing_are_refused() {
         refused(&words, 2, &["found"]);
         assert!(folder.names().is_empty(), "{words}");
     }
-    refused("scrubd status --prometheus", 2, &["--prometheus"]);
+    refused("scrubd status --prometheus", 2, &["--json"]);
+    refused("scrubd --size 8M --engine around", 2, &["--engine"]);
 }
 
 #[test]

@@ -6,6 +6,7 @@ use cachewise_host::Tree;
 use serde::Serialize;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, fchown};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 use tempfile::{NamedTempFile, TempPath};
@@ -32,7 +33,7 @@ impl Writer {
     /// [`RecordError::Io`] when the temporary file cannot be made.
     pub fn create(path: &Path) -> Result<Writer, RecordError> {
         let name = path.display().to_string();
-        let new = new_file(path);
+        let new = new_file(path, PRIVATE);
         let (file, temporary) =
             new.map_err(|source| RecordError::Io { file: name.clone(), source })?.into_parts();
         let files = Some((temporary, path.to_path_buf()));
@@ -154,17 +155,32 @@ struct Line<'a, T> {
     body: &'a T,
 }
 
-/// A file beside `path`, of another name, as any file one makes.
-fn new_file(path: &Path) -> io::Result<NamedTempFile> {
+/// Permissions of a file that says what was run: command lines have passwords in them.
+pub const PRIVATE: u32 = 0o600;
+/// Permissions of a file that other users' programs read.
+pub const PUBLIC: u32 = 0o666;
+
+/// A file beside `path`, of another name, with the permissions and the owner of what is there, or else with those of
+/// `mode` that the umask leaves.
+fn new_file(path: &Path, mode: u32) -> io::Result<NamedTempFile> {
     let name = path.file_name();
     let name = name.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "names no file"))?;
     let mut hidden = std::ffi::OsString::from(".");
     hidden.push(name);
     // A file that is new: no link leads elsewhere.
-    let new = tempfile::Builder::new()
-        .prefix(&hidden)
-        .suffix(".tmp")
-        .make_in(folder(path), |new| File::create_new(new))?;
+    let new =
+        tempfile::Builder::new().prefix(&hidden).suffix(".tmp").make_in(folder(path), |new| {
+            File::options().write(true).create_new(true).mode(mode).open(new)
+        })?;
+    // Permissions of a link's target are not its own: others may have made the link.
+    if let Some(old) = path.symlink_metadata().ok().filter(|old| old.is_file()) {
+        let (file, own) = (new.as_file(), new.as_file().metadata()?);
+        let is_own = (old.uid(), old.gid()) == (own.uid(), own.gid());
+        // What this user may not give away has no permissions for others.
+        if is_own || fchown(file, Some(old.uid()), Some(old.gid())).is_ok() {
+            file.set_permissions(old.permissions())?;
+        }
+    }
     Ok(new)
 }
 
@@ -189,16 +205,12 @@ pub fn is_special(path: &Path) -> bool {
 }
 
 /// Puts a file of that content in place of the one of that name, which is the old one or the whole new
-/// one at every moment, also after a crash. A device or a pipe is written into.
+/// one at every moment, also after a crash. Its permissions and owner stay, or are those of `mode` that the umask leaves.
 ///
 /// # Errors
-/// Those of the file system; what was there is there still.
-pub fn write_file(path: &Path, content: &[u8]) -> io::Result<()> {
-    if is_special(path) {
-        // A file that a process has open has something in it already, perhaps.
-        return std::fs::OpenOptions::new().append(true).open(path)?.write_all(content);
-    }
-    let mut file = new_file(path)?;
+/// Returns the file system's refusal; what was there is there still.
+pub fn write_file(path: &Path, content: &[u8], mode: u32) -> io::Result<()> {
+    let mut file = new_file(path, mode)?;
     file.write_all(content)?;
     persist(file.into_temp_path(), path)
 }

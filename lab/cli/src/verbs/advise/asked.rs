@@ -10,8 +10,6 @@ use cachewise_advise::candidates::{self, Candidate, LeftOut};
 use cachewise_advise::lists;
 use cachewise_experiments::LabError;
 use cachewise_measure::{Machine, NoiseSnapshot};
-use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -45,9 +43,7 @@ impl<'a> Asked<'a> {
     /// Runs the program.
     pub fn runner(&self, file: &Path, bar: Bar) -> anyhow::Result<Runner<'a>> {
         let args = self.args;
-        let directory = output::temporary("advise", tempfile::tempdir)?;
-        // Servers that refuse to run as root write there as somebody else.
-        fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755))?;
+        let directory = output::temporary("advise", output::folder)?;
         Ok(Runner {
             program: file.to_owned(),
             words: &args.program,

@@ -4,7 +4,7 @@ use cachewise_measure::children;
 use cachewise_measure::whole::{self, Ended, Run};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use std::collections::BTreeSet;
-use std::fs::{self, File};
+use std::fs;
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Child, Command};
@@ -40,7 +40,7 @@ impl Load {
         watch: &mut dyn FnMut(Pid),
     ) -> std::io::Result<Ended> {
         let [output, errors] = ["server-output", "server-errors"].map(|name| directory.join(name));
-        server.stdout(File::create(output)?).stderr(File::create(&errors)?).process_group(0);
+        server.stdout(whole::private(&output)?).stderr(whole::private(&errors)?).process_group(0);
         children::forget_peak();
         let mut child = server.spawn()?;
         let pid = Pid::from_child(&child);

@@ -52,7 +52,7 @@ struct Subject<'r, 'a> {
     runner: &'r mut Runner<'a>,
     unit: Option<Unit>,
     goal: Goal,
-    expected: Option<Vec<Vec<u8>>>,
+    expected: Option<Vec<u64>>,
 }
 
 /// Finds out.

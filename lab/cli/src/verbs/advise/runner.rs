@@ -12,7 +12,6 @@ use cachewise_measure::held::{self, Held, Sampler};
 use cachewise_measure::units::bytes;
 use cachewise_measure::whole::{self, Ended, Run};
 use std::ffi::OsString;
-use std::fs::{self, File};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -58,7 +57,7 @@ pub struct Runner<'a> {
     /// Seconds of the plain run, once that has been.
     pub seconds: Option<f64>,
     /// Its first output; `None` where that differs from run to run.
-    pub expected: Option<Vec<Vec<u8>>>,
+    pub expected: Option<Vec<u64>>,
     /// The settings that race, the simplest first.
     pub candidates: Vec<Candidate>,
     /// CPU time is judged in place of the time by the clock: on a busy machine the clock measures the scheduler.
@@ -82,7 +81,7 @@ pub struct Measured {
     pub sample: Sample,
     pub system: f64,
     pub seconds: f64,
-    pub printed: Vec<Vec<u8>>,
+    pub printed: Vec<u64>,
     /// Memory over time; none where it was not read.
     pub held: Option<Held>,
 }
@@ -155,7 +154,7 @@ impl Runner<'_> {
         let wrong = |why: String| Ok(Err(Failed::Wrong(why)));
         let mut command = self.command(by, more);
         match &self.input {
-            Some(file) => match File::open(file) {
+            Some(file) => match programs::regular(file) {
                 Ok(file) => command.stdin(file),
                 Err(error) => return wrong(format!("--input {}: {error}", file.display())),
             },
@@ -240,7 +239,7 @@ impl Runner<'_> {
     }
 
     /// The cost of a load's run, and the output that has to be the same.
-    fn of_load(&self, run: Run) -> Result<(f64, Vec<Vec<u8>>), String> {
+    fn of_load(&self, run: Run) -> Result<(f64, Vec<u64>), String> {
         if !run.status.success() {
             let told = run.told.lines().last().unwrap_or("");
             return Err(format!("the load: {}: {told}", run.status));
@@ -303,13 +302,14 @@ impl Runner<'_> {
     }
 
     /// Output that has to be the same: files, or standard output; nothing under load unless files are named.
-    fn printed(&self, run: Run) -> Result<Vec<Vec<u8>>, String> {
+    fn printed(&self, run: Run) -> Result<Vec<u64>, String> {
         if self.compared.is_empty() {
             let is_compared = self.load.is_none() && self.figure.is_none();
-            return Ok(if is_compared { vec![run.output] } else { vec![] });
+            return Ok(if is_compared { vec![run.digest] } else { vec![] });
         }
         let read = |file: &PathBuf| {
-            fs::read(file).map_err(|error| format!("--compare {}: {error}", file.display()))
+            let read = whole::read(file).map(|(_, digest)| digest);
+            read.map_err(|error| format!("--compare {}: {error}", file.display()))
         };
         self.compared.iter().map(read).collect()
     }
