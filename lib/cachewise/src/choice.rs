@@ -18,6 +18,24 @@ pub const AVX512VL: u8 = 2;
 #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
 pub(crate) const COUNT: usize = 3;
 
+/// The number of the entry that follows in the exported functions, where this build's target allows more than the least:
+/// then nothing is asked, whatever the CPU could do.
+pub(crate) const FOLLOWING: Option<u8> =
+    if cfg!(all(target_feature = "avx512vl", target_feature = "avx512bw", target_feature = "bmi2"))
+    {
+        Some(AVX512VL)
+    } else if cfg!(all(target_feature = "avx2", target_feature = "bmi2")) {
+        Some(AVX2)
+    } else {
+        None
+    };
+
+/// The number of every operation's entry until CPUID is asked.
+const FIRST: u8 = match FOLLOWING {
+    Some(number) => number,
+    None => SSE2,
+};
+
 /// The number of the entry that each operation takes; one line of the cache.
 #[derive(Debug)]
 #[repr(C, align(64))]
@@ -32,8 +50,10 @@ pub struct Chosen {
 pub const HALVES: usize = core::mem::offset_of!(Chosen, halves);
 
 /// Which entries are in use.
-pub static CHOSEN: Chosen =
-    Chosen { entries: [const { AtomicU8::new(SSE2) }; OPERATIONS.len()], halves: AtomicU8::new(0) };
+pub static CHOSEN: Chosen = Chosen {
+    entries: [const { AtomicU8::new(FIRST) }; OPERATIONS.len()],
+    halves: AtomicU8::new(0),
+};
 
 /// Name of the entries of a number, and the features that they need; the same for each operation.
 #[derive(Clone, Copy, Debug)]
@@ -85,7 +105,7 @@ impl Entry {
     }
 }
 
-/// The number of the entry that calls of an operation take now; before any call that has a choice, [`SSE2`].
+/// The number of the entry that calls of an operation take now; before any call that has a choice, the first.
 #[doc(hidden)]
 pub fn variant(operation: Operation) -> u8 {
     CHOSEN.entries.get(place(operation)).map_or(SSE2, |variant| variant.load(Ordering::Relaxed))

@@ -94,13 +94,13 @@ pub(crate) fn around(operation: Operation, identity: &Identity) -> Option<(u64, 
     Some((last_temporal(Reuse::Never, &Caches::of(identity)).saturating_add(1), around))
 }
 
-/// The number of the entry that operations have here: the first that the CPU can run
-/// (`docs/decisions/entry-stubs.md`).
+/// The number of the entry that operations have here: the one that follows in this build, or else the first that the CPU
+/// can run (`docs/decisions/entry-stubs.md`).
 pub(crate) fn variant(identity: &Identity) -> u8 {
-    ["avx512vl", "avx2"]
-        .iter()
-        .find_map(|name| choice::find(name, identity.features))
-        .unwrap_or(choice::SSE2)
+    choice::FOLLOWING.unwrap_or_else(|| {
+        let mut names = ["avx512vl", "avx2"].iter();
+        names.find_map(|name| choice::find(name, identity.features)).unwrap_or(choice::SSE2)
+    })
 }
 
 /// The largest size that is still stored temporally.

@@ -16,6 +16,7 @@ fn copied(n: usize) {
 
 /// Up to 64 bytes nothing is chosen; the first call of more makes the choice.
 #[test]
+#[cfg_attr(target_feature = "avx2", ignore = "nothing is chosen in this build")]
 fn the_first_call_that_has_a_choice_makes_it() {
     if !Features::detect().contains(Features::AVX2)
         || !crate::alone("loaded::the_first_call_that_has_a_choice_makes_it")

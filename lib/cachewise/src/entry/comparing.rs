@@ -127,10 +127,33 @@ macro_rules! entry_compare_xmm {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! entry_compare_head {
-    (behind, $same:expr, $small:ident, $near:ident, $apart:ident) => {
+    (behind $way:ident, $same:expr, $small:ident, $near:ident, $apart:ident) => {
         ".p2align 6\n"
     };
-    (whole, $same:expr, $small:ident, $near:ident, $apart:ident) => {
+    // Up to 32 one class, also of no bytes, and nothing is read that is not compared: a load under a mask does not fault.
+    (whole avx512vl, $same:expr, $small:ident, $near:ident, $apart:ident) => {
+        concat!(
+            "cmp rdx, 32\n",
+            "{{disp32}} ja 23f\n",
+            "or ecx, -1\n",
+            "bzhi ecx, ecx, edx\n",
+            "kmovd k1, ecx\n",
+            "vmovdqu8 ymm20 {{k1}} {{z}}, ymmword ptr [rdi]\n",
+            "vpcmpneqb k1 {{k1}}, ymm20, ymmword ptr [rsi]\n",
+            $crate::$near!(masked),
+            ".p2align 5\n",
+            "23:\n",
+            $crate::entry_compare_evex!(near "", "24f"),
+            "cmp rdx, 64\n",
+            "ja 28f\n",
+            $crate::entry_compare_evex!(near " + rdx - 32", "42f"),
+            $same,
+            "ret\n",
+            $crate::$apart!(last_of_two),
+            ".p2align 6\n",
+        )
+    };
+    (whole $way:ident, $same:expr, $small:ident, $near:ident, $apart:ident) => {
         concat!(
             "cmp rdx, 32\n",
             "{{disp32}} ja 23f\n", // long forms, so that no jump lies across 32 bytes
@@ -159,7 +182,7 @@ macro_rules! entry_compare_head {
             $crate::entry_compare_classes!($same, $crate::$small!(several)),
             $crate::$apart!(classes),
             ".p2align 6\n",
-            "23:\n", // 33 and more
+            "23:\n",
             $crate::entry_compare_xmm!("", " + 16"),
             $crate::$near!(two),
             "jnz 56f\n",
@@ -364,6 +387,15 @@ macro_rules! entry_compare_evex {
             "jnz 53f\n",
             $same,
             "ret\n",
+        )
+    };
+    // 32 bytes at a place: to that label if they differ; eax says where.
+    (near $at:literal, $apart:literal) => {
+        concat!(
+            concat!("vmovdqu64 ymm20, ymmword ptr [rdi", $at, "]\n"),
+            concat!("vpcmpneqb k1, ymm20, ymmword ptr [rsi", $at, "]\n"),
+            "kmovd eax, k1\ntest eax, eax\n",
+            concat!("jnz ", $apart, "\n"),
         )
     };
     // Difference of bytes 32 to 63, and 64 to 127.
@@ -574,7 +606,7 @@ macro_rules! entry_comparison {
         ($small:ident, $near:ident, $apart:ident) $(, $($operand:tt)*)?) => {
         $crate::entry_text!($functions, $row, $crate::entry::Operation::$operation, (
             ".hidden {page}\n.hidden {narrow}",
-            $crate::entry_compare_head!($part, $same, $small, $near, $apart),
+            $crate::entry_compare_head!($part $way, $same, $small, $near, $apart),
             "28:",
             $choice,
             $crate::entry_compare_way!($way, $same, $crate::$apart!($way)),

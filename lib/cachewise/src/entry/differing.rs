@@ -155,6 +155,18 @@ macro_rules! entry_compare_apart {
     (classes) => {
         concat!($crate::entry_compare_classes_apart!(), $crate::entry_compare_apart!(last))
     };
+    // The first 32 bytes, and the last, by a bit each in eax.
+    (last_of_two) => {
+        concat!(
+            "24:\n",
+            "tzcnt ecx, eax\n",
+            $crate::entry_compare_bytes!(),
+            "42:\n",
+            "tzcnt ecx, eax\n",
+            "lea rcx, [rcx + rdx - 32]\n",
+            $crate::entry_compare_bytes!(),
+        )
+    };
     // The first 32 bytes, the last, and 32 at r8.
     (two) => {
         concat!(
@@ -284,6 +296,19 @@ macro_rules! entry_compare_near {
         inc eax
         "
     };
+    // Up to 32 bytes under a mask: in k1 those that differ.
+    (masked) => {
+        concat!(
+            "kmovd eax, k1\n",
+            "test eax, eax\n",
+            "jnz 24f\n",
+            "ret\n",
+            ".p2align 4\n",
+            "24:\n",
+            "tzcnt ecx, eax\n",
+            $crate::entry_compare_bytes!(),
+        )
+    };
     () => {
         concat!(
             "pand xmm1, xmm0\n",
@@ -346,6 +371,9 @@ macro_rules! entry_equal_apart {
     (classes) => {
         "55:\n40:\nxor eax, eax\nret\n"
     };
+    (last_of_two) => {
+        "24:\n42:\nxor eax, eax\nret\n"
+    };
     (two) => {
         "41:\n42:\n56:\nxor eax, eax\nret\n"
     };
@@ -366,6 +394,9 @@ macro_rules! entry_equal_apart {
 macro_rules! entry_equal_near {
     (two) => {
         $crate::entry_compare_xmm!(test)
+    };
+    (masked) => {
+        "xor eax, eax\nkortestd k1, k1\nsetz al\nret\n"
     };
     () => {
         "pand xmm0, xmm1

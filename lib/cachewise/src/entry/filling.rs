@@ -1,5 +1,6 @@
-//! Fills and zeros, by the size classes at the head of `storing.rs`. Nothing is masked: a store under a mask is not
-//! forwarded to a load.
+//! Fills and zeros, by the size classes at the head of `storing.rs`; `avx512vl` has one class up to 63 bytes, as glibc has:
+//! a store under a mask is forwarded to no load, but programs' fills of mixed sizes lose more by mispredicted classes than by
+//! that (0.87 of glibc's speed and 1.03, Zen 4; the table is in `docs/decisions/entry-stubs.md`).
 
 /// Stores of one register, the first, at places from dst on.
 #[doc(hidden)]
@@ -10,19 +11,45 @@ macro_rules! entry_put {
     };
 }
 
-/// A fill of up to 64 bytes, from the first instruction on; more go to label 23. `$n` is the register of the size,
+/// A fill of up to 64 bytes (`avx512vl`: 63), from the first instruction on; more go to label 23. `$n` is the register of the size,
 /// `$half` its lower half, `$byte` says how the byte comes into registers: `entry_splat_byte` or `entry_splat_zero`.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! entry_fill_small {
-    (behind, $n:literal, $half:literal, $byte:ident) => {
+    (behind $way:ident, $n:literal, $half:literal, $byte:ident) => {
         ""
     };
-    (whole, $n:literal, $half:literal, $byte:ident) => {
+    // One class, unless the vector would reach into the next page: a fault under a mask is none, but costs as much.
+    (whole avx512vl, $n:literal, $half:literal, $byte:ident) => {
+        concat!(
+            "mov rax, rdi\n",
+            concat!("cmp ", $n, ", 63\n"),
+            "ja 23f\n",
+            "and edi, 4095\n",
+            "cmp edi, 4096 - 64\n",
+            "ja 21f\n",
+            $crate::$byte!(evex64),
+            "mov rcx, -1\n",
+            concat!("bzhi rcx, rcx, ", $n, "\n"),
+            "kmovq k1, rcx\n",
+            "vmovdqu8 zmmword ptr [rax] {{k1}}, zmm20\n",
+            "ret\n",
+            ".p2align 5\n",
+            "21:\n",
+            "mov rdi, rax\n",
+            $crate::entry_fill_small!(classes $n, $half, $byte),
+        )
+    };
+    (whole $way:ident, $n:literal, $half:literal, $byte:ident) => {
         concat!(
             "mov rax, rdi\n",
             concat!("cmp ", $n, ", 64\n"),
             "ja 23f\n",
+            $crate::entry_fill_small!(classes $n, $half, $byte),
+        )
+    };
+    (classes $n:literal, $half:literal, $byte:ident) => {
+        concat!(
             concat!("cmp ", $half, ", 16\n"),
             "jb 22f\n",
             $crate::$byte!(sse),
@@ -73,8 +100,8 @@ macro_rules! entry_fill_small {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! entry_fill_many {
-    // To four vectors, and to eight; more go to label 33.
-    (eight $kind:ident, $n:literal) => {
+    // To four vectors; more go to label 29.
+    (four $kind:ident, $n:literal) => {
         concat!(
             concat!("cmp ", $n, ", 4 * ", $crate::entry_width!($kind), "\n"),
             "ja 29f\n",
@@ -84,6 +111,11 @@ macro_rules! entry_fill_many {
             "ret\n",
             ".p2align 5\n",
             "29:\n",
+        )
+    };
+    // To eight; more go to label 33.
+    (eight $kind:ident, $n:literal) => {
+        concat!(
             concat!("cmp ", $n, ", 8 * ", $crate::entry_width!($kind), "\n"),
             "ja 33f\n",
             $crate::entry_fill_many!(eight_of $kind, $n),
@@ -161,6 +193,7 @@ macro_rules! entry_fill_way {
         concat!(
             // In front of the next branch: behind it a call of 65 to 128 bytes takes a cycle more (Zen 1).
             $crate::$byte!(avx),
+            $crate::entry_fill_many!(four avx, $n),
             $crate::entry_fill_many!(eight avx, $n),
             $limit,
             $crate::entry_fill_loop!(avx, $n),
@@ -171,6 +204,7 @@ macro_rules! entry_fill_way {
         concat!(
             $crate::$byte!(evex64),
             $crate::entry_fill_many!(two evex64, $n),
+            $crate::entry_fill_many!(four evex64, $n),
             $limit,
             $crate::entry_fill_many!(eight evex64, $n),
             $crate::entry_fill_loop!(evex64, $n),
@@ -268,7 +302,7 @@ macro_rules! entry_fill_left {
 macro_rules! entry_fill_in {
     ($part:ident, $choice:expr, $way:ident, $($operand:tt)*) => {
         $crate::entry_text!(FILL, FILL_ROW, $crate::entry::Operation::Fill, (
-            $crate::entry_fill_small!($part, "rdx", "edx", entry_splat_byte),
+            $crate::entry_fill_small!($part $way, "rdx", "edx", entry_splat_byte),
             "23:",
             $choice,
             $crate::entry_fill_way!($way, "rdx", entry_splat_byte, $crate::entry_fill_limit!()),
@@ -300,7 +334,7 @@ macro_rules! entry_fill_in {
 macro_rules! entry_zero_in {
     ($part:ident, $choice:expr, $way:ident, $($operand:tt)*) => {
         $crate::entry_text!(ZERO, ZERO_ROW, $crate::entry::Operation::Zero, (
-            $crate::entry_fill_small!($part, "rsi", "esi", entry_splat_zero),
+            $crate::entry_fill_small!($part $way, "rsi", "esi", entry_splat_zero),
             "23:",
             $choice,
             $crate::entry_fill_way!(

@@ -28,10 +28,19 @@
 #[doc(hidden)]
 #[macro_export]
 macro_rules! entry_copy_small {
-    (behind) => {
+    (behind $way:ident) => {
         ""
     };
-    (whole) => {
+    (whole avx512vl) => {
+        $crate::entry_copy_small!(classes $crate::entry_copy_two!(evex32))
+    };
+    (whole $way:ident) => {
+        $crate::entry_copy_small!(classes concat!(
+            $crate::entry_copy_many!(ends sse),
+            $crate::entry_copy_many!(four sse),
+        ))
+    };
+    (classes $to_64:expr) => {
         concat!(
             "mov rax, rdi\n",
             "cmp rdx, 64\n",
@@ -77,8 +86,7 @@ macro_rules! entry_copy_small {
             "ret\n",
             ".p2align 6\n",
             "28:\n",
-            $crate::entry_copy_many!(ends sse),
-            $crate::entry_copy_many!(four sse),
+            $to_64,
             ".p2align 6\n",
         )
     };

@@ -4,18 +4,53 @@
 use crate::choice::{AVX2, AVX512VL, COUNT, Entry, VARIANTS};
 use cachewise_kernels::Function;
 
+/// An operation by the entry that follows in the exported functions: the widest that this build's target allows, and nothing
+/// is asked; where that is the least, `avx2`, and the others by the number ([`entry_choice`](crate::entry_choice)).
+#[cfg(all(target_feature = "avx512vl", target_feature = "avx512bw", target_feature = "bmi2"))]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! entry_following {
+    ($in:ident, $module:ident $(, $operand:ident = $other:ident)?) => {
+        $crate::$in!(whole, "", avx512vl, $($operand = sym $crate::entry::ways::$other::avx512vl)?)
+    };
+}
+
+/// See above.
+#[cfg(all(
+    target_feature = "avx2",
+    target_feature = "bmi2",
+    not(all(target_feature = "avx512vl", target_feature = "avx512bw", target_feature = "bmi2"))
+))]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! entry_following {
+    ($in:ident, $module:ident $(, $operand:ident = $other:ident)?) => {
+        $crate::$in!(whole, "", avx2, $($operand = sym $crate::entry::ways::$other::avx2)?)
+    };
+}
+
+/// See above.
+#[cfg(not(all(target_feature = "avx2", target_feature = "bmi2")))]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! entry_following {
+    ($in:ident, $module:ident $(, $operand:ident = $other:ident)?) => {
+        $crate::$in!(
+            whole,
+            $crate::entry_choice!(),
+            avx2,
+            others = sym $crate::entry::ways::$module::others
+            $(, $operand = sym $crate::entry::ways::$other::avx2)?
+        )
+    };
+}
+
 /// The body of a naked function with `memcpy`'s contract.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! entry_copy {
     () => {
-        $crate::entry_copy_in!(
-            whole,
-            $crate::entry_choice!(),
-            avx2,
-            others = sym $crate::entry::ways::copy::others,
-            elsewhere = sym $crate::entry::ways::r#move::avx2
-        )
+        $crate::entry_following!(entry_copy_in, copy, elsewhere = r#move)
     };
 }
 
@@ -30,7 +65,7 @@ macro_rules! entry_copy_in {
             COPY,
             COPY_ROW,
             $crate::entry::Operation::Copy,
-            $crate::entry_copy_small!($part),
+            $crate::entry_copy_small!($part $way),
             $choice,
             $crate::entry_copy_way!($way),
             "mov rcx, rdi\n\
@@ -53,12 +88,7 @@ macro_rules! entry_copy_in {
 #[macro_export]
 macro_rules! entry_move {
     () => {
-        $crate::entry_move_in!(
-            whole,
-            $crate::entry_choice!(),
-            avx2,
-            others = sym $crate::entry::ways::r#move::others,
-        )
+        $crate::entry_following!(entry_move_in, r#move)
     };
 }
 
@@ -71,7 +101,7 @@ macro_rules! entry_move_in {
             MOVE,
             MOVE_ROW,
             $crate::entry::Operation::Move,
-            $crate::entry_copy_small!($part),
+            $crate::entry_copy_small!($part $way),
             $choice,
             $crate::entry_copy_way!($way),
             "",
@@ -86,13 +116,7 @@ macro_rules! entry_move_in {
 #[macro_export]
 macro_rules! entry_fill {
     () => {
-        $crate::entry_fill_in!(
-            whole,
-            $crate::entry_choice!(),
-            avx2,
-            others = sym $crate::entry::ways::fill::others,
-            zero = sym $crate::entry::ways::zero::avx2
-        )
+        $crate::entry_following!(entry_fill_in, fill, zero = zero)
     };
 }
 
@@ -101,12 +125,7 @@ macro_rules! entry_fill {
 #[macro_export]
 macro_rules! entry_zero {
     () => {
-        $crate::entry_zero_in!(
-            whole,
-            $crate::entry_choice!(),
-            avx2,
-            others = sym $crate::entry::ways::zero::others,
-        )
+        $crate::entry_following!(entry_zero_in, zero)
     };
 }
 
@@ -115,12 +134,7 @@ macro_rules! entry_zero {
 #[macro_export]
 macro_rules! entry_compare {
     () => {
-        $crate::entry_compare_in!(
-            whole,
-            $crate::entry_choice!(),
-            avx2,
-            others = sym $crate::entry::ways::compare::others,
-        )
+        $crate::entry_following!(entry_compare_in, compare)
     };
 }
 
@@ -129,12 +143,7 @@ macro_rules! entry_compare {
 #[macro_export]
 macro_rules! entry_equal {
     () => {
-        $crate::entry_equal_in!(
-            whole,
-            $crate::entry_choice!(),
-            avx2,
-            others = sym $crate::entry::ways::equal::others,
-        )
+        $crate::entry_following!(entry_equal_in, equal)
     };
 }
 
