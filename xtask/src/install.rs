@@ -298,19 +298,25 @@ fn static_library(built: &Path, header: &Path, name: &str) -> Result<PathBuf> {
     let header = fs::read_to_string(header)?;
     let mut partial = Command::new("ld");
     partial
-        .args(["-r", "--gc-sections", "-o"])
+        // Groups become plain sections: of a group that another Rust library has too the linker keeps one, and what
+        // refers to the other, whose name is hidden here, would be an error.
+        .args(["-r", "--gc-sections", "--force-group-allocation", "-o"])
         .arg(&object)
         .args(functions(&header).into_iter().flat_map(|name| ["-u", name]));
     partial.arg(built);
+    // Weak functions of a newer C library that nothing here calls: the next step would make them needed, also by the
+    // other library.
+    let mut strip = Command::new("objcopy");
+    strip.arg("--strip-unneeded").arg(&object);
     let mut hide = Command::new("objcopy");
-    hide.args(["--wildcard", "--strip-debug", "--keep-global-symbol"]);
+    hide.args(["--wildcard", "--keep-global-symbol"]);
     // The compiler's own form of core, which several objects joined are not any more.
     hide.args([EXPORTED, "--remove-section", ".llvmbc", "--remove-section", ".llvmcmd"]);
     hide.arg(&object);
     let mut pack = Command::new("ar");
     pack.arg("rcsD").arg(&archive).arg(&object);
     let _ = fs::remove_file(&archive);
-    for command in [&mut partial, &mut hide, &mut pack] {
+    for command in [&mut partial, &mut strip, &mut hide, &mut pack] {
         match command.output() {
             Ok(output) if output.status.success() => {}
             Ok(output) => bail!("{command:?}: {}", text(&output.stderr).trim()),

@@ -24,17 +24,9 @@ const PURE: [(&str, &[&str]); 2] = [
 
 /// Thousands of steps, or of frames: minutes each, interpreted. These modules have no unsafe code.
 const LONG: &[&str] = &[
-    "fragmentation::",
-    "runs::",
-    "a_model_of_a_pool_that_fills_and_drains",
-    "a_run_is_made_of_blocks",
     "bookkeeping_is_16_bytes_per_page_and_orders_go_to_18",
     "every_size_and_order_takes_all_and_gives_all_back",
-    "it_does_what_the_model_does",
-    "runs_of_every_length_leave_the_rest",
-    "runs_tile_exactly",
-    "the_fuzzers_corpus_replays",
-    "the_lists_come_back_from_the_tags_alone",
+    "model_",
 ];
 
 /// Tests whose threads meet. ThreadSanitizer sees what Rust compiles, and not the kernels' assembly.

@@ -94,6 +94,7 @@ fn an_installed_library_is_found_and_works() {
         let ran = text(run(&mut Command::new(&program)));
         assert!(ran.ends_with(last), "{archives:?}: {ran}");
     }
+    beside_another_rust_library(directory.path(), &root.join("opt/cw/include"), &libraries);
     for archive in ["libcachewise.a", "libcachewise_pool.a"] {
         let archive = libraries.join(archive);
         let symbols = Command::new("nm").args(["-g", "--defined-only"]).arg(&archive).output();
@@ -114,6 +115,40 @@ fn an_installed_library_is_found_and_works() {
     program.arg("/").env("LD_PRELOAD", libraries.join("libcachewise_preload.so"));
     let output = run(&mut program);
     assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+}
+
+/// A program may have another static library made by Rust, before or behind these: each brings the standard library.
+fn beside_another_rust_library(folder: &Path, include: &Path, libraries: &Path) {
+    const OTHER: &str = "#[unsafe(no_mangle)] pub extern \"C\" fn other(n: usize) -> usize {
+        std::thread::spawn(move || n.to_string().to_uppercase().len()).join().unwrap_or(0) }";
+    const MAIN: &str = "#include <cachewise.h>\n#include <cachewise_pool.h>\n#include <stddef.h>
+        size_t other(size_t n);
+        int main(void) {
+            char to[3000], from[3000] = \"both\";
+            struct cw_pool_config config;
+            cw_pool *pool;
+            cw_copy(to, from, sizeof to);
+            cw_pool_config_init(&config);
+            config.capacity = 64 << 20;
+            return to[0] != 'b' || other(1000) != 4 || cw_pool_create(&config, &pool) != CW_OK
+                || cw_pool_free(pool, cw_pool_zalloc(pool, 2), 2) != CW_OK;
+        }";
+    let [source, main, program] = ["other.rs", "both.c", "both"].map(|name| folder.join(name));
+    std::fs::write(&source, OTHER).expect("written");
+    std::fs::write(&main, MAIN).expect("written");
+    let other = folder.join("libother.a");
+    let mut compile = Command::new("rustc");
+    compile.args(["-O", "--edition", "2024", "--crate-type", "staticlib", "-o"]);
+    run(compile.arg(&other).arg(&source));
+    let [copy, pool] = ["libcachewise.a", "libcachewise_pool.a"].map(|name| libraries.join(name));
+    for archives in [[&other, &copy, &pool], [&copy, &pool, &other], [&pool, &other, &copy]] {
+        for flags in [&[] as &[&str], &["-static"], &["-flto"]] {
+            let mut link = Command::new("cc");
+            link.arg("-O2").args(flags).arg("-I").arg(include).arg("-o").arg(&program);
+            run(link.arg(&main).args(archives).args(["-lpthread", "-ldl", "-lm"]));
+            run(&mut Command::new(&program));
+        }
+    }
 }
 
 /// Maps of memory of a program under `exec`, and its messages, with the user's directory here.
