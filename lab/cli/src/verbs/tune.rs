@@ -33,6 +33,12 @@ pub fn run(args: &Tune) -> anyhow::Result<u8> {
     if !args.from.is_empty() {
         return again(&args.from, args);
     }
+    if cfg!(target_feature = "crt-static") {
+        anyhow::bail!(
+            "this command is linked statically: there is no C library here whose calls could be compared; tune with the \
+             one for glibc, on the same machine, and name its profile with CACHEWISE_PROFILE"
+        );
+    }
     // Refused before files are looked at: nothing would be written to them.
     cachewise_experiments::bench::refuse_emulation(&Machine::describe())?;
     let mut plan = Plan::of(args, begun)?;
