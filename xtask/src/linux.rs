@@ -310,28 +310,6 @@ mod tests {
         );
     }
 
-    /// Git would take an address that nobody has: whoever sends the series puts in their own.
-    #[test]
-    fn the_series_is_a_request_for_comments_that_its_sender_signs() {
-        for (set, tag) in [("series", "RFC "), ("primitives", "")] {
-            let patches = files(&[set]).unwrap();
-            let cover = fs::read_to_string(linux().join(set).join(COVER)).unwrap();
-            let count = patches.len();
-            assert!(cover.contains(&format!("\nSubject: [PATCH {tag}0/{count}] ")), "{set}");
-            assert!(cover.contains("\nbase-commit: "), "{set}");
-            for (number, file) in patches.iter().enumerate() {
-                let patch = fs::read_to_string(file).unwrap();
-                let subject = format!("\nSubject: [PATCH {tag}{}/{count}] ", number + 1);
-                assert!(patch.contains(&subject), "{}: not {subject:?}", file.display());
-                assert!(patch.contains(UNSIGNED), "{}", file.display());
-                let title = patch.split(&subject).nth(1).unwrap().lines().next().unwrap();
-                assert!(cover.contains(title), "the cover letter does not name {title:?}");
-            }
-        }
-        assert_eq!(files(&["series"]).unwrap().len(), 3);
-        assert!(touched(&patches().unwrap()).contains("mm/page_alloc.o"));
-    }
-
     /// The table that the cover letter wants, with a `perf` that is four times as fast where prezeroing is on.
     #[test]
     fn off_and_on_are_compared_on_bare_metal() {
@@ -356,6 +334,4 @@ mod tests {
         let refused = measured(Path::new("/nowhere"));
         assert!(!refused.status.success() && command::text(&refused.stderr).contains("/nowhere"));
     }
-
-    const UNSIGNED: &str = "\nSigned-off-by: <name and address of whoever sends this>\n";
 }

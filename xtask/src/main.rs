@@ -1,7 +1,6 @@
 //! The project's own chores: `cargo run -p xtask -- <chore>`.
 
 mod agree;
-mod audit;
 mod browser;
 mod checklist;
 mod ci;
@@ -95,9 +94,7 @@ enum Chore {
     Install(install::Install),
     /// Make an archive, a .deb, an .rpm, a static command and wheels, with bills of materials and checksums.
     Dist(dist::Dist),
-    /// Check what `dist` made, and the crates, by twine, abi3audit, auditwheel, lintian and cargo package
-    Audit(audit::Audit),
-    /// Advise on real programs and on reproducers of public reports, or run programs under the preload library.
+    /// Advise on real programs and on reproducers of public reports.
     Programs(programs::Programs),
     /// Test the library on an emulated Arm or POWER CPU (QEMU); minutes.
     EmulateArch {
@@ -145,7 +142,6 @@ fn run(chore: Chore) -> Result<()> {
         }
         Chore::Install(args) => install::run(&args),
         Chore::Dist(args) => dist::run(&args),
-        Chore::Audit(args) => audit::run(&args),
         Chore::Programs(args) => programs::run(&args),
         Chore::EmulateArch { architecture, effort } => {
             emulate_arch::run(architecture.as_deref(), &effort)

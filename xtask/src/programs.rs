@@ -5,11 +5,6 @@
 //! `sh SCRIPT run [WORD]`, in an empty directory, does the work and prints what has to be the same each time. They find
 //! `$COMMON`, `$PREPARED`, `$REPOSITORY`, `$PYTHON` and `$PERCENT` (of the input) in their environment. A server is a command
 //! line and the load that is run against it.
-//!
-//! Of the group `unchanged`, status, output and messages have to be the same plain, under the preload library, and with
-//! statistics. Such a case is a script that runs in an empty directory and starts what is tested by `"$UNDER"`. Debian's
-//! packages for all of them: nginx-light memcached lua5.4 ruby perl php-cli ffmpeg imagemagick nodejs default-jdk-headless
-//! ocaml-nox guile-3.0 r-base-core jq python3.
 
 use crate::command::{self, Lacking, accepted, root, text};
 use crate::python;
@@ -22,7 +17,7 @@ use std::process::{Command, Stdio};
 /// Options: the programs to run, and the output.
 #[derive(Debug, clap::Args)]
 pub struct Programs {
-    /// Only these groups [default: all that are advised on]
+    /// Only these groups [default: all]
     #[arg(long, value_enum, value_name = "GROUP", value_delimiter = ',')]
     group: Vec<Group>,
     /// Only these, by name
@@ -42,14 +37,10 @@ pub struct Programs {
 /// A part of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum Group {
-    /// Programs that compute, pack, compile and serve.
-    Computes,
-    /// Programs that allocate much.
-    Allocates,
+    /// Programs of the README's table.
+    Readme,
     /// Reproducers of public reports: memory that does not come back, and two where nothing is to be gained.
     Reports,
-    /// Programs under the preload library that have to do what they do without it.
-    Unchanged,
 }
 
 /// How a program is run.
@@ -59,8 +50,6 @@ enum How {
     Script(&'static str, &'static str),
     /// A server's command, its load, and the programs that it needs.
     Server { server: &'static str, load: &'static str, needs: &'static [&'static str] },
-    /// A script of the group `unchanged`.
-    Case(&'static str),
 }
 
 /// Expected answer for a program.
@@ -72,8 +61,6 @@ enum Expected {
     Report { goal: &'static str, fix: &'static str },
     /// That nothing is to be gained for that goal.
     Nothing { goal: &'static str },
-    /// The same status, output and messages.
-    Same,
 }
 
 /// A program, its input, and what is expected of it.
@@ -90,12 +77,6 @@ macro_rules! script {
     };
     ($name:literal, $word:literal) => {
         How::Script(include_str!(concat!("../programs/", $name, ".sh")), $word)
-    };
-}
-
-macro_rules! case {
-    ($name:literal) => {
-        How::Case(include_str!(concat!("../programs/unchanged/", $name, ".sh")))
     };
 }
 
@@ -128,34 +109,18 @@ const POSTGRESQL: How = How::Server {
 };
 
 /// The table.
-const TABLE: [Program; 46] = [
-    program("cpython", Group::Computes, script!("cpython"), Expected::Answer),
-    program("git", Group::Computes, script!("git"), Expected::Answer),
-    program("gcc", Group::Computes, script!("gcc"), Expected::Answer),
-    program("gzip", Group::Computes, script!("gzip"), Expected::Answer),
-    program("sort", Group::Computes, script!("sort"), Expected::Answer),
-    program("xz", Group::Computes, script!("xz"), Expected::Answer),
-    program("zstd", Group::Computes, script!("zstd"), Expected::Answer),
-    program("sqlite", Group::Computes, script!("sqlite"), Expected::Answer),
-    program("cpp-strings", Group::Computes, script!("cpp-strings", "copies"), Expected::Answer),
-    program("cpp-map", Group::Computes, script!("cpp-strings", "map"), Expected::Answer),
-    program("nginx", Group::Computes, NGINX, Expected::Answer),
-    program("postgresql", Group::Computes, POSTGRESQL, Expected::Answer),
-    program("numpy", Group::Computes, script!("numpy"), Expected::Answer),
-    program(
-        "numpy-expression",
-        Group::Allocates,
-        script!("numpy-arrays", "expression"),
-        Expected::Answer,
-    ),
-    program("numpy-zeros", Group::Allocates, script!("numpy-arrays", "zeros"), Expected::Answer),
-    program("pandas", Group::Allocates, script!("pandas"), Expected::Answer),
-    program("duckdb", Group::Allocates, script!("duckdb"), Expected::Answer),
-    program("pillow", Group::Allocates, script!("pillow"), Expected::Answer),
-    program("redis", Group::Allocates, REDIS, Expected::Answer),
-    program("c-calloc", Group::Allocates, script!("calloc"), Expected::Answer),
-    program("rust-vec", Group::Allocates, script!("rust-vec"), Expected::Answer),
-    program("cpp-vector", Group::Allocates, script!("cpp-vector"), Expected::Answer),
+const TABLE: [Program; 21] = [
+    program("gzip", Group::Readme, script!("gzip"), Expected::Answer),
+    program("sort", Group::Readme, script!("sort"), Expected::Answer),
+    program("nginx", Group::Readme, NGINX, Expected::Answer),
+    program("postgresql", Group::Readme, POSTGRESQL, Expected::Answer),
+    program("numpy-zeros", Group::Readme, script!("numpy-arrays", "zeros"), Expected::Answer),
+    program("pandas", Group::Readme, script!("pandas"), Expected::Answer),
+    program("duckdb", Group::Readme, script!("duckdb"), Expected::Answer),
+    program("pillow", Group::Readme, script!("pillow"), Expected::Answer),
+    program("redis", Group::Readme, REDIS, Expected::Answer),
+    program("rust-vec", Group::Readme, script!("rust-vec"), Expected::Answer),
+    program("cpp-vector", Group::Readme, script!("cpp-vector"), Expected::Answer),
     program("service", Group::Reports, script!("service"), report("memory", "MALLOC_ARENA_MAX=2")),
     program(
         "messages",
@@ -207,20 +172,6 @@ const TABLE: [Program; 46] = [
     ),
     program("computes", Group::Reports, script!("computes"), Expected::Nothing { goal: "time" }),
     program("all-live", Group::Reports, script!("all-live"), Expected::Nothing { goal: "memory" }),
-    program("ffmpeg", Group::Unchanged, case!("ffmpeg"), Expected::Same),
-    program("guile", Group::Unchanged, case!("guile"), Expected::Same),
-    program("imagemagick", Group::Unchanged, case!("imagemagick"), Expected::Same),
-    program("java", Group::Unchanged, case!("java"), Expected::Same),
-    program("jq", Group::Unchanged, case!("jq"), Expected::Same),
-    program("lua", Group::Unchanged, case!("lua"), Expected::Same),
-    program("memcached", Group::Unchanged, case!("memcached"), Expected::Same),
-    program("nginx-preloaded", Group::Unchanged, case!("nginx"), Expected::Same),
-    program("node", Group::Unchanged, case!("node"), Expected::Same),
-    program("ocaml", Group::Unchanged, case!("ocaml"), Expected::Same),
-    program("perl", Group::Unchanged, case!("perl"), Expected::Same),
-    program("php", Group::Unchanged, case!("php"), Expected::Same),
-    program("r", Group::Unchanged, case!("r"), Expected::Same),
-    program("ruby", Group::Unchanged, case!("ruby"), Expected::Same),
 ];
 
 const fn program(name: &'static str, group: Group, how: How, expected: Expected) -> Program {
@@ -241,13 +192,9 @@ pub fn run(args: &Programs) -> Result<()> {
     if let Some(folder) = &args.to {
         fs::create_dir_all(folder)?;
     }
-    let is_asked = |program: &&Program| match (&args.group[..], &args.only[..]) {
-        ([], []) => program.group != Group::Unchanged,
-        ([], only) => only.iter().any(|name| name == program.name),
-        (groups, only) => {
-            groups.contains(&program.group)
-                && (only.is_empty() || only.iter().any(|name| name == program.name))
-        }
+    let is_asked = |program: &&Program| {
+        (args.group.is_empty() || args.group.contains(&program.group))
+            && (args.only.is_empty() || args.only.iter().any(|name| name == program.name))
     };
     let asked: Vec<&Program> = TABLE.iter().filter(is_asked).collect();
     let packages = "-p cachewise-cli -p cachewise-preload -p cachewise-preload-stats";
@@ -255,24 +202,17 @@ pub fn run(args: &Programs) -> Result<()> {
     let built = command::built(&mut cargo, None)?;
     let advise = built.get("cachewise").context("the command was not built")?.clone();
     let folder = command::target().join("applications-python");
-    let python = match asked.iter().all(|program| program.group == Group::Unchanged) {
-        true => None,
-        false => match python::environment(&folder, &PACKAGES.join(" "), &PACKAGES) {
-            Ok(python) => Some(python),
-            Err(error) => {
-                eprintln!("Python as it is installed: {error:#}");
-                None
-            }
-        },
+    let python = match python::environment(&folder, &PACKAGES.join(" "), &PACKAGES) {
+        Ok(python) => Some(python),
+        Err(error) => {
+            eprintln!("Python as it is installed: {error:#}");
+            None
+        }
     };
     let mut wrong = Vec::new();
     for program in asked {
         println!("== {}", program.name);
-        let done = match program.how {
-            How::Case(source) => unchanged(source, &advise),
-            _ => one(args, program, &advise, python.as_deref()),
-        };
-        if let Err(error) = done {
+        if let Err(error) = one(args, program, &advise, python.as_deref()) {
             println!("{}: {error:#}", program.name);
             if !error.is::<Lacking>() {
                 wrong.push(program.name);
@@ -280,57 +220,6 @@ pub fn run(args: &Programs) -> Result<()> {
         }
     }
     ensure!(wrong.is_empty(), "failed: {}", wrong.join(", "));
-    Ok(())
-}
-
-/// Runs a case plain, on the library and with statistics, and compares.
-fn unchanged(source: &str, command: &Path) -> Result<()> {
-    let lacks = |name: &&str| !is_there(name);
-    let needs = source.lines().find_map(|line| line.strip_prefix("# needs ")).unwrap_or_default();
-    if let Some(lacking) = needs.split_whitespace().find(lacks) {
-        bail!(Lacking(format!("{lacking} not installed")));
-    }
-    let libraries = command.parent().context("a folder")?;
-    let [small, counting] = ["libcachewise_preload.so", "libcachewise_preload_stats.so"]
-        .map(|name| libraries.join(name).display().to_string());
-    let folder = tempfile::Builder::new().prefix("cachewise-unchanged").tempdir()?;
-    let [script, under, counts] =
-        ["case.sh", "under", "counts"].map(|name| folder.path().join(name));
-    fs::write(&script, source)?;
-    let mut plain = None;
-    for (mode, variables) in [
-        ("plain", String::new()),
-        ("library", format!("LD_PRELOAD={small}")),
-        ("statistics", format!("LD_PRELOAD={counting} CACHEWISE_STATS={}", counts.display())),
-    ] {
-        let inside = folder.path().join("in");
-        fs::create_dir(&inside)?;
-        fs::write(&under, format!("#!/bin/sh\nexec env {variables} \"$@\"\n"))?;
-        fs::set_permissions(&under, std::os::unix::fs::PermissionsExt::from_mode(0o755))?;
-        let mut case = Command::new("timeout");
-        case.args(["120", "bash"]).arg(&script).env("UNDER", &under).current_dir(&inside);
-        let out = case.stdin(Stdio::null()).output()?;
-        fs::remove_dir_all(&inside)?;
-        let said = (out.status.code(), out.stdout, out.stderr);
-        match &plain {
-            None => {
-                let told = text(&said.2);
-                ensure!(said.0 == Some(0), "fails by itself: {}: {}", out.status, told.trim());
-                plain = Some(said);
-            }
-            Some(plain) => ensure!(
-                *plain == said,
-                "{mode}: found {:?}: {}{}; plain it is {:?}: {}{}",
-                said.0,
-                text(&said.1),
-                text(&said.2),
-                plain.0,
-                text(&plain.1),
-                text(&plain.2)
-            ),
-        }
-    }
-    println!("the same plain, on the library and with statistics");
     Ok(())
 }
 
@@ -366,7 +255,7 @@ fn one(args: &Programs, program: &Program, advise: &Path, python: Option<&Path>)
     }
     command.arg("--json").arg(&record);
     match expected {
-        Expected::Answer | Expected::Same => {}
+        Expected::Answer => {}
         Expected::Nothing { goal } => {
             command.args(["--goal", goal]);
         }
@@ -375,7 +264,6 @@ fn one(args: &Programs, program: &Program, advise: &Path, python: Option<&Path>)
         }
     }
     match *how {
-        How::Case(_) => bail!("a case is not advised on"),
         How::Script(source, word) => {
             fs::write(prepared.join("script.sh"), source)?;
             let mut prepare = Command::new("sh");
