@@ -1,24 +1,28 @@
-//! Settings for one program. Pure: `cachewise advise` runs the program, or a simulation does.
+//! Programs that nobody here wrote: run, compared, and what to set for them.
 //!
-//! 1. [`bound`]: how much of a run anything here could gain, from one plain run and one observed.
-//! 2. [`candidates`]: the settings that apply to this program, each with its condition; [`lists`] keeps the caller's.
-//! 3. [`sample`]: the figures of a run. The race of settings is `cachewise_judge::race`.
-//! 4. [`goal`], [`growth`]: less memory in place of less time, and memory that no setting gives back.
-//! 5. [`verdict`]: the answer in sentences, with what it gains and costs.
-//! 6. [`written`]: the setting for a shell, a systemd unit, a Dockerfile.
-#![warn(missing_docs)]
+//! 1. [`program`]: the one runner; [`load`] for servers, [`output`] compares, [`figure`] and [`figures`] read what is printed,
+//!    [`watched`] looks at the processes, [`executable`] at their files.
+//! 2. [`settings`]: what applies to a program, each with its condition; [`lists`] keeps the caller's.
+//! 3. [`bound`], [`counts`]: how much of a run could be gained, by what is counted.
+//! 4. [`ask`]: from the first run to the answer. The race is `cachewise_judge::race`; [`answer`] has the words, and decides what
+//!    *no* may be said over; [`rows`] judges many figures at once.
+//! 5. [`written`]: the setting for a shell, a systemd unit, a Dockerfile.
 
+pub mod answer;
+pub mod ask;
 pub mod bound;
-pub mod candidates;
 pub mod counts;
+pub mod executable;
+pub mod figure;
 pub mod figures;
 pub mod gathered;
-pub mod goal;
-pub mod growth;
 pub mod lists;
+pub mod load;
+pub mod output;
+pub mod program;
 pub mod rows;
-pub mod sample;
-pub mod verdict;
+pub mod settings;
+pub mod watched;
 pub mod written;
 
 /// Interpreters that a script's name may follow, by the beginning of their files' names.

@@ -118,7 +118,8 @@ pub struct Tune {
 /// Find out what to set for one program, by running it with settings and without
 #[derive(Debug, Args)]
 pub struct Advise {
-    /// How long it may take: 90s, 10min, 0.5h [default: 3min]
+    /// How long it may take: 90s, 10min, 0.5h [default: 3min, or as long as one look at all settings and four rounds of the
+    /// best take, at most 10min]
     #[arg(long, value_name = "DURATION", value_parser = duration, allow_negative_numbers = true)]
     pub budget: Option<f64>,
     /// The program's name in tables and the record [default: the name of its file, or of its script]
@@ -137,6 +138,12 @@ pub struct Advise {
     /// With --figure: less of it is better
     #[arg(long, requires = "figure")]
     pub less: bool,
+    /// Run this shell command before each run: it undoes what the last one has done
+    #[arg(long, value_name = "COMMAND")]
+    pub prepare: Option<String>,
+    /// No run may print a line that matches, to either output
+    #[arg(long, value_name = "REGEX")]
+    pub errors: Option<regex_lite::Regex>,
     /// Compare this file after each run, in place of what the program prints
     #[arg(long, value_name = "FILE")]
     pub compare: Vec<PathBuf>,
@@ -155,23 +162,13 @@ pub struct Advise {
     /// Try this setting too: NAME=VALUE, several between spaces
     #[arg(long, value_name = "VARIABLES", value_parser = variables)]
     pub also: Vec<String>,
-    /// In place of a program: a running service of systemd, restarted with each setting, and restored
-    #[arg(long, value_name = "NAME", conflicts_with_all = ["program", "input", "ready", "blame"])]
-    pub unit: Option<String>,
-    /// Try nothing: the stacks that page faults, copies or resident memory come from
-    #[arg(long, value_name = "WHAT", value_enum, conflicts_with_all = ["goal", "at_most", "also", "only", "rounds", "write", "unit"])]
-    pub blame: Option<Blame>,
-    /// With --blame: write the stacks, a line each, as flame graph tools read them
-    #[arg(long, value_name = "FILE", requires = "blame")]
-    pub folded: Option<PathBuf>,
     /// Try only settings whose name matches this regular expression
     #[arg(long, value_name = "REGEX")]
     pub only: Option<regex_lite::Regex>,
     /// Run every setting so often, whatever the bound, the budget and the first rounds say
     #[arg(long, value_name = "N", conflicts_with = "budget", value_parser = clap::value_parser!(u32).range(6..=1000))]
     pub rounds: Option<u32>,
-    /// Write the setting in the form of the file's name: *.sh, *.env, *.conf (systemd), *Dockerfile*, compose*.yaml,
-    /// *k8s*.yaml, *.c, *.rs, *.py
+    /// Write the setting in the form of the file's name: *.sh, *.env, *.conf (systemd), *Dockerfile*, *k8s*.yaml
     #[arg(long, value_name = "FILE")]
     pub write: Option<PathBuf>,
     /// Write the record as JSON lines; `-` is stdout, in place of the tables
@@ -190,7 +187,7 @@ pub struct Advise {
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub seed: Option<u64>,
     /// The program and its arguments
-    #[arg(required_unless_present = "unit", trailing_var_arg = true, allow_hyphen_values = true)]
+    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
     pub program: Vec<OsString>,
 }
 
@@ -204,27 +201,6 @@ pub enum Goal {
     Memory,
     /// The most memory at a time
     Peak,
-}
-
-impl From<Goal> for cachewise_advise::goal::Goal {
-    fn from(goal: Goal) -> Self {
-        match goal {
-            Goal::Time => Self::Time,
-            Goal::Memory => Self::Memory,
-            Goal::Peak => Self::Peak,
-        }
-    }
-}
-
-/// The event whose stacks are asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Blame {
-    /// Page faults
-    Faults,
-    /// CPU time in copies, fills and comparisons
-    Copies,
-    /// Resident memory
-    Memory,
 }
 
 /// Seconds of at most an hour.

@@ -2,9 +2,8 @@
 
 use anyhow::Context as _;
 use cachewise::profile::Profile;
+pub use cachewise_advise::executable::{find, not_started, regular};
 use std::fs;
-use std::io::Read as _;
-use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 /// The profile that the option names, wherever a program looks for it from.
@@ -25,71 +24,6 @@ pub fn is_name(name: &str) -> bool {
     let fits = |c: char| !c.is_control() && !c.is_whitespace() && !"/[]\"'\\".contains(c);
     let dots = matches!(name, "." | "..");
     !name.is_empty() && name.len() <= LONGEST && !dots && name.chars().all(fits)
-}
-
-/// As a shell finds it: by `PATH` unless there is a slash in the name.
-pub fn find(name: &Path) -> Option<PathBuf> {
-    if name.components().count() > 1 || name.is_absolute() || name.starts_with(".") {
-        return name.exists().then(|| name.to_path_buf());
-    }
-    // The C library's own list, where nobody set one.
-    let list = std::env::var_os("PATH").unwrap_or_else(|| "/bin:/usr/bin".into());
-    std::env::split_paths(&list).map(|path| path.join(name)).find(|path| is_executable(path))
-}
-
-/// The reason why a program that was found cannot be started: of a script whose interpreter is missing the system says that
-/// the script itself is.
-pub fn not_started(program: &Path, error: &std::io::Error) -> String {
-    let file = program.display();
-    if program.is_dir() {
-        return format!("{file}: found a directory, accepted a program");
-    }
-    let first_line = || {
-        let mut begin = Vec::new();
-        regular(program).ok()?.take(256).read_to_end(&mut begin).ok()?;
-        let line =
-            begin.strip_prefix(b"#!")?.split(|byte| *byte == b'\n').next()?.trim_ascii_start();
-        let name = line.split(|byte| matches!(byte, b' ' | b'\t')).next()?;
-        Some(String::from_utf8_lossy(name).escape_debug().to_string())
-    };
-    match error.kind() == std::io::ErrorKind::NotFound && program.exists() {
-        true => match first_line() {
-            Some(interpreter) => format!("{file}: its interpreter {interpreter}: {error}"),
-            None => format!("{file}: the interpreter or the loader that it names: {error}"),
-        },
-        false
-            if error.kind() == std::io::ErrorKind::PermissionDenied && !is_executable(program) =>
-        {
-            format!("{file}: it is not executable (chmod +x); {error}")
-        }
-        false => format!("{file}: {error}"),
-    }
-}
-
-/// Returns true for a file that somebody may execute.
-fn is_executable(path: &Path) -> bool {
-    fs::metadata(path).is_ok_and(|of| of.is_file() && of.permissions().mode() & 0o111 != 0)
-}
-
-/// Opens a file that is one: no pipe that never ends, and no device.
-pub fn regular(path: &Path) -> std::io::Result<fs::File> {
-    let check = |metadata: fs::Metadata| {
-        let kind = metadata.file_type();
-        let found = match () {
-            () if kind.is_file() => return Ok(()),
-            () if kind.is_dir() => "a directory",
-            () if kind.is_fifo() => "a pipe",
-            () if kind.is_socket() => "a socket",
-            () => "a device",
-        };
-        Err(std::io::Error::other(format!("found {found}, accepted a regular file")))
-    };
-    // A socket cannot be opened, and another file may come meanwhile.
-    check(fs::metadata(path)?)?;
-    let flags = libc::O_NONBLOCK | libc::O_NOCTTY;
-    let file = fs::OpenOptions::new().read(true).custom_flags(flags).open(path)?;
-    check(file.metadata()?)?;
-    Ok(file)
 }
 
 #[cfg(test)]

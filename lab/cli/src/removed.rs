@@ -26,6 +26,11 @@ const REMOVED: &[(&str, &str)] = &[
         "`cachewise advise -- PROGRAM` says what a program gains; hints for one gained nothing",
     ),
     (
+        "advise --blame",
+        "perf record -g -e page-faults -- PROGRAM, heaptrack PROGRAM, memray run PROGRAM (docs/advise.md)",
+    ),
+    ("advise --folded", "perf script, and a flame graph tool of your own (docs/advise.md)"),
+    (
         "list entries",
         "`cachewise explain --op OPERATION --size SIZE` names the entry stub: CPUID decides",
     ),
@@ -35,6 +40,10 @@ const REMOVED: &[(&str, &str)] = &[
     (
         "exec --pool",
         "GLIBC_TUNABLES=glibc.malloc.mmap_max=0:glibc.malloc.trim_threshold=1073741824 is as fast, and `cachewise advise -- PROGRAM` says what a program gains",
+    ),
+    (
+        "advise --unit",
+        "--load COMMAND -- the words of the unit's ExecStart; --write NAME.conf makes the drop-in",
     ),
 ];
 

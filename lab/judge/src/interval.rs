@@ -4,10 +4,11 @@
 //! |---|---|
 //! | [`paired`] | rounds or launches that both sides share, of a number settled before |
 //! | [`unpaired`] | two runs that have no round in common |
-//! | [`anytime`] | rounds that are looked at after each one, as a race does |
+//! | [`anytime`], [`Pooled`] | rounds that are looked at after each one, as a race does |
 
-use crate::estimate::{Scatter, always, away, deviation};
-use crate::margin::{LAUNCHES, LEAST_ROUNDS};
+use crate::estimate::away;
+use crate::family::within;
+use crate::margin::{LAUNCHES, LEAST_LOOKED};
 use crate::order::{median, quantile_of_sorted, sorted};
 use crate::ratio::{Ratio, of_rounds};
 pub use crate::unpaired::{least_p, mann_whitney, unpaired};
@@ -57,7 +58,7 @@ fn blocks(logs: &[f64]) -> Vec<f64> {
 
 /// Numbers of means of pairs of rounds that lie below, and above, the 95 % interval of the
 /// signed-rank test of so many rounds: the most that the sum of positive ranks is at or below with a
-/// probability of 2.5 % at most. None below [`LEAST_ROUNDS`], where there is no such interval.
+/// probability of 2.5 % at most. None below six rounds, where there is no such interval.
 fn signed_ranks_outside(rounds: usize) -> usize {
     let n = rounds as f64;
     if rounds > 200 {
@@ -85,32 +86,129 @@ pub(crate) fn signed_rank_sums(rounds: usize) -> impl Iterator<Item = f64> {
     of_sum.into_iter()
 }
 
-/// The ratio of paired rounds that are looked at after each one: the interval holds at every moment at once (a normal
-/// mixture's confidence sequence at 5 %: Robbins 1970). NaN for fewer than two rounds.
-///
-/// Ratios far from the middle are moved nearer, so that one disturbed round decides nothing. Of fewer than
-/// [`LEAST_ROUNDS`] rounds that cannot be told, and nothing is moved.
+/// The ratio of paired rounds that are looked at after each one: the interval holds at every look at once, from
+/// [`LEAST_LOOKED`] rounds on. NaN ends for fewer.
 #[must_use]
 pub fn anytime(ratios: &[f64]) -> Ratio {
-    let logs: Vec<f64> =
-        ratios.iter().map(|ratio| ratio.ln()).filter(|log| log.is_finite()).collect();
-    let rounds = logs.len();
-    if rounds < 2 {
-        let median = logs.first().map_or(f64::NAN, |log| log.exp());
-        return Ratio { median, low: f64::NAN, high: f64::NAN, rounds };
+    Pooled::of(&[ratios]).ratio(ratios, 1)
+}
+
+/// The scatter of the rounds of several comparisons, which run beside each other: of few rounds each, together they know it.
+#[derive(Clone, Copy, Debug)]
+pub struct Pooled {
+    /// Standard deviation of the logarithm of one round's ratio.
+    pub scatter: f64,
+    /// Its degrees of freedom.
+    freedom: usize,
+}
+
+/// The part of all rounds that may be moved nearer to their middle. A program with two modes has more rounds than this in
+/// the rarer one; those are what it does, and no disturbance.
+const DISTURBED: f64 = 0.1;
+
+/// The part of all rounds of several comparisons that lies so far from their middles that a disturbance is likelier than
+/// scatter, in standard deviations.
+const FAR: f64 = 2.5;
+
+/// The width of an interval of so many rounds over that of a normal distribution with independent looks, from simulation:
+/// tails are heavier, comparisons share the reference's runs, and of few rounds a second mode may be missing
+/// (`tests/race.rs`).
+fn widened(rounds: usize) -> f64 {
+    1.2 + 0.2 / rounds as f64
+}
+
+impl Pooled {
+    /// The scatter of these comparisons, each a list of ratios.
+    #[must_use]
+    pub fn of(comparisons: &[&[f64]]) -> Pooled {
+        let all: Vec<Vec<f64>> =
+            comparisons.iter().map(|one| logs(one)).filter(|logs| logs.len() > 1).collect();
+        let mut off: Vec<f64> = Vec::new();
+        for logs in &all {
+            off.extend(away(logs, median(logs)));
+        }
+        let freedom = off.len().saturating_sub(all.len());
+        if freedom == 0 {
+            return Pooled { scatter: f64::NAN, freedom };
+        }
+        let few = (off.len() as f64 / freedom as f64).sqrt();
+        let robust = 1.48 * median(&off) * few;
+        let most = limit(&off, FAR * robust);
+        let squares: f64 = off.iter().map(|off| off.min(most).powi(2)).sum();
+        let scatter = robust.max((squares / freedom as f64).sqrt());
+        Pooled { scatter, freedom }
     }
-    let middle = median(&logs);
-    let away = away(&logs, middle);
-    let most =
-        if rounds < LEAST_ROUNDS { f64::INFINITY } else { (2.0 * 1.48 * median(&away)).max(0.01) };
-    let near: Vec<f64> = logs.iter().map(|log| log.clamp(middle - most, middle + most)).collect();
-    let n = rounds as f64;
-    let mean = near.iter().sum::<f64>() / n;
-    let squares: f64 = near.iter().map(|log| (log - mean).powi(2)).sum();
-    let scatter = (1.1 * (squares / (n - 1.0)).sqrt()).max(deviation(&away));
-    let half = always(rounds, Scatter::Own) * (scatter / n.sqrt()).max(LAUNCHES);
-    let [low, high] = [mean - half, mean + half].map(f64::exp);
-    Ratio { median: mean.exp(), low, high, rounds }
+
+    /// A scatter that is known beforehand, as so many comparisons of so many rounds would estimate it.
+    #[must_use]
+    pub fn known(scatter: f64, rounds: usize, comparisons: usize) -> Pooled {
+        Pooled { scatter, freedom: comparisons * rounds.saturating_sub(1) }
+    }
+
+    /// Half the width of an interval of so many rounds that holds for a family of so many at once, at every look.
+    #[must_use]
+    pub fn half(self, rounds: usize, family: usize) -> f64 {
+        let error = (self.scatter / (rounds as f64).sqrt()).max(LAUNCHES);
+        widened(rounds) * student(spent(rounds, family), self.freedom) * error
+    }
+
+    /// The ratio of one of the comparisons. The interval holds for a family of so many at once, at every look.
+    #[must_use]
+    pub fn ratio(self, ratios: &[f64], family: usize) -> Ratio {
+        let logs = logs(ratios);
+        let rounds = logs.len();
+        let middle = median(&logs);
+        if rounds < LEAST_LOOKED || self.freedom == 0 {
+            return Ratio { median: middle.exp(), low: f64::NAN, high: f64::NAN, rounds };
+        }
+        let off = away(&logs, middle);
+        let most = limit(&off, FAR * self.scatter);
+        let near = |log: &f64| log.clamp(middle - most, middle + most);
+        let mean = logs.iter().map(near).sum::<f64>() / rounds as f64;
+        // One comparison may scatter more than the others.
+        let own = (logs.iter().map(|log| (near(log) - mean).powi(2)).sum::<f64>()
+            / (rounds - 1) as f64)
+            .sqrt();
+        let half = Pooled { scatter: self.scatter.max(own), ..self }.half(rounds, family);
+        let [low, high] = [mean - half, mean + half].map(f64::exp);
+        Ratio { median: mean.exp(), low, high, rounds }
+    }
+}
+
+fn logs(ratios: &[f64]) -> Vec<f64> {
+    ratios.iter().map(|ratio| ratio.ln()).filter(|log| log.is_finite()).collect()
+}
+
+/// The distance from the middle beyond which a round is moved nearer: `far`, or more where that would move more than
+/// [`DISTURBED`] of them.
+fn limit(off: &[f64], far: f64) -> f64 {
+    let sorted = sorted(off);
+    let moved = (DISTURBED * sorted.len() as f64) as usize;
+    sorted.get(sorted.len() - 1 - moved).map_or(far, |stays| stays.max(far))
+}
+
+/// The chance of an error that a look after so many rounds may spend on one of a family, of 5 % for all looks together: less
+/// the later it is, since looks that lie near each other are nearly one.
+fn spent(rounds: usize, family: usize) -> f64 {
+    0.05 / family.max(1) as f64 / (1.6 * (1.0 + (1.0 + rounds as f64 / 3.0).log2()))
+}
+
+/// Student's t that is exceeded, to both sides together, with this chance.
+fn student(chance: f64, freedom: usize) -> f64 {
+    // The t of more degrees is smaller by less than 4 %.
+    let freedom = freedom.min(60);
+    let (mut low, mut high) = (0.0, 1.0);
+    while 1.0 - within(high, freedom) > chance {
+        high *= 2.0;
+    }
+    for _ in 0..30 {
+        let middle = f64::midpoint(low, high);
+        match 1.0 - within(middle, freedom) > chance {
+            true => low = middle,
+            false => high = middle,
+        }
+    }
+    high
 }
 
 /// The distribution-free interval of the median of single values, at least 95 %: from the k-th smallest to the k-th
@@ -219,7 +317,7 @@ mod tests {
             let mut wrong = [0, 0];
             for _ in 0..1000 {
                 let all = rounds(&mut random, 60, 0.9, noise);
-                let ends = (LEAST_ROUNDS..=60).map(|round| anytime(&all[..round]));
+                let ends = (LEAST_LOOKED..=60).map(|round| anytime(&all[..round]));
                 let (above, below) = ends.fold((false, false), |(above, below), found| {
                     (above || found.low > 0.9, below || found.high < 0.9)
                 });

@@ -47,8 +47,9 @@ pub const LAUNCHES: f64 = 0.006;
 /// Rounds that an interval of 95 % takes at least (2 x 0.5^5 is above 5 %).
 pub const LEAST_ROUNDS: usize = 6;
 
-/// Pairs of fresh runs of which anything is said: in the wider interval of a race, which holds at every look.
-pub const LEAST_PAIRS: usize = 4;
+/// Rounds of a race of which anything is said: below, two modes of a program are taken for one too often (simulated,
+/// `tests/race.rs`).
+pub const LEAST_LOOKED: usize = 4;
 
 /// Rounds of an estimate whose scatter is that of many other comparisons.
 pub const LEAST_POOLED: usize = 3;

@@ -1,32 +1,29 @@
-//! Which of several contestants is best: elimination beside the reference, then fresh runs of the winner.
+//! Which of several contestants is best: one look at all, then rounds of the best beside the reference.
 //!
-//! Contestants are numbered from 1 in the order of their simplicity; 0 is the reference. The race keeps three rules, so
-//! that the same question gets the same answer:
+//! Contestants are numbered from 1: the user's own first, then in the order of their simplicity; 0 is the reference.
 //!
-//! 1. **Nobody leaves on fewer rounds than carry an interval** ([`LEAST_ROUNDS`]). Where the time has no room for so many
-//!    rounds of all, the simplest take part, and the others are [`Fate::NotReached`].
-//! 2. **A contestant replaces a simpler one that gains only where it is shown to be better by [`SIMPLER`].** What is shown not
-//!    to be leaves, and so does the simpler one where it is. What stays undecided goes to the simpler.
-//! 3. **The answer rests on fresh runs**: pairs whose number is settled before the first.
-//!
-//! Intervals of the race hold at every round at once ([`interval::anytime`]).
+//! 1. **Look.** Whom to run again needs no proof. Each has a run; [`Question::promise`] says what it makes of the cost, by
+//!    what scatters least. At most [`KEEP`] stay, the simplest of those that promise the same.
+//! 2. **Show.** The answer needs one. Rounds of the reference and these, in random order. Intervals hold at every look and
+//!    for all contestants at once ([`Pooled`]), and no run is thrown away: those of the look count. A contestant leaves as
+//!    soon as it is settled, and the next best takes its place.
+//! 3. **A contestant replaces a simpler one that gains only where it is shown to be better by [`SIMPLER`].**
 
-use crate::interval;
-use crate::margin::{LEAST_PAIRS, LEAST_ROUNDS, SIMPLER};
+use crate::interval::Pooled;
+use crate::margin::{LEAST_LOOKED, NOT_WORTH, SIMPLER};
 use crate::order::median;
 use crate::ratio::{Ratio, of_rounds};
 use crate::turns;
 
+/// Contestants that run beside the reference at a time.
+pub const KEEP: usize = 3;
 /// Rounds after which a race has shown what it can.
 const MOST_ROUNDS: usize = 60;
-/// Pairs of fresh runs at most.
-const MOST_PAIRS: usize = 30;
-/// The fresh runs' part of the time, where they do not need less.
-const FRESH: f64 = 0.4;
-/// The part of a heat's time for its first rounds; the rest tells those apart that are near.
-const FIRST_ROUNDS: f64 = 0.6;
-/// A budget is exceeded by this part at most, for the fewest pairs.
-const OVERDRAWN: f64 = 0.25;
+/// Rounds after which it is not worth more of them that a small gain is still possible.
+const ENOUGH_ROUNDS: usize = 20;
+/// The part of the time that looks may take beyond the first, and the most of them.
+const LOOKS: f64 = 0.1;
+const MOST_LOOKS: usize = 3;
 
 /// How a run ended.
 #[derive(Clone, Debug, PartialEq)]
@@ -42,10 +39,10 @@ pub enum Ran<S> {
 /// The stage of a race.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
-    /// All against each other.
-    Race,
-    /// The winner alone against the reference.
-    Fresh,
+    /// Each once.
+    Look,
+    /// The best, against the reference.
+    Show,
 }
 
 /// Runs the reference and the contestants; real, or simulated.
@@ -59,12 +56,6 @@ pub trait Runner {
     /// # Errors
     /// The failure that ends everything.
     fn run(&mut self, who: usize) -> Result<Ran<Self::Sample>, Self::Error>;
-    /// The figure of a run that is to be small.
-    fn cost(sample: &Self::Sample) -> f64;
-    /// The figure of a run of which only so much may be lost ([`Question::allowed`]); none where nothing is bounded.
-    fn loss(_sample: &Self::Sample) -> Option<f64> {
-        None
-    }
     /// Seconds since the beginning.
     fn now(&self) -> f64;
     /// Shows the stage and how many seconds the rest takes.
@@ -108,11 +99,42 @@ impl<S> Runs<S> {
     pub fn rounds(&self) -> usize {
         self.samples().count()
     }
+}
 
-    /// A figure over another's of the same rounds.
-    pub fn over(&self, other: &Runs<S>, figure: impl Fn(&S) -> f64 + Copy) -> Ratio {
-        Ratio::paired(&self.of(figure), &other.of(figure))
-    }
+/// What one run of a contestant lets expect.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Promise {
+    /// Its cost over another's.
+    pub ratio: f64,
+    /// True if counters that hardly scatter say so: then no gain is promised where there is none.
+    pub is_counted: bool,
+}
+
+/// The question that a race is asked.
+#[derive(Clone, Copy)]
+pub struct Question<'q, S> {
+    /// The number of contestants, without the reference.
+    pub contestants: usize,
+    /// The first so many are the user's own: they race, whatever they promise.
+    pub own: usize,
+    /// Seconds that a run is expected to take.
+    pub expected: f64,
+    /// The moment ([`Runner::now`]) after which no run is begun.
+    pub end: f64,
+    /// Rounds that each has, if that is settled: then nobody leaves early.
+    pub rounds: Option<usize>,
+    /// A gain of less is none (of [`crate::margin`]).
+    pub margin: f64,
+    /// The figure that is to be small.
+    pub cost: &'q dyn Fn(&S) -> f64,
+    /// A figure of which only this part may be lost; none where nothing is bounded.
+    pub loss: Option<(&'q dyn Fn(&S) -> f64, f64)>,
+    /// What the second run lets expect, over the first.
+    pub promise: &'q dyn Fn(&S, &S) -> Promise,
+    /// True if a loss is an answer, too: two versions of a program are compared.
+    pub both_ways: bool,
+    /// The origin of all random orders.
+    pub seed: u64,
 }
 
 /// The reason why a contestant left, or that it did not.
@@ -120,15 +142,21 @@ impl<S> Runs<S> {
 pub enum Fate {
     /// In the race to its end.
     Live,
-    /// Shown to be slower than another by more than simplicity is worth.
+    /// Shown to be worse than another by more than simplicity is worth.
     Slower,
-    /// Shown not to be better than a simpler one by so much that it would replace it.
+    /// A simpler one does as much.
     Simpler,
     /// Shown to gain less than the margin.
     NoGain,
+    /// Shown to gain less than [`NOT_WORTH`], and many rounds have shown no gain.
+    Small,
+    /// Counters of its run say that it changes nothing of what is judged.
+    NoPromise,
     /// Shown to lose more than is allowed.
     TooDear,
-    /// Never raced: the time had no room for enough rounds of it.
+    /// Looked at, but others promise more, and the time was theirs.
+    Waiting,
+    /// Never run: the time was over.
     NotReached,
     /// Other output, another status, too long.
     Disqualified(String),
@@ -149,104 +177,412 @@ pub fn leaves(
     cost.filter(|cost| cost.low > worth).map(|_| Fate::NoGain)
 }
 
-/// The question that a race is asked.
-#[derive(Clone, Copy, Debug)]
-pub struct Question {
-    /// The number of contestants, without the reference.
-    pub contestants: usize,
-    /// Seconds that a run is expected to take.
-    pub expected: f64,
-    /// Seconds for all runs.
-    pub budget: f64,
-    /// Rounds that each has, if that is settled: then nobody leaves early.
-    pub rounds: Option<usize>,
-    /// A gain of less is none (of [`crate::margin`]).
-    pub margin: f64,
-    /// The part of [`Runner::loss`] that a contestant may lose; none where nothing is bounded.
-    pub allowed: Option<f64>,
-    /// The origin of all random orders.
-    pub seed: u64,
+/// The way in which a race ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Ended {
+    /// Its question was settled.
+    Settled,
+    /// The time was over.
+    #[default]
+    Time,
+    /// The user stopped it.
+    Stopped,
+    /// The reference failed when it was run again: how.
+    Unrepeatable(String),
 }
 
 /// The outcome of a race.
 #[derive(Clone, Debug)]
-pub struct RaceOutcome<S> {
+pub struct Outcome<S> {
     /// Runs by number: the reference first.
     pub runs: Vec<Runs<S>>,
     /// Fates of the contestants; the first is number 1's.
     pub fates: Vec<Fate>,
-    /// The number of the contestant that had fresh runs.
-    pub winner: Option<usize>,
-    /// Fresh runs: the reference's, and the winner's.
-    pub fresh: Option<[Runs<S>; 2]>,
-    /// Set where the user stopped it.
-    pub stopped: bool,
-    /// The seconds that would have been enough, where the budget had no room for anything.
-    pub needs: Option<f64>,
-    /// The seconds that would have been enough for all, where some contestants had no turn.
-    pub for_all: Option<f64>,
-    /// The way in which the reference failed when it was run again.
-    pub unrepeatable: Option<String>,
+    /// The contestant that the answer is about: the simplest of those that are not shown to be worse than the best.
+    pub best: Option<usize>,
+    /// The way in which it ended.
+    pub ended: Ended,
 }
 
-impl<S> Default for RaceOutcome<S> {
-    fn default() -> RaceOutcome<S> {
-        RaceOutcome {
-            runs: Vec::new(),
-            fates: Vec::new(),
-            winner: None,
-            fresh: None,
-            stopped: false,
-            needs: None,
-            for_all: None,
-            unrepeatable: None,
+impl<S> Outcome<S> {
+    /// A race that has not begun.
+    #[must_use]
+    pub fn new(contestants: usize) -> Outcome<S> {
+        Outcome {
+            runs: (0..=contestants).map(|_| Runs::default()).collect(),
+            fates: vec![Fate::Live; contestants],
+            best: None,
+            ended: Ended::default(),
         }
     }
-}
 
-impl<S> RaceOutcome<S> {
-    /// The winner's figure over the reference's, by fresh runs alone. Of fewer pairs than a signed-rank interval takes, the
-    /// interval is that of [`interval::anytime`], which any number has.
-    pub fn fresh_ratio(&self, figure: impl Fn(&S) -> f64) -> Option<Ratio> {
-        let [reference, own] = self.fresh.as_ref()?;
-        let ratios = of_rounds(&own.of(&figure), &reference.of(&figure));
-        Some(match ratios.len() {
-            ..LEAST_ROUNDS => interval::anytime(&ratios),
-            _ => interval::paired(&ratios),
-        })
+    /// A contestant's figure over another's, of the rounds that both had a turn in. The interval holds at every look, for
+    /// all contestants at once; it has no ends below [`LEAST_LOOKED`] rounds.
+    pub fn over(&self, who: usize, other: usize, figure: impl Fn(&S) -> f64) -> Ratio {
+        let figures: Vec<Vec<f64>> = self.runs.iter().map(|runs| runs.of(&figure)).collect();
+        let ratios: Vec<Vec<f64>> =
+            figures[1..].iter().map(|own| of_rounds(own, &figures[0])).collect();
+        let all: Vec<&[f64]> = ratios.iter().map(Vec::as_slice).collect();
+        let of_these = of_rounds(&figures[who], &figures[other]);
+        Pooled::of(&all).ratio(&of_these, self.fates.len())
     }
 
+    /// A contestant's figure over the reference's: see [`Outcome::over`].
+    pub fn ratio(&self, who: usize, figure: impl Fn(&S) -> f64) -> Ratio {
+        self.over(who, 0, figure)
+    }
+
+    /// The contestants in the race.
     fn live(&self) -> Vec<usize> {
         (1..=self.fates.len()).filter(|who| self.fates[who - 1] == Fate::Live).collect()
     }
 }
 
-/// A race that is going on.
-struct Racing<'r, R: Runner> {
-    runner: &'r mut R,
-    question: Question,
-    outcome: RaceOutcome<R::Sample>,
-    random: fastrand::Rng,
-    begun: f64,
+/// The least part that is gained where so many rounds show a gain beyond `margin` as often as not; `scatter` is the standard
+/// deviation of the logarithm of one run.
+#[must_use]
+pub fn visible(contestants: usize, rounds: usize, scatter: f64, margin: f64) -> f64 {
+    let beside = contestants.clamp(1, KEEP);
+    let half =
+        Pooled::known(scatter * std::f64::consts::SQRT_2, rounds, beside).half(rounds, contestants);
+    1.0 - (-half).exp() / (1.0 + margin)
 }
 
-/// Races all contestants, then compares the winner with the reference on fresh runs.
+/// A race that is going on.
+struct Racing<'r, 'q, R: Runner> {
+    runner: &'r mut R,
+    question: &'r Question<'q, R::Sample>,
+    outcome: Outcome<R::Sample>,
+    /// Those that wait, the largest promise first.
+    waiting: Vec<usize>,
+    /// Orders of places that are drawn and not used.
+    orders: Vec<Vec<usize>>,
+    random: fastrand::Rng,
+    begun: f64,
+    ran: usize,
+}
+
+/// Looks at all contestants, then shows what the best of them gain.
 ///
 /// # Errors
-/// Those of the runner.
+/// Returns the first error of [`Runner::run`].
 pub fn race<R: Runner>(
     runner: &mut R,
-    question: Question,
-) -> Result<RaceOutcome<R::Sample>, R::Error> {
-    let outcome = RaceOutcome {
-        runs: (0..=question.contestants).map(|_| Runs::default()).collect(),
-        fates: vec![Fate::Live; question.contestants],
-        ..RaceOutcome::default()
+    question: &Question<'_, R::Sample>,
+) -> Result<Outcome<R::Sample>, R::Error> {
+    let begun = runner.now();
+    let mut racing = Racing {
+        question,
+        outcome: Outcome::new(question.contestants),
+        waiting: Vec::new(),
+        orders: Vec::new(),
+        random: fastrand::Rng::with_seed(question.seed),
+        begun,
+        ran: 0,
+        runner,
     };
-    let (random, begun) = (fastrand::Rng::with_seed(question.seed), runner.now());
-    let mut racing = Racing { runner, question, outcome, random, begun };
-    racing.all()?;
+    if question.contestants > 0 {
+        racing.all()?;
+    }
     Ok(racing.outcome)
+}
+
+impl<R: Runner> Racing<'_, '_, R> {
+    fn all(&mut self) -> Result<(), R::Error> {
+        let all: Vec<usize> = (1..=self.question.contestants).collect();
+        if let Some(rounds) = self.question.rounds {
+            while self.outcome.runs[0].rounds() < rounds && self.round(&all, Stage::Show, rounds)? {
+            }
+            self.eliminate();
+            self.outcome.best = self.pick();
+            return Ok(());
+        }
+        if all.len() > 1 && !self.look(&all)? {
+            return Ok(());
+        }
+        self.show()
+    }
+
+    /// Runs each once, some times where they are short; then the best stay. False where the race is over.
+    fn look(&mut self, all: &[usize]) -> Result<bool, R::Error> {
+        let time = LOOKS * (self.question.end - self.begun);
+        for look in 1.. {
+            if !self.round(all, Stage::Look, 1)? {
+                break;
+            }
+            let one = (self.runner.now() - self.begun) / f64::from(look);
+            if look as usize >= MOST_LOOKS || one * f64::from(look + 1) > time {
+                break;
+            }
+        }
+        if matches!(self.outcome.ended, Ended::Stopped | Ended::Unrepeatable(_)) {
+            return Ok(false);
+        }
+        self.rank();
+        Ok(true)
+    }
+
+    /// What a contestant promises over another, by the middle of its looks.
+    fn promise(&self, who: usize, other: usize) -> Option<Promise> {
+        let both = self.outcome.runs[other].0.iter().zip(&self.outcome.runs[who].0);
+        let all: Vec<Promise> = both
+            .filter_map(|(other, own)| {
+                Some((self.question.promise)(other.as_ref()?, own.as_ref()?))
+            })
+            .collect();
+        let ratios: Vec<f64> = all.iter().map(|one| one.ratio).collect();
+        let is_counted = all.iter().all(|one| one.is_counted);
+        (!all.is_empty()).then(|| Promise { ratio: median(&ratios), is_counted })
+    }
+
+    /// Puts the contestants in the order of what they promise; what promises nothing, or the same as a simpler one, leaves.
+    fn rank(&mut self) {
+        let worth = 1.0 / (1.0 + self.question.margin);
+        let own = |who: usize| who <= self.question.own;
+        let mut ranked: Vec<(usize, Promise)> = Vec::new();
+        for who in self.outcome.live() {
+            match self.promise(who, 0) {
+                None => self.outcome.fates[who - 1] = Fate::NotReached,
+                Some(promise) if promise.is_counted && promise.ratio > worth && !own(who) => {
+                    self.outcome.fates[who - 1] = Fate::NoPromise;
+                }
+                Some(promise) => ranked.push((who, promise)),
+            }
+        }
+        // Simplest first, so that of equal ones the later is no better.
+        for at in (0..ranked.len()).rev() {
+            let who = ranked[at].0;
+            let is_as_simple = |&(simple, _): &(usize, Promise)| {
+                self.promise(who, simple)
+                    .is_some_and(|over| over.is_counted && over.ratio.ln().abs() < SIMPLER.ln_1p())
+            };
+            if !own(who) && ranked[..at].iter().any(is_as_simple) {
+                self.outcome.fates[who - 1] = Fate::Simpler;
+                ranked.remove(at);
+            }
+        }
+        ranked.sort_by(|(a, one), (b, other)| {
+            own(*b).cmp(&own(*a)).then(one.ratio.total_cmp(&other.ratio))
+        });
+        for (who, _) in &ranked {
+            self.outcome.fates[who - 1] = Fate::Waiting;
+        }
+        self.waiting = ranked.into_iter().map(|(who, _)| who).collect();
+    }
+
+    /// Rounds of the best, until the question is settled or the time is over.
+    fn show(&mut self) -> Result<(), R::Error> {
+        loop {
+            self.eliminate();
+            self.outcome.best = self.pick();
+            while self.outcome.live().len() < KEEP && !self.waiting.is_empty() && !self.is_shown() {
+                let next = self.waiting.remove(0);
+                self.outcome.fates[next - 1] = Fate::Live;
+            }
+            if self.is_settled() {
+                self.outcome.ended = Ended::Settled;
+                return Ok(());
+            }
+            let live = self.outcome.live();
+            if !self.round(&live, Stage::Show, 0)? {
+                self.eliminate();
+                self.outcome.best = self.pick();
+                return Ok(());
+            }
+        }
+    }
+
+    /// Seconds that a run takes, as far as is known.
+    fn one(&self) -> f64 {
+        match self.ran {
+            0 => self.question.expected.max(1e-4),
+            runs => (self.runner.now() - self.begun) / runs as f64,
+        }
+    }
+
+    /// One run of the reference and of each of these. False where the race is over: nothing is begun that would not end in
+    /// time, and of a round that takes longer than expected the rest is not begun.
+    fn round(&mut self, who: &[usize], stage: Stage, of: usize) -> Result<bool, R::Error> {
+        let runs = (who.len() + 1) as f64;
+        let (now, end) = (self.runner.now(), self.question.end);
+        let is_timed = self.question.rounds.is_none();
+        // A look has those that there is time for.
+        let least = if stage == Stage::Look { 2.0 } else { runs };
+        if is_timed && now + least * self.one() > end {
+            return Ok(false);
+        }
+        let left = match is_timed {
+            true => end - now,
+            false => self.one() * runs * (of - self.outcome.runs[0].rounds()) as f64,
+        };
+        self.runner.progress(stage, left.max(0.0));
+        let order = self.order(who, stage);
+        let mut samples: Vec<Option<R::Sample>> = vec![None; self.outcome.runs.len()];
+        let mut is_whole = true;
+        for who in order {
+            if is_timed
+                && self.runner.now() + if self.ran > 0 { 0.5 * self.one() } else { 0.0 } > end
+            {
+                is_whole = false;
+                break;
+            }
+            self.ran += 1;
+            match self.runner.run(who)? {
+                Ran::Well(sample) => samples[who] = Some(sample),
+                Ran::Stopped => self.outcome.ended = Ended::Stopped,
+                Ran::Wrong(why) if who == 0 => self.outcome.ended = Ended::Unrepeatable(why),
+                Ran::Wrong(why) => self.disqualify(who, why),
+            }
+            if self.outcome.ended != Ended::Time {
+                is_whole = false;
+                break;
+            }
+        }
+        for (runs, sample) in self.outcome.runs.iter_mut().zip(samples) {
+            runs.0.push(sample);
+        }
+        Ok(is_whole)
+    }
+
+    /// A contestant leaves; others that promised the same as a simpler one wait for a turn again.
+    fn disqualify(&mut self, who: usize, why: String) {
+        self.outcome.fates[who - 1] = Fate::Disqualified(why);
+        for (at, fate) in self.outcome.fates.iter_mut().enumerate() {
+            if *fate == Fate::Simpler {
+                *fate = Fate::Waiting;
+                self.waiting.push(at + 1);
+            }
+        }
+    }
+
+    /// The order of a round: drawn, with places balanced; that of a look and of the first round begins with the reference,
+    /// and then the user's own.
+    fn order(&mut self, who: &[usize], stage: Stage) -> Vec<usize> {
+        let all: Vec<usize> = std::iter::once(0).chain(who.iter().copied()).collect();
+        if stage == Stage::Look || self.ran == 0 {
+            return all;
+        }
+        if self.orders.first().is_none_or(|order| order.len() != all.len()) {
+            self.orders = turns::orders(all.len(), all.len(), self.random.u64(..));
+        }
+        self.orders.remove(0).into_iter().map(|place| all[place]).collect()
+    }
+
+    /// A contestant's cost over another's, once it has an interval.
+    fn over(&self, who: usize, other: usize) -> Option<Ratio> {
+        let found = self.outcome.over(who, other, self.question.cost);
+        (found.rounds >= LEAST_LOOKED && found.low.is_finite()).then_some(found)
+    }
+
+    /// The loss of a contestant, and the most that is allowed; none where nothing is bounded.
+    fn lost(&self, who: usize) -> Option<(Ratio, f64)> {
+        let (figure, allowed) = self.question.loss?;
+        Some((self.outcome.ratio(who, figure), 1.0 + allowed))
+    }
+
+    /// Returns true if a contestant seems to lose no more than is allowed.
+    fn is_affordable(&self, who: usize) -> bool {
+        self.lost(who).is_none_or(|(lost, most)| lost.rounds == 0 || lost.median <= most)
+    }
+
+    /// Returns whether a contestant is shown to gain, at a price that is allowed as far as it seems.
+    fn gains(&self, who: usize) -> bool {
+        self.is_affordable(who)
+            && self.over(who, 0).is_some_and(|over| over.high < 1.0 / (1.0 + self.question.margin))
+    }
+
+    /// Marks those that are shown to gain nothing, and one of each two that are told apart.
+    fn eliminate(&mut self) {
+        if self.question.both_ways {
+            return;
+        }
+        let worth = 1.0 / (1.0 + self.question.margin);
+        let better = 1.0 / (1.0 + SIMPLER);
+        for who in self.outcome.live() {
+            let lost = self.lost(who).filter(|(lost, _)| lost.low.is_finite());
+            let most = lost.map_or(f64::INFINITY, |(_, most)| most);
+            let cost = self.over(who, 0);
+            let left = leaves(cost.as_ref(), worth, lost.as_ref().map(|(lost, _)| lost), most);
+            let is_small = |over: &Ratio| {
+                over.rounds >= ENOUGH_ROUNDS
+                    && over.high >= worth
+                    && over.low > 1.0 / (1.0 + NOT_WORTH)
+            };
+            let small = cost.filter(is_small).map(|_| Fate::Small);
+            self.outcome.fates[who - 1] = left.or(small).unwrap_or(Fate::Live);
+        }
+        let live = self.outcome.live();
+        let gaining: Vec<usize> = live.iter().copied().filter(|who| self.gains(*who)).collect();
+        for (simple, other) in live.iter().flat_map(|a| live.iter().map(move |b| (*a, *b))) {
+            let both = [simple, other].iter().all(|who| self.outcome.fates[who - 1] == Fate::Live);
+            let Some(over) = self.over(other, simple).filter(|_| simple < other && both) else {
+                continue;
+            };
+            if over.low > better && gaining.contains(&simple) {
+                self.outcome.fates[other - 1] = Fate::Simpler;
+            } else if over.high < better && gaining.contains(&other) {
+                self.outcome.fates[simple - 1] = Fate::Slower;
+            }
+        }
+    }
+
+    /// The contestant that the answer is about: of those that are shown to gain the simplest that is not shown to be worse
+    /// than the best of them by more than simplicity is worth; where none is, the one that seems best.
+    fn pick(&self) -> Option<usize> {
+        let estimate = |who: usize| {
+            let found = self.outcome.ratio(who, self.question.cost).median;
+            if found.is_nan() { f64::INFINITY } else { found }
+        };
+        let least = |all: &[usize]| {
+            all.iter().copied().min_by(|a, b| estimate(*a).total_cmp(&estimate(*b)))
+        };
+        let live = self.outcome.live();
+        let shown: Vec<usize> = live.iter().copied().filter(|who| self.gains(*who)).collect();
+        if let Some(best) = least(&shown) {
+            let as_good = |who: &usize| {
+                *who == best || self.over(*who, best).is_none_or(|over| over.low <= 1.0 + SIMPLER)
+            };
+            return shown.iter().copied().find(as_good);
+        }
+        let affordable: Vec<usize> =
+            live.iter().copied().filter(|who| self.is_affordable(*who)).collect();
+        least(&affordable).filter(|who| estimate(*who).is_finite())
+    }
+
+    /// Returns whether a gain is shown, at a price that is shown to be allowed.
+    fn is_shown(&self) -> bool {
+        self.outcome.best.is_some_and(|best| {
+            self.gains(best) && self.lost(best).is_none_or(|(lost, most)| lost.high <= most)
+        })
+    }
+
+    /// Returns whether further rounds would not change the answer.
+    fn is_settled(&self) -> bool {
+        let live = self.outcome.live();
+        if live.iter().all(|who| self.outcome.runs[*who].rounds() >= MOST_ROUNDS) {
+            return true;
+        }
+        if self.question.both_ways {
+            let found = self.over(live[0], 0);
+            let margin = 1.0 + self.question.margin;
+            let is_told = |over: Ratio| {
+                over.high < 1.0 / margin
+                    || over.low > margin
+                    || over.low >= 1.0 / margin && over.high <= margin
+            };
+            return found.is_some_and(is_told);
+        }
+        if self.is_shown() {
+            let best = self.outcome.best.unwrap_or(live[0]);
+            // Another one may be better, or simpler and as good.
+            let is_beaten = |who: &usize| {
+                *who == best
+                    || self.over(*who, best).is_some_and(|over| over.low >= 1.0 / (1.0 + SIMPLER))
+            };
+            return live.iter().all(is_beaten);
+        }
+        false
+    }
 }
 
 /// Pairs of runs: the reference's side, and the contestant's.
@@ -272,7 +608,7 @@ pub enum Cut {
 /// Runs a contestant and the reference in so many pairs, with places balanced; `before` is called with each pair's number.
 ///
 /// # Errors
-/// Those of the runner.
+/// Returns the first error of [`Runner::run`].
 pub fn pairs<R: Runner>(
     runner: &mut R,
     who: usize,
@@ -302,280 +638,3 @@ pub fn pairs<R: Runner>(
     }
     Ok(pairs)
 }
-
-impl<R: Runner> Racing<'_, R> {
-    /// The race, then fresh runs: again where they disqualify the winner.
-    fn all(&mut self) -> Result<(), R::Error> {
-        let Question { contestants, expected, budget, rounds, .. } = self.question;
-        if contestants == 0 {
-            return Ok(());
-        }
-        let pair = 2.0 * expected.max(1e-4);
-        let most = (budget * (1.0 + OVERDRAWN) / pair) as usize;
-        if rounds.is_none() && most < LEAST_PAIRS {
-            self.outcome.needs = Some(LEAST_PAIRS as f64 * pair);
-            return Ok(());
-        }
-        match rounds {
-            Some(rounds) => {
-                let all: Vec<usize> = (1..=contestants).collect();
-                self.rounds(&all, rounds, f64::INFINITY, false)?;
-                self.eliminate(&all);
-            }
-            None => self.heats()?,
-        }
-        while !self.is_over() {
-            let Some(winner) = self.pick().or_else(|| self.reach_another()) else { break };
-            self.outcome.winner = Some(winner);
-            if self.run_afresh(winner)? {
-                break;
-            }
-            self.outcome.winner = None;
-        }
-        self.outcome.for_all = self.for_all();
-        Ok(())
-    }
-
-    /// Gives the simplest of those without a turn one, where none is left that raced and time for the fewest pairs is.
-    fn reach_another(&mut self) -> Option<usize> {
-        let spent = self.runner.now() - self.begun;
-        let pairs = 2.0 * LEAST_PAIRS as f64 * self.one();
-        if spent + pairs > self.question.budget {
-            return None;
-        }
-        let at = self.outcome.fates.iter().position(|fate| *fate == Fate::NotReached)?;
-        self.outcome.fates[at] = Fate::Live;
-        Some(at + 1)
-    }
-
-    /// Seconds in which those without a turn would have had theirs, too.
-    fn for_all(&self) -> Option<f64> {
-        let waiting = self.outcome.fates.iter().filter(|fate| **fate == Fate::NotReached).count();
-        let rounds = (waiting * LEAST_ROUNDS) as f64 / (FIRST_ROUNDS * (1.0 - FRESH));
-        (waiting > 0).then(|| self.question.budget + rounds * self.one())
-    }
-
-    fn is_over(&self) -> bool {
-        self.outcome.stopped || self.outcome.unrepeatable.is_some()
-    }
-
-    /// Seconds that a run takes, as far as is known.
-    fn one(&self) -> f64 {
-        let costs = self.outcome.runs.iter().map(Runs::rounds).sum::<usize>();
-        match costs {
-            0 => self.question.expected.max(1e-4),
-            runs => (self.runner.now() - self.begun) / runs as f64,
-        }
-    }
-
-    /// The moment at which the race has to end, so that fresh runs have their part.
-    fn end(&self) -> f64 {
-        let fresh = (FRESH * self.question.budget).max(2.0 * LEAST_ROUNDS as f64 * self.one());
-        let most = 2.0 * MOST_PAIRS as f64 * self.one();
-        self.begun + self.question.budget - fresh.min(most)
-    }
-
-    /// Heats of as many as the time carries, the simplest first.
-    fn heats(&mut self) -> Result<(), R::Error> {
-        let mut next = 1;
-        while next <= self.question.contestants && !self.is_over() {
-            let left = self.end() - self.runner.now();
-            let waiting = self.question.contestants + 1 - next;
-            let of_one = LEAST_ROUNDS as f64 * self.one();
-            // The reference takes part, and the best of those before.
-            let incumbent = self.pick().filter(|who| *who < next);
-            let beside = 1 + usize::from(incumbent.is_some());
-            let fits = |time: f64| ((time / of_one) as usize).saturating_sub(beside);
-            let room = match fits(left) {
-                all if all <= 1 => all,
-                _ => fits(FIRST_ROUNDS * left).max(1),
-            };
-            let heat: Vec<usize> =
-                incumbent.into_iter().chain(next..next + room.min(waiting)).collect();
-            if room == 0 {
-                break;
-            }
-            next += room.min(waiting);
-            for other in (1..next).filter(|who| !heat.contains(who)) {
-                // Undecided against a simpler one that goes on.
-                if self.outcome.fates[other - 1] == Fate::Live {
-                    self.outcome.fates[other - 1] = Fate::Simpler;
-                }
-            }
-            let end = self.end();
-            self.rounds(&heat, MOST_ROUNDS, end, true)?;
-        }
-        let reached = if next == 1 { 1 } else { next - 1 };
-        for fate in &mut self.outcome.fates[reached..] {
-            *fate = Fate::NotReached;
-        }
-        Ok(())
-    }
-
-    /// Rounds of these beside the reference, until so many, until that moment, or until all is decided.
-    fn rounds(
-        &mut self,
-        heat: &[usize],
-        most: usize,
-        end: f64,
-        early: bool,
-    ) -> Result<(), R::Error> {
-        for round in 0..most {
-            let live: Vec<usize> = self.outcome.live();
-            let turn: Vec<usize> = heat.iter().copied().filter(|who| live.contains(who)).collect();
-            if turn.is_empty() || early && round >= LEAST_ROUNDS && self.is_decided(&turn) {
-                return Ok(());
-            }
-            let next = self.one() * (turn.len() + 1) as f64;
-            let now = self.runner.now();
-            let last = self.question.budget + self.begun;
-            if early && now + next > if round < LEAST_ROUNDS { last } else { end } {
-                return Ok(());
-            }
-            let after = last - end;
-            let left =
-                if early { (end - now).max(0.0) + after } else { next * (most - round) as f64 };
-            self.runner.progress(Stage::Race, left);
-            let mut order: Vec<usize> = turn.iter().copied().chain([0]).collect();
-            self.random.shuffle(&mut order);
-            if self.outcome.runs[0].rounds() == 0 {
-                // The reference runs again before a contestant is blamed.
-                order.retain(|who| *who != 0);
-                order.insert(0, 0);
-            }
-            let mut samples: Vec<Option<R::Sample>> = vec![None; self.outcome.runs.len()];
-            for who in order {
-                match self.runner.run(who)? {
-                    Ran::Well(sample) => samples[who] = Some(sample),
-                    Ran::Stopped => self.outcome.stopped = true,
-                    Ran::Wrong(why) if who == 0 => self.outcome.unrepeatable = Some(why),
-                    Ran::Wrong(why) => self.outcome.fates[who - 1] = Fate::Disqualified(why),
-                }
-                if self.is_over() {
-                    return Ok(());
-                }
-            }
-            for (runs, sample) in self.outcome.runs.iter_mut().zip(samples) {
-                runs.0.push(sample);
-            }
-            if early {
-                self.eliminate(&turn);
-            }
-        }
-        Ok(())
-    }
-
-    /// A contestant's figure over another's at any moment of the race; `None` below [`LEAST_ROUNDS`].
-    fn over(&self, who: usize, other: usize) -> Option<Ratio> {
-        let costs = |who: usize| self.outcome.runs[who].of(R::cost);
-        let found = interval::anytime(&of_rounds(&costs(who), &costs(other)));
-        (found.rounds >= LEAST_ROUNDS).then_some(found)
-    }
-
-    /// The loss of a contestant over the reference's at any moment of the race; none where nothing is bounded.
-    fn lost(&self, who: usize) -> Option<Ratio> {
-        self.question.allowed?;
-        let losses =
-            |who: usize| self.outcome.runs[who].of(|sample| R::loss(sample).unwrap_or(f64::NAN));
-        Some(interval::anytime(&of_rounds(&losses(who), &losses(0)))).filter(|lost| lost.rounds > 0)
-    }
-
-    /// Returns true if a contestant seems to lose no more than is allowed.
-    fn is_affordable(&self, who: usize) -> bool {
-        let most = 1.0 + self.question.allowed.unwrap_or(f64::INFINITY);
-        self.lost(who).is_none_or(|lost| lost.median <= most)
-    }
-
-    /// Returns whether a contestant is shown to gain, at a price that is allowed as far as it seems.
-    fn gains(&self, who: usize) -> bool {
-        self.is_affordable(who)
-            && self.over(who, 0).is_some_and(|over| over.high < 1.0 / (1.0 + self.question.margin))
-    }
-
-    /// Marks those that are shown to gain nothing, and one of each two that are told apart.
-    fn eliminate(&mut self, heat: &[usize]) {
-        let worth = 1.0 / (1.0 + self.question.margin);
-        let better = 1.0 / (1.0 + SIMPLER);
-        let most = 1.0 + self.question.allowed.unwrap_or(f64::INFINITY);
-        for who in heat {
-            let lost = self.lost(*who).filter(Ratio::has_interval);
-            let leaves = leaves(self.over(*who, 0).as_ref(), worth, lost.as_ref(), most);
-            let fate = &mut self.outcome.fates[who - 1];
-            if *fate == Fate::Live {
-                *fate = leaves.unwrap_or(Fate::Live);
-            }
-        }
-        let live = self.outcome.live();
-        let gaining: Vec<usize> = live.iter().copied().filter(|who| self.gains(*who)).collect();
-        for (simple, other) in live.iter().flat_map(|a| live.iter().map(move |b| (*a, *b))) {
-            let both = [simple, other].iter().all(|who| self.outcome.fates[who - 1] == Fate::Live);
-            let Some(over) = self.over(other, simple).filter(|_| simple < other && both) else {
-                continue;
-            };
-            if over.low > better && gaining.contains(&simple) {
-                self.outcome.fates[other - 1] = Fate::Simpler;
-            } else if over.high < better {
-                self.outcome.fates[simple - 1] = Fate::Slower;
-            }
-        }
-    }
-
-    /// Returns whether further rounds would not change the winner: one is left, and shown to gain.
-    fn is_decided(&self, heat: &[usize]) -> bool {
-        match heat {
-            [] => true,
-            [only] => self.gains(*only),
-            _ => false,
-        }
-    }
-
-    /// The contestant that has fresh runs: the simplest of those that are shown to gain; where none is, the simplest whose
-    /// estimate does, and else the best one.
-    fn pick(&self) -> Option<usize> {
-        let live = self.outcome.live();
-        let estimate = |who: usize| {
-            let costs = |who: usize| self.outcome.runs[who].of(R::cost);
-            let found = interval::anytime(&of_rounds(&costs(who), &costs(0))).median;
-            if found.is_nan() { f64::INFINITY } else { found }
-        };
-        let worth = 1.0 / (1.0 + self.question.margin);
-        let shown = || live.iter().copied().find(|who| self.gains(*who));
-        let affordable = || live.iter().copied().filter(|who| self.is_affordable(*who));
-        let seems = || affordable().find(|who| estimate(*who) < worth);
-        let best = || affordable().min_by(|a, b| estimate(*a).total_cmp(&estimate(*b)));
-        shown().or_else(seems).or_else(best)
-    }
-
-    /// Compares the winner with the reference on fresh runs; whether that is the answer: not where the winner is disqualified.
-    fn run_afresh(&mut self, winner: usize) -> Result<bool, R::Error> {
-        let one = self.one();
-        let left = self.begun + self.question.budget - self.runner.now();
-        let fit = (left / (2.0 * one)) as usize;
-        let raced = self.outcome.runs[winner].rounds() > 0;
-        // Settled before the first of them; rounds that the race did not need are theirs.
-        let count = match self.question.rounds {
-            Some(rounds) => rounds.min(MOST_PAIRS),
-            None if raced => fit.clamp(LEAST_ROUNDS, MOST_PAIRS),
-            None => fit.clamp(LEAST_PAIRS, MOST_PAIRS),
-        };
-        let progress = |runner: &mut R, pair: usize| {
-            runner.progress(Stage::Fresh, (count - pair) as f64 * 2.0 * one);
-        };
-        let found = pairs(self.runner, winner, count, self.question.seed ^ 1, progress)?;
-        match found.cut {
-            None => {}
-            Some(Cut::Stopped) => self.outcome.stopped = true,
-            Some(Cut::Reference(why)) => self.outcome.unrepeatable = Some(why),
-            Some(Cut::Contestant(why)) => {
-                self.outcome.fates[winner - 1] = Fate::Disqualified(why);
-                return Ok(false);
-            }
-        }
-        self.outcome.fresh = Some(found.sides);
-        Ok(true)
-    }
-}
-
-#[cfg(test)]
-#[path = "race_tests.rs"]
-mod tests;

@@ -11,7 +11,6 @@ pub mod closing;
 pub mod compare;
 pub mod cost;
 pub mod crossover;
-pub mod flame;
 pub mod foreign;
 pub mod grid;
 pub mod html;

@@ -156,11 +156,6 @@ impl Runner for Turns<'_> {
         Ok(Ran::Well(record))
     }
 
-    fn cost(_: &Record) -> f64 {
-        // Judged row by row, by the record.
-        f64::NAN
-    }
-
     fn now(&self) -> f64 {
         0.0
     }

@@ -1,11 +1,11 @@
 //! `cachewise exec`: a program on the library, by preload.
 
-use super::reach::{self, Reach};
 use crate::args::{self, Exec};
 use crate::inherited;
 use crate::output;
 use crate::program as programs;
 use anyhow::{Context as _, bail};
+use cachewise_advise::executable::{self, Executable, Reach};
 use cachewise_advise::gathered::Gathered;
 use cachewise_experiments::LabError;
 use cachewise_experiments::select::nearest;
@@ -32,7 +32,7 @@ pub fn run(args: &Exec) -> anyhow::Result<u8> {
     let file = if args.stats { STATISTICS_LIBRARY } else { LIBRARY };
     let library = library(file, "--library", args.library.as_deref())?;
     let Some(program) = program(&args.program[0], "exec")? else { return Ok(NOT_FOUND) };
-    let reach = reach::of(&program, &args.program[1..], &library);
+    let reach = Executable::open(&program, &args.program[1..]).reach(&library);
     let why = match &reach {
         Reach::After(_) => None,
         Reach::Itself(why) => Some((*why, "it runs without the library")),
@@ -231,7 +231,7 @@ pub(super) fn preload(library: &Path, first: &[OsString]) -> anyhow::Result<OsSt
             library.display()
         );
     }
-    Ok(reach::preload(library, first, std::env::var_os("LD_PRELOAD")))
+    Ok(executable::preload(library, first, std::env::var_os("LD_PRELOAD")))
 }
 
 /// First bytes of a file.

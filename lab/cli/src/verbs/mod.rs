@@ -9,7 +9,6 @@ pub mod explain;
 pub mod export;
 pub mod lease;
 pub mod list;
-mod reach;
 pub mod redraw;
 pub mod report;
 pub mod run;

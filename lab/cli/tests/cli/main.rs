@@ -12,7 +12,6 @@ mod experiments;
     target_env = "gnu",
     any(target_arch = "x86_64", target_arch = "aarch64")
 ))]
-mod memory;
 #[cfg(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64"))]
 mod peers;
 mod reports;

@@ -25,18 +25,18 @@ pub const PEAK: &str = "peak_bytes";
 pub const PEAK_RATIO: &str = "peak_ratio";
 /// Setting of a record of `advise`: the variables that it recommends.
 pub const RECOMMENDED: &str = "recommended";
-/// Setting of a record of `advise --blame`: the event (`of`), the `unit` of its counts, and the `folded` stacks.
-pub const BLAME: &str = "blame";
 /// State: memory over time, a row for each setting and moment.
 pub const ADVISED_MEMORY: &str = "memory over time";
+/// Figure of a record of `advise`: the median of the figure that was judged.
+pub const JUDGED: &str = "judged";
+/// Figure: of the other side, CPU time or what may be lost, over the plain program's, and its interval.
+pub const LOSS_RATIO: &str = "beside_ratio";
+/// See [`LOSS_RATIO`].
+pub const LOSS_LOW: &str = "beside_ratio_low";
+/// See [`LOSS_RATIO`].
+pub const LOSS_HIGH: &str = "beside_ratio_high";
 /// Figure: bytes that all processes hold, of the goal that was asked for.
 pub const HELD_BYTES: &str = "memory_bytes";
-/// Figure: the same over the plain program's, and its 95 % interval.
-pub const HELD_RATIO: &str = "memory_ratio";
-/// See [`HELD_RATIO`].
-pub const HELD_LOW: &str = "memory_ratio_low";
-/// See [`HELD_RATIO`].
-pub const HELD_HIGH: &str = "memory_ratio_high";
 /// Axis: seconds since a program's start.
 pub const SECONDS: &str = "seconds";
 /// Figure: mebibytes that all processes hold.

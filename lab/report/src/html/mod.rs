@@ -8,7 +8,6 @@ use crate::plot::{self, Panel, Plot, Quantity};
 use crate::svg::{self, palette};
 use crate::units::{bytes, significant, time};
 use crate::{Said, Table, compare, crossover};
-use cachewise_measure::record::names::BLAME;
 use cachewise_measure::{
     ClockFacts, Cpu, FigureKind, Latencies, Machine, Record, Row, Surroundings, Verdict,
 };
@@ -156,23 +155,12 @@ fn section(index: usize, sheet: &Sheet<'_>, plots: &[Plot]) -> Value {
         command => shell_words(&header.command),
         figures => plots.iter().map(picture).collect::<Vec<_>>(),
         decisions => sheet.said.decisions.iter().map(|table| drawn(table, true)).collect::<Vec<_>>(),
-        flame => flame(record),
         crossovers => crossover::table(record).map(|table| drawn(&table, true)),
         tables => tables.iter().map(|table| drawn(table, false)).collect::<Vec<_>>(),
         groups => drill::groups(&record.rows),
         rows => record.rows.len(),
         interrupted => record.end.as_ref().is_none_or(|end| end.interrupted),
     }
-}
-
-/// The flame graph of blamed stacks, with its caption; none where nothing was blamed.
-fn flame(record: &Record) -> Option<Value> {
-    let blame = record.header.settings.get(BLAME)?;
-    let text = |name: &str| blame.get(name).and_then(|value| value.as_str()).unwrap_or_default();
-    let (of, unit) = (text("of"), text("unit"));
-    let title = sentence(format!("{of} by stack, in {unit}"));
-    let svg = crate::flame::svg(title.trim_end_matches('.'), unit, text("folded"));
-    Some(context! { title, svg })
 }
 
 /// A headline begins with a capital, unless a kernel's name begins it, and ends as a sentence does.
@@ -224,7 +212,7 @@ fn facts(record: &Record) -> Vec<(String, String)> {
     for (name, text) in timing(&header.clock, header.latencies.as_ref()) {
         fact(name, text);
     }
-    for (name, value) in header.settings.iter().filter(|(name, _)| *name != BLAME) {
+    for (name, value) in &header.settings {
         let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         fact(&name.replace('_', " "), text);
     }

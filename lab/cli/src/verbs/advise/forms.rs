@@ -2,7 +2,7 @@
 
 use crate::output;
 use anyhow::Context as _;
-use cachewise_advise::candidates::Candidate;
+use cachewise_advise::settings::Candidate;
 use cachewise_advise::written::{self, ACCEPTED, Form};
 use cachewise_experiments::LabError;
 use std::fs;
@@ -42,4 +42,9 @@ pub fn write(
     let text =
         text.map_err(anyhow::Error::msg).with_context(|| format!("--write {}", file.display()))?;
     output::write(file, text.as_bytes())
+}
+
+/// Returns whether a file can be tried here: a shell reads it.
+pub fn is_tried(file: &Path) -> bool {
+    !output::is_stdout(file) && matches!(Form::of(file), Some(Form::Shell | Form::Environment))
 }

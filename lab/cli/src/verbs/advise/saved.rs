@@ -16,20 +16,18 @@ pub struct Saved {
     by_size: BTreeMap<(String, u64), f64>,
     /// The same of calls with the sizes of programs, in the cache or in memory, whichever saves more.
     of_small: BTreeMap<String, f64>,
-    /// Seconds of a byte that libc copies.
-    byte: f64,
 }
 
 impl Saved {
     /// Computes the time that could be saved from a profile's record.
-    pub fn of(profile: Option<&Path>, parsed: Option<&Profile>, byte: f64) -> Saved {
+    pub fn of(profile: Option<&Path>, parsed: Option<&Profile>) -> Saved {
         let named = profile.zip(parsed.and_then(|parsed| parsed.record.as_ref()));
         let record =
             named.and_then(|(path, record)| record::read(&path.with_file_name(&record.name)).ok());
-        Saved::of_rows(record.as_ref().map_or(&[][..], |record: &Record| &record.rows), byte)
+        Saved::of_rows(record.as_ref().map_or(&[][..], |record: &Record| &record.rows))
     }
 
-    fn of_rows(rows: &[Row], byte: f64) -> Saved {
+    fn of_rows(rows: &[Row]) -> Saved {
         let (mut by_size, mut of_small) = (BTreeMap::new(), BTreeMap::new());
         for (cell, rows) in record::by_cell(rows.iter()) {
             let libc = rows.iter().find(|row| row.candidate == record::names::LIBC);
@@ -50,11 +48,11 @@ impl Saved {
             };
             *most = most.max(libc - best);
         }
-        Saved { by_size, of_small, byte }
+        Saved { by_size, of_small }
     }
 
-    /// Nanoseconds of one call that could be saved.
-    pub fn nanoseconds(&self, operation: &str, size: u64) -> f64 {
+    /// Nanoseconds of one call that could be saved; `byte` is the seconds that libc takes to copy one.
+    pub fn nanoseconds(&self, operation: &str, size: u64, byte: f64) -> f64 {
         if size < LEAST {
             return self.of_small.get(operation).copied().unwrap_or(0.0);
         }
@@ -62,7 +60,7 @@ impl Saved {
         let below = self.by_size.range(of_operation(0)..=of_operation(size)).next_back();
         match below.map(|((_, known), saved)| saved * size as f64 / *known as f64) {
             Some(saved) => saved,
-            None => size as f64 * self.byte * 1e9,
+            None => size as f64 * byte * 1e9,
         }
     }
 }
@@ -85,10 +83,13 @@ mod tests {
             rows("tune-referee", 16 << 10, "script-hot", [12.0, 9.0]),
             rows("tune-referee", 64 << 20, "script-cold", [34.0, 29.0]),
         ];
-        let saved = Saved::of_rows(&all.concat(), 1.0);
-        assert_eq!(saved.nanoseconds("compare", 16), 5.0);
-        assert_eq!(saved.nanoseconds("compare", 64 << 20), 10.0 * 65536.0);
+        let saved = Saved::of_rows(&all.concat());
+        assert_eq!(saved.nanoseconds("compare", 16, 1.0), 5.0);
+        assert_eq!(saved.nanoseconds("compare", 64 << 20, 1.0), 10.0 * 65536.0);
         // Nothing is known of these.
-        assert_eq!([saved.nanoseconds("copy", 16), saved.nanoseconds("copy", 1000)], [0.0, 1e12]);
+        assert_eq!(
+            [saved.nanoseconds("copy", 16, 1.0), saved.nanoseconds("copy", 1000, 1.0)],
+            [0.0, 1e12]
+        );
     }
 }

@@ -1,5 +1,6 @@
 //! A server under load: started, awaited, loaded by another command, ended.
 
+use crate::watched::tree;
 use cachewise_measure::children;
 use cachewise_measure::whole::{self, Ended, Run};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
@@ -20,6 +21,7 @@ const OFTEN: Duration = Duration::from_millis(5);
 const READING: Duration = Duration::from_millis(20);
 
 /// Load on a server.
+#[derive(Clone, Debug)]
 pub struct Load {
     /// A line for the shell.
     pub line: String,
@@ -30,6 +32,9 @@ pub struct Load {
 impl Load {
     /// Starts the server, waits until it listens, runs the load, and ends the server. The seconds are
     /// the load's, and so is what was printed; CPU, memory and faults are the server's.
+    ///
+    /// # Errors
+    /// The server cannot be started; of kind `Other` it does not listen, with its last words.
     pub fn run(
         &self,
         server: &mut Command,
@@ -121,7 +126,7 @@ fn whole_of(
 }
 
 /// Looks at a process for so long; false where the user wants to stop.
-pub fn rest(long: Duration, stop: &AtomicBool, server: Pid, watch: &mut dyn FnMut(Pid)) -> bool {
+fn rest(long: Duration, stop: &AtomicBool, server: Pid, watch: &mut dyn FnMut(Pid)) -> bool {
     let begun = Instant::now();
     while begun.elapsed() < long {
         if stop.load(Ordering::Relaxed) {
@@ -160,25 +165,15 @@ fn end(server: &mut Child) -> std::io::Result<children::Used> {
 /// Returns whether a process of this tree listens on a socket, by proc(5).
 fn listens(server: Pid) -> bool {
     let listening = listening();
-    let mut left = vec![server.as_raw_nonzero().get()];
-    while let Some(pid) = left.pop() {
-        let place = Path::new("/proc").join(pid.to_string());
-        let files = fs::read_dir(place.join("fd")).into_iter().flatten().flatten();
-        let links = files.filter_map(|entry| fs::read_link(entry.path()).ok());
-        let is_one = |link: &Path| {
-            let text = link.to_string_lossy();
-            let inode = text.strip_prefix("socket:[").and_then(|rest| rest.strip_suffix(']'));
-            inode.is_some_and(|inode| listening.contains(inode))
-        };
-        if links.into_iter().any(|link| is_one(&link)) {
-            return true;
-        }
-        for task in fs::read_dir(place.join("task")).into_iter().flatten().flatten() {
-            let children = fs::read_to_string(task.path().join("children")).unwrap_or_default();
-            left.extend(children.split_whitespace().filter_map(|pid| pid.parse::<i32>().ok()));
-        }
-    }
-    false
+    let is_one = |link: &Path| {
+        let text = link.to_string_lossy();
+        let inode = text.strip_prefix("socket:[").and_then(|rest| rest.strip_suffix(']'));
+        inode.is_some_and(|inode| listening.contains(inode))
+    };
+    tree(server.as_raw_nonzero().get()).into_iter().any(|pid| {
+        let files = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
+        files.filter_map(|entry| fs::read_link(entry.path()).ok()).any(|link| is_one(&link))
+    })
 }
 
 /// Inodes of the sockets that listen.

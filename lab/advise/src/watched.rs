@@ -1,0 +1,253 @@
+//! A program's processes while they run: the files that are mapped, the process that does the work, and whether a setting
+//! reaches it.
+
+use crate::executable::exports;
+use crate::settings::{ALLOCATORS, Candidate, Malloc};
+use rustix::process::Pid;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// A variable that every run has: where the process that does the work lacks it, no other reaches it either.
+pub const MARK: &str = "CACHEWISE_QUIET";
+
+/// One process, as it was seen last.
+#[derive(Clone, Debug, Default)]
+struct Process {
+    name: String,
+    /// Clock ticks of CPU.
+    ticks: u64,
+    /// Seconds that its threads waited for a CPU.
+    delay: f64,
+    /// Its environment; `None` where it cannot be read, or where the program has written over it (a title).
+    environment: Option<Vec<String>>,
+    files: BTreeSet<PathBuf>,
+}
+
+/// Observations of a program's processes.
+#[derive(Clone, Debug, Default)]
+pub struct Watched {
+    processes: BTreeMap<i32, Process>,
+    programs: BTreeSet<PathBuf>,
+    /// Most threads of one of them.
+    pub threads: usize,
+}
+
+/// Why a setting is not in force where the work is done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NotInForce {
+    /// The process's name.
+    pub process: String,
+    /// What it lacks.
+    pub what: String,
+}
+
+/// Processes of a tree, from its root on.
+pub fn tree(root: i32) -> Vec<i32> {
+    let (mut left, mut found) = (vec![root], Vec::new());
+    while let Some(pid) = left.pop() {
+        found.push(pid);
+        let tasks = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+        for task in tasks {
+            let children = fs::read_to_string(task.path().join("children")).unwrap_or_default();
+            left.extend(children.split_whitespace().filter_map(|pid| pid.parse::<i32>().ok()));
+        }
+    }
+    found
+}
+
+/// Seconds that the threads of a process waited for a CPU (proc(5), `schedstat`).
+fn delay(pid: i32) -> f64 {
+    let tasks = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    let of = |text: String| text.split_whitespace().nth(1)?.parse::<f64>().ok();
+    tasks
+        .filter_map(|task| of(fs::read_to_string(task.path().join("schedstat")).ok()?))
+        .sum::<f64>()
+        * 1e-9
+}
+
+impl Watched {
+    /// Looks at a process and at those that descend from it.
+    pub fn look(&mut self, pid: Pid) {
+        for pid in tree(pid.as_raw_nonzero().get()) {
+            let place = PathBuf::from(format!("/proc/{pid}"));
+            // It may have ended meanwhile.
+            let Ok(stat) = fs::read_to_string(place.join("stat")) else { continue };
+            let Some((before, fields)) = stat.rsplit_once(')') else { continue };
+            let fields: Vec<&str> = fields.split_whitespace().collect();
+            let number = |at: usize| fields.get(at).and_then(|text| text.parse::<u64>().ok());
+            // A zombie has no environment and no files any more.
+            let (Some(user), Some(system), false) =
+                (number(11), number(12), fields.first() == Some(&"Z"))
+            else {
+                continue;
+            };
+            let process = self.processes.entry(pid).or_default();
+            process.ticks = user + system;
+            process.name = before.split_once('(').map_or("", |(_, name)| name).to_owned();
+            process.environment =
+                fs::read(place.join("environ")).ok().and_then(|text| environment(&text));
+            let maps = fs::read_to_string(place.join("maps")).unwrap_or_default();
+            let files = maps.lines().filter_map(|line| line.find('/').map(|at| &line[at..]));
+            process.files.extend(files.map(PathBuf::from));
+            self.programs.extend(fs::read_link(place.join("exe")).ok());
+            process.delay = process.delay.max(delay(pid));
+            let threads = number(17).unwrap_or(0) as usize;
+            self.threads = self.threads.max(threads);
+        }
+    }
+
+    /// Seconds that all of them waited for a CPU.
+    #[must_use]
+    pub fn delay(&self) -> f64 {
+        self.processes.values().map(|process| process.delay).sum()
+    }
+
+    /// The process with the most CPU time; of several without any the one that was started last.
+    fn worker(&self) -> Option<&Process> {
+        self.processes
+            .iter()
+            .max_by_key(|(pid, process)| (process.ticks, **pid))
+            .map(|(_, one)| one)
+    }
+
+    /// Looks for a setting in the process that does the work: its variables in the environment, its library among the mapped
+    /// files. Without a setting, for the mark of every run. `None` where it is in force, or where that cannot be seen.
+    #[must_use]
+    pub fn lacks(&self, setting: Option<&Candidate>) -> Option<NotInForce> {
+        let worker = self.worker()?;
+        let not = |what: String| Some(NotInForce { process: worker.name.clone(), what });
+        if let Some(environment) = &worker.environment {
+            let has =
+                |name: &str| environment.iter().any(|pair| pair.split('=').next() == Some(name));
+            if !has(MARK) {
+                return not("its caller's variables".to_owned());
+            }
+            let names = setting.into_iter().flat_map(|one| &one.variables).map(|(name, _)| name);
+            if let Some(name) = names.into_iter().find(|name| !has(name)) {
+                return not(name.clone());
+            }
+        }
+        let preloads = setting.into_iter().flat_map(|one| &one.variables);
+        let library = preloads.into_iter().find(|(name, _)| name == "LD_PRELOAD");
+        let library = library.and_then(|(_, value)| value.split([':', ' ']).next())?;
+        // The dynamic linker maps it before the C library: once that is there, nothing is still to come.
+        let maps = |part: &str| {
+            let name = |file: &PathBuf| {
+                file.file_name().unwrap_or_default().to_string_lossy().into_owned()
+            };
+            worker.files.iter().any(|file| name(file).starts_with(part))
+        };
+        let has_libc = maps("libc.so") || maps("libc-") || maps("ld-musl");
+        let stem = Path::new(library).file_name()?.to_string_lossy().into_owned();
+        let stem = stem.split(".so").next().unwrap_or_default().to_owned();
+        if has_libc && !maps(&stem) { not(library.to_owned()) } else { None }
+    }
+
+    /// Returns true if any of its programs is one.
+    pub fn is_any(&self, is_one: impl Fn(&Path) -> bool) -> bool {
+        self.programs.iter().any(|program| is_one(program))
+    }
+
+    fn files(&self) -> impl Iterator<Item = &PathBuf> {
+        self.processes.values().flat_map(|process| &process.files)
+    }
+
+    /// The library among the mapped files that has its `malloc`, with its version.
+    #[must_use]
+    pub fn allocator(&self) -> String {
+        cachewise_measure::surroundings::allocator(self.files().cloned())
+    }
+
+    /// The names of the files that were mapped.
+    #[must_use]
+    pub fn mapped(&self) -> Vec<String> {
+        let name = |file: &PathBuf| Some(file.file_name()?.to_string_lossy().into_owned());
+        let names: BTreeSet<String> = self.files().filter_map(name).collect();
+        names.into_iter().collect()
+    }
+
+    /// Source of the program's `malloc`.
+    #[must_use]
+    pub fn malloc(&self, program: &Path) -> Malloc {
+        let has = |file: &Path| exports(file, "malloc");
+        if self.programs.iter().map(PathBuf::as_path).chain([program]).any(has) {
+            return Malloc::Own;
+        }
+        let name =
+            |file: &PathBuf| file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let known = |file: &&PathBuf| ALLOCATORS.iter().any(|of| name(file).contains(of.name));
+        match self.files().filter(known).find(|file| has(file)) {
+            Some(file) => Malloc::Library(name(file)),
+            None => Malloc::Libc,
+        }
+    }
+}
+
+/// The pairs of an environment; `None` where its memory holds something else.
+fn environment(text: &[u8]) -> Option<Vec<String>> {
+    let parts = text.split(|byte| *byte == 0).filter(|part| !part.is_empty());
+    let pairs: Vec<String> = parts.map(|part| String::from_utf8_lossy(part).into_owned()).collect();
+    let is_pair = |pair: &String| pair.split_once('=').is_some_and(|(name, _)| !name.contains(' '));
+    pairs.iter().all(is_pair).then_some(pairs)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::settings::{Acts, Kind};
+
+    fn watched(environment: Option<&[&str]>, files: &[&str]) -> Watched {
+        let environment =
+            environment.map(|all| all.iter().map(|pair| (*pair).to_owned()).collect());
+        let files = files.iter().map(PathBuf::from).collect();
+        let worker =
+            Process { name: "worker".to_owned(), ticks: 9, delay: 0.0, environment, files };
+        let idle =
+            Process { name: "sh".to_owned(), environment: Some(vec![]), ..Process::default() };
+        Watched { processes: [(2, worker), (9, idle)].into(), ..Watched::default() }
+    }
+
+    #[test]
+    fn a_setting_is_looked_for_where_the_work_is_done() {
+        let preload = Candidate::new(
+            "x",
+            Kind::Allocator,
+            Acts::Blocks,
+            &[("LD_PRELOAD", "/l/libjemalloc.so.2"), ("A", "1")],
+        );
+        let marked = &["CACHEWISE_QUIET=1", "A=1", "LD_PRELOAD=x"][..];
+        let (libc, jemalloc) = ("/lib/libc.so.6", "/l/libjemalloc.so.2");
+        for (environment, files, setting, lacks) in [
+            (Some(marked), &[libc, jemalloc][..], Some(&preload), None),
+            (Some(marked), &[libc], Some(&preload), Some("/l/libjemalloc.so.2")),
+            // Too early to say.
+            (Some(marked), &[], Some(&preload), None),
+            (Some(&marked[..2]), &[libc, jemalloc], Some(&preload), Some("LD_PRELOAD")),
+            (Some(&marked[..1]), &[], None, None),
+            (Some(&["HOME=/"]), &[], None, Some("its caller's variables")),
+            (Some(&[]), &[], None, Some("its caller's variables")),
+            (None, &[], None, None),
+        ] {
+            let found = watched(environment, files).lacks(setting);
+            assert_eq!(
+                found.as_ref().map(|not| not.what.as_str()),
+                lacks,
+                "{environment:?} {files:?}"
+            );
+            assert!(found.is_none_or(|not| not.process == "worker"));
+        }
+        assert_eq!(environment(b"A=1\0B=2\0"), Some(vec!["A=1".to_owned(), "B=2".to_owned()]));
+        assert_eq!(environment(b"postgres: writer process   \0"), None);
+    }
+
+    #[test]
+    fn libc_has_a_malloc_and_this_program_has_none() {
+        let own = std::env::current_exe().expect("a path");
+        let mut watched = Watched::default();
+        watched.look(rustix::process::getpid());
+        let libc = watched.files().find(|file| file.to_string_lossy().contains("/libc.so"));
+        assert!(libc.is_some_and(|libc| exports(libc, "malloc")), "{:?}", watched.mapped());
+        assert!(watched.threads >= 1 && watched.malloc(&own) == Malloc::Libc);
+    }
+}
