@@ -16,6 +16,9 @@ const LIBRARIES: [(&str, &str); 3] = [
     ("cachewise-preload-stats", "libcachewise_preload_stats.so"),
 ];
 
+/// Builds of the preload library for CPUs that can do more, of the feature `levels`: flags of the compiler after `-C`.
+const LEVELS: [&str; 2] = ["x86-64-v4", "x86-64-v3"];
+
 /// The folders of `lib/` that the libraries are made of.
 const SOURCES: [&str; 5] = ["capi", "cachewise", "kernels", "preload", "preload-stats"];
 
@@ -39,11 +42,20 @@ fn main() {
                 }
             }
         }
-        let built = built(&root, &out, &variable("TARGET"));
-        for (_, file) in LIBRARIES {
-            let (built, copy) = (built.join(file), out.join(file));
+        let mut carry = |built: &Path, file: &str, name: &str| {
+            let (built, copy) = (built.join(file), out.join(name.replace('/', "-")));
             fs::copy(&built, &copy).unwrap_or_else(|error| panic!("{}: {error}", built.display()));
-            let _ = write!(table, "(\"{file}\", include_bytes!({copy:?})),");
+            let _ = write!(table, "(\"{name}\", include_bytes!({copy:?})),");
+        };
+        let plain =
+            built(&root, &out, &variable("TARGET"), &LIBRARIES.map(|(package, _)| package), None);
+        LIBRARIES.iter().for_each(|(_, file)| carry(&plain, file, file));
+        let is_x86 = variable("CARGO_CFG_TARGET_ARCH") == "x86_64";
+        let levels = is_x86 && env::var_os("CARGO_FEATURE_LEVELS").is_some();
+        for level in LEVELS.iter().filter(|_| levels) {
+            let (package, file) = LIBRARIES[1];
+            let built = built(&root, &out, &variable("TARGET"), &[package], Some(level));
+            carry(&built, file, &format!("glibc-hwcaps/{level}/{file}"));
         }
     }
     table.push(']');
@@ -52,17 +64,20 @@ fn main() {
 
 /// Cargo within Cargo: in a target folder of its own, since the outer one is locked, and with the
 /// outer one's job slots, which it inherits. All libraries at once, since they ask for the same features.
-fn built(root: &Path, out: &Path, target: &str) -> PathBuf {
-    let folder = out.join("build");
+fn built(root: &Path, out: &Path, target: &str, packages: &[&str], level: Option<&str>) -> PathBuf {
+    let folder = out.join(level.unwrap_or("build"));
     let mut cargo = Command::new(env::var_os("CARGO").expect("Cargo sets CARGO"));
     cargo.args(["build", "--release", "--quiet", "--target", target]);
-    cargo.args(LIBRARIES.iter().flat_map(|(package, _)| ["--package", package]));
+    cargo.args(packages.iter().flat_map(|package| ["--package", package]));
     cargo.arg("--manifest-path").arg(root.join("Cargo.toml")).arg("--target-dir").arg(&folder);
     // Under `cargo clippy` it would be Clippy that compiles.
     cargo.env_remove("RUSTC_WORKSPACE_WRAPPER");
     // Cargo ignores a profile's `strip` for packages with an `opt-level` of their own.
     let mut flags = env::var("CARGO_ENCODED_RUSTFLAGS").unwrap_or_default();
     flags.push_str(if flags.is_empty() { "-Cstrip=debuginfo" } else { "\u{1f}-Cstrip=debuginfo" });
+    if let Some(level) = level {
+        flags.push_str(&format!("\u{1f}-Ctarget-cpu={level}"));
+    }
     cargo.env("CARGO_ENCODED_RUSTFLAGS", flags).env("CARGO_PROFILE_RELEASE_DEBUG", "0");
     let status = cargo.status().expect("Cargo runs again");
     assert!(status.success(), "{status}");

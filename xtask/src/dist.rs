@@ -224,7 +224,17 @@ impl Tools {
             build.args(["zigbuild", "--release", "--locked", "--package", package, "--target"]);
             run_command(build.arg(format!("{TRIPLE}.{major}.{minor}")))?;
         }
-        Ok(command::target().join("dist/build").join(TRIPLE).join("release"))
+        let release = command::target().join("dist/build").join(TRIPLE).join("release");
+        install::level_builds(&release, |package, level, folder| {
+            step(&format!("{package}, {level}"));
+            let flag = format!("-Ctarget-cpu={level}");
+            let mut build = self.program("cargo-zigbuild", &[&flag])?;
+            build.args(["zigbuild", "--release", "--locked", "--package", package, "--target"]);
+            build.arg(format!("{TRIPLE}.{major}.{minor}")).env("CARGO_TARGET_DIR", folder);
+            run_command(&mut build)?;
+            Ok(folder.join(TRIPLE).join("release"))
+        })?;
+        Ok(release)
     }
 
     /// Builds the command without a dynamic linker: it runs on any Linux, and tunes nothing, since there is no C library

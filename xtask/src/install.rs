@@ -53,6 +53,10 @@ const SHARED: [(&str, &str); 4] = [
     ("libcachewise_pool_c.so", "libcachewise_pool.so"),
 ];
 
+/// Levels of x86-64 that the C library and the preload library are built for as well, the first two of [`SHARED`]: the
+/// dynamic linker takes the one that fits its CPU from these folders of `glibc-hwcaps` (ld.so(8)).
+const LEVELS: [&str; 2] = ["x86-64-v3", "x86-64-v4"];
+
 /// C interfaces: folder of the headers, Cargo's static library, name of the installed one, description.
 const INTERFACES: [(&str, &str, &str, &str); 2] = [
     (
@@ -141,13 +145,18 @@ pub(crate) fn placed(
 fn files(prefix: &Path, libdir: &Path, release: &Path) -> Result<Vec<(PathBuf, Content)>> {
     let mut files = Vec::new();
     let version = env!("CARGO_PKG_VERSION");
-    for (built, name) in SHARED {
+    let mut shared = |folder: &Path, release: &Path, (built, name): (&str, &str)| {
         let real = format!("{name}.{version}");
-        files.push((libdir.join(&real), Content::Program(release.join(built))));
+        files.push((folder.join(&real), Content::Program(release.join(built))));
         // As the libraries' build scripts have it.
         for link in [format!("{name}.{}", first_compatible()), name.to_owned()] {
-            files.push((libdir.join(link), Content::Link(real.clone())));
+            files.push((folder.join(link), Content::Link(real.clone())));
         }
+    };
+    SHARED.into_iter().for_each(|library| shared(libdir, release, library));
+    for level in LEVELS {
+        let (folder, built) = (libdir.join("glibc-hwcaps").join(level), release.join(level));
+        SHARED[..2].iter().for_each(|library| shared(&folder, &built, *library));
     }
     for (folder, built, name, about) in INTERFACES {
         let header = root().join(folder).join(format!("{name}.h"));
@@ -262,7 +271,29 @@ fn first_compatible() -> &'static str {
 /// Builds everything that is installed; the directory it is in.
 pub(crate) fn all_built() -> Result<PathBuf> {
     PACKAGES.iter().try_for_each(|package| built(package).map(drop))?;
-    release()
+    let release = release()?;
+    level_builds(&release, |package, level, folder| {
+        let mut build = cargo("build --release -p");
+        build.arg(package).arg("--target-dir").arg(folder).current_dir(root());
+        command::run(build.env("RUSTFLAGS", format!("-C target-cpu={level}")))?;
+        Ok(folder.join("release"))
+    })?;
+    Ok(release)
+}
+
+/// Has both libraries built for each level, by package, level and target folder, and puts them into the level's folder.
+pub(crate) fn level_builds(
+    release: &Path,
+    mut build: impl FnMut(&str, &str, &Path) -> Result<PathBuf>,
+) -> Result<()> {
+    for level in LEVELS {
+        let folder = release.join(level);
+        for (package, (file, _)) in ["cachewise-capi", "cachewise-preload"].iter().zip(SHARED) {
+            let built = build(package, level, &folder)?;
+            fs::copy(built.join(file), folder.join(file))?;
+        }
+    }
+    Ok(())
 }
 
 /// Builds a package for release.

@@ -17,7 +17,8 @@ pub fn written_out(library: &str) -> anyhow::Result<Option<PathBuf>> {
         bail!("neither XDG_DATA_HOME nor HOME is an absolute path");
     };
     let directory = data.join("cachewise/lib").join(build_name(bytes));
-    place(bytes, &directory, library).map(Some)
+    // A build for a level of the CPU is named by its folder.
+    place(bytes, &directory, library.rsplit('/').next().unwrap_or(library)).map(Some)
 }
 
 /// Folder in which a user's programs keep their data (XDG Base Directory Specification).

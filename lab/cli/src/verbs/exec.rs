@@ -174,7 +174,10 @@ pub(super) fn library(
     });
     let places = places(library, own.parent().unwrap_or(Path::new("/")), &named, &searched);
     let mut hindered = None;
-    for found in places.iter().filter(|place| place.is_file()) {
+    let levels = levels();
+    for found in
+        places.iter().flat_map(|place| builds(place, &levels)).filter(|file| file.is_file())
+    {
         let path = fs::canonicalize(found)?;
         match check_loadable(&path) {
             Ok(()) => return Ok(path),
@@ -184,7 +187,9 @@ pub(super) fn library(
     if let Some(why) = hindered {
         return Err(why);
     }
-    let own = crate::libraries::written_out(library);
+    let carried = levels.iter().map(|level| format!("{LEVELS}/{level}/{library}"));
+    let mut carried = carried.filter(|file| cachewise_libraries::embedded(file).is_some());
+    let own = crate::libraries::written_out(carried.next().as_deref().unwrap_or(library));
     if let Some(written_out) = own.with_context(|| {
         format!(
             "{library}: beside the command it was not found, and the copy inside the command was not \
@@ -202,6 +207,32 @@ pub(super) fn library(
         looked.join(", "),
         package.replace('_', "-")
     )
+}
+
+/// Folder beside a library with its builds for CPUs that can do more, where the dynamic linker looks first.
+const LEVELS: &str = "glibc-hwcaps";
+
+/// The levels of x86-64 that this CPU has, the highest first, by the names of their folders.
+fn levels() -> Vec<&'static str> {
+    #[cfg(target_arch = "x86_64")]
+    {
+        macro_rules! has {
+            ($($feature:tt)+) => { $(std::is_x86_feature_detected!($feature))&&+ };
+        }
+        let third = has!("avx" "avx2" "bmi1" "bmi2" "f16c" "fma" "lzcnt" "movbe");
+        let fourth = has!("avx512f" "avx512bw" "avx512cd" "avx512dq" "avx512vl");
+        let all = [(third && fourth, "x86-64-v4"), (third, "x86-64-v3")];
+        all.into_iter().filter(|(has, _)| *has).map(|(_, level)| level).collect()
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    Vec::new()
+}
+
+/// A library's builds, the one for this CPU first.
+fn builds(plain: &Path, levels: &[&str]) -> Vec<PathBuf> {
+    let name = plain.file_name().unwrap_or_default();
+    let beside = |level: &&str| plain.with_file_name(LEVELS).join(level).join(name);
+    levels.iter().map(beside).chain([plain.to_owned()]).collect()
 }
 
 /// In the directories that `CACHEWISE_LIBRARY` names; beside the program, in the library directories of
@@ -255,6 +286,15 @@ mod tests {
         assert_eq!(found[1], Path::new("/usr/bin").join(LIBRARY));
         assert_eq!(found[2], Path::new("/usr/lib").join(LIBRARY));
         assert_eq!(found.last(), Some(&Path::new("/other").join(LIBRARY)));
+    }
+
+    #[test]
+    fn the_build_for_this_cpu_comes_before_the_plain_one() {
+        let found = builds(Path::new("/usr/lib/libx.so"), &["x86-64-v4", "x86-64-v3"]);
+        let expected =
+            ["glibc-hwcaps/x86-64-v4/libx.so", "glibc-hwcaps/x86-64-v3/libx.so", "libx.so"];
+        assert_eq!(found, expected.map(|file| Path::new("/usr/lib").join(file)));
+        assert!(levels().is_sorted_by(|a, b| a > b));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 use crate::decided::decided;
 use crate::support::{
-    CALLS, compile, library, plain, preloaded, run, statistics_library, text, watched,
+    CALLS, compile, installed, library, plain, preloaded, run, statistics_library, text, watched,
 };
 use cachewise::profile::{OPERATIONS, hints};
 use cachewise_kernels::{Features, TABLE};
@@ -65,6 +65,35 @@ fn every_program_prints_what_it_should_with_every_profile() {
             }
             assert!(std::fs::remove_file(&counts).is_ok(), "{name}: it counted");
         }
+    }
+}
+
+/// By name the dynamic linker takes the build for this CPU, by path the one that is there: every byte is right in each that
+/// the CPU can run.
+#[test]
+#[cfg_attr(not(feature = "as-shipped"), ignore = "cargo test -F as-shipped")]
+fn by_name_the_build_for_this_cpu_is_loaded_and_by_path_the_one_it_is() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let program = compile(directory.path(), "exhaustive", CALLS);
+    let installed = installed();
+    let path = |level: &str| installed.join(level).join("libcachewise_preload.so");
+    // What `ld.so --help` says of levels, from the highest down; with their kernels' features it is less than a level asks for.
+    let mut linker = Command::new("/lib64/ld-linux-x86-64.so.2");
+    let told = text(&run(linker.arg("--help")).stdout);
+    let has = |level: &&str| told.contains(&format!("{level} (supported, searched)"));
+    let levels = ["x86-64-v4", "x86-64-v3"].into_iter().filter(has);
+    let folders: Vec<String> = levels.map(|level| format!("glibc-hwcaps/{level}")).collect();
+    let fits = folders.first().map_or("", String::as_str);
+    let by_path = folders.iter().map(|folder| (path(folder), path(folder)));
+    let plain = (path(""), path(""));
+    for (preload, expected) in
+        [("libcachewise_preload.so".into(), path(fits)), plain].into_iter().chain(by_path)
+    {
+        let mut command = preloaded(&program);
+        command.env("LD_PRELOAD", &preload).env("LD_LIBRARY_PATH", &installed).arg(&expected);
+        let output = run(&mut command);
+        let said = (text(&output.stdout), text(&output.stderr));
+        assert_eq!(said, ("every byte right\n".to_owned(), String::new()), "{preload:?}");
     }
 }
 

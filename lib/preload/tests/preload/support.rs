@@ -17,6 +17,31 @@ pub fn statistics_library() -> &'static Path {
     BUILT.get_or_init(|| built("cachewise-preload-stats"))
 }
 
+/// A folder with the plain library, and in `glibc-hwcaps` its builds for x86-64-v3 and -v4, as it is installed.
+pub fn installed() -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("installed");
+    for level in ["", "x86-64-v3", "x86-64-v4"] {
+        let place = match level {
+            "" => folder.clone(),
+            level => folder.join("glibc-hwcaps").join(level),
+        };
+        std::fs::create_dir_all(&place).expect("a folder");
+        let library = if level.is_empty() { library().to_owned() } else { built_for(level) };
+        std::fs::copy(library, place.join("libcachewise_preload.so")).expect("copied");
+    }
+    folder
+}
+
+/// The library as `xtask install` builds it for a level.
+fn built_for(level: &str) -> PathBuf {
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join(level);
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.args(["build", "--release", "-p", "cachewise-preload", "--target-dir"]).arg(&target);
+    cargo.env("RUSTFLAGS", format!("-C target-cpu={level}"));
+    run(cargo.current_dir(env!("CARGO_MANIFEST_DIR")));
+    target.join("release/libcachewise_preload.so")
+}
+
 /// A library built by itself, so that no other package's features are in it.
 fn built(package: &str) -> PathBuf {
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("target/tmp");
