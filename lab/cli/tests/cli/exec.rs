@@ -43,31 +43,6 @@ pub fn compiled(text: &str, folder: &Folder, name: &str) -> String {
     program
 }
 
-/// Files that the dynamic linker would wait for, or pass over: a line instead, and nothing is run.
-#[test]
-fn a_library_that_is_none_is_refused_before_the_program_runs() {
-    let folder = Folder::new();
-    let path = |name: &str| folder.path(name);
-    said(Command::new("mkfifo").arg(path("pipe"))).with(0);
-    let _socket = std::os::unix::net::UnixListener::bind(path("socket")).expect("a socket");
-    folder.write("text", "no library\n");
-    let endless = std::fs::File::create(path("large")).expect("made");
-    endless.set_len(1 << 30).expect("a length");
-    for (file, told) in [
-        (path("pipe"), "found a pipe, accepted a regular file"),
-        (path("socket"), "found a socket, accepted a regular file"),
-        (path("."), "found a directory, accepted a regular file"),
-        ("/dev/zero".to_owned(), "found a device, accepted a regular file"),
-        (path("text"), "accepted a shared library"),
-        (path("large"), "accepted a shared library"),
-        (path("absent"), "No such file"),
-    ] {
-        let refusal =
-            refused(&format!("exec --library {file} -- echo run"), 1, &["--library", told]);
-        assert_eq!(refusal.err.lines().count(), 1, "{refusal:?}");
-    }
-}
-
 /// Signals, streams and variables of a program are those that it has without the command.
 #[test]
 fn a_program_begins_as_it_would_without_the_command() {
