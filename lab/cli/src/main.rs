@@ -34,7 +34,7 @@ fn main() -> ExitCode {
 
 fn run() -> ExitCode {
     let cli = match Cli::try_parse() {
-        Ok(cli) => match removed::before_program(&cli) {
+        Ok(cli) => match removed::accepted(&cli) {
             Some(instead) => return refused(&instead),
             None => cli,
         },

@@ -31,6 +31,21 @@ const REMOVED: &[(&str, &str)] = &[
     ),
     ("advise --folded", "perf script, and a flame graph tool of your own (docs/advise.md)"),
     (
+        "run --verify-only",
+        "`cargo test -p cachewise-kernels` checks every byte; `run` checks the buffers that it times",
+    ),
+    (
+        "tune --verify-only",
+        "`cargo test -p cachewise-kernels` checks every byte; `tune` checks the buffers that it times",
+    ),
+    ("run --plot", "`-o PAGE.html` draws every figure"),
+    ("report --plot", "`-o PAGE.html` draws every figure"),
+    ("tune --plot", "`--html PAGE.html` draws every figure"),
+    ("run page-colour", "`cachewise report` draws its records; docs/findings.md has its answer"),
+    ("run jumps", "`cachewise report` draws its records; docs/findings.md has its answer"),
+    ("run parallel", "`cachewise run page-fault` times memory made resident by threads"),
+    ("run prefault", "`cachewise run page-fault` times memory made resident by threads"),
+    (
         "list entries",
         "`cachewise explain --op OPERATION --size SIZE` names the entry stub: CPUID decides",
     ),
@@ -67,9 +82,10 @@ pub fn refused(error: &clap::Error) -> Option<String> {
     kinds.into_iter().find_map(|kind| instead(&format!("{verb} {}", found(kind)?)))
 }
 
-/// As [`instead`], for an unknown option before a program, which the parser takes for the program.
-pub fn before_program(cli: &Cli) -> Option<String> {
+/// As [`instead`], for a word that the parser takes: an experiment's name, or an unknown option before a program.
+pub fn accepted(cli: &Cli) -> Option<String> {
     let (verb, program) = match &cli.verb {
+        Verb::Run(args) => return instead(&format!("run {}", args.experiment)),
         Verb::Advise(args) => ("advise", args.program.first()),
         Verb::Exec(args) => ("exec", args.program.first()),
         Verb::Lease(args) => ("lease", args.program.first()),
@@ -89,7 +105,7 @@ mod tests {
         for (words, _) in REMOVED {
             let line = format!("cachewise {words}");
             let refusal = match Cli::try_parse_from(line.split(' ')) {
-                Ok(cli) => before_program(&cli),
+                Ok(cli) => accepted(&cli),
                 // By the words of this process's own arguments, which are a test's.
                 Err(error) => error.use_stderr().then(String::new),
             };
