@@ -42,6 +42,9 @@ macro_rules! entry_vector {
     (store sse $r:literal $at:expr) => {
         concat!("movups ", $at, ", xmm", $r, "\n")
     };
+    (put sse $r:literal $at:expr) => {
+        concat!("movaps ", $at, ", xmm", $r, "\n")
+    };
     (load avx $r:literal $at:expr) => {
         concat!("vmovdqu ymm", $r, ", ", $at, "\n")
     };
