@@ -18,9 +18,9 @@ pub use functions::{bcmp, memcmp, memcpy, memmove, memset};
 #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
 mod functions {
     use cachewise::{
-        entry_compare_apart, entry_compare_head, entry_compare_near, entry_compare_small,
-        entry_compare_xmm, entry_copy_itself, entry_copy_loops, entry_copy_many, entry_copy_small,
-        entry_fill_loop, entry_fill_many, entry_fill_small, entry_splat_byte,
+        entry_compare_head, entry_compare_xmm, entry_copy_itself, entry_copy_loops,
+        entry_copy_many, entry_copy_small, entry_fill_loop, entry_fill_many, entry_fill_small,
+        entry_splat_byte,
     };
     use core::arch::naked_asm;
 

@@ -2,17 +2,17 @@
 //!
 //! | bytes | `sse2` | `avx2` | `avx512vl` |
 //! |---|---|---|---|
-//! | 1 | 1 | the same | the same |
-//! | 2-32 | 16 + 16, of which the first n count | the same | the same |
-//! | classes: 2-3, 4-15, 16-32 | 2 + 1; 2 x 4 + 2 x 4; 16 + 16 | the same | the same |
-//! | 33-64 | 2 x 16, then the last 2 x 16 | the same | the same |
+//! | 1 | 1 | the same | 32 under a mask |
+//! | 2-32 | 16 + 16, of which the first n count | the same | 32 under a mask |
+//! | classes: 2-3, 4-15, 16-32 | 2 + 1; 2 x 4 + 2 x 4; 16 + 16 | the same | |
+//! | 33-64 | 2 x 16, then the last 2 x 16 | the same | 32, then the last 32 |
 //! | 65-128 | 2 x 16, then three times 2 x 16 | 2 x 16, then 32 + 2 x 32 ([halved](crate::choice::Chosen::halves): as `sse2`) | 2 x 16, then 32 + 64 |
 //! | 129-256 | the table's kernel | 2 x 16, then 3 x 32, then the last 4 x 32 | 2 x 16, then 32 + 64 + 2 x 64 |
 //! | more | | 2 x 16, then 3 x 32, loop of 4 x 32 at places aligned in a, the last 1, 2 or 4 x 32 | the same with 64 |
 //! | more than 512, [`NARROW`](super::NARROW) | | | 32 + 64, then as `avx2` |
 //! | beyond the direct limit | | the table's kernel | the table's kernel |
 //!
-//! Up to 64 bytes every entry is the same. Up to 32 it is one class, because calls of mixed sizes have then nothing
+//! Up to 64 bytes `sse2` and `avx2` are the same. Up to 32 it is one class, because calls of mixed sizes have then nothing
 //! to mispredict, which costs more than all the rest. The second 16 bytes are the last, or the first once more where there
 //! are fewer than 16: so no line is waited for that the buffers do not reach, but the 16 that less is read as.
 //! These may reach beyond the buffers,

@@ -4,19 +4,18 @@
 //! |---|---|---|---|
 //! | 1; 2-3; 4-7; 8-15 | 1; 2 + 1; 4 + 4; 8 + 8 | the same | the same |
 //! | 16-32 | 16 + 16 | the same | the same |
-//! | to 64 | 2 x 16 + 2 x 16 | the same | the same |
+//! | to 64 | 2 x 16 + 2 x 16 | the same | 32 + 32 |
 //! | to 128 | 4 x 16 + 4 x 16 | 2 x 32 + 2 x 32 | 64 + 64 |
 //! | to 256 | the table's kernel | 4 x 32 + 4 x 32 | 2 x 64 + 2 x 64 |
 //! | to 512 | | the loop | 4 x 64 + 4 x 64 (a fill: the loop) |
 //! | more | | 32, loop of 4 x 32 at aligned places, 4 x 32 | the same with 64 |
 //! | beyond the direct limit | | the table's kernel | the table's kernel |
 //!
-//! A class is served by blocks from its head and as many from its tail,
-//! which overlap where the size is not the class's largest. All loads of a class come
-//! before its first store, and the loop asks for the direction, so that a copy is also a move up to
-//! the table. More than 128 bytes that are copied to their own place are left alone, as glibc leaves them.
+//! A class is served by blocks from its head and as many from its tail, which overlap where the size is not the class's
+//! largest. All loads of a class come before its first store, and the loop asks for the direction, so that a copy is also a
+//! move up to the table. More than 128 bytes that are copied to their own place are left alone, as glibc leaves them.
 //!
-//! Up to 64 bytes every entry is the same, so nothing is chosen there; none of these classes is more than two taken jumps away. A class stores the fewest blocks that
+//! Up to 64 bytes `sse2` and `avx2` are the same, so nothing is chosen there in the plain build; none of these classes is more than two taken jumps away. A class stores the fewest blocks that
 //! a program may load next: a load waits for all of the stores that it needs bytes of, and only bytes of one
 //! store are forwarded to it. So fields of 1, 2, 4 and 8 bytes at either end are one store each, and nothing is masked.
 //! The buffer of stores that wait for their lines is short as well: half as many stores keep twice as many calls in flight.

@@ -20,7 +20,7 @@ use cachewise_kernels::Operation;
 #[must_use]
 pub fn variants(operation: Operation) -> &'static [Entry] {
     #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
-    return ways::ENTRIES.get(place(operation)).map_or(&[], |entries| entries);
+    return ways::ENTRIES.get(place(operation)).map_or(&[], |entries| &entries[..]);
     #[cfg(not(all(target_arch = "x86_64", target_feature = "sse2")))]
     {
         let _ = operation;

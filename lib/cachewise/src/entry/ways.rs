@@ -1,7 +1,7 @@
 //! The entries, each a function by itself, and what leads to those that do not follow in the
 //! exported functions.
 
-use crate::choice::{AVX2, AVX512VL, COUNT, Entry, VARIANTS};
+use crate::choice::{COUNT, Entry, VARIANTS};
 use cachewise_kernels::Function;
 
 /// An operation by the entry that follows in the exported functions: the widest that this build's target allows, and nothing
@@ -15,7 +15,6 @@ macro_rules! entry_following {
     };
 }
 
-/// See above.
 #[cfg(all(
     target_feature = "avx2",
     target_feature = "bmi2",
@@ -29,7 +28,6 @@ macro_rules! entry_following {
     };
 }
 
-/// See above.
 #[cfg(not(all(target_feature = "avx2", target_feature = "bmi2")))]
 #[doc(hidden)]
 #[macro_export]
@@ -190,14 +188,11 @@ macro_rules! operation {
                 $crate::$in!(whole, "", avx512vl, $($operand = sym super::$other::avx512vl)?)
             }
 
-            pub(super) static ENTRIES: [Entry; COUNT] = {
-                let mut entries = [Entry::new(&VARIANTS[0], Function::$operation(sse2)); COUNT];
-                entries[AVX512VL as usize] =
-                    Entry::new(&VARIANTS[AVX512VL as usize], Function::$operation(avx512vl));
-                entries[AVX2 as usize] =
-                    Entry::new(&VARIANTS[AVX2 as usize], Function::$operation(avx2));
-                entries
-            };
+            pub(super) static ENTRIES: [Entry; COUNT] = [
+                Entry::new(&VARIANTS[0], Function::$operation(sse2)),
+                Entry::new(&VARIANTS[1], Function::$operation(avx2)),
+                Entry::new(&VARIANTS[2], Function::$operation(avx512vl)),
+            ];
         }
     };
 }
@@ -230,7 +225,7 @@ operation! {
 }
 
 /// By operation, as [`place`](crate::rows::place) has them.
-pub(crate) static ENTRIES: [&[Entry]; 6] = [
+pub(crate) static ENTRIES: [&[Entry; COUNT]; 6] = [
     &copy::ENTRIES,
     &r#move::ENTRIES,
     &fill::ENTRIES,
