@@ -5,9 +5,9 @@ use super::plan::{self, View};
 use super::ranges::{From, LIBC, choose};
 use super::rounds::{Evidence, Purpose};
 use super::seam::{Class, Competitor, Contents, Destination, Facts, Layout, Sample, TuningCell};
-use cachewise::profile::Decision;
+use cachewise::profile::{Decision, OR_LIBC};
 use cachewise_judge::estimate::{Estimate, Middle, Scatter, Sure, away, deviation};
-use cachewise_judge::margin::{EQUAL, GUARD, HOPELESS, IN_FORCE, LAYOUTS};
+use cachewise_judge::margin::{EQUAL, GUARD, HEADLINE, HOPELESS, IN_FORCE, LAYOUTS};
 use cachewise_judge::race;
 use cachewise_kernels::Operation;
 use cachewise_measure::stats::{LEAST_ROUNDS as INTERVAL_ROUNDS, median};
@@ -28,6 +28,9 @@ pub(super) const ALWAYS: Sure = Sure::Always(Scatter::Pooled);
 
 /// Fewer rounds show nothing.
 const LEAST_ROUNDS: usize = Scatter::Pooled.least_rounds();
+
+/// Below a page nothing is aliased, and a test of the operands is a part of the call.
+const LOOKS_FROM: usize = 4096;
 
 /// Fewer rounds of one layout show nothing of it alone. Where a visit is dear they are few: judged from
 /// three on, the simulated machine of 2 GB/s gained 5.1 % over libc, from six on 7.4 %.
@@ -87,7 +90,9 @@ pub(super) struct Field {
     pub arms: Vec<Competitor>,
     pub sizes: Vec<usize>,
     pub views: Vec<View>,
-    /// Rounds by arm, view and size.
+    /// By arm, the kernel that does what libc does not, where the operands decide between them.
+    or_libc: Vec<Option<usize>>,
+    /// Rounds by measured arm, view and size.
     rounds: Vec<Vec<Vec<CellRounds>>>,
     /// Results of each arm by view and size, kept until other rounds come.
     seen: Vec<Vec<OnceCell<Vec<Seen>>>>,
@@ -115,6 +120,40 @@ struct Seen {
     whole: Estimate,
     /// Estimate that is held against the guard: all of them, or those of one layout.
     worst: Estimate,
+    /// Of operands at odd offsets alone.
+    odd: Estimate,
+    /// Of operands on lines and at odd offsets, at this size alone.
+    layouts: [Estimate; 2],
+}
+
+impl Seen {
+    /// The same where libc does the calls whose operands are on lines.
+    fn or_libc(self, view: &View) -> Seen {
+        if view.layout != Layout::Aligned {
+            return self;
+        }
+        let odd = self.odd;
+        let half = [(Estimate { rounds: odd.rounds, ..Estimate::REFERENCE }, 1.0), (odd, 1.0)];
+        let whole = Estimate::mean(half.into_iter());
+        let layouts = [Estimate::REFERENCE, self.layouts[1]];
+        Seen { whole, worst: view.judged(odd).worse(view.judged(whole)), odd, layouts }
+    }
+}
+
+/// The arms, and behind them those that leave to libc what is aligned; by arm the kernel of these.
+fn with_those_that_look_at_operands(
+    arms: Vec<Competitor>,
+) -> (Vec<Competitor>, Vec<Option<usize>>) {
+    let mut or_libc = vec![None; arms.len()];
+    let mut all = arms.clone();
+    for (nth, arm) in arms.into_iter().enumerate() {
+        let kernel = cachewise_kernels::find(&arm.name);
+        if kernel.is_some_and(cachewise::may_look_at_operands) {
+            all.push(Competitor { name: arm.name + OR_LIBC, ..arm });
+            or_libc.push(Some(nth));
+        }
+    }
+    (all, or_libc)
 }
 
 impl Field {
@@ -127,12 +166,17 @@ impl Field {
         previous: &[Decision],
     ) -> Field {
         let below_libc = facts.below_libc[cachewise::entry::place(operation)];
+        let measured = arms.len();
+        let (arms, or_libc) = with_those_that_look_at_operands(arms);
         let competes = |arm: &Competitor, size: usize| {
             arm.class != Class::NonTemporal || plan::beyond_llc(operation, size, facts)
         };
         let live = arms
             .iter()
-            .map(|arm| sizes.iter().map(|size| competes(arm, *size)).collect())
+            .enumerate()
+            .map(|(nth, arm)| {
+                sizes.iter().map(|size| nth < measured && competes(arm, *size)).collect()
+            })
             .collect();
         let previous = sizes.iter().map(|&size| {
             let of_it = |d: &&Decision| {
@@ -144,7 +188,7 @@ impl Field {
             arms.iter().position(|arm| arm.name == *kernel)
         });
         Field {
-            rounds: vec![vec![vec![CellRounds::default(); sizes.len()]; views.len()]; arms.len()],
+            rounds: vec![vec![vec![CellRounds::default(); sizes.len()]; views.len()]; measured],
             seen: vec![vec![OnceCell::new(); sizes.len()]; views.len()],
             handed_over: vec![Vec::new(); sizes.len()],
             handed_over_to: facts.l1,
@@ -156,6 +200,7 @@ impl Field {
             refused: vec![vec![false; sizes.len()]; arms.len()],
             own: (facts.hosts > 1).then_some(OWN),
             live,
+            or_libc,
             previous: previous.collect(),
             operation,
             arms,
@@ -170,7 +215,7 @@ impl Field {
             if cell.operation != self.operation {
                 continue;
             }
-            for arm in 1..self.arms.len() {
+            for arm in 1..self.rounds.len() {
                 for (ours, libc) in log.pairs(&self.arms[arm].name.clone()) {
                     self.add(arm, cell, &ours, &libc);
                 }
@@ -179,6 +224,11 @@ impl Field {
                 self.add_handed_over(cell, &ours, &libc);
             }
         }
+    }
+
+    /// The kernels that are measured themselves, with their numbers.
+    pub(super) fn measured(&self) -> impl Iterator<Item = (usize, &Competitor)> {
+        self.arms.iter().enumerate().take(self.rounds.len()).skip(1)
     }
 
     /// The position of a size of the grid.
@@ -241,6 +291,13 @@ impl Field {
         if seen.is_above(GUARD, ALWAYS) { seen.low(Sure::Seems) } else { 0.0 }
     }
 
+    /// Returns whether an arm seems to lose more than a headline in a state at a size: however much it gains in others,
+    /// it is not decided for.
+    fn seems_lost(&self, arm: usize, size: usize) -> bool {
+        let most = (1.0 + HEADLINE).ln().max(self.handed_over(size));
+        self.covering(arm, size).any(|(_, seen)| seen.layouts.iter().any(|of| of.mean > most))
+    }
+
     /// Returns whether an arm at that many bytes is what a decision for libc comes to there anyway.
     pub(super) fn is_libc(&self, arm: usize, bytes: usize) -> bool {
         let from = cachewise::profile::libc_from(self.operation);
@@ -257,9 +314,9 @@ impl Field {
             && bytes <= self.handed_over_to
     }
 
-    /// Least loss of an arm that is shown in one of the views where it counts.
+    /// Least loss of an arm that is shown in one of the views.
     fn proven_loss(&self, arm: usize, size: usize) -> f64 {
-        self.proven(arm, size).map(|of| of.low(Sure::Likely)).fold(0.0, f64::max)
+        self.covering(arm, size).map(|(_, of)| of.whole.low(Sure::Likely)).fold(0.0, f64::max)
     }
 
     /// Loss that an arm may have in a state at a size: the guard, or what libc itself loses there when the library
@@ -298,7 +355,7 @@ impl Field {
         };
         let lacks =
             |arm: usize| INTERVAL_ROUNDS.saturating_sub(self.rounds[arm][view][size].aligned.len());
-        let arms = (1..self.arms.len()).filter(|arm| is_of_table && lacks(*arm) > 0);
+        let arms = (1..self.rounds.len()).filter(|arm| is_of_table && lacks(*arm) > 0);
         let arms: Vec<usize> = arms.filter(takes_part).collect();
         let most = arms.iter().map(|arm| lacks(*arm)).max()?;
         Some((arms, most))
@@ -317,12 +374,13 @@ impl Field {
             let at = from.last().copied().unwrap_or(size);
             let near = || self.near(at);
             let all = near().flat_map(|size| {
-                (0..self.arms.len()).flat_map(move |arm| self.off(arm, view, size))
+                (0..self.rounds.len()).flat_map(move |arm| self.off(arm, view, size))
             });
             let of_all = pooled(&all.copied().collect::<Vec<_>>(), POOLED_FROM).unwrap_or(UNKNOWN);
             let of_arm = |(arm, rounds): (usize, &Vec<Vec<CellRounds>>)| {
                 if arm == LIBC {
-                    return Seen { whole: Estimate::REFERENCE, worst: Estimate::REFERENCE };
+                    let libc = Estimate::REFERENCE;
+                    return Seen { whole: libc, worst: libc, odd: libc, layouts: [libc; 2] };
                 }
                 let own = self.own.and_then(|least| {
                     let off = near().flat_map(|size| self.off(arm, view, size));
@@ -342,19 +400,33 @@ impl Field {
                     let [aligned, odd] = layouts.each_ref().map(|rounds| middle(rounds));
                     [aligned, odd, middle(&layouts.concat())]
                 };
+                let here = &rounds[view][size];
                 let [aligned, odd, whole] = match of.proven {
-                    true => *rounds[view][size].middles.get_or_init(middles),
+                    true => *here.middles.get_or_init(middles),
                     false => middles(),
                 };
+                let layouts = match of.proven {
+                    true => [aligned, odd],
+                    false => [false, true].map(|is_odd| Middle::of(here.of(is_odd))),
+                };
+                let layouts = layouts.map(|middle| match middle.rounds {
+                    LEAST_ROUNDS.. => estimate(middle),
+                    _ => Estimate::NO_LOSS,
+                });
                 let whole = estimate(whole);
                 let enough = [aligned, odd].into_iter().filter(|of| of.rounds >= LAYOUT_ROUNDS);
                 let worst = enough.map(|middle| of.judged(estimate(middle)));
                 Seen {
                     whole,
                     worst: worst.chain([of.judged(whole)]).fold(Estimate::NO_LOSS, Estimate::worse),
+                    odd: estimate(odd),
+                    layouts,
                 }
             };
-            self.rounds.iter().enumerate().map(of_arm).collect()
+            let mut seen: Vec<Seen> = self.rounds.iter().enumerate().map(of_arm).collect();
+            let further = self.or_libc.iter().flatten().map(|kernel| seen[*kernel].or_libc(of));
+            seen.extend(further.collect::<Vec<_>>());
+            seen
         })
     }
 
@@ -434,19 +506,21 @@ impl Field {
                 let is_safe = worst.rounds >= LEAST_ROUNDS && of_all.keeps(guard, ALWAYS);
                 if is_safe { value.high(ALWAYS) } else { libc }
             };
-            let best = (1..self.arms.len()).map(bound).fold(libc, f64::min);
+            let best = (1..self.rounds.len()).map(bound).fold(libc, f64::min);
             let [worth, allowed] = [best + EQUAL, guard].map(f64::exp);
-            let out = |arm: &usize| {
-                let value = self.value(*arm, size);
-                if self.is_default(*arm, self.sizes[size]) {
+            let is_out = |arm: usize| {
+                let value = self.value(arm, size);
+                if self.is_default(arm, self.sizes[size]) {
                     false
                 } else if value.rounds >= LEAST_ROUNDS {
-                    let [cost, loss] = [value, self.worst(*arm, size)].map(|of| of.ratio(ALWAYS));
+                    let [cost, loss] = [value, self.worst(arm, size)].map(|of| of.ratio(ALWAYS));
                     race::leaves(Some(&cost), worth, Some(&loss), allowed).is_some()
                 } else {
                     value.rounds > 0 && value.mean > HOPELESS
                 }
             };
+            // A kernel may gain where operands are not aligned, though libc is faster where they are.
+            let out = |arm: &usize| is_out(*arm) && self.beside_libc(*arm, size).is_none_or(is_out);
             for arm in self.live(size).into_iter().filter(out).collect::<Vec<_>>() {
                 self.live[arm][size] = false;
             }
@@ -455,9 +529,16 @@ impl Field {
         sizes.into_iter().filter(open).collect()
     }
 
+    /// The arm that leaves to libc what is aligned and has this kernel for the rest, at a size where there may be one.
+    fn beside_libc(&self, kernel: usize, size: usize) -> Option<usize> {
+        let arm = self.or_libc.iter().position(|other| *other == Some(kernel))?;
+        (self.sizes[size] >= LOOKS_FROM).then_some(arm)
+    }
+
     /// Cost of an arm at a size, where it is admissible: shown, and within the guard in every
     /// state by so many standard errors; or, where libc is shown to break it when the library calls it,
-    /// not shown to be worse than that. In the order of preference among what is level.
+    /// not shown to be worse than that. In the order of preference among what is level. What was not shown to keep the
+    /// guard and seems to has a cost above libc's: no range begins with it, and one that goes on behind it is one.
     pub(super) fn cost(&self, arm: usize, size: usize) -> Option<f64> {
         const PREFERENCE: f64 = 0.001;
         let bytes = self.sizes[size];
@@ -472,6 +553,7 @@ impl Field {
             });
         }
         let (value, worst) = (self.value(arm, size), self.worst(arm, size));
+        let kernel = self.or_libc[arm];
         let default = self.is_default(arm, bytes);
         let in_use = default || self.is_previous(arm, size);
         let guarded = worst.keeps(GUARD, Sure::Likely)
@@ -483,8 +565,17 @@ impl Field {
             _ => 0.0,
         };
         let error = if default { 0.0 } else { value.error };
-        (value.rounds >= LEAST_ROUNDS && guarded && !self.refused[arm][size])
-            .then_some(value.mean + error + loyalty + PREFERENCE * arm as f64)
+        // Of what is aligned, which is half, libc takes what it takes through the library.
+        let (rank, mean) = match kernel {
+            Some(kernel) => (kernel as f64 + 0.5, value.mean + libc / 2.0),
+            None => (arm as f64, value.mean),
+        };
+        let seems_to_keep = worst.mean <= GUARD.max(libc);
+        let may = kernel.is_none() || bytes >= LOOKS_FROM;
+        let may = may && !self.seems_lost(arm, size) && !self.refused[arm][size];
+        (may && value.rounds >= LEAST_ROUNDS && (guarded || seems_to_keep)).then(
+            || if guarded { mean } else { mean.max(libc) } + error + loyalty + PREFERENCE * rank,
+        )
     }
 
     /// That of each arm at each size; of temporal ones alone, or of all.

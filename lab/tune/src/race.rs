@@ -323,7 +323,7 @@ impl<'r, 'm> Race<'r, 'm> {
 /// The best admissible temporal arm at a size, so far.
 fn best_temporal(field: &Field, size: usize) -> Option<usize> {
     let at = field.at(size)?;
-    let temporal = (1..field.arms.len()).filter(|arm| field.arms[*arm].class != Class::NonTemporal);
-    let here = temporal.filter_map(|arm| Some((field.cost(arm, at)?, arm)));
+    let temporal = field.measured().filter(|(_, arm)| arm.class != Class::NonTemporal);
+    let here = temporal.filter_map(|(arm, _)| Some((field.cost(arm, at)?, arm)));
     here.min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, arm)| arm)
 }

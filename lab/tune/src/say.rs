@@ -6,6 +6,7 @@ use super::recording::UNEQUAL;
 use super::rounds::Purpose;
 use super::scripts::LIBRARY;
 use super::seam::{Layout, Script};
+use cachewise::profile::OR_LIBC;
 use cachewise_judge::margin::{HEADLINE, LEAST_POOLED};
 use cachewise_measure::record::{Decision, Decisions, distinct, groups};
 use cachewise_measure::stats::{LEAST_ROUNDS as INTERVAL_ROUNDS, geometric_mean, median};
@@ -191,6 +192,9 @@ impl<'t> Tuned<'t> {
                  libc; {to}"
             ));
             table.remark("cells: sizes and states that were checked with the library following these decisions");
+        }
+        if self.decisions.kernels.iter().any(|one| one.kernel.ends_with(OR_LIBC)) {
+            table.remark(format!("KERNEL{OR_LIBC}: libc but for operands that are not aligned to each other, or aliased"));
         }
         table.remark(
             "sizes that are not listed use libc; a hint that is not listed changes nothing; several kernels: by size; \

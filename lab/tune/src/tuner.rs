@@ -161,7 +161,7 @@ fn all_decisions(fields: &[Decided]) -> Vec<Decision> {
 /// Results that were shown.
 fn shown(field: &Field) -> Vec<Shown> {
     let mut found = Vec::new();
-    for (arm, competitor) in field.arms.iter().enumerate().skip(1) {
+    for (arm, competitor) in field.measured() {
         for (view, size, seen) in field.visited(arm) {
             let Ratio { median: ratio, low, high, rounds } = seen.ratio(ALWAYS);
             let (cell, name) = (view.cell(field.operation, size, false), competitor.name.clone());

@@ -58,7 +58,7 @@ fn by_profile(operation: Operation, n: u64, identity: &Identity) -> &'static str
         |line: &profile::DecisionLine| line.operation == operation && line.reuse == Reuse::Unknown;
     let line = profile.decisions().filter(unknown).find(|line| line.from <= n && n <= line.to);
     match line.expect("every size is decided").choice(identity.features) {
-        Ok(Choice::Kernel(kernel)) => kernel.name,
+        Ok(Choice::Kernel(kernel) | Choice::OrLibc(kernel)) => kernel.name,
         Ok(Choice::Libc { .. }) if n < libc_from(operation) => {
             name(operation, Kernels::find(operation, identity).below_libc(operation))
         }

@@ -18,6 +18,7 @@
 
 #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
 use crate::early;
+use crate::operands;
 use crate::reuse::Reuse;
 use crate::rows::row;
 use crate::slots::{self, count};
@@ -28,10 +29,17 @@ use cachewise_kernels::{Function, Operation, TABLE};
 
 /// The functions of each operation by slot.
 macro_rules! functions {
-    ($($name:ident: $type:ty, $operation:ident, $boot:ident, $libc:path;)*) => {$(
-        /// The operation's kernels by slot; the first fills the table, the last is the C library's.
-        pub static $name: [$type; count(Operation::$operation) + 2] = {
-            let mut functions = [$boot as $type; count(Operation::$operation) + 2];
+    ($($name:ident: $type:ty, $operation:ident, $boot:ident, $libc:path, $by_operands:expr;)*) => {$(
+        /// The operation's kernels by slot; the first fills the table, behind them is the C library's routine, and what
+        /// decides between both.
+        pub static $name: [$type; count(Operation::$operation) + 2 + $by_operands.len()] = {
+            let by_operands: &[$type] = &$by_operands;
+            let mut functions = [$boot as $type; count(Operation::$operation) + 2 + $by_operands.len()];
+            let mut further = 0;
+            while further < by_operands.len() {
+                functions[count(Operation::$operation) + 2 + further] = by_operands[further];
+                further += 1;
+            }
             functions[count(Operation::$operation) + 1] = $libc;
             let (mut at, mut slot) = (0, 1);
             while at < TABLE.len() {
@@ -48,16 +56,21 @@ macro_rules! functions {
     )*};
 }
 
+/// Nothing else decides by the operands: fills have one, and comparisons have no such states.
+const NONE: [FillFn; 0] = [];
+const NO_ZEROS: [ZeroFn; 0] = [];
+const NO_COMPARISONS: [CompareFn; 0] = [];
+
 functions! {
-    COPY: CopyFn, Copy, boot_copy, libc::copy;
-    MOVE: CopyFn, Move, boot_move, libc::r#move;
-    FILL: FillFn, Fill, boot_fill, libc::fill;
-    ZERO: ZeroFn, Zero, boot_zero, libc::zero;
-    COMPARE: CompareFn, Compare, boot_compare, libc::compare;
-    EQUAL: CompareFn, Equal, boot_equal, libc::equal;
+    COPY: CopyFn, Copy, boot_copy, libc::copy, operands::COPIES;
+    MOVE: CopyFn, Move, boot_move, libc::r#move, operands::MOVES;
+    FILL: FillFn, Fill, boot_fill, libc::fill, NONE;
+    ZERO: ZeroFn, Zero, boot_zero, libc::zero, NO_ZEROS;
+    COMPARE: CompareFn, Compare, boot_compare, libc::compare, NO_COMPARISONS;
+    EQUAL: CompareFn, Equal, boot_equal, libc::equal, NO_COMPARISONS;
 }
 
-/// The C library's routines, which the last slot holds.
+/// The C library's routines, which the slot behind the kernels holds.
 #[cfg(all(feature = "os", target_os = "linux"))]
 use crate::system as libc;
 /// No row ever has that slot.
@@ -74,7 +87,7 @@ mod libc {
 fn function<F: Copy>(functions: &[F], row: usize, n: usize) -> F {
     // SAFETY: every caller passes a row that `rows::row` made, which is below ROW_COUNT.
     let row = unsafe { ROWS.get_unchecked(row) };
-    // SAFETY: a row holds 0, what `slot_of` made for a kernel of its operation, or what
+    // SAFETY: a row holds 0, what `slots::slot_of` or `operands::slot_of` made for a kernel of its operation, or what
     // `libc_slot` is for it: each is one of these functions.
     unsafe { *functions.get_unchecked(row.slot(n)) }
 }
@@ -219,10 +232,15 @@ mod tests {
 
     /// The number of the C library's slot does not follow from a count of functions.
     #[test]
-    fn the_last_slot_is_that_of_the_c_library() {
+    fn the_slot_behind_the_kernels_is_that_of_the_c_library() {
         let lengths = [COPY.len(), MOVE.len(), FILL.len(), ZERO.len(), COMPARE.len(), EQUAL.len()];
         for (operation, length) in OPERATIONS.into_iter().zip(lengths) {
-            assert_eq!(usize::from(slots::libc_slot(operation).0), length - 1, "{operation}");
+            let by_operands = match operation {
+                Operation::Copy | Operation::Move => operands::COPIES.len(),
+                _ => 0,
+            };
+            let libc = usize::from(slots::libc_slot(operation).0);
+            assert_eq!(libc + 1 + by_operands, length, "{operation}");
         }
     }
 

@@ -6,6 +6,7 @@ use crate::choice;
 use crate::class::{CLASSES, class, class_sizes};
 use crate::cpu::{Caches, Identity};
 use crate::defaults;
+use crate::operands;
 use crate::profile::{self, Choice, DecisionLine, ProfileText};
 #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
 use crate::ranges;
@@ -124,6 +125,8 @@ pub(crate) fn follow(
         let DecisionLine { operation, reuse, from, to, .. } = line;
         let slot = match line.choice(identity.features) {
             Ok(Choice::Kernel(kernel)) => slot_of(kernel),
+            Ok(Choice::OrLibc(kernel)) if system::found() => operands::slot_of(kernel),
+            Ok(Choice::OrLibc(kernel)) => slot_of(kernel),
             Ok(Choice::Libc { .. }) if system::found() => Some(libc_slot(operation)),
             Ok(Choice::Libc { nearest }) => nearest.and_then(slot_of),
             // Beyond this CPU.

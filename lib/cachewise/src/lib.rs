@@ -66,6 +66,7 @@ pub mod entry;
 mod follow;
 mod names;
 mod only;
+mod operands;
 mod ops;
 #[cfg(all(feature = "os", target_os = "linux"))]
 #[doc(hidden)]
@@ -85,6 +86,8 @@ pub use class::size_class;
 pub use cursor::Cursor;
 #[doc(hidden)]
 pub use only::{below_libc, never_by_default, use_libc, use_only};
+#[doc(hidden)]
+pub use operands::may_look_at_operands;
 pub use ops::{
     compare, copy, copy_with, copy_within, copy_within_with, equal, fill, fill_with, zero,
     zero_with,

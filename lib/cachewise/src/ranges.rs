@@ -7,6 +7,7 @@
 
 use crate::class::{CLASSES, class, class_sizes};
 use crate::names;
+use crate::operands;
 use crate::rows::OWN;
 use crate::slots::{self, Slot, count, libc_slot};
 use crate::system;
@@ -50,7 +51,8 @@ fn last_of_range(row: &Row, from: usize) -> usize {
 /// zero; of a copy, overlap as well) and does the work of a slot; `None` where nothing does.
 fn function(operation: Operation, slot: usize) -> Option<*mut ()> {
     let [memcpy, memmove, memset, memcmp] = &system::ROUTINES;
-    let is_libc = slot == usize::from(libc_slot(operation).0);
+    let theirs = usize::from(libc_slot(operation).0);
+    let is_libc = slot == theirs;
     let routine = match operation {
         Operation::Copy | Operation::CopyPages => memcpy,
         Operation::Move => memmove,
@@ -65,6 +67,10 @@ fn function(operation: Operation, slot: usize) -> Option<*mut ()> {
         }
         #[cfg(all(feature = "os", target_os = "linux"))]
         _ if is_libc => Some(system::equal as *mut ()),
+        // A move does what a copy does.
+        Operation::Copy | Operation::Move if slot > theirs => {
+            operands::MOVES.get(slot - theirs - 1).map(|function| *function as *mut ())
+        }
         Operation::Copy | Operation::CopyPages => kernel_at(Operation::Move, twin(&MOVES, slot)),
         Operation::Zero | Operation::ZeroPages => kernel_at(Operation::Fill, twin(&FILLS, slot)),
         _ => kernel_at(operation, slot),

@@ -4,7 +4,8 @@
 //! |---|---|
 //! | 0 | nothing is decided yet: the function that fills the table (`dispatch.rs`) |
 //! | 1 to the number of kernels | the kernels that the library may use, in the order of [`TABLE`] |
-//! | the last | the C library's routine (`system.rs`) |
+//! | the next | the C library's routine (`system.rs`) |
+//! | further ones | of copies and moves: either, by how the operands lie (`operands.rs`) |
 
 use crate::names;
 use cachewise_kernels::{Function, Kernel, Operation, TABLE};
@@ -34,7 +35,7 @@ pub(crate) const fn count(operation: Operation) -> usize {
 /// The kernels of each operation by slot less one, as places in [`TABLE`].
 macro_rules! kernels {
     ($($kernels:ident, $operation:ident;)*) => {$(
-        static $kernels: [u16; count(Operation::$operation)] = {
+        const $kernels: [u16; count(Operation::$operation)] = {
             let mut kernels = [0; count(Operation::$operation)];
             let (mut at, mut slot) = (0, 0);
             while at < TABLE.len() {
@@ -66,7 +67,7 @@ pub(crate) fn kernels(operation: Operation) -> impl Iterator<Item = (Slot, &'sta
 }
 
 /// Their places in [`TABLE`].
-fn places(operation: Operation) -> &'static [u16] {
+const fn places(operation: Operation) -> &'static [u16] {
     match operation {
         Operation::Copy | Operation::CopyPages => &COPY_KERNELS,
         Operation::Move => &MOVE_KERNELS,
@@ -88,6 +89,16 @@ pub(crate) fn slot_of(kernel: &Kernel) -> Option<Slot> {
     let mut all = kernels(kernel.operation());
     all.find(|(_, known)| known.name == kernel.name).map(|(slot, _)| slot)
 }
+
+/// The place in [`TABLE`] of a slot's kernel, when this is compiled.
+pub(crate) const fn place(operation: Operation, Slot(slot): Slot) -> Option<usize> {
+    let places = places(operation);
+    let at = slot as usize;
+    if at == 0 || at > places.len() { None } else { Some(places[at - 1] as usize) }
+}
+
+/// The place in [`TABLE`] of the first copy.
+pub(crate) const FIRST_COPY: usize = COPY_KERNELS[0] as usize;
 
 /// The slot of the C library's routine.
 pub(crate) fn libc_slot(operation: Operation) -> Slot {

@@ -144,6 +144,9 @@ pub struct Decided {
     /// [`libc_from`](crate::profile::libc_from) the library's own loop of vectors does what a profile leaves
     /// to it: the jump would cost more than it gains.
     pub libc: bool,
+    /// Name of the decision where it is for the kernel only if source and destination are not aligned to each other,
+    /// and otherwise for the C library: `copy.avx.or-libc`.
+    pub or_libc: Option<&'static CStr>,
     /// The smallest size of the range that has this decision.
     pub from: u64,
     /// The largest size of the range.
@@ -156,6 +159,9 @@ impl Decided {
     /// The kernel's name, `libc` or `inlined`.
     #[must_use]
     pub fn name(&self) -> &'static str {
+        if let Some(name) = self.or_libc.and_then(|name| name.to_str().ok()) {
+            return name;
+        }
         match self.kernel {
             Some(kernel) => kernel.name,
             None if self.libc => crate::profile::LIBC,
@@ -185,19 +191,27 @@ pub fn decision(operation: Operation, reuse: Reuse, size: u64) -> Decided {
     let own = if reuse == Reuse::Unknown && direct { DIRECT_LIMIT as u64 } else { OWN as u64 };
     if size <= own {
         let (from, to) = (0, own);
-        return Decided { kernel: None, libc: false, from, to, source: Source::Computed };
+        return Decided {
+            kernel: None,
+            libc: false,
+            or_libc: None,
+            from,
+            to,
+            source: Source::Computed,
+        };
     }
     let row = crate::rows::row(operation, reuse);
     let in_profile = FROM_PROFILE.load(Ordering::Acquire) >> row & 1 == 1;
     let decided = in_profile && size >= crate::profile::FIRST_SIZE;
     let source = if decided { current() } else { Source::Computed };
     match table::look_up(operation, reuse, size) {
-        Some(table::DecidedRange { kernel, from, to }) => {
-            Decided { kernel, libc: kernel.is_none(), from: from.max(own + 1), to, source }
+        Some(table::DecidedRange { kernel, or_libc, from, to }) => {
+            Decided { kernel, libc: kernel.is_none(), or_libc, from: from.max(own + 1), to, source }
         }
         // Only while another thread fills the table.
         None => {
-            Decided { kernel: None, libc: false, from: size, to: size, source: Source::Computed }
+            let (from, to, source) = (size, size, Source::Computed);
+            Decided { kernel: None, libc: false, or_libc: None, from, to, source }
         }
     }
 }

@@ -11,10 +11,12 @@
 //! reads the table while another writes it gets the old slot or the new one, both right.
 
 use crate::class::{CLASSES, class, class_sizes};
+use crate::operands;
 use crate::reuse::Reuse;
 use crate::rows::{FIRST_SIZE, OWN, ROWS as ROW_COUNT, row};
 use crate::slots::{self, Slot, libc_slot};
 use cachewise_kernels::{Kernel, Operation};
+use core::ffi::CStr;
 #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
 use core::ptr::null_mut;
 #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
@@ -176,12 +178,17 @@ pub(crate) fn look_up(operation: Operation, reuse: Reuse, n: u64) -> Option<Deci
     let slot = at(here)?;
     let low = (class(least)..here).rev().take_while(|class| at(*class) == Some(slot)).last();
     let high = (here..=class(most)).take_while(|class| at(*class) == Some(slot)).last();
-    let kernel = match slot == theirs {
-        true => None,
-        false => Some(slots::kernel(operation, Slot(slot))?),
+    let (kernel, or_libc) = match slot {
+        _ if slot == theirs => (None, None),
+        _ if slot > theirs => {
+            let (kernel, name) = operands::of_slot(operation, Slot(slot))?;
+            (Some(kernel), Some(name))
+        }
+        _ => (Some(slots::kernel(operation, Slot(slot))?), None),
     };
     Some(DecidedRange {
         kernel,
+        or_libc,
         from: least.max(*class_sizes(low.unwrap_or(here)).start()),
         to: *class_sizes(high.unwrap_or(here)).end(),
     })
@@ -191,6 +198,8 @@ pub(crate) fn look_up(operation: Operation, reuse: Reuse, n: u64) -> Option<Deci
 pub(crate) struct DecidedRange {
     /// `None`: left to the C library.
     pub(crate) kernel: Option<&'static Kernel>,
+    /// Name of the decision where the operands decide between the kernel and the C library.
+    pub(crate) or_libc: Option<&'static CStr>,
     pub(crate) from: u64,
     pub(crate) to: u64,
 }

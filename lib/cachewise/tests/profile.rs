@@ -173,6 +173,9 @@ fn a_profile_must_suit_the_cpu() {
         (here, all, "copy soon 256 max libc".into(), None),
         (here, all, "copy soon 256 max libc copy.bytes".into(), None),
         (here, all, "copy soon 256 max libc copy.warp".into(), Some("kernel")),
+        (here, all, "copy soon 256 max copy.sse2.or-libc".into(), None),
+        (here, all, "copy soon 256 max copy.bytes.or-libc".into(), Some("kernel")),
+        (here, all, "zero soon 256 max zero.sse2.or-libc".into(), Some("kernel")),
         (here, all, historic, refused),
         (here, all.without(Features::AVX), beyond, None),
     ] {

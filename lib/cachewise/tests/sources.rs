@@ -9,7 +9,7 @@ use crate::is_child;
 use cachewise::cpu::Signature;
 use cachewise::profile::{Decision, MAX_SIZE, Profile, machine_path, user_path};
 use cachewise::{Reuse, Source, decision, entry, profile_source, raw};
-use cachewise_kernels::Operation;
+use cachewise_kernels::{Features, Operation};
 use std::ffi::{OsStr, c_int, c_void};
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt as _;
@@ -304,6 +304,47 @@ fn child_leaves_all_to_libc() {
     assert!(decision(Operation::Fill, Reuse::Unknown, 5000).libc);
     assert!(!decision(Operation::Fill, Reuse::Unknown, 1000).libc);
     work();
+}
+
+#[test]
+#[ignore = "a child: other tests start it"]
+fn child_looks_at_operands() {
+    if !is_child() {
+        return;
+    }
+    for technique in ["sse2", "avx.ends", "avx512"] {
+        let line = |of: Operation| {
+            let kernel = format!("{of}.{technique}.or-libc");
+            Decision::new(of, Reuse::Unknown, (256, MAX_SIZE), &kernel)
+        };
+        let decisions = [Operation::Copy, Operation::Move].map(line);
+        let profile = Profile { decisions: decisions.to_vec(), ..Profile::here() };
+        cachewise::load(&profile).expect("installed");
+        let name = decision(Operation::Copy, Reuse::Unknown, 9000).name();
+        let runs = cachewise_kernels::find(&format!("copy.{technique}"))
+            .is_some_and(|kernel| kernel.runs_on(Features::detect()));
+        assert_eq!(name == decisions[0].kernel, runs, "{name}");
+        // Aligned, misaligned and aliased; apart, and one over the other either way.
+        let mut memory: Vec<u8> = (0..60_000u32).map(|i| (i % 251) as u8).collect();
+        for (to, from) in
+            [(20_480, 512), (20_481, 512), (20_490, 10), (20_736, 256), (64, 0), (1, 0), (0, 33)]
+        {
+            for n in [300, 5_000, 20_000] {
+                let expected = memory[from..from + n].to_vec();
+                let start = memory.as_mut_ptr();
+                // SAFETY: both are in the vector for n bytes.
+                unsafe { raw::copy(start.wrapping_add(to), start.wrapping_add(from), n) };
+                assert!(memory[to..to + n] == expected, "{technique} {to} {from} {n}");
+            }
+        }
+        work();
+    }
+}
+
+#[test]
+fn a_profile_may_look_at_the_operands() {
+    let (_, lines) = run(&mut child("child_looks_at_operands"));
+    assert!(lines.is_empty(), "{lines:?}");
 }
 
 #[test]

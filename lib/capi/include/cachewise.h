@@ -135,7 +135,8 @@ const char *cw_version(void) CW_NOEXCEPT;
 size_t cw_profile_source(char *buffer, size_t capacity) CW_NOEXCEPT;
 
 /*
- * The kernel that a call of that size uses, for example "copy.avx.nt.ends"; "libc" if the profile
+ * The kernel that a call of that size uses, for example "copy.avx.nt.ends"; "copy.avx.or-libc" if the C library does it
+ * where both operands are aligned to each other, and that kernel otherwise; "libc" if the profile
  * leaves that size to the C library (below 2 KiB the library's own loop does it then, since the
  * jump would cost more than it gains); "inlined" for sizes too small for the profile. The string
  * lives as long as the library is loaded. NULL if operation is not in enum cw_operation.

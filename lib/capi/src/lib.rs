@@ -184,6 +184,9 @@ pub extern "C" fn cw_decision(operation: c_uint, hint: c_uint, n: usize) -> *con
         _ => return core::ptr::null(),
     };
     let decided = cachewise::decision(operation, reuse(hint), n as u64);
+    if let Some(name) = decided.or_libc {
+        return name.as_ptr();
+    }
     match decided.kernel {
         None if decided.libc => c"libc".as_ptr(),
         None => c"inlined".as_ptr(),

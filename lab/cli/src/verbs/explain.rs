@@ -4,7 +4,7 @@ use super::redraw::Loaded;
 use super::{file_of, profile_in_force};
 use crate::{args, output, status};
 use anyhow::{Context as _, bail};
-use cachewise::profile::{FIRST_SIZE, LIBC, MAX_SIZE, Profile, fnv1a64, libc_from};
+use cachewise::profile::{FIRST_SIZE, LIBC, MAX_SIZE, OR_LIBC, Profile, fnv1a64, libc_from};
 use cachewise::{Reuse, Source, decision};
 use cachewise_experiments::LabError;
 use cachewise_kernels::{Operation, find};
@@ -59,7 +59,12 @@ impl<'a> Call<'a> {
         let upto =
             if to == MAX_SIZE { "and up".to_owned() } else { format!("to {}", exact_bytes(to)) };
         let mut text = format!("{}: {kernel} (from {} {upto})\n", self.words(), exact_bytes(from));
-        if let Some(row) = find(&kernel) {
+        if let Some(row) = kernel.strip_suffix(OR_LIBC).and_then(find) {
+            text += &format!(
+                "  libc but for operands that are not aligned to each other, or aliased: {}\n",
+                row.about
+            );
+        } else if let Some(row) = find(&kernel) {
             text += &format!("  {}\n", row.about);
         } else if kernel == LIBC
             && self.size < libc_from(self.op)

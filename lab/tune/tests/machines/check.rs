@@ -225,6 +225,7 @@ pub fn check(kind: &Kind, seeds: u64) -> TuningOutcome {
                     let handed_over = handed_over(kind, &cells);
                     let allowed = handed_over.max(3.0);
                     for cell in &cells {
+                        let arm = arm_of(kind, &tuning.decisions, cell);
                         let loss = percent(over_libc(kind, arm, cell));
                         losses.push(loss);
                         lossy += usize::from(loss > allowed);

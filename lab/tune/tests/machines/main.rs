@@ -5,7 +5,6 @@
 //! in the environment from as many seeds.
 
 mod check;
-mod fleet;
 mod replayed;
 mod simulated;
 mod table;
@@ -60,16 +59,6 @@ fn at(place: &str) -> PathBuf {
 
 fn unpacked(path: &Path) -> record::Record {
     record::read(path).unwrap_or_else(|error| panic!("{error}"))
-}
-
-/// The newest record of `tune --quick` on a machine; names begin with the date.
-fn newest_tuning(cpu: &str) -> record::Record {
-    let all = std::fs::read_dir(at("record"))
-        .expect("records")
-        .map(|entry| entry.expect("a name").path());
-    let wanted = format!("-tune-quick-{cpu}-guest.jsonl.gz");
-    let newest = all.filter(|path| path.to_string_lossy().ends_with(&wanted)).max();
-    unpacked(&newest.expect("a tuning"))
 }
 
 /// A quiet machine of that table.
@@ -153,15 +142,6 @@ fn change(kind: &mut Kind, mut by: impl FnMut(&At, f64) -> f64) {
             }
         }
     }
-}
-
-/// Every size behaves as a larger one does elsewhere, so many steps ahead.
-fn ahead(kind: &mut Kind, steps: usize) {
-    let before = kind.table.clone();
-    change(kind, |at, _| {
-        let there = At { step: (at.step + steps).min(table::STEPS - 1), ..*at };
-        there.of(&before, at.arm) - 2f64.ln() * (there.step - at.step) as f64 * table::STEP
-    });
 }
 
 /// Every machine by name.

@@ -1,7 +1,7 @@
 //! A machine in a box: a cost table behind the tuner's seam, with noise, weather and a virtual clock.
 
 use crate::table::{Costs, FIRST, STEP, STEPS, Table, state, step};
-use cachewise::profile::Decision;
+use cachewise::profile::{Decision, OR_LIBC};
 use cachewise_experiments::LabError;
 use cachewise_kernels::Operation;
 use cachewise_tune::seam::{
@@ -337,6 +337,11 @@ pub fn arm_under(
         d.operation == cell.operation && d.reuse == reuse && (d.from..=d.to).contains(&size)
     });
     let name = decided.map_or("libc", |decision| &decision.kernel);
+    let name = match name.strip_suffix(OR_LIBC) {
+        Some(_) if matches!(cell.layout, Layout::Aligned) => "libc",
+        Some(kernel) => kernel,
+        None => name,
+    };
     kind.position(cell.operation, name).unwrap_or_else(|| panic!("no arm {name}"))
 }
 

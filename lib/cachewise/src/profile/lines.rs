@@ -1,6 +1,8 @@
 //! The `decide` line of a profile, and the meaning of its values.
 
 use super::error::ProfileError;
+use crate::operands;
+pub use crate::operands::OR_LIBC;
 use crate::reuse::Reuse;
 use crate::slots;
 use cachewise_kernels::{Features, Kernel, Operation};
@@ -40,7 +42,7 @@ pub struct DecisionLine<'a> {
     pub from: u64,
     /// The largest size it decides; [`MAX_SIZE`] is written `max`.
     pub to: u64,
-    /// The chosen kernel's canonical name, or [`LIBC`].
+    /// The chosen kernel's canonical name, with [`OR_LIBC`] behind it or not, or [`LIBC`].
     pub kernel: &'a str,
     /// Beside [`LIBC`]: the kernel for where no routine of a C library can be called.
     pub nearest: Option<&'a str>,
@@ -51,6 +53,8 @@ pub struct DecisionLine<'a> {
 pub enum Choice {
     /// Use this kernel.
     Kernel(&'static Kernel),
+    /// Use the C library's routine where the operands are aligned to each other and not aliased, else this kernel.
+    OrLibc(&'static Kernel),
     /// Use the C library's routine.
     Libc {
         /// The kernel for where there is none; the computed default where the profile names none.
@@ -64,6 +68,15 @@ impl DecisionLine<'_> {
     /// # Errors
     /// No such kernel, or one of another operation, not deployable, or in need of more.
     pub fn choice(&self, available: Features) -> Result<Choice, ProfileError> {
+        if let Some(name) = self.kernel.strip_suffix(OR_LIBC) {
+            let kernel = self.find(name, available)?;
+            if !operands::may_look_at_operands(kernel) {
+                let expected = format_args!("a plain copy or move before {OR_LIBC}");
+                let found = format_args!("\"{name}\"");
+                return Err(ProfileError::new(Some(self.line), "kernel", expected, found));
+            }
+            return Ok(Choice::OrLibc(kernel));
+        }
         if self.kernel != LIBC {
             return self.find(self.kernel, available).map(Choice::Kernel);
         }

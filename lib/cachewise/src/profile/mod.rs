@@ -11,7 +11,7 @@ mod owned;
 
 pub use crate::rows::{FIRST_SIZE, OPERATIONS, hints};
 pub use error::ProfileError;
-pub use lines::{Choice, DecisionLine, LIBC, MAX_SIZE, libc_from};
+pub use lines::{Choice, DecisionLine, LIBC, MAX_SIZE, OR_LIBC, libc_from};
 #[cfg(feature = "std")]
 pub use owned::{Decision, Profile, ReadError, Record, machine_path, user_path};
 
@@ -22,8 +22,11 @@ use cachewise_kernels::{Features, Operation};
 use core::fmt::{self, Write};
 use core::str;
 
-/// The format version: the only one that is read and written.
-pub const VERSION: u32 = 2;
+/// The format version that is written.
+pub const VERSION: u32 = 3;
+
+/// The earliest format version that is read.
+pub const EARLIEST: u32 = 2;
 
 /// The largest profile that is read.
 pub const MAX_BYTES: usize = 64 * 1024;
@@ -221,14 +224,14 @@ impl<'a> ProfileText<'a> {
 fn version(line: &[u8]) -> Result<(), ProfileError> {
     let text = str::from_utf8(line).ok().and_then(|text| text.strip_prefix("cachewise-profile "));
     match text.and_then(whole_number) {
-        Some(version) if version == u64::from(VERSION) => Ok(()),
+        Some(version) if (u64::from(EARLIEST)..=u64::from(VERSION)).contains(&version) => Ok(()),
         Some(found) if found > u64::from(VERSION) => {
             let expected = format_args!("{VERSION} (a newer cachewise wrote it)");
             Err(ProfileError::new(Some(1), "version", expected, format_args!("{found}")))
         }
         _ => {
             let fields = Fields { line: 1, rest: None };
-            Err(fields.error("first line", "\"cachewise-profile 2\"", line))
+            Err(fields.error("first line", "\"cachewise-profile 3\"", line))
         }
     }
 }
