@@ -15,7 +15,6 @@ mod verbs;
 
 use args::{Cli, Verb};
 use cachewise_experiments::LabError;
-use cachewise_report::foreign;
 use cachewise_scrubd::ServeError;
 use clap::Parser;
 use std::process::ExitCode;
@@ -92,7 +91,7 @@ fn line_of(error: &anyhow::Error) -> String {
             line = if line.is_empty() { cause } else { format!("{line}: {cause}") };
         }
     }
-    foreign::line(&line).into_owned()
+    line
 }
 
 /// The exit status an error stands for.

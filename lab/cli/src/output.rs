@@ -5,7 +5,7 @@ use cachewise_experiments::LabError;
 use cachewise_measure::record::PRIVATE;
 use cachewise_measure::{End, Record, RecordError, Writer};
 use cachewise_report::closing::NEXT;
-use cachewise_report::table;
+use cachewise_report::{foreign, table};
 use regex_lite::{Captures, Regex};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::borrow::Cow;
@@ -108,9 +108,9 @@ fn write_out(bytes: &[u8]) -> anyhow::Result<()> {
     }
 }
 
-/// Writes a line to stderr, [`printable`].
+/// Writes a line to stderr, [`printable`]: one, also where a name in it has more.
 pub fn tell(text: &str) {
-    tell_all(&format!("{text}\n"));
+    tell_all(&format!("{}\n", foreign::line(text)));
 }
 
 /// Writes whole lines to stderr, [`printable`]. Where nobody can be told (a full disk, a terminal that

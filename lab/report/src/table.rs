@@ -122,7 +122,7 @@ impl Table {
     pub fn terminal(&self, width: Option<u16>) -> String {
         let width = width.map_or(usize::MAX, usize::from);
         let mut text = String::new();
-        let say = |part: &str| wrap(part, width, 2).join("\n") + "\n";
+        let say = |part: &str| wrap(&foreign::line(part), width, 2).join("\n") + "\n";
         if !self.caption.is_empty() {
             text += &say(&self.caption);
         }
@@ -230,7 +230,7 @@ impl Table {
         let escape = foreign::markdown;
         let mut text = String::new();
         if !self.caption.is_empty() {
-            text.push_str(&format!("**{}**\n\n", self.caption));
+            text.push_str(&format!("**{}**\n\n", foreign::line(&self.caption)));
         }
         let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
         text.push_str(&line(self.columns.iter().map(|(name, _)| escape(name)).collect()));
@@ -246,7 +246,7 @@ impl Table {
             text.push('\n');
         }
         for remark in &self.remarks {
-            text.push_str(&format!("- {remark}\n"));
+            text.push_str(&format!("- {}\n", foreign::line(remark)));
         }
         text
     }

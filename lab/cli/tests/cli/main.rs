@@ -7,6 +7,7 @@ mod documents;
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 mod exec;
 mod experiments;
+mod files;
 #[cfg(all(
     target_os = "linux",
     target_env = "gnu",
