@@ -6,7 +6,6 @@ use cachewise_measure::record::PRIVATE;
 use cachewise_measure::{End, Record, RecordError, Writer};
 use cachewise_report::closing::NEXT;
 use cachewise_report::{foreign, table};
-use regex_lite::{Captures, Regex};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::borrow::Cow;
 use std::fs::File;
@@ -15,7 +14,7 @@ use std::os::unix::fs::{
     FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _,
 };
 use std::path::{Path, PathBuf};
-use std::sync::{LazyLock, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 /// Text for a terminal, in the characters of the locale: where that has no UTF-8, in ASCII.
 fn printable(text: &str) -> Cow<'_, str> {
@@ -26,16 +25,13 @@ fn printable(text: &str) -> Cow<'_, str> {
     Cow::Owned(text.chars().map(ascii).collect())
 }
 
-/// Names in records, sections and ELF files are others' words: what would make a terminal do something is
-/// shown as `?`, lines, tabs and colours (`ESC [ .. m`) aside.
+/// Others' words in it do nothing to a terminal: control characters are shown as `?`, ends of lines and tabs aside.
 fn controlled(text: &str) -> Cow<'_, str> {
-    static CONTROL: LazyLock<Regex> = LazyLock::new(|| {
-        let pattern = Regex::new(r"(\x1b\[[0-9;]*m|[\n\t])|[\x00-\x1f\x7f-\u{9f}]");
-        pattern.expect("a pattern")
-    });
-    CONTROL.replace_all(text, |found: &Captures<'_>| {
-        found.get(1).map_or("?", |stays| stays.as_str()).to_owned()
-    })
+    let is_control = |c: char| foreign::is_control(c) && c != '\n' && c != '\t';
+    match text.contains(is_control) {
+        true => text.replace(is_control, "?").into(),
+        false => text.into(),
+    }
 }
 
 /// Returns whether the locale of these variables has UTF-8.
@@ -74,8 +70,7 @@ fn folded(text: &str, width: Option<u16>) -> String {
     let Some(width) = width else { return text.to_owned() };
     let lines = text.split('\n').flat_map(|line| {
         let is_command = line.starts_with(NEXT) && !line.contains('`');
-        // Colours take no columns.
-        let is_short = line.contains('\x1b') || line.chars().count() <= usize::from(width);
+        let is_short = line.chars().count() <= usize::from(width);
         if is_short || is_command {
             return vec![line.to_owned()];
         }
@@ -386,14 +381,14 @@ mod tests {
 
     #[test]
     fn what_would_move_a_terminal_is_not_printed() {
-        for plain in ["", "a table\nof\ttwo lines\n", "gr\u{f6}\u{df}e", "\x1b[1;31mred\x1b[0m"] {
+        for plain in ["", "a table\nof\ttwo lines\n", "gr\u{f6}\u{df}e"] {
             assert_eq!(controlled(plain), plain);
         }
         for (hostile, shown) in [
             ("\x1b]0;title\x07", "?]0;title?"),
             ("\x1b[2Jcleared", "?[2Jcleared"),
             ("one\rother", "one?other"),
-            ("\x1b[1;3", "?[1;3"),
+            ("\x1b[1;31mred", "?[1;31mred"),
             ("\x1b", "?"),
             ("\u{9b}31m\x7f\0", "?31m??"),
         ] {

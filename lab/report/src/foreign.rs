@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 /// Returns whether a terminal may do something else with it than show it: control characters of both sets, and marks that
 /// turn the direction of text.
-fn is_control(character: char) -> bool {
+pub fn is_control(character: char) -> bool {
     character.is_control()
         || matches!(character, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
@@ -42,8 +42,8 @@ pub fn csv(cell: &str) -> Cow<'_, str> {
         cell == "-" || figure.parse::<f64>().is_ok()
     };
     match cell.starts_with(['=', '+', '-', '@', '\t', '\r']) && !is_figure() {
-        true => format!("'{cell}").into(),
-        false => cell.into(),
+        true => format!("'{}", line(cell)).into(),
+        false => line(cell),
     }
 }
 
@@ -67,7 +67,7 @@ mod tests {
         ];
         for (text, terminal, page, sheet) in cases {
             assert_eq!((&*line(text), &*markdown(text)), (terminal, page), "{text:?}");
-            assert_eq!(csv(text), sheet.unwrap_or(text), "{text:?}");
+            assert_eq!(csv(text), sheet.unwrap_or(terminal), "{text:?}");
         }
     }
 }
