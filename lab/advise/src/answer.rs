@@ -58,6 +58,8 @@ pub struct Terms<'a> {
     pub one: f64,
     /// Seconds that were to be had.
     pub budget: f64,
+    /// Rounds that each was to have.
+    pub rounds: Option<usize>,
     /// The program's words.
     pub words: &'a [String],
     /// What is said of a program that waits.
@@ -74,7 +76,7 @@ pub struct Decided {
     /// Without a turn, or with a look alone.
     pub waiting: Vec<usize>,
     /// Disqualified: says nothing about a gain.
-    pub disqualified: Vec<String>,
+    pub disqualified: Vec<(usize, String)>,
     /// Lose more than is allowed.
     pub dear: usize,
 }
@@ -97,7 +99,7 @@ impl Decided {
                 Fate::Live if is_small() => decided.no += 1,
                 Fate::Live => decided.open.push(at),
                 Fate::Waiting | Fate::NotReached => decided.waiting.push(at),
-                Fate::Disqualified(why) => decided.disqualified.push(why.clone()),
+                Fate::Disqualified(why) => decided.disqualified.push((at, why.clone())),
             }
         }
         decided
@@ -254,8 +256,12 @@ fn without(outcome: &Outcome<Sample>, terms: &Terms<'_>, decided: &Decided) -> A
         let ratio = outcome.ratio(best, |sample| terms.cost.of(sample));
         parts.push(format!("{}: {}", terms.settings[best - 1].name, said(&terms.cost, &ratio)));
     }
-    if let Some(first) = decided.disqualified.first() {
-        parts.push(format!("{} disqualified: {first}", decided.disqualified.len()));
+    if let Some((at, why)) = decided.disqualified.first() {
+        let more = match decided.disqualified.len() {
+            1 => String::new(),
+            all => format!(", and {} more", all - 1),
+        };
+        parts.push(format!("{} disqualified{more}: {why}", terms.settings[*at].name));
     }
     if !decided.waiting.is_empty() {
         parts.push(format!("{} had no turn", counted(decided.waiting.len(), "setting")));
@@ -305,9 +311,12 @@ fn would_tell(
     let more = (rounds - ratio.rounds as f64).max(2.0);
     let beside = decided.open.len().min(cachewise_judge::race::KEEP) as f64 + 1.0;
     let seconds = terms.budget + more * beside * terms.one;
-    match seconds > LONGEST.max(2.0 * terms.budget) {
-        true => "a quieter machine would tell".to_owned(),
-        false => format!("the same again with {}", budget(seconds)),
+    match terms.rounds {
+        _ if seconds > LONGEST.max(2.0 * terms.budget) => "a quieter machine would tell".to_owned(),
+        Some(_) => {
+            format!("the same again with --rounds {:.0}", (rounds / 10.0).ceil() * 10.0)
+        }
+        None => format!("the same again with {}", budget(seconds)),
     }
 }
 
@@ -389,6 +398,7 @@ mod tests {
             beside: Vec::new(),
             one: 1.0,
             budget: 60.0,
+            rounds: None,
             words: &["p".to_owned()],
             waits: None,
         };
@@ -459,12 +469,13 @@ mod tests {
                 beside: Vec::new(),
                 one: 10.0,
                 budget: 60.0,
+                rounds: None,
                 words: &[],
                 waits: None,
             };
             answer(outcome, &terms).next
         };
-        let open = outcome(&[(1.0, 0.93, Live)], 0.05);
+        let open = outcome(&[(1.0, 0.93, Live)], 0.03);
         assert!(next(&open).contains("--budget"), "{}", next(&open));
         let far = outcome(&[(1.0, 0.98, Live)], 0.3);
         assert!(next(&far).contains("quieter"), "{}", next(&far));

@@ -262,6 +262,7 @@ impl Asked {
             byte: costs::byte()?,
         };
         let Some(first) = self.first(found)? else { return Ok(()) };
+        found.outcome.ended = race::Ended::Time;
         if let Some(not) = first.watched.lacks(None) {
             found.answer = Answer::unknown(
                 format!("the settings do not reach {}: it runs without {}", not.process, not.what),
@@ -536,6 +537,7 @@ impl Asked {
             beside: self.beside(),
             one,
             budget,
+            rounds: self.rounds,
             words: &self.words,
             waits,
         };

@@ -15,10 +15,11 @@ pub const MARK: &str = "CACHEWISE_QUIET";
 #[derive(Clone, Debug, Default)]
 struct Process {
     name: String,
-    /// Clock ticks of CPU.
-    ticks: u64,
-    /// Seconds that its threads waited for a CPU.
+    /// Seconds that its threads had a CPU, and that they waited for one.
+    worked: f64,
     delay: f64,
+    /// Looks that found it with this environment.
+    looks: usize,
     /// Its environment; `None` where it cannot be read, or where the program has written over it (a title).
     environment: Option<Vec<String>>,
     files: BTreeSet<PathBuf>,
@@ -56,14 +57,17 @@ pub fn tree(root: i32) -> Vec<i32> {
     found
 }
 
-/// Seconds that the threads of a process waited for a CPU (proc(5), `schedstat`).
-fn delay(pid: i32) -> f64 {
+/// Seconds that the threads of a process had a CPU and waited for one (proc(5), `schedstat`), and their number.
+fn scheduled(pid: i32) -> (f64, f64, usize) {
     let tasks = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
-    let of = |text: String| text.split_whitespace().nth(1)?.parse::<f64>().ok();
-    tasks
-        .filter_map(|task| of(fs::read_to_string(task.path().join("schedstat")).ok()?))
-        .sum::<f64>()
-        * 1e-9
+    let mut sum = (0.0, 0.0, 0);
+    for task in tasks {
+        let text = fs::read_to_string(task.path().join("schedstat")).unwrap_or_default();
+        let mut fields = text.split_whitespace().map(|field| field.parse().unwrap_or(0.0));
+        let mut next = || fields.next().unwrap_or(0.0) * 1e-9;
+        sum = (sum.0 + next(), sum.1 + next(), sum.2 + 1);
+    }
+    sum
 }
 
 impl Watched {
@@ -72,27 +76,24 @@ impl Watched {
         for pid in tree(pid.as_raw_nonzero().get()) {
             let place = PathBuf::from(format!("/proc/{pid}"));
             // It may have ended meanwhile.
-            let Ok(stat) = fs::read_to_string(place.join("stat")) else { continue };
-            let Some((before, fields)) = stat.rsplit_once(')') else { continue };
-            let fields: Vec<&str> = fields.split_whitespace().collect();
-            let number = |at: usize| fields.get(at).and_then(|text| text.parse::<u64>().ok());
-            // A zombie has no environment and no files any more.
-            let (Some(user), Some(system), false) =
-                (number(11), number(12), fields.first() == Some(&"Z"))
-            else {
-                continue;
-            };
-            let process = self.processes.entry(pid).or_default();
-            process.ticks = user + system;
-            process.name = before.split_once('(').map_or("", |(_, name)| name).to_owned();
-            process.environment =
+            let Ok(name) = fs::read_to_string(place.join("comm")) else { continue };
+            let environment =
                 fs::read(place.join("environ")).ok().and_then(|text| environment(&text));
+            // Read later: while something is mapped, the environment was its own.
             let maps = fs::read_to_string(place.join("maps")).unwrap_or_default();
+            if maps.is_empty() {
+                continue;
+            }
+            let process = self.processes.entry(pid).or_default();
+            name.trim().clone_into(&mut process.name);
+            process.looks = if process.environment == environment { process.looks + 1 } else { 1 };
+            process.environment = environment;
             let files = maps.lines().filter_map(|line| line.find('/').map(|at| &line[at..]));
             process.files.extend(files.map(PathBuf::from));
+            let (worked, delay, threads) = scheduled(pid);
+            process.worked = process.worked.max(worked);
+            process.delay = process.delay.max(delay);
             self.programs.extend(fs::read_link(place.join("exe")).ok());
-            process.delay = process.delay.max(delay(pid));
-            let threads = number(17).unwrap_or(0) as usize;
             self.threads = self.threads.max(threads);
         }
     }
@@ -103,12 +104,9 @@ impl Watched {
         self.processes.values().map(|process| process.delay).sum()
     }
 
-    /// The process with the most CPU time; of several without any the one that was started last.
+    /// The process with the most CPU time.
     fn worker(&self) -> Option<&Process> {
-        self.processes
-            .iter()
-            .max_by_key(|(pid, process)| (process.ticks, **pid))
-            .map(|(_, one)| one)
+        self.processes.values().max_by(|one, other| one.worked.total_cmp(&other.worked))
     }
 
     /// Looks for a setting in the process that does the work: its variables in the environment, its library among the mapped
@@ -117,7 +115,8 @@ impl Watched {
     pub fn lacks(&self, setting: Option<&Candidate>) -> Option<NotInForce> {
         let worker = self.worker()?;
         let not = |what: String| Some(NotInForce { process: worker.name.clone(), what });
-        if let Some(environment) = &worker.environment {
+        // One look may fall between a fork and the program's own beginning.
+        if let Some(environment) = worker.environment.as_ref().filter(|_| worker.looks > 1) {
             let has =
                 |name: &str| environment.iter().any(|pair| pair.split('=').next() == Some(name));
             if !has(MARK) {
@@ -201,8 +200,14 @@ mod tests {
         let environment =
             environment.map(|all| all.iter().map(|pair| (*pair).to_owned()).collect());
         let files = files.iter().map(PathBuf::from).collect();
-        let worker =
-            Process { name: "worker".to_owned(), ticks: 9, delay: 0.0, environment, files };
+        let worker = Process {
+            name: "worker".to_owned(),
+            worked: 1.0,
+            delay: 0.0,
+            looks: 2,
+            environment,
+            files,
+        };
         let idle =
             Process { name: "sh".to_owned(), environment: Some(vec![]), ..Process::default() };
         Watched { processes: [(2, worker), (9, idle)].into(), ..Watched::default() }

@@ -58,7 +58,9 @@ fn closing(found: &Findings, record: &Record) -> Closing {
 pub fn text(found: &Findings, record: &Record) -> String {
     let mut text = closing(found, record).to_string();
     if found.answer.verdict == Verdict::Faster {
-        let costs: Vec<String> = found.answer.costs.iter().map(answer::cost_said).collect();
+        // What may be lost stands in the answer.
+        let costs = found.answer.costs.iter().skip(usize::from(found.loss.is_some()));
+        let costs: Vec<String> = costs.map(answer::cost_said).collect();
         text.push_str(&format!("beside:     {}\n", costs.join(", ")));
     }
     for line in &found.install {

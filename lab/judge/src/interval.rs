@@ -8,7 +8,7 @@
 
 use crate::estimate::away;
 use crate::family::within;
-use crate::margin::{LAUNCHES, LEAST_LOOKED};
+use crate::margin::{LEAST_LOOKED, RUNS};
 use crate::order::{median, quantile_of_sorted, sorted};
 use crate::ratio::{Ratio, of_rounds};
 pub use crate::unpaired::{least_p, mann_whitney, unpaired};
@@ -148,7 +148,7 @@ impl Pooled {
     /// Half the width of an interval of so many rounds that holds for a family of so many at once, at every look.
     #[must_use]
     pub fn half(self, rounds: usize, family: usize) -> f64 {
-        let error = (self.scatter / (rounds as f64).sqrt()).max(LAUNCHES);
+        let error = (self.scatter / (rounds as f64).sqrt()).max(RUNS);
         widened(rounds) * student(spent(rounds, family), self.freedom) * error
     }
 

@@ -44,6 +44,9 @@ pub const LAYOUTS: f64 = 0.004;
 /// Error that no number of rounds removes: launches of one program lie apart by this much (logarithm).
 pub const LAUNCHES: f64 = 0.006;
 
+/// Error that no number of runs of a program removes (logarithm): a variable or a word more moves its stack.
+pub const RUNS: f64 = 0.002;
+
 /// Rounds that an interval of 95 % takes at least (2 x 0.5^5 is above 5 %).
 pub const LEAST_ROUNDS: usize = 6;
 
