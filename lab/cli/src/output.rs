@@ -15,6 +15,7 @@ use std::os::unix::fs::{
 };
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 /// Text for a terminal, in the characters of the locale: where that has no UTF-8, in ASCII.
 fn printable(text: &str) -> Cow<'_, str> {
@@ -191,10 +192,26 @@ fn opened(path: &Path) -> std::io::Result<Patient> {
     Ok(Patient { file, was_stopped: crate::progress::is_stopped() })
 }
 
+/// The time for which a pipe may have no reader.
+const PATIENCE: Duration = Duration::from_secs(2);
+
 fn open_special(path: &Path) -> std::io::Result<File> {
-    // A file that a process has open has something in it already, perhaps.
+    let begun = Instant::now();
     let flags = libc::O_NONBLOCK | libc::O_NOCTTY;
-    File::options().append(true).custom_flags(flags).open(path)
+    loop {
+        // A file that a process has open has something in it already, perhaps.
+        let opened = File::options().append(true).custom_flags(flags).open(path);
+        let is_late = begun.elapsed() > PATIENCE || crate::progress::is_stopped();
+        match opened {
+            Err(error) if error.raw_os_error() == Some(libc::ENXIO) && !is_late => {
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            Err(error) if error.raw_os_error() == Some(libc::ENXIO) => {
+                return Err(std::io::Error::other("found a pipe that nobody reads"));
+            }
+            opened => return opened,
+        }
+    }
 }
 
 /// Waits for a reader as long as nobody asks to stop.
@@ -284,14 +301,10 @@ pub fn check_writable(path: &Path) -> anyhow::Result<()> {
         _ => "",
     };
     if !found.is_empty() {
-        let text = format!("{}: found {found}, accepted a file name", path.display());
-        return Err(LabError::Usage(text).into());
+        anyhow::bail!("{}: found {found}, accepted a file name", path.display());
     }
     if cachewise_measure::is_special(path) {
-        let opened = open_special(path).map_err(|error| match error.raw_os_error() {
-            Some(libc::ENXIO) => std::io::Error::other("found a pipe that nobody reads"),
-            _ => error,
-        });
+        let opened = open_special(path);
         let file = opened.with_context(|| format!("{}: cannot be written", path.display()))?;
         if kind.is_some_and(|kind| kind.is_fifo()) {
             // Closed now, it would say to its reader that all has been written.

@@ -85,14 +85,6 @@ fn groups_of_both_versions_limit() {
 }
 
 #[test]
-fn folders_are_innermost_first_and_stay_below_their_mount() {
-    let (_root, tree) = machine(&[("proc/7/cgroup", "4:memory:/job\n0::/\n")]);
-    let folders = Groups::of(&tree, 7).memory_folders().to_vec();
-    let expected = ["sys/fs/cgroup/memory/job", "sys/fs/cgroup/memory", "sys/fs/cgroup"];
-    assert_eq!(folders, expected.map(std::path::PathBuf::from));
-}
-
-#[test]
 fn files_are_read_below_the_root() {
     let files = [("a/mode", "always [madvise] never\n"), ("m", "X:  12 kB\nz 3\n"), ("e", "\n\0")];
     let (_root, tree) = machine(&files);
