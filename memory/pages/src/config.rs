@@ -148,19 +148,12 @@ builder! {
     /// Time that an engine of your own may take for a batch. 1 s by default.
     engine_deadline: Duration = Duration::from_secs(1);
     own methods:
-    numa_node: Option<u32> = None;
     allow_over_memory: bool = false;
     give_back: Option<Duration> = None;
     leased: Option<std::path::PathBuf> = None;
 }
 
 impl Builder {
-    /// The NUMA node that memory should come from. The system's choice by default.
-    pub fn numa_node(mut self, node: u32) -> Builder {
-        self.numa_node = Some(node);
-        self
-    }
-
     /// Accepts a capacity above the memory this process may use: for pools that will be sparse.
     pub fn allow_over_memory(mut self) -> Builder {
         self.allow_over_memory = true;
@@ -205,9 +198,6 @@ impl Builder {
         let blocks = self.cache_blocks;
         let most = format!("0 to {}", CACHE_BLOCKS);
         whole("cache_blocks", &blocks, blocks <= CACHE_BLOCKS, &most)?;
-        if let Some(node) = self.numa_node {
-            whole("numa_node", &node, node < 1024, "0 to 1023")?;
-        }
         if let Verify::Report(every) | Verify::Abort(every) = self.verify {
             whole("verify: every n-th block", &every, every != 0, "1 and more")?;
         }

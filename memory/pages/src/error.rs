@@ -115,13 +115,6 @@ pub enum Note {
     NoHugetlb(std::string::String),
     /// Advice on huge pages was refused; the system's default holds.
     NoHugeAdvice(std::string::String),
-    /// Memory could not be bound to the node; the system chooses where it comes from.
-    NoNuma {
-        /// The node.
-        node: u32,
-        /// The system's answer.
-        why: std::string::String,
-    },
     /// The first bytes are not resident.
     Prefault {
         /// Bytes asked for.
@@ -144,7 +137,6 @@ impl core::fmt::Display for Note {
                 write!(f, "no hugetlb pages ({why}): transparent huge pages instead")
             }
             Note::NoHugeAdvice(why) => write!(f, "advice on huge pages refused: {why}"),
-            Note::NoNuma { node, why } => write!(f, "not bound to NUMA node {node}: {why}"),
             Note::Prefault { asked, why } => write!(f, "{asked} bytes are not resident: {why}"),
             Note::NoDevice(why) => write!(f, "no device to zero with ({why}): the CPU instead"),
             Note::NoLease(why) => write!(f, "no lease ({why}): memory of its own instead"),

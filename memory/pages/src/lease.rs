@@ -32,7 +32,7 @@ pub const MESSAGE: usize = 16 << 10;
 #[non_exhaustive]
 pub enum LeaseError {
     /// Nobody serves there.
-    #[error("{socket}: accepted is the socket of a running `cachewise scrubd`: {source}")]
+    #[error("{socket}: expected the socket of a running `cachewise scrubd`: {source}")]
     Unreachable {
         /// The socket's path.
         socket: String,
@@ -40,7 +40,7 @@ pub enum LeaseError {
         source: std::io::Error,
     },
     /// The server did not answer in time: it is stopped, or zeroes for others.
-    #[error("{socket}: no answer in {} s, accepted the socket of a `cachewise scrubd` that answers", within.as_secs_f64())]
+    #[error("{socket}: no answer in {} s, expected one of `cachewise scrubd`", within.as_secs_f64())]
     Late {
         /// The socket's path.
         socket: String,
@@ -51,7 +51,7 @@ pub enum LeaseError {
     #[error("scrubd refused: {0}")]
     Refused(String),
     /// The server ended, or something else answered.
-    #[error("{socket}: found {found}, accepted an answer of `cachewise scrubd`")]
+    #[error("{socket}: expected an answer of `cachewise scrubd`, found {found}")]
     Answer {
         /// The socket's path.
         socket: String,

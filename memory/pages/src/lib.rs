@@ -74,7 +74,7 @@ mod system {
     pub use os::{cpus, huge_page_size, hugetlb_size, thread_cpu_time};
     pub use pace::{FLOOR, Pace, Rest};
     pub use pool::Pool;
-    pub use stats::{FIGURES, OrderStats, ScrubberState, Stats, Unit};
+    pub use stats::{OrderStats, ScrubberState, Stats};
 }
 #[cfg(all(feature = "std", target_os = "linux", not(loom)))]
 pub use system::*;

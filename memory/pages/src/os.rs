@@ -317,22 +317,6 @@ impl Mapping {
         // SAFETY: the range is this mapping's own; this advice does not change contents.
         unsafe { rustix::mm::madvise(self.start.cast(), self.length, advice) }
     }
-
-    /// Wants all pages, present and future, on one node.
-    pub(crate) fn bind(&self, node: u32) -> Result<()> {
-        may_fail!(Bind);
-        const MPOL_BIND: libc::c_int = 2;
-        let bits = usize::BITS;
-        let mut mask = std::vec![0usize; (node / bits) as usize + 1];
-        mask[(node / bits) as usize] |= 1 << (node % bits);
-        let bits = libc::c_ulong::try_from(mask.len() * bits as usize + 1).unwrap_or(0);
-        let (call, mask) = (libc::SYS_mbind, mask.as_ptr());
-        // SAFETY: this mapping's own range, whose contents placement does not change; the mask has the bits that are
-        // said (the kernel takes them less one).
-        let refused =
-            unsafe { libc::syscall(call, self.start, self.length, MPOL_BIND, mask, bits, 0) };
-        if refused == 0 { Ok(()) } else { Err(last_error()) }
-    }
 }
 
 impl Drop for Mapping {

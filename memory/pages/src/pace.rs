@@ -111,65 +111,37 @@ impl Pace {
 mod tests {
     use super::*;
 
-    /// A chunk that used so much of a CPU a moment ago, by a thread that had to wait for it.
-    fn crowded(scrub: Scrub) -> Pace {
-        of(Pace::new(scrub), 1)
-    }
-
-    fn of(mut pace: Pace, bytes: usize) -> Pace {
-        pace.spent(Instant::now(), Duration::from_secs(1), bytes);
+    /// Seconds to rest after a chunk that used a second of CPU, of 1000 bytes, by a thread that had to wait for its CPU.
+    fn rest(cpu_share: f64, load: f64, promised: f64, uses_cpu: bool) -> f64 {
+        let scrub = Scrub { cpu_share, load, ..Scrub::default() };
+        let mut pace = Pace::new(scrub).at_least(promised);
+        pace.spent(Instant::now(), Duration::from_secs(1), 1000);
         pace.crowded = true;
-        pace
-    }
-
-    fn limited(cpu_share: f64, load: f64) -> Scrub {
-        Scrub { cpu_share, load, ..Scrub::default() }
-    }
-
-    /// The rest after a chunk of a second of CPU, of what is promised in 10 s.
-    fn rest_of_promised(scrub: Scrub) -> f64 {
-        let pace = Pace::new(scrub).at_least(100.0);
-        let Some(Rest::Load(time)) = of(pace, 1000).rest(true) else { panic!("it rests") };
-        time.as_secs_f64()
+        match pace.rest(uses_cpu) {
+            Some(Rest::Load(time) | Rest::Limits(time)) => time.as_secs_f64(),
+            None => 0.0,
+        }
     }
 
     // Miri has no load average.
     #[cfg(not(miri))]
     #[test]
-    fn no_rate_is_promised_above_a_load_that_somebody_has_set() {
-        assert!((49.0..=50.0).contains(&rest_of_promised(limited(0.5, -1.0))));
-    }
-
-    #[test]
-    fn a_promised_rate_is_kept_where_no_cpu_is_idle_but_above_no_limit() {
-        // Half a CPU, and 5 %.
-        assert!((9.0..=10.0).contains(&rest_of_promised(limited(0.5, f64::INFINITY))));
-        assert!((19.0..=20.0).contains(&rest_of_promised(limited(0.05, f64::INFINITY))));
-        // A chunk that is late is made up for: the next one may begin sooner.
-        let mut late = Pace::new(limited(0.5, f64::INFINITY)).at_least(100.0);
-        late.due = Instant::now().checked_sub(Duration::from_secs(60)).expect("a moment before");
-        let Some(Rest::Load(time)) = of(late, 1000).rest(true) else { panic!("it rests") };
-        assert!((8.5..=9.5).contains(&time.as_secs_f64()));
-    }
-
-    #[test]
-    fn a_device_does_not_rest() {
-        let scrub = Scrub { cpu_share: 1.0, ..Scrub::default() };
-        let most = Duration::from_secs(1);
-        assert!(
-            matches!(crowded(scrub.clone()).rest(false), Some(Rest::Limits(time)) if time <= most)
-        );
-        assert!(matches!(crowded(scrub).rest(true), Some(Rest::Load(time)) if time > most));
-    }
-
-    #[test]
-    fn the_smaller_of_two_shares_holds_and_neither_is_nothing() {
-        let share = |cpu_share| Scrub { cpu_share, ..Scrub::default() };
-        for (scrub, seconds) in [(share(0.5), 50), (share(0.01), 100)] {
-            let Some(Rest::Load(time)) = crowded(scrub).rest(true) else { panic!("it rests") };
-            assert!(
-                time <= Duration::from_secs(seconds) && time > Duration::from_secs(seconds - 20)
-            );
+    fn rest_follows_the_smallest_share_and_a_promised_rate_below_the_load() {
+        let idle = f64::INFINITY;
+        for (cpu_share, load, promised, uses_cpu, seconds) in [
+            // The smaller of two shares holds, and neither is nothing.
+            (0.5, idle, 0.0, true, 1.0 / FLOOR),
+            (0.01, idle, 0.0, true, 100.0),
+            // A device does not rest.
+            (1.0, idle, 0.0, false, 1.0),
+            // A promised rate is kept where no CPU is idle, but above no limit, and not above a load that was set.
+            (0.5, idle, 100.0, true, 10.0),
+            (0.05, idle, 100.0, true, 20.0),
+            (0.5, -1.0, 100.0, true, 1.0 / FLOOR),
+        ] {
+            let found = rest(cpu_share, load, promised, uses_cpu);
+            let case = (cpu_share, load, promised, uses_cpu);
+            assert!(found <= seconds && found > seconds - 1.0, "{case:?}: {found}");
         }
     }
 }

@@ -373,11 +373,13 @@ impl Worker {
                 Progress::Pending => {}
             }
             let late = deadline.is_some_and(|deadline| Instant::now() >= deadline);
-            if (late || told) && engine.cancel(token, SLICE) == Cancelled::Stopped && !late {
-                return Ended::Unknown;
+            if !late && !told {
+                continue;
             }
-            if late {
-                return Ended::Failed;
+            match engine.cancel(token, SLICE) {
+                _ if late => return Ended::Failed,
+                Cancelled::Stopped => return Ended::Unknown,
+                Cancelled::StillRunning => {}
             }
         }
     }

@@ -51,116 +51,65 @@ pub struct OrderStats {
     pub zero_misses: u64,
 }
 
-/// The figures of a pool that are one number, in the order of `cw_pool_stats`, where new ones come last.
-macro_rules! figures {
-    (@name $name:ident) => { stringify!($name) };
-    (@name $name:ident $text:literal) => { $text };
-    ($($(#[$about:meta])+ $name:ident $($text:literal)?: $Type:ty = $unit:ident,)+) => {
-        /// A pool's figures at one moment. Bytes unless the name says otherwise. `allocated`, `cached`,
-        /// `dirty`, `in_flight`, `zero_resident`, `zero_absent` and `quarantined` add up to `managed`.
-        #[derive(Clone, Debug, Default, PartialEq, Eq)]
-        #[non_exhaustive]
-        pub struct Stats {
-            $($(#[$about])+ pub $name: $Type,)+
-            /// State of the scrubber.
-            pub scrubber: ScrubberState,
-            /// By order.
-            pub orders: [OrderStats; ORDERS],
-        }
-
-        /// Number of figures, without those by order and the scrubber's state.
-        pub const FIGURES: usize = [$(stringify!($name)),+].len();
-
-        impl Stats {
-            /// Every figure with its name, in the order of `cw_pool_stats`.
-            #[must_use]
-            pub fn figures(&self) -> [(&'static str, Unit, u64); FIGURES] {
-                [$((figures!(@name $name $($text)?), Unit::$unit, self.$name.number()),)+]
-            }
-        }
-    };
-}
-
-/// The unit of a figure.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unit {
-    /// Bytes at this moment.
-    Bytes,
-    /// Bytes so far.
-    BytesSoFar,
-    /// Events or blocks so far.
-    TimesSoFar,
-    /// Nanoseconds so far.
-    NanosecondsSoFar,
-}
-
-trait Number {
-    fn number(self) -> u64;
-}
-
-impl Number for u64 {
-    fn number(self) -> u64 {
-        self
-    }
-}
-
-impl Number for Duration {
-    fn number(self) -> u64 {
-        u64::try_from(self.as_nanos()).unwrap_or(u64::MAX)
-    }
-}
-
-figures! {
+/// A pool's figures at one moment. Bytes unless the name says otherwise. `allocated`, `cached`,
+/// `dirty`, `in_flight`, `zero_resident`, `zero_absent` and `quarantined` add up to `managed`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Stats {
     /// Size that the pool may grow to.
-    capacity: u64 = Bytes,
+    pub capacity: u64,
     /// Size that it has grown to.
-    managed: u64 = Bytes,
+    pub managed: u64,
     /// Allocated by the program.
-    allocated: u64 = Bytes,
+    pub allocated: u64,
     /// In per-thread caches.
-    cached: u64 = Bytes,
+    pub cached: u64,
     /// Free, contents unknown.
-    dirty: u64 = Bytes,
+    pub dirty: u64,
     /// Being zeroed or returned to the system.
-    in_flight: u64 = Bytes,
+    pub in_flight: u64,
     /// Free, zero, resident.
-    zero_resident: u64 = Bytes,
+    pub zero_resident: u64,
     /// Free, zero, not resident: will fault.
-    zero_absent: u64 = Bytes,
+    pub zero_absent: u64,
     /// Quarantined at the moment.
-    quarantined: u64 = Bytes,
+    pub quarantined: u64,
     /// Not known to be absent: the most that the pool holds of the machine's memory.
-    resident: u64 = Bytes,
+    pub resident: u64,
     /// Zeroed requests served by a block that was zero and resident.
-    zero_hits: u64 = TimesSoFar,
+    pub zero_hits: u64,
     /// Zeroed requests that had to be zeroed or faulted in.
-    zero_misses: u64 = TimesSoFar,
+    pub zero_misses: u64,
     /// Dirty requests served.
-    dirty_allocations: u64 = TimesSoFar,
+    pub dirty_allocations: u64,
     /// Blocks taken back.
-    frees: u64 = TimesSoFar,
+    pub frees: u64,
     /// Zeroed at hand-out.
-    hot_zeroed: u64 = BytesSoFar,
+    pub hot_zeroed: u64,
     /// Faulted in at hand-out.
-    populated: u64 = BytesSoFar,
+    pub populated: u64,
     /// Zeroed in the background or by `scrub_now`.
-    scrubbed: u64 = BytesSoFar,
+    pub scrubbed: u64,
     /// CPU time of that, including the scrubber's own bookkeeping.
-    scrub_cpu "scrub_cpu_ns": Duration = NanosecondsSoFar,
+    pub scrub_cpu: Duration,
     /// Zeroed for nothing: handed out as dirty, or merged into a dirty block.
-    wasted: u64 = BytesSoFar,
+    pub wasted: u64,
     /// Returned to the system.
-    trimmed: u64 = BytesSoFar,
+    pub trimmed: u64,
     /// Blocks read by `verify`.
-    verified: u64 = TimesSoFar,
+    pub verified: u64,
     /// Blocks that were not zero when they should have been.
-    verify_failed: u64 = TimesSoFar,
+    pub verify_failed: u64,
     /// Quarantined since the start.
-    quarantined_ever: u64 = BytesSoFar,
+    pub quarantined_ever: u64,
     /// Batches that an engine failed to zero: errors, deadlines, blocks reported as zero that were not.
-    engine_faults: u64 = TimesSoFar,
+    pub engine_faults: u64,
     /// Number of times that the scrubber rested because no CPU was idle, or the load was above its limit.
-    load_rests: u64 = TimesSoFar,
+    pub load_rests: u64,
+    /// State of the scrubber.
+    pub scrubber: ScrubberState,
+    /// By order.
+    pub orders: [OrderStats; ORDERS],
 }
 
 /// Counters of what happened.

@@ -18,7 +18,9 @@ pub fn refuses_all(pool: &Pool) -> bool {
     let is = |error: PoolError| matches!(error, PoolError::Forked);
     let block = std::ptr::NonNull::new(pool.base().cast_mut()).expect("mapped");
     // SAFETY: refused, whatever it is.
-    let freed = unsafe { [pool.free_raw(block, 0), pool.free_zeroed_run_raw(block, 3)] };
+    let freed = unsafe { pool.free_raw(block, 0) };
+    // SAFETY: as above.
+    let freed = [freed, unsafe { pool.free_zeroed_run_raw(block, 3) }];
     let taken =
         [pool.alloc_raw(0), pool.zalloc_raw(0), pool.zalloc_to_fill_raw(0), pool.zalloc_run_raw(3)];
     pool.flush_thread_cache();

@@ -27,12 +27,11 @@ fn refused_mapping_is_an_error_and_nothing_is_left_behind() {
 fn refused_advice_is_a_note() {
     let _alone = alone();
     type Told = fn(&Note) -> bool;
-    let cases: [(Call, Builder, Told); 5] = [
+    let cases: [(Call, Builder, Told); 4] = [
         (Call::Huge, small(), |note| matches!(note, Note::NoHugeAdvice(_))),
         (Call::Hugetlb, small().page_size(PageSize::Hugetlb), |note| {
             matches!(note, Note::NoHugetlb(_))
         }),
-        (Call::Bind, small().numa_node(0), |note| matches!(note, Note::NoNuma { node: 0, .. })),
         (Call::Thread, small().scrub(Scrub::default()), |note| matches!(note, Note::NoScrubber(_))),
         (Call::Populate, small().initial(1 << 20), |note| {
             matches!(note, Note::Prefault { asked: 1048576, .. })

@@ -3,7 +3,7 @@
 use crate::common::{Asked, Made, Zero, quiet};
 use allocator_api2::alloc::Allocator;
 use cachewise_pages::buddy::FreeError;
-use cachewise_pages::{Builder, Note, PageSize, Pool, PoolError, Scrub, Verify};
+use cachewise_pages::{Block, Builder, Dirty, Note, PageSize, Pool, PoolError, Scrub, Verify};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -29,98 +29,68 @@ fn why(result: Result<(), PoolError>) -> FreeError {
     }
 }
 
-/// Scribble, free, reallocate, verify: every order, every way in, every state a block can come
-/// from.
+type Entry = fn(&Pool, u32) -> Result<(NonNull<u8>, u32), PoolError>;
+
+/// Ways to ask for zeroed memory about as large as a block of that order.
+const ENTRIES: [Entry; 4] = [
+    |pool, order| Ok((pool.zalloc(order)?.into_raw().0, 1 << order)),
+    |pool, order| Ok((pool.zalloc_raw(order)?, 1 << order)),
+    |pool, order| Ok((pool.zalloc_to_fill_raw(order)?, 1 << order)),
+    |pool, order| {
+        Ok(pool.zalloc_bytes((pool.page_size() << order) - 5000 * (order as usize % 2))?.into_raw())
+    },
+];
+
+/// What happens to a written block before its memory is asked for again.
+const BEFORE: [fn(&Pool, Block<'_, Dirty>); 5] = [
+    |_, block| drop(block),
+    |pool, block| {
+        drop(block);
+        pool.flush_thread_cache();
+        pool.scrub_now(usize::MAX).expect("scrubbed");
+    },
+    |pool, block| {
+        let half = block.len() / 2;
+        drop(block);
+        pool.flush_thread_cache();
+        pool.scrub_now(half).expect("scrubbed");
+    },
+    |pool, block| {
+        drop(block);
+        pool.trim().expect("trimmed");
+    },
+    |_, mut block| {
+        block.fill(0);
+        // SAFETY: just zeroed.
+        unsafe { block.give_back_zeroed() }.expect("ours");
+    },
+];
+
+/// Scribble, free, reallocate, verify: every order, every way in, every state a block can come from.
 #[test]
 fn zeroed_blocks_are_zero_whatever_happened_to_them_before() {
     for pages in [PageSize::Base, PageSize::Transparent] {
         for cache_blocks in [0, 1, 32] {
-            let pool =
-                quiet().capacity(32 << 20).page_size(pages).cache_blocks(cache_blocks).made();
-            let (top, page) = (11, pool.page_size());
-            for order in 0..=top {
-                for before in ["dirty", "scrubbed", "trimmed", "returned as zero", "half and half"]
+            let builder = quiet().capacity(32 << 20).page_size(pages);
+            let pool = builder.cache_blocks(cache_blocks).made();
+            for order in 0..=11 {
+                for (before, entry) in
+                    BEFORE.into_iter().flat_map(|before| ENTRIES.map(|entry| (before, entry)))
                 {
-                    for entry in
-                        ["zalloc", "zalloc_raw", "zalloc_bytes", "zalloc_run_raw", "allocator"]
-                    {
-                        scribble_and_verify(&pool, order, before, entry, page);
-                    }
+                    let mut block = pool.alloc(order).expect("dirty");
+                    block.fill(0xA5);
+                    before(&pool, block);
+                    let (start, frames) = entry(&pool, order).expect("zeroed");
+                    let block = bytes(start, frames as usize * pool.page_size());
+                    assert!(block.chunks(4096).all(|chunk| chunk == &[0; 4096][..chunk.len()]));
+                    block.fill(0x5A);
+                    pool.put_run(start, frames);
                 }
                 pool.is_sound();
             }
             let stats = pool.figures();
             assert_eq!(stats.allocated, 0);
             assert!(stats.hot_zeroed > 0 && stats.scrubbed > 0 && stats.trimmed > 0);
-        }
-    }
-}
-
-fn scribble_and_verify(pool: &Pool, order: u32, before: &str, entry: &str, page: usize) {
-    let length = page << order;
-    let mut block = pool.alloc(order).expect("dirty");
-    block.fill(0xA5);
-    match before {
-        "returned as zero" => {
-            block.fill(0);
-            // SAFETY: just zeroed.
-            unsafe { block.give_back_zeroed() }.expect("ours");
-        }
-        "half and half" => {
-            drop(block);
-            pool.flush_thread_cache();
-            pool.scrub_now(length / 2).expect("scrubbed");
-        }
-        _ => {
-            drop(block);
-            pool.flush_thread_cache();
-            match before {
-                "scrubbed" => drop(pool.scrub_now(usize::MAX).expect("scrubbed")),
-                "trimmed" => drop(pool.trim().expect("trimmed")),
-                _ => {}
-            }
-        }
-    }
-    let odd = if order == 0 { length } else { length - page };
-    let context = || format!("{entry} of order {order} after {before}");
-    let zero = |bytes: &[u8]| {
-        let zero = bytes.chunks(4096).all(|chunk| chunk == &[0; 4096][..chunk.len()]);
-        assert!(zero, "{} is not zero", context());
-    };
-    match entry {
-        "zalloc" => {
-            let block = pool.zalloc(order).expect("zeroed");
-            assert_eq!(block.len(), length);
-            assert_eq!((block.as_ptr() as usize - pool.base() as usize) % length, 0);
-            zero(&block);
-            block.into_dirty().fill(0x5A);
-        }
-        "zalloc_raw" => {
-            let start = pool.zalloc_raw(order).expect("zeroed");
-            zero(bytes(start, length));
-            bytes(start, length).fill(0x5A);
-            free(pool, start, order).expect("ours");
-        }
-        "zalloc_bytes" => {
-            let block = pool.zalloc_bytes(odd - 1).expect("zeroed");
-            assert_eq!(block.len(), odd);
-            zero(&block);
-            block.into_dirty().fill(0x5A);
-        }
-        "zalloc_run_raw" => {
-            let frames = (odd / page) as u32;
-            let start = pool.zalloc_run_raw(frames).expect("zeroed");
-            zero(bytes(start, odd));
-            bytes(start, odd).fill(0x5A);
-            pool.put_run(start, frames);
-        }
-        _ => {
-            let layout = std::alloc::Layout::from_size_align(odd - 7, 64).expect("a layout");
-            let block = pool.allocate_zeroed(layout).expect("zeroed");
-            zero(bytes(block.cast(), block.len()));
-            bytes(block.cast(), block.len()).fill(0x5A);
-            // SAFETY: not used afterwards.
-            unsafe { pool.deallocate(block.cast(), layout) };
         }
     }
 }
@@ -156,33 +126,6 @@ fn wrong_frees_are_refused_each_with_its_reason_and_change_nothing() {
         let stats = pool.figures();
         assert_eq!((stats.allocated, stats.frees), (0, 1));
     }
-}
-
-#[test]
-fn double_free_by_two_threads_succeeds_once() {
-    let pool = quiet().capacity(4 << 20).made();
-    for round in 0..200 {
-        let order = round % 3;
-        let block = pool.alloc_raw(order).expect("a block").as_ptr() as usize;
-        let go = AtomicBool::new(false);
-        let freed: usize = std::thread::scope(|scope| {
-            let threads: Vec<_> = (0..2)
-                .map(|_| {
-                    scope.spawn(|| {
-                        while !go.load(Ordering::Acquire) {
-                            std::hint::spin_loop();
-                        }
-                        let start = NonNull::new(block as *mut u8).expect("not null");
-                        usize::from(free(&pool, start, order).is_ok())
-                    })
-                })
-                .collect();
-            go.store(true, Ordering::Release);
-            threads.into_iter().map(|thread| thread.join().expect("no panic")).sum()
-        });
-        assert_eq!(freed, 1, "exactly one of them had it");
-    }
-    pool.check().expect("sound");
 }
 
 /// One gives it back by way of its cache, without the lock, and the other under the lock, as zero.
@@ -284,7 +227,6 @@ fn settings_out_of_range_are_refused_by_name() {
         (mib().max_order(19), "max_order", "19"),
         (mib().initial(2 << 20), "initial", "2097152"),
         (mib().cache_blocks(33), "cache_blocks", "33"),
-        (mib().numa_node(5000), "numa_node", "5000"),
         (mib().verify(Verify::Report(0)), "verify: every n-th block", "0"),
         (mib().give_back(Duration::from_secs(90_000)), "give_back", "90000"),
         (scrub(|scrub| scrub.start = 30), "scrub.start", "30"),
@@ -357,19 +299,18 @@ fn capacity_that_is_no_power_of_two_is_used_to_the_last_page() {
         assert!(pool.zalloc(0).is_err(), "no more than {pages} pages");
         drop(blocks);
         pool.check().expect("sound");
-        let stats = pool.figures();
-        assert_eq!(stats.dirty, (pages * page) as u64);
+        assert_eq!(pool.figures().dirty, (pages * page) as u64);
     }
 }
 
 #[test]
-fn large_block_is_made_of_dirty_and_zeroed_ones() {
-    let pool = uncached().capacity(1 << 20).initial(1 << 20).made();
-    let order = (1usize << 20).ilog2() - pool.page_size().ilog2();
-    drop(pool.alloc(order - 1).expect("half"));
-    assert!(pool.figures().dirty > 0);
-    let all = pool.zalloc(order).expect("both halves");
-    assert!(all.is_zero());
+fn large_block_is_made_of_dirty_and_zeroed_ones_and_of_what_this_thread_keeps() {
+    let pool = quiet().capacity(1 << 20).initial(1 << 20).made();
+    drop(pool.alloc(7).expect("half"));
+    drop(pool.alloc(0).expect("a page"));
+    let stats = pool.figures();
+    assert!(stats.dirty > 0 && stats.cached > 0);
+    assert!(pool.zalloc(8).expect("all of it").is_zero());
     assert!(pool.figures().wasted > 0, "half of it was zero already");
 }
 
@@ -445,47 +386,31 @@ fn cache_whose_pool_is_gone_harms_nobody() {
 }
 
 #[test]
-fn verify_withdraws_and_reports_a_zero_that_is_none() {
-    let pool = uncached().capacity(1 << 20).verify(Verify::Report(1)).made();
-    let start = pool.alloc_raw(1).expect("a block");
-    bytes(start, 8192)[5000] = 9;
-    // A program breaks the promise. SAFETY: the run is not in use; it is not zero on purpose.
-    unsafe { pool.free_zeroed_run_raw(start, 2) }.expect("believed");
-    assert!(matches!(pool.check_zeros(), Err(PoolError::NotZero { byte: 9, .. })));
-    match pool.zalloc(1) {
-        Err(PoolError::NotZero { address, byte: 9, .. }) => {
-            assert_eq!(address, start.as_ptr() as usize + 5000);
+fn verify_withdraws_and_reports_a_zero_that_is_none_from_a_cache_too() {
+    for cache_blocks in [0, 32] {
+        let pool =
+            quiet().capacity(1 << 20).cache_blocks(cache_blocks).verify(Verify::Report(1)).made();
+        let page = pool.page_size();
+        let start = pool.alloc_run_raw(16).expect("a block");
+        (0..16).for_each(|number| bytes(start, 16 * page)[number * page + 100] = 9);
+        // A program breaks the promise. SAFETY: the run is not in use; it is not zero on purpose.
+        unsafe { pool.free_zeroed_run_raw(start, 16) }.expect("believed");
+        assert!(matches!(pool.check_zeros(), Err(PoolError::NotZero { byte: 9, .. })));
+        for _ in 0..16 {
+            let Err(PoolError::NotZero { address, byte: 9, .. }) = pool.zalloc(0) else {
+                panic!("expected a report");
+            };
+            assert_eq!(address % page, 100);
         }
-        other => panic!("expected a report, found {other:?}"),
+        let stats = pool.figures();
+        assert_eq!((stats.verify_failed, stats.quarantined), (16, 16 * page as u64));
+        assert!(pool.zalloc(0).expect("another").is_zero());
+        pool.check().expect("sound");
     }
-    let stats = pool.figures();
-    assert_eq!((stats.verify_failed, stats.quarantined), (1, 2 * pool.page_size() as u64));
-    assert!(pool.zalloc(1).expect("another").is_zero());
-    pool.check().expect("sound");
-}
-
-/// Blocks out of a cache are verified like all others.
-#[test]
-fn verify_reports_blocks_of_a_cache_too() {
-    let pool = quiet().capacity(1 << 20).verify(Verify::Report(1)).made();
-    let page = pool.page_size();
-    let start = pool.alloc_run_raw(16).expect("a block");
-    (0..16).for_each(|number| bytes(start, 16 * page)[number * page + 100] = 9);
-    // SAFETY: of use it is none; that it is not zero is the point.
-    unsafe { pool.free_zeroed_run_raw(start, 16) }.expect("believed");
-    for _ in 0..16 {
-        assert!(matches!(pool.zalloc(0), Err(PoolError::NotZero { byte: 9, .. })));
-    }
-    assert_eq!(pool.figures().verify_failed, 16);
-    assert!(pool.zalloc(0).expect("another").is_zero());
-    pool.check().expect("sound");
 }
 
 #[test]
-fn refused_wishes_are_notes() {
-    let pool = quiet().capacity(1 << 20).numa_node(900).made();
-    assert!(matches!(pool.notes()[..], [Note::NoNuma { node: 900, .. }]), "{:?}", pool.notes());
-    drop(pool.zalloc(0).expect("works without"));
+fn explicit_huge_pages_are_given_or_a_note_says_why() {
     let pool = quiet().capacity(4 << 20).page_size(PageSize::Hugetlb).made();
     let told = matches!(pool.notes()[..], [Note::NoHugetlb(_)]);
     let mappings = cachewise_pages::smaps::mappings();
@@ -507,8 +432,21 @@ fn allocator_api_collections_grow_and_shrink() {
     drop(numbers);
     pool.check().expect("sound");
     assert_eq!(pool.figures().allocated, 0);
-    let odd = std::alloc::Layout::from_size_align(1 << 13, 1 << 32).expect("a layout");
-    assert!((&pool).allocate(odd).is_err(), "no such alignment");
+    for (size, align, given) in
+        [(5000, 64, true), (1 << 13, 1 << 20, true), (1 << 13, 1 << 40, false)]
+    {
+        let layout = std::alloc::Layout::from_size_align(size, align).expect("a layout");
+        let found = (&pool).allocate_zeroed(layout);
+        assert_eq!(found.is_ok(), given, "{layout:?}");
+        let Ok(found) = found else { continue };
+        let block = bytes(found.cast(), found.len());
+        assert!(block.is_zero() && block.as_ptr().addr().is_multiple_of(align));
+        block.fill(1);
+        // SAFETY: not used afterwards.
+        unsafe { (&pool).deallocate(found.cast(), layout) };
+    }
+    pool.check().expect("sound");
+    assert_eq!(pool.figures().allocated, 0);
 }
 
 /// No page is ever two threads' or not zero, and who looks through the bookkeeping meanwhile finds it sound.

@@ -99,7 +99,6 @@ struct cw_pool_config {
     unsigned max_order;            /* highest order of a block; default and most 18 */
     unsigned flags;                /* CW_POOL_...; default 0 */
     size_t initial;                /* bytes made resident at once; default 0 */
-    int numa_node;                 /* where memory comes from; default -1, the system's choice */
     unsigned verify_every;         /* read every n-th zeroed block at hand-out; default 0, none */
     unsigned scrub_start;          /* order of a dirty block that wakes the scrubber; default 4 */
     unsigned scrub_stop;           /* lowest order it zeroes once awake; default 0 */

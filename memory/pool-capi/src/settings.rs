@@ -2,7 +2,7 @@
 
 use crate::code::{Code, Refused};
 use cachewise_pages::{Builder, EngineChoice, PageSize, Pool, Scrub, Verify};
-use core::ffi::{CStr, c_char, c_int, c_uint};
+use core::ffi::{CStr, c_char, c_uint};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::time::Duration;
@@ -16,7 +16,6 @@ pub struct Config {
     max_order: c_uint,
     flags: c_uint,
     initial: usize,
-    numa_node: c_int,
     verify_every: c_uint,
     scrub_start: c_uint,
     scrub_stop: c_uint,
@@ -52,7 +51,6 @@ impl Default for Config {
             max_order: cachewise_pages::buddy::MAX_ORDER,
             flags: 0,
             initial: 0,
-            numa_node: -1,
             verify_every: 0,
             scrub_start: scrub.start,
             scrub_stop: scrub.stop,
@@ -147,15 +145,6 @@ impl Config {
             .scrub(scrub);
         if self.give_back_ms != 0 {
             builder = builder.give_back(Duration::from_millis(self.give_back_ms as u64));
-        }
-        match (self.numa_node, u32::try_from(self.numa_node)) {
-            (_, Ok(node)) => builder = builder.numa_node(node),
-            (-1, _) => {}
-            (found, _) => {
-                return refuse(&format!(
-                    "numa_node: expected -1 (any) or 0 to 1023, found {found}"
-                ));
-            }
         }
         if !self.leased.is_null() {
             // SAFETY: a string, as the header asks (`read`).

@@ -1,22 +1,64 @@
 //! `struct cw_pool_stats`: its layout and its versions.
 
 use crate::code::{Code, Refused};
-use cachewise_pages::{FIGURES, Stats};
+use cachewise_pages::Stats;
 use std::ptr;
 
-/// See `cachewise_pool.h`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(C)]
-pub struct PoolStats {
-    struct_size: usize,
-    figures: [usize; FIGURES],
+/// Declares the structure, and fills it in: a member, and what it is of the pool's figures.
+macro_rules! members {
+    ($stats:ident: $($member:ident = $value:expr,)+) => {
+        /// See `cachewise_pool.h`.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[repr(C)]
+        pub struct PoolStats {
+            struct_size: usize,
+            $($member: usize,)+
+        }
+
+        fn of($stats: &Stats, struct_size: usize) -> PoolStats {
+            PoolStats { struct_size, $($member: usize::try_from($value).unwrap_or(usize::MAX),)+ }
+        }
+
+        impl PoolStats {
+            /// Names of the members, in their order.
+            pub const MEMBERS: &[&str] = &["struct_size", $(stringify!($member)),+];
+        }
+    };
+}
+
+members! {
+    stats:
+    capacity = stats.capacity,
+    managed = stats.managed,
+    allocated = stats.allocated,
+    cached = stats.cached,
+    dirty = stats.dirty,
+    in_flight = stats.in_flight,
+    zero_resident = stats.zero_resident,
+    zero_absent = stats.zero_absent,
+    quarantined = stats.quarantined,
+    resident = stats.resident,
+    zero_hits = stats.zero_hits,
+    zero_misses = stats.zero_misses,
+    dirty_allocations = stats.dirty_allocations,
+    frees = stats.frees,
+    hot_zeroed = stats.hot_zeroed,
+    populated = stats.populated,
+    scrubbed = stats.scrubbed,
+    scrub_cpu_ns = stats.scrub_cpu.as_nanos(),
+    wasted = stats.wasted,
+    trimmed = stats.trimmed,
+    verified = stats.verified,
+    verify_failed = stats.verify_failed,
+    quarantined_ever = stats.quarantined_ever,
+    engine_faults = stats.engine_faults,
+    load_rests = stats.load_rests,
 }
 
 /// Bytes of this version's, the first of its soname.
 const OWN: usize = size_of::<PoolStats>();
 
-/// Fills in the members that the caller's structure has room for; those that only a newer version
-/// has are left alone.
+/// Fills in this library's members; those that only a newer version has are left alone.
 ///
 /// # Safety
 /// Null, or writable for the size it says.
@@ -33,30 +75,9 @@ pub(crate) unsafe fn write(stats: &Stats, out: *mut PoolStats) -> Result<(), Ref
             format!("out.struct_size: expected {OWN} and more, found {size}"),
         ));
     }
-    let figures = stats.figures().map(|(_, _, value)| usize::try_from(value).unwrap_or(usize::MAX));
-    let all = PoolStats { struct_size: size, figures };
-    let known = size.min(size_of::<PoolStats>()) / size_of::<usize>();
-    let (from, to) = (ptr::from_ref(&all).cast::<usize>(), out.cast::<usize>());
-    // SAFETY: so many whole members are readable there, and writable here by the caller's promise.
-    unsafe { ptr::copy_nonoverlapping(from, to, known) };
+    let (all, length) = (of(stats, size), OWN.min(size));
+    let (from, to) = (ptr::from_ref(&all).cast::<u8>(), out.cast::<u8>());
+    // SAFETY: so many bytes are readable there, and writable here by the caller's promise.
+    unsafe { ptr::copy_nonoverlapping(from, to, length) };
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_headers_members_are_the_figures_in_their_order() {
-        let header = include_str!("../include/cachewise_pool.h");
-        let (_, structure) = header.split_once("struct cw_pool_stats {").expect("declared");
-        let (structure, _) = structure.split_once("};").expect("closed");
-        let members = structure.lines().filter_map(|line| {
-            let (member, _) = line.trim().strip_prefix("size_t ")?.split_once(';')?;
-            Some(member)
-        });
-        let members: Vec<_> = members.collect();
-        let names = Stats::default().figures().map(|(name, ..)| name);
-        assert_eq!(members.split_first(), Some((&"struct_size", names.as_slice())));
-    }
 }

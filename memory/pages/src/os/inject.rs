@@ -18,13 +18,11 @@ pub enum Call {
     Huge,
     /// Mapping with explicit huge pages.
     Hugetlb,
-    /// Binding to a node.
-    Bind,
     /// Starting a thread.
     Thread,
 }
 
-const CALLS: usize = 8;
+const CALLS: usize = 7;
 static LEFT: [AtomicU32; CALLS] = [const { AtomicU32::new(0) }; CALLS];
 static ANSWER: [AtomicI32; CALLS] = [const { AtomicI32::new(0) }; CALLS];
 

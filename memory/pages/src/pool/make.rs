@@ -104,8 +104,7 @@ impl Memory {
         });
         match lent {
             Some(Ok(mapping)) => {
-                return Memory { mapping, kind: Kind::Lent, huge: true, trim_unit: page }
-                    .bound(builder, notes);
+                return Ok(Memory { mapping, kind: Kind::Lent, huge: true, trim_unit: page });
             }
             Some(Err(why)) => notes.push(Note::NoLease(why)),
             None => {}
@@ -114,8 +113,12 @@ impl Memory {
             let unit = os::hugetlb_size();
             match Mapping::hugetlb(capacity.next_multiple_of(unit), unit) {
                 Ok(mapping) => {
-                    return Memory { mapping, kind: Kind::Hugetlb, huge: true, trim_unit: unit }
-                        .bound(builder, notes);
+                    return Ok(Memory {
+                        mapping,
+                        kind: Kind::Hugetlb,
+                        huge: true,
+                        trim_unit: unit,
+                    });
                 }
                 Err(errno) => notes.push(Note::NoHugetlb(os::refused(errno))),
             }
@@ -127,17 +130,7 @@ impl Memory {
         if let Err(errno) = mapping.advise_huge(huge) {
             notes.push(Note::NoHugeAdvice(errno.to_string()));
         }
-        Memory { mapping, kind: Kind::Private, huge, trim_unit: page }.bound(builder, notes)
-    }
-
-    /// The memory, bound to a node if that is wanted.
-    fn bound(self, builder: &Builder, notes: &mut Vec<Note>) -> Result<Memory, PoolError> {
-        if let Some(node) = builder.numa_node
-            && let Err(errno) = self.mapping.bind(node)
-        {
-            notes.push(Note::NoNuma { node, why: errno.to_string() });
-        }
-        Ok(self)
+        Ok(Memory { mapping, kind: Kind::Private, huge, trim_unit: page })
     }
 }
 

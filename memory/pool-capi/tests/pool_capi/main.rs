@@ -86,6 +86,16 @@ fn under_address_sanitizer_nothing_is_found() {
     assert!(told.ends_with("rows were zero\n"), "{told}");
 }
 
+#[test]
+fn the_headers_figures_are_the_librarys_in_their_order() {
+    let header = std::fs::read_to_string(package().join("include/cachewise_pool.h")).expect("read");
+    let (_, structure) = header.split_once("struct cw_pool_stats {").expect("declared");
+    let (structure, _) = structure.split_once("};").expect("closed");
+    let member = |line: &'static str| Some(line.trim().strip_prefix("size_t ")?.split_once(';')?.0);
+    let members: Vec<_> = structure.to_owned().leak().lines().filter_map(member).collect();
+    assert_eq!(members, cachewise_pool_c::PoolStats::MEMBERS);
+}
+
 /// Names of functions in the header, as the compiler sees it.
 fn declared() -> BTreeSet<String> {
     let mut command = Command::new("cc");
