@@ -3,7 +3,7 @@
 use crate::buddy::MAX_ORDER;
 use crate::engine::Engine;
 use crate::error::PoolError;
-use crate::magazine::CACHE_BLOCKS;
+use crate::inner::magazine::CACHE_BLOCKS;
 use crate::os;
 use std::boxed::Box;
 use std::format;

@@ -2,6 +2,7 @@
 
 use crate::buddy::{FreeError, Inconsistent};
 use std::io;
+use std::string::String;
 
 /// Why a pool was not made, or a call failed.
 #[derive(Debug, thiserror::Error)]
@@ -13,9 +14,9 @@ pub enum PoolError {
         /// The setting.
         setting: &'static str,
         /// Its value.
-        found: std::string::String,
+        found: String,
         /// The accepted values.
-        accepted: std::string::String,
+        accepted: String,
     },
     /// More than this process may use.
     #[error(
@@ -108,39 +109,30 @@ impl PoolError {
 }
 
 /// Something that the system refused; the pool works without it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Note {
-    /// Huge pages of that size were refused; transparent huge pages are used instead.
-    NoHugetlb(std::string::String),
+    /// Explicit huge pages were refused; transparent ones are used instead.
+    #[error("no hugetlb pages ({0}): transparent huge pages instead")]
+    NoHugetlb(String),
     /// Advice on huge pages was refused; the system's default holds.
-    NoHugeAdvice(std::string::String),
+    #[error("advice on huge pages refused: {0}")]
+    NoHugeAdvice(String),
     /// The first bytes are not resident.
+    #[error("{asked} bytes are not resident: {why}")]
     Prefault {
         /// Bytes asked for.
         asked: usize,
         /// The system's answer.
-        why: std::string::String,
+        why: String,
     },
     /// There is no device that could zero: the CPU does it.
-    NoDevice(std::string::String),
+    #[error("no device to zero with ({0}): the CPU instead")]
+    NoDevice(String),
     /// There was no lease: the memory is the pool's own.
-    NoLease(std::string::String),
+    #[error("no lease ({0}): memory of its own instead")]
+    NoLease(String),
     /// The scrubber's thread could not be started.
-    NoScrubber(std::string::String),
-}
-
-impl core::fmt::Display for Note {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self {
-            Note::NoHugetlb(why) => {
-                write!(f, "no hugetlb pages ({why}): transparent huge pages instead")
-            }
-            Note::NoHugeAdvice(why) => write!(f, "advice on huge pages refused: {why}"),
-            Note::Prefault { asked, why } => write!(f, "{asked} bytes are not resident: {why}"),
-            Note::NoDevice(why) => write!(f, "no device to zero with ({why}): the CPU instead"),
-            Note::NoLease(why) => write!(f, "no lease ({why}): memory of its own instead"),
-            Note::NoScrubber(why) => write!(f, "no scrubber thread: {why}"),
-        }
-    }
+    #[error("no scrubber thread: {0}")]
+    NoScrubber(String),
 }

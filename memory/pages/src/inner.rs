@@ -1,12 +1,17 @@
-//! A pool as all its handles, caches and threads share it: its memory, the lock, and what changes under the lock. Above it
-//! `cache.rs` has the threads' caches, `serve.rs` hands out and takes back, `upkeep.rs` zeroes, returns and counts free
-//! memory.
+//! A pool as all its handles, caches and threads share it: its memory, the lock, and what changes under the lock. On it stand
+//! `cache` (the threads' caches, whose memory `magazine` has), `serve` (hands out and takes back), and `upkeep` (zeroes,
+//! returns and counts free memory).
+
+pub(crate) mod cache;
+pub(crate) mod magazine;
+pub(crate) mod serve;
+mod upkeep;
 
 use crate::buddy::{Buddy, Core, Frame, FreeError, State, order_for};
 use crate::config::Verify;
 use crate::engine::{Method, Range};
 use crate::error::{Note, PoolError};
-use crate::magazine::{Magazines, Room};
+use crate::inner::magazine::{Magazines, Room};
 use crate::os::{self, Mapping};
 use crate::stats::{Events, get};
 use crate::thread;

@@ -42,30 +42,21 @@ pub mod waiting;
 #[cfg(all(feature = "std", target_os = "linux", not(loom)))]
 #[path = "."]
 mod system {
-    #[cfg(feature = "allocator-api2")]
-    pub mod allocator;
-    pub(crate) mod block;
-    pub(crate) mod cache;
     pub(crate) mod config;
     pub mod engine;
     pub(crate) mod error;
     pub(crate) mod inner;
     pub mod lease;
-    pub(crate) mod magazine;
     pub(crate) mod os;
     pub(crate) mod pace;
     pub(crate) mod pool;
-    pub(crate) mod proof;
     pub(crate) mod scrubber;
-    pub(crate) mod serve;
     #[doc(hidden)]
     pub mod smaps;
     pub(crate) mod stats;
     pub(crate) mod thread;
-    pub(crate) mod upkeep;
     pub(crate) mod waiting;
 
-    pub use block::{Block, Contents, Dirty, Zeroed};
     pub use config::{Builder, EngineChoice, PageSize, Scrub, Verify};
     pub use error::{Note, PoolError};
     #[cfg(feature = "testing")]
@@ -74,6 +65,9 @@ mod system {
     pub use os::{cpus, huge_page_size, hugetlb_size, thread_cpu_time};
     pub use pace::{FLOOR, Pace, Rest};
     pub use pool::Pool;
+    #[cfg(feature = "allocator-api2")]
+    pub use pool::allocator;
+    pub use pool::block::{Block, Contents, Dirty, Zeroed};
     pub use stats::{OrderStats, ScrubberState, Stats};
 }
 #[cfg(all(feature = "std", target_os = "linux", not(loom)))]

@@ -1,15 +1,18 @@
 //! The pool as a program holds it.
 
+#[cfg(feature = "allocator-api2")]
+pub mod allocator;
+pub(crate) mod block;
 mod make;
 
 use crate::buddy::{FreeError, State, Use, order_for};
-use crate::cache;
 use crate::config::Builder;
 use crate::error::{Note, PoolError};
 use crate::inner::Inner;
+use crate::inner::cache;
+use crate::inner::serve::Wanted;
 use crate::os;
 use crate::scrubber::Scrubber;
-use crate::serve::Wanted;
 use crate::stats::Stats;
 use std::ptr::NonNull;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -10,11 +10,11 @@
 
 use crate::buddy::State;
 use crate::config::{EngineChoice, Scrub};
+use crate::engine::proof::Proof;
 use crate::engine::{Cancelled, CpuEngine, Engine, Method, Progress, Range};
 use crate::inner::{Inner, now};
 use crate::os;
 use crate::pace::{Pace, Rest};
-use crate::proof::Proof;
 use crate::stats::{ScrubberState, add};
 use std::boxed::Box;
 use std::sync::atomic::{AtomicU8, Ordering};

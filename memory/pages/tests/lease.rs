@@ -1,7 +1,8 @@
 //! Leases: a server made up for the test lends memory, or does not answer. Locked memory.
 
 use crate::alone;
-use crate::common::{Asked, Made, Zero, has_its_own_process, quiet};
+use crate::common::{Asked, Made, Zero, forked, has_its_own_process, quiet};
+use crate::fork::refuses_all;
 use cachewise_pages::lease::{self, Lease, LeaseError};
 use cachewise_pages::{Builder, Note, Pool, PoolError};
 use rustix::fd::{AsFd, OwnedFd};
@@ -10,9 +11,9 @@ use rustix::net::{self, AddressFamily, SendAncillaryBuffer, SendAncillaryMessage
 use rustix::net::{RecvFlags, SocketAddrUnix, SocketFlags, SocketType};
 use std::io::IoSlice;
 use std::mem::MaybeUninit;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::mpsc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 const MIB: usize = 1 << 20;
 
@@ -69,6 +70,7 @@ fn leased_pool_is_resident_and_zero_and_gives_all_of_it() {
     drop(all);
     assert_eq!(pool.trim().expect("nothing to do"), 0);
     assert!(pool.zalloc_bytes(16 * MIB).expect("all of it").is_zero());
+    assert_eq!(forked(|| refuses_all(&pool)), 0, "a child's call is an error, and no signal");
     pool.is_sound();
 }
 
@@ -114,43 +116,6 @@ fn a_server_that_does_not_answer_is_not_waited_for_for_ever() {
     assert!(matches!(pool.notes()[..], [Note::NoLease(_)]), "{:?}", pool.notes());
     assert!(pool.zalloc_bytes(4 * MIB).expect("memory of its own").is_zero());
     drop(listener);
-}
-
-/// Signals that interrupt it do not make it wait longer, nor give up.
-#[test]
-fn a_lease_is_waited_for_through_signals() {
-    extern "C" fn nothing(_: i32) {}
-    let name = "lease::a_lease_is_waited_for_through_signals";
-    let _alone = alone();
-    if !has_its_own_process(name) {
-        return;
-    }
-    // SAFETY: all zero is a valid action without flags: calls are interrupted.
-    let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
-    action.sa_sigaction = nothing as *const () as usize;
-    // SAFETY: a valid action, no old one wanted.
-    unsafe { libc::sigaction(libc::SIGALRM, &raw const action, std::ptr::null_mut()) };
-    let tick = libc::timeval { tv_sec: 0, tv_usec: 5000 };
-    let timer = libc::itimerval { it_interval: tick, it_value: tick };
-    let folder = tempfile::tempdir().expect("a folder");
-    let (path, listener) = listening(&folder, 1);
-    let of_this_thread = |path: &Path, within| {
-        // SAFETY: a valid timer, no old one wanted.
-        unsafe { libc::setitimer(libc::ITIMER_REAL, &raw const timer, std::ptr::null_mut()) };
-        Lease::take_within(path, MIB, within)
-    };
-    let begun = Instant::now();
-    assert!(is_late(of_this_thread(&path, Duration::from_millis(300))));
-    assert!(begun.elapsed() >= Duration::from_millis(300));
-    std::thread::scope(|scope| {
-        scope.spawn(|| {
-            // The one that gave up comes first.
-            drop(net::accept(&listener).expect("a client"));
-            std::thread::sleep(Duration::from_millis(100));
-            lend(&listener, MIB, MemfdFlags::empty());
-        });
-        assert!(of_this_thread(&path, Duration::from_secs(60)).is_ok());
-    });
 }
 
 /// A process of a user who may lock little, and locks all it maps: what a pool may grow to is address space all

@@ -13,10 +13,6 @@ fn state(pool: &Pool) -> ScrubberState {
     pool.figures().scrubber
 }
 
-fn dirty(pool: &Pool) -> u64 {
-    pool.figures().dirty
-}
-
 #[test]
 fn every_built_in_engine_zeroes_what_is_idle() {
     for engine in [EngineChoice::CpuAround, EngineChoice::CpuThrough, EngineChoice::System] {
@@ -92,17 +88,6 @@ fn blocks_used_lately_are_left_alone() {
     assert_eq!((stats.scrubbed, stats.dirty > 0), (0, true));
 }
 
-#[test]
-fn pause_stops_it_and_resume_lets_it_go_on() {
-    let pool = builder(eager()).made();
-    until("quiet", || pool.pause_scrubber());
-    pool.alloc(8).expect("a block").fill(1);
-    std::thread::sleep(Duration::from_millis(50));
-    assert_eq!((state(&pool), dirty(&pool) > 0), (ScrubberState::Paused, true));
-    pool.resume_scrubber();
-    until("zeroed", || is_clean(&pool));
-}
-
 /// A field of one of this process's threads in /proc.
 fn field<'a>(status: &'a str, name: &str) -> Option<&'a str> {
     status.lines().find_map(|line| line.strip_prefix(name)?.split_whitespace().next())
@@ -163,19 +148,6 @@ fn it_gives_up_when_nobody_wants_zeroes_and_comes_back_when_somebody_does() {
     let wanted: Vec<_> = (0..16).map_while(|_| pool.zalloc(8).ok()).collect();
     drop(wanted);
     until("back", || pool.figures().scrubbed > at);
-}
-
-#[test]
-fn orders_above_the_chunk_are_zeroed_whole_where_stop_says_so() {
-    let scrub = Scrub { start: 9, stop: 9, chunk: 64 << 10, ..eager() };
-    let pool = builder(scrub).made();
-    pool.alloc(10).expect("a block").fill(1);
-    until("zeroed", || {
-        let stats = pool.figures();
-        stats.orders[9..].iter().all(|order| order.dirty == 0) && stats.in_flight == 0
-    });
-    assert!(pool.figures().scrubbed >= 2 << 20);
-    pool.check_zeros().expect("zero");
 }
 
 #[test]

@@ -49,7 +49,8 @@ impl Buddy<'_> {
             }
             // What is as long as a block begins where one may.
             let misaligned = frames.is_power_of_two() && index & (frames - 1) != 0;
-            return Err(if misaligned { FreeError::Misaligned } else { why });
+            let inside = why == FreeError::Interior;
+            return Err(if misaligned && inside { FreeError::Misaligned } else { why });
         }
         let mut largest = 0;
         for (part, order) in self.parts(index, frames) {

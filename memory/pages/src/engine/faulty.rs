@@ -23,7 +23,7 @@ pub enum BatchOutcome {
     Partial,
     /// Said to be zeroed, and is not: the last byte.
     Lie,
-    /// Said to be zeroed, and is not: a page in the middle of each range.
+    /// Said to be zeroed, and is not: a byte in the middle of the last range.
     Hole,
 }
 
@@ -68,27 +68,20 @@ unsafe impl Engine for Faulty {
         let bytes: usize = batch.iter().map(|range| range.length).sum();
         match outcome {
             BatchOutcome::Refuse => return Err(EngineError::Device(5)),
-            BatchOutcome::Good => fill(batch, 0, bytes),
-            BatchOutcome::Hole => {
-                fill(batch, 0, bytes);
-                for range in batch {
-                    let middle = range.start.wrapping_add(range.length / 2);
-                    // SAFETY: inside the range, which is the engine's.
-                    unsafe { middle.write(0x11) };
-                }
-            }
+            BatchOutcome::Good | BatchOutcome::Lie | BatchOutcome::Hole => fill(batch, 0, bytes),
             BatchOutcome::Error => fill(batch, 0xEE, bytes / 2),
             BatchOutcome::Hang | BatchOutcome::Slow => fill(batch, 0xDD, 64),
             BatchOutcome::Partial => fill(batch, 0, bytes / 2),
-            BatchOutcome::Lie => {
-                fill(batch, 0, bytes);
-                // The last byte: a check of the first ones would not do.
-                if let Some(range) = batch.last() {
-                    let last = range.start.wrapping_add(range.length - 1);
-                    // SAFETY: inside the range, which is the engine's.
-                    unsafe { last.write(0x11) };
-                }
-            }
+        }
+        let wrong = batch.last().and_then(|range| match outcome {
+            // A check of the first bytes would not do.
+            BatchOutcome::Lie => Some(range.start.wrapping_add(range.length - 1)),
+            BatchOutcome::Hole => Some(range.start.wrapping_add(range.length / 2)),
+            _ => None,
+        });
+        if let Some(byte) = wrong {
+            // SAFETY: inside the range, which is the engine's.
+            unsafe { byte.write(0x11) };
         }
         self.last += 1;
         self.batches.push((Token(self.last), outcome, batch.to_vec()));
@@ -116,11 +109,10 @@ unsafe impl Engine for Faulty {
     }
 
     fn cancel(&mut self, batch: Token, _deadline: Duration) -> Cancelled {
-        let slow = self
-            .batches
-            .iter()
-            .position(|(token, outcome, _)| *token == batch && *outcome != BatchOutcome::Hang);
-        match slow {
+        let is_it = |(token, outcome, _): &(Token, BatchOutcome, Vec<Range>)| {
+            *token == batch && *outcome != BatchOutcome::Hang
+        };
+        match self.batches.iter().position(is_it) {
             Some(place) => {
                 self.batches.swap_remove(place);
                 Cancelled::Stopped

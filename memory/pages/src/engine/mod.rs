@@ -8,6 +8,7 @@ mod cpu;
 mod cuda;
 #[cfg(feature = "testing")]
 pub mod faulty;
+pub(crate) mod proof;
 
 pub use cpu::CpuEngine;
 pub(crate) use cpu::Method;

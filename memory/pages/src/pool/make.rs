@@ -2,10 +2,10 @@
 
 use super::{Handle, Pool};
 use crate::buddy::{Frame, State};
-use crate::cache;
 use crate::config::{Builder, EngineChoice, PageSize};
 use crate::engine::{Engine, Method};
 use crate::error::{Note, PoolError};
+use crate::inner::cache;
 use crate::inner::{Inner, Kind, Places, Settings, now};
 use crate::lease::{self, Lease};
 use crate::os::{self, Mapping};

@@ -1,9 +1,9 @@
 //! Work on free memory: it is zeroed, returned to the system, counted.
 
 use crate::buddy::{ORDERS, State};
-use crate::cache;
 use crate::engine::Method;
 use crate::error::PoolError;
+use crate::inner::cache;
 use crate::inner::{Inner, Kind, now};
 use crate::os;
 use crate::stats::{OrderStats, ScrubberState, Stats, add, get};

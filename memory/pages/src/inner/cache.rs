@@ -6,8 +6,8 @@
 //! compare-and-swap, so that a block freed twice is noticed here too. A cache goes back to its pool when its thread ends.
 
 use crate::buddy::Frame;
+use crate::inner::magazine::{CACHED_ORDERS, DIRTY, Magazine, Stacks, ZERO};
 use crate::inner::{Inner, now};
-use crate::magazine::{CACHED_ORDERS, DIRTY, Magazine, Stacks, ZERO};
 use crate::thread::{self, Entry};
 use std::sync::atomic::{AtomicU64, Ordering, compiler_fence};
 use std::sync::{Arc, Weak};

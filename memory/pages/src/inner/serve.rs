@@ -1,12 +1,12 @@
 //! Handing out past the caches' stacks, and taking back.
 
 use crate::buddy::{FreeError, State, order_for, run_parts};
-use crate::cache;
 use crate::config::Verify;
+use crate::engine::proof::is_zero;
 use crate::error::PoolError;
+use crate::inner::cache;
 use crate::inner::{Guard, Inner, now};
 use crate::os;
-use crate::proof::is_zero;
 use crate::stats::add;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
