@@ -20,6 +20,7 @@ pub mod lists;
 pub mod load;
 pub mod output;
 pub mod program;
+pub mod parts;
 pub mod probe;
 pub mod rows;
 pub mod settings;

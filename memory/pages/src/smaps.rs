@@ -9,6 +9,8 @@ use std::vec::Vec;
 pub struct Mapped {
     /// First address, and the one behind the last.
     pub range: Range<usize>,
+    /// What stands behind them: permissions, offset, device, inode and name.
+    pub about: String,
     figures: Vec<(String, usize)>,
     flags: String,
 }
@@ -56,7 +58,9 @@ pub fn parse(text: &str) -> Vec<Mapped> {
             Some(from?..to?)
         });
         match (range, found.last_mut()) {
-            (Some(range), _) => found.push(Mapped { range, ..Mapped::default() }),
+            (Some(range), _) => {
+                found.push(Mapped { range, about: rest.to_string(), ..Mapped::default() })
+            }
             (None, Some(last)) if first == "VmFlags:" => last.flags = rest.trim().to_string(),
             (None, Some(last)) => {
                 let kib = rest.trim().strip_suffix(" kB").and_then(|kib| kib.parse::<usize>().ok());
