@@ -138,6 +138,8 @@ impl Parts {
     fn divide(&mut self, [main, others, own]: [[f64; 2]; 3], arenas: usize, said: &[Said]) {
         let share = |[whole, share]: [f64; 2]| if whole > 0.0 { share / whole } else { 1.0 };
         let mut claims: Vec<(&str, f64, f64)> = Vec::new();
+        // Others, tcmalloc for one, take memory of the main heap too.
+        let mut taken = 0.0;
         for one in said {
             match one {
                 Said::Glibc { arenas: all, mapped } => {
@@ -157,7 +159,7 @@ impl Parts {
                         self.live += live;
                         self.arenas[at] += held;
                         *self.held.entry("glibc".to_owned()).or_default() += held;
-                        self.rest += there - live - held;
+                        taken += live + held;
                     }
                     self.arenas[2] += arenas as f64;
                 }
@@ -166,7 +168,7 @@ impl Parts {
                 }
             }
         }
-        let mut left = own[1];
+        let mut left = main[1] + others[1] + own[1] - taken;
         for (_, live, _) in &claims {
             let live = (live * share(own)).min(left);
             self.live += live;

@@ -2,7 +2,6 @@
  * `held load SOCKET` is one connection, which ends when the work is done. What is live is written to `SOCKET.live`, and
  * what is freed and resident, as far as the program knows it, behind it, in bytes. */
 #define _GNU_SOURCE
-#include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -127,18 +126,16 @@ static void cache(void)
 
 static void idle(void) { churn(80 * MIB, 50); }
 
+/* Linked with another allocator, and with glibc's beside it, as C in a Rust program. */
+void *__libc_malloc(size_t);
+void __libc_free(void *);
+
 static void two(void)
 {
     churn(40 * MIB, 10);
-    void *(*before)(size_t) = own_malloc;
-    void (*before_free)(void *) = own_free;
-    static void *library;
-    if (!library && !(library = dlopen(getenv("HELD_SECOND"), RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND)))
-        abort();
-    own_malloc = (void *(*)(size_t))dlsym(library, "malloc");
-    own_free = (void (*)(void *))dlsym(library, "free");
+    own_malloc = __libc_malloc, own_free = __libc_free;
     churn(40 * MIB, 10);
-    own_malloc = before, own_free = before_free;
+    own_malloc = malloc, own_free = free;
 }
 
 static void lazy(void)
