@@ -55,7 +55,11 @@ const LIBRARIES: &str = "/usr/lib/x86_64-linux-gnu";
 const HELD: &str = "../../xtask/programs/held/held.c";
 
 /// A mode of `held.c` after so many loads: the parts, and what the program says is live.
-fn after(mode: &str, more: &[&str], loads: usize) -> (Parts, f64, Running, Probe, tempfile::TempDir) {
+fn after(
+    mode: &str,
+    more: &[&str],
+    loads: usize,
+) -> (Parts, f64, Running, Probe, tempfile::TempDir) {
     let folder = tempfile::tempdir().expect("a folder");
     let program = compiled(folder.path(), HELD, more);
     let mut probe = Probe::new(folder.path()).expect("a probe");
@@ -107,4 +111,110 @@ fn the_parts_are_those_that_the_program_knows() {
         assert!((parts.lazy / MIB - lazy).abs() < 1.0, "{mode}: {parts:?}");
         assert!(parts.unknown.values().sum::<f64>() < 0.05 * level, "{mode}: {parts:?}");
     }
+}
+
+/// A program of `attacked.c` with the probe; what it is asked through is in its folder.
+fn attacked(folder: &Path, mode: &str, flags: &[&str]) -> (Running, Probe) {
+    let program = compiled(folder, "tests/c/attacked.c", flags);
+    let probe = Probe::new(folder).expect("a probe");
+    let mut command = Command::new(&program);
+    command.arg(mode).envs(probe.variables(&library())).stdin(Stdio::null());
+    let running = Running(command.spawn().expect("started"));
+    std::thread::sleep(Duration::from_millis(150));
+    (running, probe)
+}
+
+fn terminated(process: i32) {
+    Command::new("kill").arg(process.to_string()).status().expect("kill");
+}
+
+#[test]
+fn a_program_that_waits_is_asked_and_trimmed_and_waits_on() {
+    for mode in [
+        "poll",
+        "epoll",
+        "epoll-timeout",
+        "select",
+        "nanosleep",
+        "read",
+        "pause",
+        "semaphore",
+        "timed-semaphore",
+        "sigwait",
+    ] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (mut running, mut probe) = attacked(folder.path(), mode, &[]);
+        let before = Parts::of_all(&[running.pid()], &mut probe);
+        for _ in 0..20 {
+            probe.ask(running.pid()).unwrap_or_else(|why| panic!("{mode}: {why}"));
+            let trimmed = probe.trim(running.pid()).unwrap_or_else(|why| panic!("{mode}: {why}"));
+            assert_eq!(trimmed.len(), 1, "{mode}");
+        }
+        let after = Parts::of_all(&[running.pid()], &mut probe);
+        assert!(before.all_held() > 25.0 * MIB, "{mode}: {before:?}");
+        assert!(after.all_held() < 2.0 * MIB, "{mode}: {after:?}");
+        assert_eq!(running.0.try_wait().expect("waited"), None, "{mode} returned");
+        terminated(running.pid());
+        assert_eq!(running.0.wait().expect("waited").code(), Some(7), "{mode}");
+    }
+}
+
+#[test]
+fn programs_in_dangerous_states_are_as_they_were() {
+    let folder = || tempfile::tempdir().expect("a folder");
+    let at = folder();
+    let (mut running, mut probe) = attacked(at.path(), "busy", &[]);
+    let mut answers = 0;
+    while running.0.try_wait().expect("waited").is_none() {
+        answers += usize::from(probe.ask(running.pid()).is_ok());
+        let _ = probe.trim(running.pid());
+    }
+    assert!(running.0.wait().expect("waited").success());
+    assert!(answers > 0, "a program at work is asked in copies");
+    for (mode, flags, why) in [
+        ("blocked", &[][..], "block"),
+        ("seccomp", &[], "seccomp"),
+        ("pause", &["-static"], "static"),
+    ] {
+        let at = folder();
+        let (running, mut probe) = attacked(at.path(), mode, flags);
+        let said = probe.ask(running.pid()).expect_err(mode);
+        assert!(said.contains(why), "{mode}: {said}");
+    }
+    // Children that do not exec are asked as their parents are.
+    let at = folder();
+    let (mut running, mut probe) = attacked(at.path(), "child", &[]);
+    probe.ask(running.pid()).expect("a parent");
+    let children = format!("/proc/{0}/task/{0}/children", running.pid());
+    let children = std::fs::read_to_string(children).expect("a list");
+    let child: i32 = children.trim().parse().expect("one child");
+    probe.ask(child).expect("a child");
+    assert_eq!(probe.trim(child).expect("trimmed").len(), 1);
+    assert_eq!(running.0.try_wait().expect("waited"), None, "it saw a copy end");
+    terminated(child);
+    assert_eq!(running.0.wait().expect("waited").code(), Some(3));
+}
+
+/// The levels of a program with the probe and without it are the same.
+#[test]
+fn the_probe_takes_nothing() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = compiled(folder.path(), "tests/c/attacked.c", &[]);
+    let probe = Probe::new(folder.path()).expect("a probe");
+    let level = |probed: bool| {
+        let mut command = Command::new(&program);
+        command.arg("pause").stdin(Stdio::null());
+        if probed {
+            command.envs(probe.variables(&library()));
+        }
+        let running = Running(command.spawn().expect("started"));
+        std::thread::sleep(Duration::from_millis(200));
+        let mut sampler = cachewise_measure::held::Sampler::new();
+        sampler.look(rustix::process::Pid::from_raw(running.pid()).expect("a number"), false);
+        let tasks = std::fs::read_dir(format!("/proc/{}/task", running.pid())).expect("tasks");
+        assert_eq!(tasks.count(), 1);
+        sampler.held(None).expect("a level").level
+    };
+    let [plain, probed] = [level(false), level(true)];
+    assert!((probed / plain - 1.0).abs() < 0.01, "{plain} {probed}");
 }
