@@ -1,8 +1,9 @@
 //! Memory that a program's processes hold together, over time.
 //!
 //! A reading adds up `/proc/PID/smaps_rollup` (proc(5)) over a process and its descendants: proportional shares of
-//! anonymous and shared memory, and of what was swapped out; pages of files are left out, which the system takes back
-//! by itself. Readings are made on another CPU than the one on which the program's first thread runs, so often that
+//! anonymous and shared memory, and of what was swapped out; explicit huge pages, which stand in no share; and files of
+//! no disk that they have open or mapped and that were made since, whole, since a control group is killed for all of them.
+//! Left out is what the system takes back by itself: pages of files, and those that were given back lazily (MADV_FREE). Readings are made on another CPU than the one on which the program's first thread runs, so often that
 //! they take 2 % of one CPU. In the part at a run's end of which its level is taken there are three, if they take no more
 //! than 5 %: one of them may see a program that is giving its memory back because it ends.
 
@@ -11,8 +12,9 @@ use cachewise_pages::smaps;
 use rustix::process::Pid;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use rustix::time::{ClockId, clock_gettime};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -51,6 +53,8 @@ pub struct Sampler {
     longest: Duration,
     /// The last time at which the program was seen to run.
     seen: Duration,
+    /// Seconds of the day at its beginning.
+    since: i64,
     /// Children of this process that are not the program's.
     others: BTreeSet<i32>,
     readings: Vec<Reading>,
@@ -91,6 +95,7 @@ impl Sampler {
         let own = std::process::id().cast_signed();
         Sampler {
             begun: Instant::now(),
+            since: clock_gettime(ClockId::Realtime).tv_sec,
             due: Duration::ZERO,
             longest: Duration::MAX,
             seen: Duration::ZERO,
@@ -118,8 +123,8 @@ impl Sampler {
         }
         let before = cpu_time();
         let program = program.as_raw_nonzero().get();
-        let (Share { bytes, huge }, processes) =
-            aside(program, || sum(&processes(program, alone.then_some(&self.others))));
+        let (Share { bytes, huge, .. }, processes) =
+            aside(program, || sum(&processes(program, alone.then_some(&self.others)), self.since));
         self.costs.push(cpu_time().saturating_sub(before).as_secs_f64());
         // One reading that had to wait for the program's pages costs many times the others.
         let last = &self.costs[self.costs.len().saturating_sub(RECENT)..];
@@ -257,16 +262,45 @@ struct Share {
     bytes: f64,
     /// In transparent huge pages.
     huge: f64,
+    /// Of `bytes`: shared memory that is mapped.
+    mapped: f64,
+    /// Beside `bytes`: explicit huge pages that others may have, too.
+    common: f64,
 }
 
-/// Memory of these processes, and the number of them that hold any.
-fn sum(processes: &[i32]) -> (Share, usize) {
+/// Memory of these processes, and the number of them that hold any; shared files are those made since then.
+fn sum(processes: &[i32], since: i64) -> (Share, usize) {
     let held: Vec<Share> = processes.iter().filter_map(|process| of_process(*process)).collect();
-    let all = held.iter().fold(Share::default(), |sum, one| Share {
+    let mut all = held.iter().fold(Share::default(), |sum, one| Share {
         bytes: sum.bytes + one.bytes,
         huge: sum.huge + one.huge,
+        mapped: sum.mapped + one.mapped,
+        common: sum.common.max(one.common),
     });
+    if all.bytes > 0.0 {
+        all.bytes += all.common + (files_of_no_disk(processes, since) - all.mapped).max(0.0);
+    }
     (all, held.len())
+}
+
+/// Bytes of the files in memory that these processes have open or mapped and that were made since then, each once.
+fn files_of_no_disk(processes: &[i32], since: i64) -> f64 {
+    let mut found = BTreeMap::new();
+    let links = |process: &i32| {
+        let entries = ["fd", "map_files"].map(|name| fs::read_dir(place(*process).join(name)));
+        entries.into_iter().flatten().flatten().flatten().collect::<Vec<_>>()
+    };
+    for entry in processes.iter().flat_map(links) {
+        // Pipes and sockets have no path; opening a device could do anything: it is only asked for its file system.
+        let is_file = fs::read_link(entry.path()).is_ok_and(|to| {
+            to.starts_with("/dev/shm") || to.to_string_lossy().starts_with("/memfd:")
+        });
+        let about = if is_file { fs::metadata(entry.path()).ok() } else { None };
+        if let Some(about) = about.filter(|about| about.is_file() && about.ctime() >= since) {
+            found.insert((about.dev(), about.ino()), about.blocks() * 512);
+        }
+    }
+    found.values().sum::<u64>() as f64
 }
 
 /// Memory of a process; none if it has ended.
@@ -277,22 +311,29 @@ fn of_process(process: i32) -> Option<Share> {
         // Somebody else's, or without this file: what it has for itself.
         Err(_) => {
             let bytes = private(&fs::read_to_string(place.join("statm")).ok()?)?;
-            Some(Share { bytes, huge: 0.0 })
+            Some(Share { bytes, ..Share::default() })
         }
     }
 }
 
-/// Its proportional share without pages of files; none where it has no memory any more.
+/// Its proportional share without what the system takes back by itself; none where it has no memory any more.
 fn proportional(text: &str) -> Option<Share> {
     let all = smaps::parse(text).pop()?;
     let field = |name| all.figure(name).map(|bytes| bytes as f64);
-    let swapped = field("SwapPss").unwrap_or(0.0);
-    let bytes = match (field("Pss_Anon"), field("Pss_Shmem")) {
-        (Some(anonymous), shared) => anonymous + shared.unwrap_or(0.0) + swapped,
+    let of = |name| field(name).unwrap_or(0.0);
+    let anonymous = match field("Pss_Anon") {
+        Some(anonymous) => anonymous + of("Pss_Shmem"),
         // Before Linux 5.7.
-        (None, _) => field("Anonymous")? + swapped,
+        None => field("Anonymous")?,
     };
-    (bytes > 0.0).then_some(Share { bytes, huge: field("AnonHugePages").unwrap_or(0.0) })
+    let bytes = anonymous - of("LazyFree") + of("SwapPss") + of("Private_Hugetlb");
+    let share = Share {
+        bytes: bytes.max(0.0),
+        huge: of("AnonHugePages"),
+        mapped: of("Pss_Shmem"),
+        common: of("Shared_Hugetlb"),
+    };
+    (anonymous > 0.0 || bytes > 0.0).then_some(share)
 }
 
 /// Resident pages that are not shared, by `statm`.
@@ -365,18 +406,36 @@ mod tests {
     }
 
     #[test]
-    fn files_are_left_out_and_swap_is_not() {
-        let text = "00-ff ---p [rollup]\nRss: 900 kB\nPss: 800 kB\nPss_Anon: 100 kB\nPss_File: 690 kB\n\
-                    Pss_Shmem: 10 kB\nAnonymous: 150 kB\nSwap: 9 kB\nSwapPss: 5 kB\nAnonHugePages: 64 kB\n";
-        let share = |kib: f64, huge: f64| Some(Share { bytes: kib * 1024.0, huge: huge * 1024.0 });
-        assert_eq!(proportional(text), share(115.0, 64.0));
-        assert_eq!(
-            proportional("00-ff ---p [rollup]\nRss: 9 kB\nAnonymous: 150 kB\n"),
-            share(150.0, 0.0)
-        );
+    fn what_the_system_takes_back_is_left_out_and_all_else_is_not() {
+        let head = "00-ff ---p [rollup]\nRss: 900 kB\nPss_Anon: 100 kB\nPss_File: 690 kB\nPss_Shmem: 10 kB\n";
+        for (more, bytes, common) in [
+            ("Anonymous: 150 kB\nSwap: 9 kB\nSwapPss: 5 kB\n", 115.0, 0.0),
+            ("LazyFree: 80 kB\n", 30.0, 0.0),
+            ("Private_Hugetlb: 2048 kB\nShared_Hugetlb: 4096 kB\n", 2158.0, 4096.0),
+        ] {
+            let share =
+                proportional(&format!("{head}{more}AnonHugePages: 64 kB\n")).expect("a share");
+            let kib = [share.bytes, share.common, share.huge, share.mapped].map(|one| one / 1024.0);
+            assert_eq!(kib, [bytes, common, 64.0, 10.0], "{more}");
+        }
+        let old = proportional("00-ff ---p [rollup]\nRss: 9 kB\nAnonymous: 150 kB\n");
+        assert_eq!(old.map(|share| share.bytes), Some(150.0 * 1024.0));
         assert_eq!(proportional(""), None);
         assert_eq!(private("900 30 10 0 0 0 0"), Some(20.0 * rustix::param::page_size() as f64));
         assert_eq!(private("0 0 0"), None);
+    }
+
+    /// A file of no disk counts whole, mapped or not, and once for all that have it.
+    #[test]
+    fn files_in_memory_count_though_nobody_maps_them() {
+        let own = std::process::id().cast_signed();
+        let before = files_of_no_disk(&[own], 0);
+        let file =
+            rustix::fs::memfd_create("held", rustix::fs::MemfdFlags::CLOEXEC).expect("a file");
+        rustix::io::write(&file, &[1u8; 1 << 20]).expect("written");
+        let after = files_of_no_disk(&[own, own], 0);
+        assert_eq!(after - before, f64::from(1 << 20));
+        assert_eq!(files_of_no_disk(&[own], i64::MAX), 0.0, "one of the time before is another's");
     }
 
     /// A shell with a child that holds much and shares it: counted once.
