@@ -10,17 +10,18 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-const LIBRARIES: [(&str, &str); 3] = [
+const LIBRARIES: [(&str, &str); 4] = [
     ("cachewise-capi", "libcachewise_c.so"),
     ("cachewise-preload", "libcachewise_preload.so"),
     ("cachewise-preload-stats", "libcachewise_preload_stats.so"),
+    ("cachewise-probe", "libcachewise_probe.so"),
 ];
 
 /// Builds of the preload library for CPUs that can do more, of the feature `levels`: flags of the compiler after `-C`.
 const LEVELS: [&str; 2] = ["x86-64-v4", "x86-64-v3"];
 
 /// The folders of `lib/` that the libraries are made of.
-const SOURCES: [&str; 5] = ["capi", "cachewise", "kernels", "preload", "preload-stats"];
+const SOURCES: [&str; 6] = ["capi", "cachewise", "kernels", "preload", "preload-stats", "probe"];
 
 fn main() {
     let variable = |name: &str| env::var(name).unwrap_or_default();

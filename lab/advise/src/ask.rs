@@ -4,6 +4,7 @@ use crate::answer::{Answer, Terms, answer, percent};
 use crate::bound::{ACCOUNTED_FROM, Bound, Costs, Seen, WORTH};
 use crate::counts::Counts;
 use crate::executable::{Executable, Linkage, installed, is_go};
+use crate::four::{self, Look};
 use crate::gathered::Gathered;
 use crate::lists;
 use crate::load::Load;
@@ -105,6 +106,10 @@ pub struct Asked {
     pub compared: Vec<PathBuf>,
     /// Seconds between a load and the reading of memory.
     pub settle: f64,
+    /// Loads that tell whether live memory grows.
+    pub loads: usize,
+    /// The library that asks a program's allocators.
+    pub probe: Option<PathBuf>,
     /// The origin of all random orders.
     pub seed: u64,
     /// The machine before anything runs.
@@ -142,6 +147,8 @@ pub struct Findings {
     pub first: Option<Sample>,
     /// The program's allocator, as mapped.
     pub allocator: String,
+    /// Where its memory is, from one run with its load.
+    pub memory: Option<Look>,
     /// How much could be gained at most by what was counted.
     pub bound: Option<Bound>,
     /// For the reader.
@@ -213,6 +220,7 @@ pub fn ask(asked: &Asked, progress: Progress, tell: &dyn Fn(&str)) -> anyhow::Re
         loss: None,
         first: None,
         allocator: String::new(),
+        memory: None,
         bound: None,
         notes: Vec::new(),
         install: Vec::new(),
@@ -274,6 +282,9 @@ impl Asked {
             found.answer = answer;
             return Ok(());
         }
+        if self.goal != Goal::Time {
+            self.look_at_memory(&first, found, tell)?;
+        }
         self.judge_by(&first, found);
         let facts = self.facts(&first);
         let bound = self.bound(&first, &prices, &facts, found);
@@ -327,6 +338,40 @@ impl Asked {
             return Ok(None);
         }
         Ok(Some(first))
+    }
+
+    /// Where the memory is, before any setting is tried; said at once.
+    fn look_at_memory(
+        &self,
+        first: &First,
+        found: &mut Findings,
+        tell: &dyn Fn(&str),
+    ) -> anyhow::Result<()> {
+        let Some(library) = &self.probe else {
+            found
+                .notes
+                .push("its allocators were not asked: the library for it is not here".to_owned());
+            return Ok(());
+        };
+        (found.programs.progress)("where its memory is", 0.0, 1.0);
+        // All loads and one after the trim, if the budget has room for them.
+        let room = self
+            .budget
+            .map_or(f64::INFINITY, |budget| budget - found.programs.begun.elapsed().as_secs_f64());
+        let loads = ((room / first.one) as usize).saturating_sub(1).clamp(1, self.loads);
+        let executed =
+            Executable::open(&self.plain.file, self.plain.words.get(1..).unwrap_or_default());
+        let name = executed.file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let is_python = name.starts_with("python");
+        let look = four::look(&mut found.programs, library, first.seconds, loads, is_python)?;
+        match look {
+            Some(look) => {
+                look.lines().iter().for_each(|line| tell(line));
+                found.memory = Some(look);
+            }
+            None => found.notes.push("it ended before its allocators could be asked".to_owned()),
+        }
+        Ok(())
     }
 
     /// The answer that runs differ in kind: the first had something to do that the next ones do not find any more.

@@ -44,6 +44,33 @@ impl Load {
         settle: Duration,
         watch: &mut dyn FnMut(Pid),
     ) -> std::io::Result<Ended> {
+        let ran = self.with(server, directory, limit, stop, |pid| {
+            watch(pid);
+            let loaded = whole_of(&self.line, directory, limit, stop, pid, watch);
+            // It is looked at for so long after its load.
+            rest(settle, stop, pid, watch);
+            loaded
+        })?;
+        let Some((loaded, used)) = ran else { return Ok(Ended::Stopped) };
+        let Ended::Run(run) = loaded? else {
+            return Ok(if stop.load(Ordering::Relaxed) { Ended::Stopped } else { Ended::TooLong });
+        };
+        let children::Used { cpu, system, peak, faults } = used;
+        Ok(Ended::Run(Run { cpu, system, resident: peak, faults, ..run }))
+    }
+
+    /// Starts the server, does something with it once it listens, and ends it; `None` where the user stopped it before.
+    ///
+    /// # Errors
+    /// As [`run`](Load::run).
+    pub fn with<T>(
+        &self,
+        server: &mut Command,
+        directory: &Path,
+        limit: Duration,
+        stop: &AtomicBool,
+        work: impl FnOnce(Pid) -> T,
+    ) -> std::io::Result<Option<(T, children::Used)>> {
         let [output, errors] = ["server-output", "server-errors"].map(|name| directory.join(name));
         server.stdout(whole::private(&output)?).stderr(whole::private(&errors)?).process_group(0);
         children::forget_peak();
@@ -62,7 +89,7 @@ impl Load {
                 let stopped = stop.load(Ordering::Relaxed);
                 end(&mut child)?;
                 if stopped {
-                    return Ok(Ended::Stopped);
+                    return Ok(None);
                 }
                 let what = if ended { "ended before it listened" } else { "does not listen" };
                 let told = told();
@@ -71,16 +98,30 @@ impl Load {
             }
             std::thread::sleep(OFTEN);
         }
-        watch(pid);
-        let loaded = whole_of(&self.line, directory, limit, stop, pid, watch);
-        // It is looked at for so long after its load.
-        rest(settle, stop, pid, watch);
-        let used = end(&mut child)?;
-        let Ended::Run(run) = loaded? else {
-            return Ok(if stop.load(Ordering::Relaxed) { Ended::Stopped } else { Ended::TooLong });
-        };
-        let children::Used { cpu, system, peak, faults } = used;
-        Ok(Ended::Run(Run { cpu, system, resident: peak, faults, ..run }))
+        let done = work(pid);
+        Ok(Some((done, end(&mut child)?)))
+    }
+
+    /// Runs the load once against a server that is there: its seconds; `None` where it fails, takes too long or is stopped.
+    pub(crate) fn once(
+        &self,
+        directory: &Path,
+        limit: Duration,
+        stop: &AtomicBool,
+    ) -> std::io::Result<Option<f64>> {
+        let mut load = Command::new("sh");
+        load.args(["-c", &self.line]).stdin(std::process::Stdio::null());
+        let ended = whole::run(&mut load, directory, limit, stop, &mut |_| {}, false)?;
+        Ok(match ended {
+            Ended::Run(run) if run.status.success() => Some(run.seconds),
+            _ => None,
+        })
+    }
+
+    /// One request, by the command that asks whether the server is ready; false where there is none.
+    pub(crate) fn touch(&self, limit: Duration, stop: &AtomicBool) -> bool {
+        let ready = self.ready.as_ref();
+        ready.is_some_and(|line| succeeds(line, limit, stop).unwrap_or(false))
     }
 
     fn is_ready(&self, server: Pid, limit: Duration, stop: &AtomicBool) -> bool {

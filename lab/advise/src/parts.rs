@@ -114,7 +114,8 @@ impl Parts {
                 "[heap]" => (main[0], main[1]) = (main[0] + rss - lazy, main[1] + resident),
                 _ if is_shared.iter().any(|one| name.starts_with(one)) => parts.shared += resident,
                 name if (name.is_empty() || name.starts_with("[anon"))
-                    && !stacks.iter().any(|stack| map.range.contains(stack)) => {
+                    && !stacks.iter().any(|stack| map.range.contains(stack)) =>
+                {
                     let inside =
                         arenas.iter().filter(|(range, _)| map.range.contains(&range.start));
                     let there = inside.map(|(_, there)| there).sum::<f64>().min(rss - lazy);

@@ -307,6 +307,28 @@ impl Programs {
         command
     }
 
+    /// The plain program's command, for a run that is not timed.
+    pub(crate) fn plain_command(&self, more: &[(&str, OsString)]) -> Command {
+        let mut command = self.command(0, more);
+        command.stdin(Stdio::null());
+        command
+    }
+
+    /// Runs the plain program once, looked at while it runs and not timed; false where it did not end by itself.
+    pub(crate) fn watched_run(
+        &mut self,
+        more: &[(&str, OsString)],
+        watch: &mut dyn FnMut(rustix::process::Pid),
+    ) -> anyhow::Result<bool> {
+        let mut command = self.plain_command(more);
+        if let Some(file) = &self.arms[0].input {
+            command.stdin(regular(file)?);
+        }
+        let directory = self.directory.path();
+        let ended = whole::run(&mut command, directory, self.limit, &self.stop, watch, true)?;
+        Ok(matches!(ended, Ended::Run(_)))
+    }
+
     /// Runs that are accepted, for errors.
     #[must_use]
     pub fn accepted(&self) -> &'static str {

@@ -66,9 +66,13 @@ pub fn text(found: &Findings, record: &Record) -> String {
     for line in &found.install {
         text.push_str(&format!("not tried:  {line}\n"));
     }
+    if let Some(memory) = &found.memory {
+        text.push_str(&format!("\n{}\n", memory.lines().join("\n")));
+    }
     if let Some(held) = found.first.as_ref().and_then(|first| first.held.as_ref()) {
         let [level, peak] = [held.level, held.peak].map(mib);
-        text.push_str(&format!("\n{level} after the load, {peak} at most; {}\n", found.allocator));
+        let what = "without files and what was given back lazily";
+        text.push_str(&format!("\njudged: {level}, {what}; {peak} at most; {}\n", found.allocator));
     }
     if let Some(bound) = &found.bound {
         text.push_str(&format!("\n{}\n", bound_said(bound)));

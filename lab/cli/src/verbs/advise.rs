@@ -13,6 +13,8 @@ use cachewise::profile::Profile;
 use cachewise_advise::ask::{self, Asked, Findings, Goal, Usage};
 use cachewise_advise::figure::Pattern;
 use cachewise_advise::load::Load;
+use cachewise_advise::parts::LOADS;
+use cachewise_advise::probe::LIBRARY as LIBRARY_THAT_ASKS;
 use cachewise_advise::program::{Arm, Prints};
 use cachewise_advise::settings::Candidate;
 use cachewise_experiments::LabError;
@@ -128,6 +130,7 @@ fn asked(
     };
     let counting = exec::library(exec::STATISTICS_LIBRARY, "--library", None).ok();
     let counting = counting.map(|library| exec::preload(&library, &[])).transpose()?;
+    let probe = exec::library(LIBRARY_THAT_ASKS, "--library", None).ok();
     let saved = Saved::of(profile.file.as_deref(), profile.parsed.as_ref());
     let preload = library.as_deref().filter(|_| profile.parsed.is_some());
     let thresholds =
@@ -154,6 +157,8 @@ fn asked(
         errors: args.errors.clone(),
         compared: args.compare.clone(),
         settle: args.settle.unwrap_or(SETTLE),
+        loads: args.loads.unwrap_or(LOADS as u32) as usize,
+        probe,
         seed: args.seed.unwrap_or_else(crate::verbs::drawn_seed),
         before: NoiseSnapshot::take(),
         glibc: machine.libc.release(),
