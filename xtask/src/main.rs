@@ -10,6 +10,7 @@ mod dist;
 mod emulate;
 mod emulate_arch;
 mod fuzz;
+mod held;
 mod install;
 mod links;
 mod linux;

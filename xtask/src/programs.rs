@@ -7,7 +7,7 @@
 //! line and the load that is run against it.
 
 use crate::command::{self, Lacking, accepted, root, text};
-use crate::python;
+use crate::{held, python};
 use anyhow::{Context as _, Result, bail, ensure};
 use fs_err as fs;
 use std::ffi::OsString;
@@ -41,6 +41,8 @@ enum Group {
     Readme,
     /// Reproducers of public reports: memory that does not come back, and two where nothing is to be gained.
     Reports,
+    /// Services whose live memory is known: the four numbers and the word for them (`held`).
+    Held,
 }
 
 /// How a program is run.
@@ -197,10 +199,17 @@ pub fn run(args: &Programs) -> Result<()> {
             && (args.only.is_empty() || args.only.iter().any(|name| name == program.name))
     };
     let asked: Vec<&Program> = TABLE.iter().filter(is_asked).collect();
-    let packages = "-p cachewise-cli -p cachewise-preload -p cachewise-preload-stats";
+    let packages =
+        "-p cachewise-cli -p cachewise-preload -p cachewise-preload-stats -p cachewise-probe";
     let mut cargo = command::cargo(&format!("build --quiet --release {packages}"));
     let built = command::built(&mut cargo, None)?;
     let advise = built.get("cachewise").context("the command was not built")?.clone();
+    if args.group.contains(&Group::Held) {
+        held::run(&advise)?;
+    }
+    if asked.is_empty() {
+        return Ok(());
+    }
     let folder = command::target().join("applications-python");
     let python = match python::environment(&folder, &PACKAGES.join(" "), &PACKAGES) {
         Ok(python) => Some(python),

@@ -8,14 +8,14 @@ use crate::four::{self, Look};
 use crate::gathered::Gathered;
 use crate::lists;
 use crate::load::Load;
-use crate::program::{Arm, Failed, Figure, Measured, NAMED, Prints, Programs, Sample};
+use crate::program::{Arm, Failed, Figure, KILLED, Measured, NAMED, Prints, Programs, Sample};
 use crate::settings::{self, ALLOCATORS, Acts, Candidate, Facts, LeftOut};
 use crate::watched::Watched;
 use anyhow::{Context as _, bail};
 use cachewise_judge::Verdict;
 use cachewise_judge::margin::SETTING;
-use cachewise_judge::race::{self, KEEP, Outcome, Promise, Question};
-use cachewise_measure::units::counted;
+use cachewise_judge::race::{self, Fate, KEEP, Outcome, Promise, Question};
+use cachewise_measure::units::{bytes, counted};
 use cachewise_measure::{NoiseSnapshot, children, costs};
 use regex_lite::Regex;
 use std::ffi::OsString;
@@ -108,6 +108,8 @@ pub struct Asked {
     pub settle: f64,
     /// Loads that tell whether live memory grows.
     pub loads: usize,
+    /// Bytes that the program may have.
+    pub fits: Option<u64>,
     /// The library that asks a program's allocators.
     pub probe: Option<PathBuf>,
     /// The origin of all random orders.
@@ -211,6 +213,7 @@ pub fn ask(asked: &Asked, progress: Progress, tell: &dyn Fn(&str)) -> anyhow::Re
     programs.compared.clone_from(&asked.compared);
     programs.sampled = asked.goal != Goal::Time;
     programs.settle = asked.settle;
+    programs.fits = asked.fits;
     let mut found = Findings {
         answer: Answer::unknown("it was stopped before its end", "the same again, to its end"),
         outcome: Outcome { ended: race::Ended::Stopped, ..Outcome::new(0) },
@@ -306,7 +309,15 @@ impl Asked {
         let programs = &mut found.programs;
         (programs.progress)("plain run", 0.0, 1.0);
         let before = programs.begun.elapsed();
-        let measured = match programs.measure(0, &[])? {
+        let mut ran = programs.measure(0, &[])?;
+        if let Err(Failed::Wrong(why)) = &ran
+            && why.starts_with(KILLED)
+        {
+            found.notes.push(format!("the plain program is {why}: it runs without the limit"));
+            programs.limited_from = 1;
+            ran = programs.measure(0, &[])?;
+        }
+        let measured = match ran {
             Ok(measured) => measured,
             Err(Failed::Stopped) => return Ok(None),
             Err(Failed::Wrong(why)) => bail!(
@@ -359,10 +370,7 @@ impl Asked {
             .budget
             .map_or(f64::INFINITY, |budget| budget - found.programs.begun.elapsed().as_secs_f64());
         let loads = ((room / first.one) as usize).saturating_sub(1).clamp(1, self.loads);
-        let executed =
-            Executable::open(&self.plain.file, self.plain.words.get(1..).unwrap_or_default());
-        let name = executed.file.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let is_python = name.starts_with("python");
+        let is_python = is_python(&first.watched);
         let look = four::look(&mut found.programs, library, first.seconds, loads, is_python)?;
         match look {
             Some(look) => {
@@ -406,7 +414,6 @@ impl Asked {
         let executed =
             Executable::open(&self.plain.file, self.plain.words.get(1..).unwrap_or_default());
         let linkage = executed.linkage();
-        let name = executed.file.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let huge =
             fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled").unwrap_or_default();
         let held_huge = first.sample.held.as_ref().is_some_and(|held| held.huge > 0.0);
@@ -419,6 +426,7 @@ impl Asked {
             glibc: self.glibc,
             malloc: first.watched.malloc(&executed.file),
             mapped: first.watched.mapped(),
+            inside: if self.goal == Goal::Time { Vec::new() } else { first.watched.inside() },
             threads: first.watched.threads,
             allocators: installed(linkage),
             environment: std::env::vars_os()
@@ -431,7 +439,7 @@ impl Asked {
             huge_on_request: huge.contains("[madvise]"),
             has_huge_pages: held_huge || huge.contains("[always]"),
             is_go: first.watched.is_any(is_go),
-            is_python: name.starts_with("python"),
+            is_python: is_python(&first.watched),
             has_collector: self.plain.words.iter().any(chooses),
         }
     }
@@ -587,6 +595,7 @@ impl Asked {
             waits,
         };
         found.answer = answer(&found.outcome, &terms);
+        self.within_limit(found);
         let next = found.outcome.runs[0].samples().next().cloned();
         if let Some(again) = next.filter(|again| is_unlike(&first.sample, again))
             && found.answer.verdict != Verdict::Faster
@@ -595,6 +604,45 @@ impl Asked {
             found.answer = prepare(&first.sample, &again);
         }
         Ok(())
+    }
+
+    /// Under a limit: how far the answer stays below it; and where the plain program does not survive, the fastest that does.
+    fn within_limit(&self, found: &mut Findings) {
+        let (Some(fits), runs) = (self.fits, &found.outcome.runs) else { return };
+        let median = |at: usize| runs[at].median(|sample| found.cost.of(sample));
+        let survives = |at: &usize| {
+            !matches!(found.outcome.fates[*at - 1], Fate::Disqualified(_))
+                && median(*at).is_finite()
+        };
+        let killed = found.programs.limited_from > 0;
+        if killed && found.answer.verdict != Verdict::Faster {
+            let survivors = (1..runs.len()).filter(survives);
+            let fastest = survivors.min_by(|a, b| median(*a).total_cmp(&median(*b)));
+            found.answer = match fastest {
+                Some(at) => Answer {
+                    setting: Some(at - 1),
+                    ratio: Some(found.outcome.ratio(at, |sample| found.cost.of(sample))),
+                    ..Answer::of(
+                        Verdict::Faster,
+                        format!("{}: the fastest that survives", found.settings[at - 1].name),
+                        found.settings[at - 1].line(&self.words),
+                    )
+                },
+                None => Answer::of(
+                    Verdict::Unknown,
+                    "no setting that was tried survives the limit",
+                    "a larger limit",
+                ),
+            };
+        }
+        let at = found.answer.setting.map_or(0, |at| at + 1);
+        let peak = found.programs.peaks.get(at).copied().filter(|peak| *peak > 0);
+        if let Some(peak) = peak {
+            let part = percent(1.0 - peak as f64 / fits as f64);
+            let [peak, fits] = [peak, fits].map(bytes);
+            let said = format!("; it takes {peak} of the {fits} allowed, {part} are left");
+            found.answer.why.push_str(&said);
+        }
     }
 
     /// What the budget can see, before it is spent.
@@ -633,6 +681,13 @@ impl Asked {
             Goal::Memory | Goal::Peak => vec![Figure::Faults],
         }
     }
+}
+
+/// True if any process of the tree is a Python.
+fn is_python(watched: &Watched) -> bool {
+    watched.is_any(|program| {
+        program.file_name().is_some_and(|name| name.to_string_lossy().starts_with("python"))
+    })
 }
 
 /// What a run promises over another, by what scatters least: memory by its level, CPU time by CPU time and page faults.

@@ -5,7 +5,7 @@ use crate::settings::{ALLOCATORS, Installed};
 use object::elf::{DT_NEEDED, DT_SONAME, DynamicTag, FileHeader64};
 use object::read::elf::{Dyn as _, ElfFile64, FileHeader as _, ProgramHeader as _};
 use object::read::{ReadCache, ReadRef as _};
-use object::{Endianness, Object as _, ObjectSymbol as _};
+use object::{Endianness, Object as _, ObjectSection as _, ObjectSymbol as _};
 use rustix::fs::StatVfsMountFlags;
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
@@ -212,6 +212,38 @@ impl Elf {
 #[must_use]
 pub fn exports(file: &Path, symbol: &str) -> bool {
     Elf::read(file).is_some_and(|elf| elf.symbols()[0].contains(symbol))
+}
+
+/// Variables that an ELF file reads for an allocator inside it, by its strings: jemalloc's under any prefix, mimalloc's, those of
+/// Arrow and of a Python that was built with mimalloc.
+#[must_use]
+pub fn variables_inside(file: &Path) -> BTreeSet<String> {
+    let strings = |elf: &Elf| -> Option<BTreeSet<String>> {
+        let parsed = ElfFile64::<Endianness, _>::parse(&elf.0).ok()?;
+        let section = parsed.section_by_name(".rodata")?;
+        let mut found = BTreeSet::new();
+        let mut has_mimalloc = false;
+        for text in section.data().ok()?.split(|byte| *byte == 0) {
+            match text {
+                b"purge_delay" => _ = found.insert("MIMALLOC_PURGE_DELAY".to_owned()),
+                b"ARROW_DEFAULT_MEMORY_POOL" | b"PYTHONMALLOC" => {
+                    found.insert(String::from_utf8_lossy(text).into_owned());
+                }
+                b"mimalloc_debug" => has_mimalloc = true,
+                _ if text.ends_with(b"MALLOC_CONF") && text.len() < 40 => {
+                    let is_name = |byte: &u8| byte.is_ascii_uppercase() || *byte == b'_';
+                    let name = String::from_utf8_lossy(text).into_owned();
+                    found.extend(text.iter().all(is_name).then_some(name));
+                }
+                _ => {}
+            }
+        }
+        if !has_mimalloc {
+            found.remove("PYTHONMALLOC");
+        }
+        Some(found)
+    };
+    Elf::read(file).and_then(|elf| strings(&elf)).unwrap_or_default()
 }
 
 /// Returns true for a Go program: such an executable says how it was built.

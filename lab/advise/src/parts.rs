@@ -66,6 +66,19 @@ pub enum Word {
     Unknown,
 }
 
+impl Word {
+    /// The word.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Word::Leaked => "leaked",
+            Word::Held => "held",
+            Word::Needed => "needed",
+            Word::Unknown => "unknown",
+        }
+    }
+}
+
 impl Parts {
     /// Memory of all these processes; those that have ended meanwhile have none.
     pub fn of_all(processes: &[i32], probe: &mut Probe) -> Parts {

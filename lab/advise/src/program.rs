@@ -7,7 +7,8 @@ use crate::load::Load;
 use crate::output::{Compared, Outputs, Printed, digest};
 use crate::settings::Candidate;
 use crate::watched::{MARK, Watched};
-use cachewise_host::Groups;
+use anyhow::Context as _;
+use cachewise_host::{Group, Groups};
 use cachewise_judge::race::{self, Ran, Stage};
 use cachewise_measure::held::{self, Held, Sampler};
 use cachewise_measure::units::bytes;
@@ -31,6 +32,10 @@ const READ: f64 = 0.25;
 /// The shell that runs a script without `#!`, as the C library does.
 const SHELL: &str = "/bin/sh";
 const SUSPENDED: &str = "a signal stopped it and no SIGCONT followed: ended";
+/// How the end of a run at `--limit` is told, before its size.
+pub(crate) const KILLED: &str = "killed at --limit ";
+const GROUP: &str = "--limit: no control group can be made here: expected root, or a group that is delegated to the user \
+                     (systemd-run --user --scope -p Delegate=yes cachewise ...)";
 /// The name of the figure that `--figure` reads.
 pub const NAMED: &str = "";
 
@@ -166,6 +171,12 @@ pub struct Programs {
     pub sampled: bool,
     /// Seconds between the end of the load and the reading of memory.
     pub settle: f64,
+    /// Bytes that a run may have: it is killed at more.
+    pub fits: Option<u64>,
+    /// The first arm that has that limit: 1 where the plain program does not survive it.
+    pub limited_from: usize,
+    /// The most that a run of each arm had of them.
+    pub peaks: Vec<u64>,
     /// A folder for what is printed.
     pub directory: tempfile::TempDir,
     /// Set by Ctrl-C.
@@ -221,6 +232,15 @@ fn no_huge_pages() -> std::io::Result<()> {
     }
 }
 
+/// Has a command start in a control group, with all that it starts.
+fn starts_in(command: &mut Command, group: &Group) -> std::io::Result<()> {
+    let file = std::fs::File::options().write(true).open(group.processes())?;
+    let enter = move || rustix::io::write(&file, b"0").map(drop).map_err(Into::into);
+    // SAFETY: a system call alone, which a forked child may make.
+    unsafe { command.pre_exec(enter) };
+    Ok(())
+}
+
 impl Programs {
     /// Programs that run until `limit` at first.
     ///
@@ -237,6 +257,9 @@ impl Programs {
         Ok(Programs {
             runs: vec![0; arms.len()],
             verified: vec![false; arms.len()],
+            peaks: vec![0; arms.len()],
+            fits: None,
+            limited_from: 0,
             arms,
             prepare: None,
             load: None,
@@ -272,6 +295,7 @@ impl Programs {
     pub(crate) fn race_on(&mut self) {
         self.runs.resize(self.arms.len(), 0);
         self.verified.resize(self.arms.len(), false);
+        self.peaks.resize(self.arms.len(), 0);
     }
 
     /// The command of an arm, with further variables. The caller's variables are the program's too: a setting's lists hold
@@ -389,6 +413,11 @@ impl Programs {
             watched.look(pid);
             sampler.iter_mut().for_each(|sampler| sampler.look(pid, is_alone));
         };
+        let fits = self.fits.filter(|_| who >= self.limited_from);
+        let group = fits.map(Group::with_limit).transpose().context(GROUP)?;
+        if let Some(group) = &group {
+            starts_in(&mut command, group)?;
+        }
         let (groups, directory) = (Groups::of_process(), self.directory.path());
         let killed = groups.oom_kills();
         let settle = self.settled();
@@ -399,6 +428,13 @@ impl Programs {
         let by_limit = (groups.oom_kills() > killed)
             .then(|| groups.memory_limit().map_or_else(String::new, |limit| bytes(limit)))
             .map(|limit| format!("killed at the memory limit of its control group, {limit}"));
+        let by_limit = match (&group, fits) {
+            (Some(group), Some(fits)) => {
+                self.peaks[who] = self.peaks[who].max(group.peak().unwrap_or(0).min(fits));
+                (group.oom_kills() > 0).then(|| format!("{KILLED}{}", bytes(fits)))
+            }
+            _ => by_limit,
+        };
         let held = sampler.and_then(|sampler| sampler.held(window));
         let has_run = self.runs.iter().any(|runs| *runs > 0);
         let ended = match ended {
@@ -419,6 +455,8 @@ impl Programs {
         self.runs[who] += 1;
         let measured = self.measured(ended, watched, held);
         Ok(match (measured, by_limit) {
+            // One of several processes may be killed, and the program go on without it.
+            (_, Some(why)) if group.is_some() => Err(Failed::Wrong(why)),
             (Err(Failed::Wrong(_)), Some(why)) => Err(Failed::Wrong(why)),
             (measured, _) => measured,
         })

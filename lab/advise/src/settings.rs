@@ -84,6 +84,23 @@ pub const ALLOCATORS: [Allocator; 3] = [
     },
 ];
 
+/// Settings of allocators inside of a program or a library: the end of the variable's name, the allocator, a name, a value.
+const INSIDE: [(&str, &str, &str, &str); 8] = [
+    ("MALLOC_CONF", "jemalloc", "gives back at once", "dirty_decay_ms:0,muzzy_decay_ms:0"),
+    (
+        "MALLOC_CONF",
+        "jemalloc",
+        "gives back after 0.5 s",
+        "dirty_decay_ms:500,muzzy_decay_ms:0,background_thread:true",
+    ),
+    ("MALLOC_CONF", "jemalloc", "gives back when idle, too", "background_thread:true"),
+    ("MIMALLOC_PURGE_DELAY", "mimalloc", "gives back at once", "0"),
+    ("PYTHONMALLOC", "mimalloc", "mimalloc for Python's objects", "mimalloc"),
+    ("ARROW_DEFAULT_MEMORY_POOL", "libc", "the C library's malloc for Arrow", "system"),
+    ("ARROW_DEFAULT_MEMORY_POOL", "mimalloc", "mimalloc for Arrow", "mimalloc"),
+    ("ARROW_DEFAULT_MEMORY_POOL", "jemalloc", "jemalloc for Arrow", "jemalloc"),
+];
+
 impl Allocator {
     /// How to install it, in a line.
     #[must_use]
@@ -274,6 +291,8 @@ pub struct Facts {
     pub malloc: Malloc,
     /// Files mapped into it, by their names.
     pub mapped: Vec<String>,
+    /// Variables of allocators inside of what is mapped.
+    pub inside: Vec<String>,
     /// Most threads seen in one of its processes.
     pub threads: usize,
     /// Allocators installed here that its C library can load.
@@ -484,6 +503,7 @@ impl Collected<'_> {
                 }
             }
         }
+        self.inside();
         let name = "no huge pages";
         if !facts.has_huge_pages {
             return self.leave(name, "it holds none");
@@ -493,6 +513,36 @@ impl Collected<'_> {
         }
         let candidate = Candidate::new(name, Kind::Start, Acts::Anything, &[]);
         self.candidates.push(Candidate { no_huge_pages: true, ..candidate });
+    }
+
+    /// Variables of allocators that are inside of the program or of a library.
+    fn inside(&mut self) {
+        let facts = self.facts;
+        let has = |part: &str| facts.inside.iter().any(|name| name.contains(part));
+        for variable in &facts.inside {
+            let of_name = |kind: &str| match variable.as_str() {
+                "ARROW_DEFAULT_MEMORY_POOL" => kind != "jemalloc" || has("JE_ARROW"),
+                _ => true,
+            };
+            for (part, kind, how, value) in INSIDE {
+                let is_known = self
+                    .candidates
+                    .iter()
+                    .any(|one| one.variables == [(variable.clone(), value.to_owned())]);
+                if variable.ends_with(part) && of_name(kind) && !is_known {
+                    self.variables(
+                        &format!("{variable}: {how}"),
+                        Acts::Anything,
+                        &[(variable, value)],
+                    );
+                }
+            }
+        }
+        if facts.maps("libjvm.so") {
+            let option = "-XX:TrimNativeHeapInterval=5000";
+            let name = "JVM: trims the C heap every 5 s";
+            self.variables(name, Acts::Anything, &[("JAVA_TOOL_OPTIONS", option)]);
+        }
     }
 
     fn allocators(&mut self, is_for_memory: bool) {
@@ -581,7 +631,7 @@ mod tests {
 
     #[test]
     fn everything_that_applies_is_tried_and_the_simplest_stand_first() {
-        for (is_for_memory, count) in [(false, 18), (true, 1 + 8 + 4 + 1 + 3 + 5 + 3)] {
+        for (is_for_memory, count) in [(false, 18), (true, 1 + 8 + 4 + 1 + 3 + 5 + 3 + 1)] {
             let (found, left_out) = all(&full(), is_for_memory);
             assert_eq!(found.len(), count, "{:?}", names(&full(), is_for_memory));
             assert!(left_out.is_empty(), "{left_out:?}");
@@ -597,6 +647,28 @@ mod tests {
                     ["mmap", "trim"].map(|of| value(&format!("glibc.malloc.{of}_threshold")));
                 assert!(one.is_none() || one == other, "{line}");
             }
+        }
+    }
+
+    #[test]
+    fn allocators_inside_are_set_by_the_variables_that_they_read() {
+        let count = |inside: &[&str]| {
+            let inside: Vec<String> = inside.iter().map(|name| (*name).to_owned()).collect();
+            let (all, _) = all(
+                &Facts { malloc: Malloc::Own, inside: inside.clone(), ..Facts::default() },
+                true,
+            );
+            let of = |one: &Candidate| inside.contains(&one.variables[0].0);
+            all.iter().filter(|one| of(one)).count()
+        };
+        for (inside, settings) in [
+            (&[][..], 0),
+            (&["_RJEM_MALLOC_CONF"], 3),
+            (&["MIMALLOC_PURGE_DELAY", "ARROW_DEFAULT_MEMORY_POOL"], 3),
+            (&["JE_ARROW_MALLOC_CONF", "ARROW_DEFAULT_MEMORY_POOL"], 6),
+            (&["PYTHONMALLOC"], 1),
+        ] {
+            assert_eq!(count(inside), settings, "{inside:?}");
         }
     }
 

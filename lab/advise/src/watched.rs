@@ -1,7 +1,7 @@
 //! A program's processes while they run: the files that are mapped, the process that does the work, and whether a setting
 //! reaches it.
 
-use crate::executable::exports;
+use crate::executable::{exports, variables_inside};
 use crate::settings::{ALLOCATORS, Candidate, Malloc};
 use rustix::process::Pid;
 use std::collections::{BTreeMap, BTreeSet};
@@ -164,6 +164,15 @@ impl Watched {
         let name = |file: &PathBuf| Some(file.file_name()?.to_string_lossy().into_owned());
         let names: BTreeSet<String> = self.files().filter_map(name).collect();
         names.into_iter().collect()
+    }
+
+    /// Variables of allocators inside of what was mapped.
+    #[must_use]
+    pub fn inside(&self) -> Vec<String> {
+        let files: BTreeSet<&PathBuf> = self.files().collect();
+        let all: BTreeSet<String> =
+            files.into_iter().flat_map(|file| variables_inside(file)).collect();
+        all.into_iter().collect()
     }
 
     /// Source of the program's `malloc`.

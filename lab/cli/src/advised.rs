@@ -6,6 +6,7 @@ use crate::verbs::redraw;
 use cachewise_advise::answer::{self, percent};
 use cachewise_advise::ask::{Asked, Findings, bound_said};
 use cachewise_advise::figures::Kind;
+use cachewise_advise::four::Look;
 use cachewise_advise::program::{Figure as Judged, Sample};
 use cachewise_advise::settings::Candidate;
 use cachewise_advise::shown_name;
@@ -119,6 +120,7 @@ pub fn record(
         (JUDGED_BY, found.cost.name().into()),
         (KIND, kind_name(kind).into()),
         ("bound", found.bound.map(|bound| bound.total()).into()),
+        ("memory", found.memory.as_ref().map(memory).into()),
         ("settings", serde_json::Value::Object(lines.collect())),
         (FATES, serde_json::Value::Object(fates.collect())),
     ] {
@@ -160,6 +162,18 @@ pub fn record(
     let rows = record.rows.len() as u64;
     record.end = Some(End { rows, interrupted, seconds, peak_bytes: None, verdicts });
     record
+}
+
+/// Where its memory is, for others' programs: bytes.
+fn memory(look: &Look) -> serde_json::Value {
+    let parts = &look.parts;
+    serde_json::json!({
+        "level": parts.level(), "live": parts.live, "held": parts.held, "lazy": parts.lazy,
+        "shared": parts.shared, "huge": parts.huge, "rest": parts.rest, "unknown": parts.unknown,
+        "processes": parts.processes, "lives": look.lives, "word": look.word.name(),
+        "trimmed": look.trim.as_ref().ok().map(|trim| trim.returned),
+        "next_load": look.trim.as_ref().ok().map(|trim| trim.next).filter(|next| next.is_finite()),
+    })
 }
 
 fn recommended(found: &Findings) -> Option<&Candidate> {

@@ -159,6 +159,9 @@ pub struct Advise {
     /// With --load and --goal memory: seconds between the end of the load and the reading [default: 1]
     #[arg(long, value_name = "SECONDS", value_parser = settle, allow_negative_numbers = true)]
     pub settle: Option<f64>,
+    /// Run it with so much memory, in a control group: what is killed is out, the fastest that survives is the answer
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes, allow_negative_numbers = true)]
+    pub limit: Option<usize>,
     /// With --load and --goal memory: so many loads tell whether live memory grows [default: 3]
     #[arg(long, value_name = "N", requires = "load", value_parser = clap::value_parser!(u32).range(1..=100))]
     pub loads: Option<u32>,

@@ -4,11 +4,13 @@
 //! Everything is read below a root, so that tests can make up a machine. No dependencies; nothing here prints or decides.
 #![warn(missing_docs)]
 
+mod group;
 mod groups;
 mod memory;
 mod tree;
 pub mod units;
 
+pub use group::Group;
 pub use groups::{Groups, Limit};
 pub use memory::{Meminfo, Room};
 pub use tree::{Tree, cpus, cpus_in_list, plant};

@@ -65,7 +65,7 @@ fn after(
     let mut probe = Probe::new(folder.path()).expect("a probe");
     let socket = folder.path().join("s");
     let mut command = Command::new(&program);
-    command.arg(mode).arg(&socket).envs(probe.variables(&library())).stdin(Stdio::null());
+    command.arg(mode).arg(&socket).current_dir(folder.path()).envs(probe.variables(&library())).stdin(Stdio::null());
     let running = Running(command.spawn().expect("started"));
     for _ in 0..loads {
         let load = || Command::new(&program).arg("load").arg(&socket).status().expect("a load");
@@ -75,8 +75,8 @@ fn after(
         };
         (0..500u32).find(is_done).expect("a server");
     }
-    let said = std::fs::read_to_string(folder.path().join("s.live")).expect("written");
-    let live = said.split_whitespace().next().and_then(|word| word.parse().ok()).expect("bytes");
+    let said = std::fs::read_to_string(folder.path().join("live-1")).expect("written");
+    let live = said.split_whitespace().last().and_then(|word| word.parse().ok()).expect("bytes");
     let parts = Parts::of_all(&[running.pid()], &mut probe);
     eprintln!("{mode}: live {:.1} MiB by itself\n{}", live / MIB, parts.lines().join("\n"));
     (parts, live, running, probe, folder)

@@ -1,6 +1,6 @@
 /* Programs whose memory is known, as services: `held MODE SOCKET` listens and does its work once for each connection;
- * `held load SOCKET` is one connection, which ends when the work is done. What is live is written to `SOCKET.live`, and
- * what is freed and resident, as far as the program knows it, behind it, in bytes. */
+ * `held load SOCKET` is one connection, which ends when the work is done. Each server writes what is live after each load, in
+ * bytes, into the first of `live-1`, `live-2`, ... that is not there yet. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdio.h>
@@ -12,9 +12,16 @@
 #include <unistd.h>
 
 enum { THREADS = 8, SLOTS = 400, MIB = 1 << 20 };
-static long live, freed;
+static long live;
+#ifdef RJEM /* a static jemalloc with a prefix, as Rust programs have it */
+void *_rjem_malloc(size_t);
+void _rjem_free(void *);
+static void *(*own_malloc)(size_t) = _rjem_malloc;
+static void (*own_free)(void *) = _rjem_free;
+#else
 static void *(*own_malloc)(size_t) = malloc;
 static void (*own_free)(void *) = free;
+#endif
 
 static void *taken(size_t size)
 {
@@ -30,7 +37,6 @@ static void given(void *block, size_t size)
 {
     own_free(block);
     live -= size;
-    freed += size;
 }
 
 /* Many small blocks, of which one in `keep` stays; the others are freed. One large block may be taken between. */
@@ -172,15 +178,17 @@ int main(int count, char **word)
     unlink(word[2]);
     if (!work || bind(listens, (struct sockaddr *)&address, size) || listen(listens, 8))
         return 2;
-    char file[200];
-    snprintf(file, sizeof file, "%s.live", word[2]);
+    char name[20];
+    FILE *out = 0;
+    for (int number = 1; !out; number++) {
+        snprintf(name, sizeof name, "live-%d", number);
+        out = fopen(name, "wx");
+    }
     for (;;) {
         int one = accept(listens, 0, 0);
-        freed = 0;
         work();
-        FILE *out = fopen(file, "w");
-        fprintf(out, "%ld %ld\n", live, freed);
-        fclose(out);
+        fprintf(out, "%ld\n", live);
+        fflush(out);
         if (write(one, &byte, 1) != 1)
             return 1;
         close(one);

@@ -158,6 +158,7 @@ fn asked(
         compared: args.compare.clone(),
         settle: args.settle.unwrap_or(SETTLE),
         loads: args.loads.unwrap_or(LOADS as u32) as usize,
+        fits: args.limit.map(|bytes| bytes as u64),
         probe,
         seed: args.seed.unwrap_or_else(crate::verbs::drawn_seed),
         before: NoiseSnapshot::take(),
