@@ -345,6 +345,48 @@ fn a_setting_that_gives_memory_back_is_found_and_both_sides_are_said() {
     has(&fs::read_to_string(&html).expect("a page"), &["Memory over time", name]);
 }
 
+/// The four numbers come from one run with its loads, whatever is left for a race.
+#[test]
+fn memory_is_told_by_its_parts_before_any_race() {
+    let held = include_str!("../../../../xtask/programs/held/held.c");
+    for (mode, word, trimmed) in [("top", "held", 50.0..80.0), ("leak", "leaked", 0.0..200.0)] {
+        let folder = Folder::new();
+        let program = compiled(held, &folder, "held");
+        let load = format!("{program} load {}", folder.path("s"));
+        let options =
+            ["--goal=memory", "--budget=1s", "--settle=0", "--only=^1 MiB|^both", "--load", &load];
+        let server = format!("cd {}; exec ./held {mode} s", folder.path(""));
+        let (found, record) = on(&options, &["sh", "-c", &server]);
+        assert!(matches!(found.status, Some(0 | 4)), "{found:#?}");
+        let memory = &record.expect("a record").header.settings["memory"];
+        let of = |name: &str| memory[name].as_f64().unwrap_or(f64::NAN) / 1048576.0;
+        if memory["lives"].as_array().is_some_and(|lives| lives.len() >= 3) {
+            assert_eq!(memory["word"], word, "{memory}");
+        }
+        assert!(trimmed.contains(&of("trimmed")) && of("next_load") > 0.0, "{memory}");
+        assert!(of("live") < of("level") && of("level") > 40.0, "{memory}");
+    }
+}
+
+/// A setting under which the program is killed is out; it takes a control group that can be made here.
+#[test]
+fn what_a_limit_kills_is_no_answer() {
+    let line = "python3 -c 'import os; b = bytearray((200 if os.environ.get(\"PLANT\") else 20) << 20); print(len(b) > 0)'";
+    let options = ["--limit=100M", "--rounds=6", "--only=^PLANT", "--also=PLANT=1"];
+    let (found, record) = advised(&options, line);
+    if found.status == Some(1) && found.err.contains("--limit") {
+        eprintln!("no control group can be made here");
+        return;
+    }
+    let record = record.expect("a record");
+    assert!(record.notes.iter().any(|note| note.text.contains("PLANT=1: disqualified: killed at")));
+    // Where the plain program does not survive, the fastest that does is the answer.
+    let (found, record) =
+        advised(&options, &line.replace("200 if", "20 if").replace("else 20", "else 200"));
+    assert_eq!(found.status, Some(0), "{found:#?}");
+    assert_eq!(word(&record.expect("a record")).0, "yes");
+}
+
 #[test]
 fn the_callers_lists_are_extended_and_what_is_printed_was_measured() {
     let folder = Folder::new();

@@ -21,6 +21,8 @@ pub fn libraries() -> &'static Path {
                 "cachewise-preload",
                 "-p",
                 "cachewise-preload-stats",
+                "-p",
+                "cachewise-probe",
                 "--target-dir",
             ])
             .arg(target);
