@@ -5,4 +5,4 @@
 #[path = "../oracle.rs"]
 mod oracle;
 
-fuzz_kernels!(CompareCase: Compare);
+fuzz_kernels!(Compare, Equal);

@@ -5,4 +5,4 @@
 #[path = "../oracle.rs"]
 mod oracle;
 
-fuzz_kernels!(CopyCase: Copy);
+fuzz_kernels!(Copy, Move, Fill, Zero, CopyPages, ZeroPages);

@@ -1,5 +1,5 @@
-//! Code that the tests and the fuzz targets share: guarded memory, one checked call per operation, and
-//! the cases that proptest draws and the fuzzer's bytes spell.
+//! Code that the tests and the fuzz targets share: guarded memory, one checked call, and the case that
+//! proptest draws and the fuzzer's bytes spell.
 //!
 //! `fuzz/fuzz_targets/*.rs` include this folder by path, so that `cargo test` replays a corpus
 //! file through the very function the fuzzer ran. Nothing here knows about libtest.

@@ -1,8 +1,0 @@
-//! Fuzzes `distribution`: what is checked is in `lab/measure/tests/corpus/distribution.rs`, where `cargo test` replays the
-//! corpus through it.
-#![no_main]
-
-#[path = "../../lab/measure/tests/corpus/distribution.rs"]
-mod replay;
-
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| replay::replay(bytes));

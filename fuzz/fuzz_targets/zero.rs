@@ -1,8 +1,0 @@
-//! Fuzzes `zero`: see `oracle.rs`.
-#![no_main]
-
-#[macro_use]
-#[path = "../oracle.rs"]
-mod oracle;
-
-fuzz_kernels!(ZeroCase: Zero);
