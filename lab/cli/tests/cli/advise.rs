@@ -133,8 +133,14 @@ fn a_planted_gain_is_the_answer_in_headline_row_and_record() {
     let own = row(&record, "PLANT=1");
     let speed = own.ratio.expect("a ratio").inverse();
     assert!(speed.low > 1.02 && own.operation_ns.len() >= 4, "{own:?}");
-    let shown = format!("{:.2} ({:.2} .. {:.2})", speed.median, speed.low, speed.high);
-    assert_eq!(found.out.matches(&shown).count(), 2, "{found:#?}");
+    let interval = |line: &str| {
+        let (_, rest) = line.split_once('(').expect("an interval");
+        rest.split(')').next().unwrap_or_default().to_owned()
+    };
+    let rows =
+        found.out.lines().filter(|line| line.starts_with("PLANT=1 ") && line.contains(" .. "));
+    let headline = interval(found.out.lines().next().expect("a line"));
+    assert!(rows.take(1).all(|row| interval(row) == headline), "{found:#?}");
     assert_eq!(record.header.settings[names::RECOMMENDED]["PLANT"].as_str(), Some("1"));
     assert!(fs::read_to_string(&file).expect("written").contains("export PLANT=1"));
 }
