@@ -52,7 +52,7 @@ fn an_answer_rests_on_work_that_was_done_and_was_the_same() {
     let busy = "i=0; while [ $i -lt 20000 ]; do i=$((i + 1)); done";
     for (line, status, answer, fate) in [
         // Slower, shown by the clock: the program waits.
-        ("sleep 0${PLANT:+.4}; echo ok", 0, "no", "no gain"),
+        ("sleep ${PLANT:-0}.3; echo ok", 0, "no", "no gain"),
         // Wrong once where the plain program never is.
         (
             &*format!("{counted}; [ -n \"$PLANT\" ] && [ $n -gt 6 ] && echo 43 || echo 42"),
@@ -68,10 +68,10 @@ fn an_answer_rests_on_work_that_was_done_and_was_the_same() {
             "disqualified",
         ),
         // Numbers that differ from run to run.
-        ("echo $$; sleep 0${PLANT:+.4}", 0, "no", "no gain"),
+        ("echo $$; sleep ${PLANT:-0}.3", 0, "no", "no gain"),
         ("echo $$; [ -z \"$PLANT\" ] || echo more", 4, "cannot tell", "disqualified"),
         // A clock that changes all outputs disqualifies none.
-        (&*format!("{counted}; echo line$((n / 5)); sleep 0${{PLANT:+.4}}"), 0, "no", "no gain"),
+        (&*format!("{counted}; echo line$((n / 5)); sleep ${{PLANT:-0}}.3"), 0, "no", "no gain"),
         ("[ -z \"$PLANT\" ] || echo 'error: lost' >&2", 4, "cannot tell", "disqualified"),
         ("[ -z \"$PLANT\" ] || exit 3", 4, "cannot tell", "disqualified"),
         // Settings that do not arrive where the work is done.
