@@ -31,10 +31,10 @@ const JAVA: [(&str, &str); 2] = [
 pub struct Allocator {
     /// Part of its library's name.
     pub name: &'static str,
-    /// Files that distributions install, each with Debian's package.
+    /// Files that distributions install, each with Debian's packages by release.
     pub files: &'static [(&'static str, &'static str)],
-    /// Alpine's package, and Fedora's.
-    pub packages: [&'static str; 2],
+    /// Debian's package in most releases, Alpine's and Fedora's.
+    pub packages: [&'static str; 3],
     /// The line for those who install by pip; empty where nothing there has it.
     pub pip: &'static str,
     /// The variable by which it keeps what is freed.
@@ -48,7 +48,7 @@ pub const ALLOCATORS: [Allocator; 3] = [
     Allocator {
         name: "jemalloc",
         files: &[("libjemalloc.so.2", "libjemalloc2")],
-        packages: ["jemalloc", "jemalloc"],
+        packages: ["libjemalloc2", "jemalloc", "jemalloc"],
         pip: "",
         kept: ("MALLOC_CONF", "dirty_decay_ms:-1,muzzy_decay_ms:-1"),
         back: &[
@@ -63,7 +63,7 @@ pub const ALLOCATORS: [Allocator; 3] = [
     Allocator {
         name: "mimalloc",
         files: &[("libmimalloc.so.3", "libmimalloc3"), ("libmimalloc.so.2", "libmimalloc2.0")],
-        packages: ["mimalloc2", "mimalloc"],
+        packages: ["libmimalloc2.0", "mimalloc2", "mimalloc"],
         pip: "cmeel-mimalloc",
         kept: ("MIMALLOC_PURGE_DELAY", "-1"),
         back: &[("gives back at once", "MIMALLOC_PURGE_DELAY", "0")],
@@ -74,7 +74,7 @@ pub const ALLOCATORS: [Allocator; 3] = [
             ("libtcmalloc_minimal.so.4", "libtcmalloc-minimal4t64 libtcmalloc-minimal4"),
             ("libtcmalloc.so.4", "libgoogle-perftools4t64 libgoogle-perftools4"),
         ],
-        packages: ["gperftools", "gperftools-libs"],
+        packages: ["libtcmalloc-minimal4", "gperftools", "gperftools-libs"],
         pip: "",
         kept: ("TCMALLOC_RELEASE_RATE", "0"),
         back: &[
@@ -105,8 +105,7 @@ impl Allocator {
     /// How to install it, in a line.
     #[must_use]
     pub fn install(&self) -> String {
-        let debian = self.files[0].1.split(' ').next_back().unwrap_or_default();
-        let [alpine, _] = self.packages;
+        let [debian, alpine, _] = self.packages;
         let pip = match self.pip {
             "" => String::new(),
             name => format!("; pip install {name}, then --also LD_PRELOAD=its file"),

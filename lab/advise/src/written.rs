@@ -150,7 +150,7 @@ fn dockerfile(candidate: &Candidate) -> String {
         });
         lines.push_str(&match package {
             None => format!("# The image needs {file}.\n"),
-            Some(([alpine, fedora], debian)) => {
+            Some(([_, alpine, fedora], debian)) => {
                 let install = |name| format!("apt-get install -y --no-install-recommends {name}");
                 let tries: Vec<String> = debian.split(' ').map(install).collect();
                 format!(

@@ -4,6 +4,7 @@
 use crate::MeasureError;
 use crate::arena::{Arena, PagePolicy};
 use crate::stats::median;
+use cachewise_host::Room;
 use cachewise_kernels::PAGE_SIZE;
 use memmap2::MmapMut;
 use std::hint::black_box;
@@ -11,23 +12,30 @@ use std::io;
 use std::time::Instant;
 
 const ROUNDS: usize = 5;
-/// Bytes of memory that faults are timed in: more than most caches hold.
+/// Bytes of memory that faults and copies are timed in: more than most caches hold, and at least that many.
 const FAULTED: usize = 32 << 20;
+const LEAST_FAULTED: usize = 1 << 20;
 /// Mappings of a round.
 const MAPPINGS: u32 = 256;
 /// Blocks that are alive at once, and their sizes' range.
 const BLOCKS: usize = 512;
 const LARGEST_BLOCK: usize = 2048;
 
+/// Bytes that are timed where a control group or the machine has less: prices are measured with what there is.
+fn faulted() -> usize {
+    let room = usize::try_from(Room::of_process().available / 16).unwrap_or(FAULTED);
+    (room.clamp(LEAST_FAULTED, FAULTED) / PAGE_SIZE) * PAGE_SIZE
+}
+
 /// Seconds of a page fault of a base page: memory taken, a byte of each page written, given back.
 ///
 /// # Errors
 /// There is no memory.
 pub fn page_fault() -> io::Result<f64> {
-    let mut rounds = Vec::new();
+    let (mut rounds, faulted) = (Vec::new(), faulted());
     for _ in 0..ROUNDS {
         let begun = Instant::now();
-        let mut pages = MmapMut::map_anon(FAULTED)?;
+        let mut pages = MmapMut::map_anon(faulted)?;
         #[cfg(target_os = "linux")]
         // Without huge pages in the system, there is nothing to refuse.
         let _ = pages.advise(memmap2::Advice::NoHugePage);
@@ -36,7 +44,7 @@ pub fn page_fault() -> io::Result<f64> {
         drop(pages);
         rounds.push(begun.elapsed().as_secs_f64());
     }
-    Ok(median(&rounds) / (FAULTED / PAGE_SIZE) as f64)
+    Ok(median(&rounds) / (faulted / PAGE_SIZE) as f64)
 }
 
 /// Seconds of taking memory from the system and giving it back, untouched.
@@ -76,16 +84,16 @@ pub fn block() -> f64 {
 /// # Errors
 /// There is no memory.
 pub fn byte() -> Result<f64, MeasureError> {
-    let arena = Arena::new(2 * FAULTED, PagePolicy::Small, 1)?;
+    let (mut rounds, faulted) = (Vec::new(), faulted());
+    let arena = Arena::new(2 * faulted, PagePolicy::Small, 1)?;
     let start = arena.as_mut_ptr();
-    let mut rounds = Vec::new();
     for _ in 0..ROUNDS {
         let begun = Instant::now();
         // SAFETY: two halves of the arena.
-        unsafe { start.wrapping_add(FAULTED).copy_from_nonoverlapping(start, FAULTED) };
+        unsafe { start.wrapping_add(faulted).copy_from_nonoverlapping(start, faulted) };
         rounds.push(begun.elapsed().as_secs_f64());
     }
-    Ok(median(&rounds) / FAULTED as f64)
+    Ok(median(&rounds) / faulted as f64)
 }
 
 #[cfg(test)]
