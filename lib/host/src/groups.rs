@@ -107,6 +107,11 @@ impl Groups {
         quotas.min_by(f64::total_cmp)
     }
 
+    /// Folders of the groups that may limit memory, below the tree's root, the innermost first.
+    pub fn memory_folders(&self) -> &[PathBuf] {
+        &self.memory
+    }
+
     /// The number of times that a quota stopped processes of these groups.
     pub fn throttled(&self) -> u64 {
         let count = |group: &PathBuf| self.tree.line(group.join("cpu.stat"), "nr_throttled");
