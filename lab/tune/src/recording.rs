@@ -279,7 +279,17 @@ pub fn decisions(tuning: &Tuning) -> Decisions {
             }
             Some(why)
         } else {
-            (!seen.is_empty()).then(|| format!("checked in {} cells", seen.len()))
+            let taken = tuning.repairs.iter().filter(|repair| {
+                (repair.operation, &repair.kernel) == (decision.operation, &decision.kernel)
+                    && [Reuse::Unknown, decision.reuse].contains(&repair.reuse)
+            });
+            let taken: BTreeSet<usize> = taken.map(|repair| repair.size).collect();
+            let taken: Vec<String> = taken.into_iter().map(|size| size.to_string()).collect();
+            let checked = (!seen.is_empty()).then(|| format!("checked in {} cells", seen.len()));
+            let shorter = (!taken.is_empty())
+                .then(|| format!("the check took it back around {} bytes", taken.join(", ")));
+            let why: Vec<String> = [checked, shorter].into_iter().flatten().collect();
+            (!why.is_empty()).then(|| why.join("; "))
         };
         Decision {
             operation: decision.operation.name().to_owned(),

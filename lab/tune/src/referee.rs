@@ -14,7 +14,8 @@ use cachewise::Reuse;
 use cachewise::profile::Decision;
 use cachewise_experiments::LabError;
 use cachewise_judge::estimate::{Estimate, Guard, Middle, Ruling, Scatter, deviation};
-use cachewise_judge::margin::{GUARD, LAYOUTS};
+use cachewise_judge::margin::{GUARD, HEADLINE, LAYOUTS};
+use cachewise_measure::stats::median;
 use std::collections::BTreeMap;
 
 #[cfg(test)]
@@ -22,6 +23,9 @@ mod tests;
 
 /// Repairs that may bring new places to look at.
 const REPAIRS: usize = 3;
+
+/// Rounds of a cell after which a median is what it is.
+const PLENTY: usize = 12;
 
 /// Rounds of a cell at least.
 const LEAST_ROUNDS: usize = Scatter::Pooled.least_rounds();
@@ -201,7 +205,15 @@ impl Trial {
             () if view.proven && guard <= GUARD && !default => Guard::to_prove(guard),
             () => Guard::until_shown(guard),
         };
-        guard.rules(self.estimate(cell, rounds), last)
+        match guard.rules(self.estimate(cell, rounds), last) {
+            // The figure that is printed of it: however it scatters, no profile is written with such a loss.
+            Some(Ruling::Kept)
+                if median(rounds) > (1.0 + HEADLINE).ln().max(self.handed_over(point)) =>
+            {
+                (last || rounds.len() >= PLENTY).then_some(Ruling::Lost)
+            }
+            ruling => ruling,
+        }
     }
 
     /// How much longer libc takes at that size when the library calls it; between two measured sizes, the larger of
