@@ -103,17 +103,6 @@ pub struct Bench {
     measured: u64,
 }
 
-/// Timings of an emulated CPU mean nothing; whoever is about to take some asks here.
-///
-/// # Errors
-/// [`LabError::Emulated`] on such a machine.
-pub fn refuse_emulation(machine: &Machine) -> Result<(), LabError> {
-    match &machine.emulated {
-        Some(emulator) => Err(LabError::Emulated(emulator.clone())),
-        None => Ok(()),
-    }
-}
-
 impl Bench {
     /// Describes the machine, calibrates clock and latencies; about a second. `memory` bounds what
     /// may be used at once: without it what the caches and operations of `largest` bytes need, 1 GiB
@@ -124,7 +113,7 @@ impl Bench {
     pub fn new(seed: u64, memory: Option<usize>, largest: usize) -> Result<Bench, LabError> {
         let noise = NoiseSnapshot::take();
         let mut machine = Machine::describe();
-        refuse_emulation(&machine)?;
+        cachewise_measure::lab_error::refuse_emulation(&machine)?;
         let budget = MemoryBudget::process();
         let quarter = budget.limit();
         let (dram, llc) = (machine.caches.dram_bytes(), machine.caches.llc.bytes);

@@ -14,13 +14,10 @@
 //!
 //! Nothing here prints.
 
-pub mod after;
 mod backing;
 pub mod bench;
-pub mod callee;
 pub mod claims;
 mod elsewhere;
-pub mod error;
 pub mod experiment;
 mod forking;
 pub mod helper;
@@ -33,7 +30,6 @@ mod pages;
 mod prelude;
 pub mod recorder;
 pub mod registry;
-pub mod routines;
 pub mod said;
 pub mod script;
 pub mod select;
@@ -90,7 +86,7 @@ pub const EXPERIMENTS: &[Experiment] = &[
     retired::PARALLEL,
 ];
 
-pub use error::LabError;
+pub use cachewise_measure::{LabError, after, callee, lab_error as error, routines};
 pub use setting::{Options, Setting};
 
 use crate::experiment::Experiment;

@@ -66,31 +66,6 @@ pub fn runnable(
     (here, absent.into_iter().map(why).collect())
 }
 
-/// The deployable kernels worth measuring for an operation on this CPU.
-///
-/// The byte-wise reference never is; integer registers are not where vectors are; members of the
-/// vector families that study one parameter compete at the widest vector alone, since width and
-/// parameter are independent as far as anybody has seen.
-pub fn candidates(operation: Operation, available: Features) -> Vec<&'static Kernel> {
-    let deployable = || {
-        TABLE.iter().filter(move |kernel| {
-            kernel.operation() == operation && kernel.deploy && kernel.runs_on(available)
-        })
-    };
-    let is_family = |kernel: &Kernel| kernel.registers.bytes() >= 16;
-    let widest = deployable().filter(|k| is_family(k)).map(|k| k.registers.bytes()).max();
-    deployable()
-        .filter(|kernel| {
-            let technique = kernel.technique();
-            if technique == "bytes" || (technique.starts_with("gpr") && widest.is_some()) {
-                return false;
-            }
-            let is_member = is_family(kernel) && technique.contains('.');
-            !is_member || Some(kernel.registers.bytes()) == widest
-        })
-        .collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

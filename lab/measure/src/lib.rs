@@ -27,9 +27,11 @@
 //! laboratory crate, tables and plots to the report crate.
 #![warn(missing_docs)]
 
+pub mod after;
 pub mod arena;
 mod bystander;
 mod caches;
+pub mod callee;
 pub mod calls;
 pub mod children;
 pub mod clock;
@@ -40,6 +42,7 @@ mod error;
 #[cfg(target_os = "linux")]
 pub mod held;
 mod host;
+pub mod lab_error;
 mod latency;
 mod level;
 pub mod lines;
@@ -48,7 +51,9 @@ mod noise;
 mod order;
 pub mod record;
 mod residency;
+pub mod routines;
 pub mod sampler;
+pub mod script;
 pub mod stats;
 pub mod surroundings;
 pub mod verify;
@@ -71,6 +76,7 @@ pub use clock::{Clock, ClockFacts};
 pub use cpu::Cpu;
 pub use error::MeasureError;
 pub use host::Reporting;
+pub use lab_error::LabError;
 pub use latency::Latencies;
 pub use level::{Destination, Level, Residency};
 pub use machine::{Libc, Machine};

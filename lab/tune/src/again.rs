@@ -10,9 +10,9 @@ use super::seam::{Competitor, Facts, TuningCell};
 use super::tuner::{Decided, decided};
 use super::tuning::Tuning;
 use cachewise::profile::{Decision, FIRST_SIZE, OPERATIONS};
-use cachewise_experiments::LabError;
 use cachewise_judge::estimate::{Estimate, Scatter, Sure};
 use cachewise_kernels::{Operation, TABLE};
+use cachewise_measure::LabError;
 use cachewise_measure::Row;
 
 /// Decides from a record's rows by the rules of today. What its rows do not show is libc; what its referee

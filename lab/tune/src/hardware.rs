@@ -18,14 +18,14 @@ use super::seam::{
     Visit,
 };
 use cachewise::profile::{Decision, OPERATIONS, Profile};
-use cachewise_experiments::LabError;
-use cachewise_experiments::after::shows_a_lower_clock;
-use cachewise_experiments::callee::{self, Callee};
-use cachewise_experiments::routines::{libc_reference, library};
-use cachewise_experiments::script;
-use cachewise_experiments::select::candidates;
 use cachewise_kernels::{Features, Kernel, Operation, RegisterClass};
+use cachewise_measure::LabError;
+use cachewise_measure::after::shows_a_lower_clock;
+use cachewise_measure::callee::{self, Callee};
 use cachewise_measure::distributions::Distribution;
+use cachewise_measure::routines::candidates;
+use cachewise_measure::routines::{libc_reference, library};
+use cachewise_measure::script;
 use cachewise_measure::{
     Arena, Bystander, Clock, Header, LINE, Latencies, Machine, MemoryBudget, NoiseSnapshot,
     PagePolicy, PairedRatio, Place, Warning, visit, warnings,
@@ -92,7 +92,7 @@ impl<'h> Hardware<'h> {
     pub fn new(setup: Setup<'h>) -> Result<Hardware<'h>, LabError> {
         let noise = NoiseSnapshot::take();
         let mut machine = Machine::describe();
-        cachewise_experiments::bench::refuse_emulation(&machine)?;
+        cachewise_measure::lab_error::refuse_emulation(&machine)?;
         let limit = calibrate::limit_memory(setup.memory);
         let go_on = || if (setup.stop)() { Err(LabError::Interrupted) } else { Ok(()) };
         go_on()?;

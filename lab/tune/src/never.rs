@@ -9,10 +9,10 @@ use super::rounds::{Evidence, Purpose};
 use super::seam::{Arm, Stage, TuningCell};
 use super::tuning::{Refereed, Repair};
 use cachewise::Reuse;
-use cachewise_experiments::LabError;
 use cachewise_judge::estimate::{Estimate, Guard, Ruling};
 use cachewise_judge::margin::{GUARD, LAYOUTS, LEAST_BESIDE};
 use cachewise_kernels::Operation;
+use cachewise_measure::LabError;
 
 #[cfg(test)]
 mod tests;

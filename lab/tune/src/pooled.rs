@@ -1,7 +1,7 @@
 //! Records of several hosts with one CPU as one record, in which every host is a round: what the tuner's rules then decide
 //! from it holds between hosts.
 
-use cachewise_experiments::LabError;
+use cachewise_measure::LabError;
 use cachewise_measure::stats::median;
 use cachewise_measure::{CellKey, Decisions, PairedRatio, Record, Row};
 use std::collections::BTreeMap;

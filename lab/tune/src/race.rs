@@ -11,8 +11,8 @@ use super::plan;
 use super::rounds::Purpose;
 use super::seam::{Arm, Class, Facts, Stage, TuningCell};
 use super::visits::{Candidate, LEFT, Visits};
-use cachewise_experiments::LabError;
 use cachewise_kernels::Operation;
+use cachewise_measure::LabError;
 use std::ops::Range;
 
 /// One visit of a lane.

@@ -12,9 +12,9 @@ use super::tuning::{Refereed, Repair};
 use super::visits::{Visits, between};
 use cachewise::Reuse;
 use cachewise::profile::Decision;
-use cachewise_experiments::LabError;
 use cachewise_judge::estimate::{Estimate, Guard, Middle, Ruling, Scatter, deviation};
 use cachewise_judge::margin::{GUARD, HEADLINE, LAYOUTS};
+use cachewise_measure::LabError;
 use cachewise_measure::stats::median;
 use std::collections::BTreeMap;
 

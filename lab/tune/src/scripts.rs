@@ -6,10 +6,10 @@ use super::rounds::Purpose;
 use super::seam::{Arm, Contents, Destination, Facts, Script, TuningCell};
 use super::tuning::{Refereed, Ruling};
 use cachewise::profile::OPERATIONS;
-use cachewise_experiments::LabError;
 use cachewise_judge::estimate::{Estimate, Sure};
 use cachewise_judge::margin::GUARD;
 use cachewise_kernels::Operation;
+use cachewise_measure::LabError;
 
 /// Candidate of a record's rows: the library as programs call it.
 pub const LIBRARY: &str = "library";

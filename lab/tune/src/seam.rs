@@ -22,9 +22,9 @@
 //! 6. **Bytes are checked** at the first visit of an arm to a cell; wrong ones end the tuning.
 
 use cachewise::profile::{Decision, OPERATIONS};
-use cachewise_experiments::LabError;
 use cachewise_kernels::{Kernel, Operation};
 pub use cachewise_measure::Destination;
+use cachewise_measure::LabError;
 
 /// Interface to a machine, real or simulated.
 pub trait Machine {

@@ -12,10 +12,10 @@ use super::tuning::{Settings, Shown, Tuning};
 use super::visits::Visits;
 use cachewise::Reuse;
 use cachewise::profile::{self, Decision, OPERATIONS};
-use cachewise_experiments::LabError;
 use cachewise_judge::Ratio;
 use cachewise_judge::margin::HEADLINE;
 use cachewise_kernels::Operation;
+use cachewise_measure::LabError;
 use std::collections::BTreeMap;
 
 /// Shares of the budget at whose end a stage stops. The last part is for what no visit can promise: a

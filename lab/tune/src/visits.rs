@@ -3,8 +3,8 @@
 
 use super::rounds::{Evidence, Purpose};
 use super::seam::{After, Arm, Ask, Destination, Machine, Sample, TuningCell};
-use cachewise_experiments::LabError;
 use cachewise_kernels::Operation;
+use cachewise_measure::LabError;
 use cachewise_measure::stats::median;
 use fastrand::Rng;
 use std::collections::BTreeMap;

@@ -3,8 +3,8 @@
 
 use cachewise::Reuse;
 use cachewise::profile::{Decision, MAX_SIZE, OPERATIONS};
-use cachewise_experiments::LabError;
 use cachewise_kernels::Operation;
+use cachewise_measure::LabError;
 use cachewise_tune::hardware::{Hardware, Setup};
 use cachewise_tune::seam::{
     After, Arm, Ask, Class, Contents, Destination, Layout, Machine, Script, TuningCell,

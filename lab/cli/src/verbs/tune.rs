@@ -40,7 +40,7 @@ pub fn run(args: &Tune) -> anyhow::Result<u8> {
         );
     }
     // Refused before files are looked at: nothing would be written to them.
-    cachewise_experiments::bench::refuse_emulation(&Machine::describe())?;
+    cachewise_measure::lab_error::refuse_emulation(&Machine::describe())?;
     let mut plan = Plan::of(args, begun)?;
     let Some(measured) = plan.measure()? else {
         output::tell("cachewise: interrupted; nothing was seen yet, nothing written");

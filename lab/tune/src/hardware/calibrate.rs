@@ -3,9 +3,9 @@
 use super::operands::read;
 use crate::seam::Facts;
 use cachewise::profile::OPERATIONS;
-use cachewise_experiments::after::{of_copies, shows_a_lower_clock};
 use cachewise_host::Room;
 use cachewise_kernels::{Function, Kernel, RegisterClass};
+use cachewise_measure::after::{of_copies, shows_a_lower_clock};
 use cachewise_measure::stats::median;
 use cachewise_measure::{Arena, Clock, Latencies, Machine, MemoryBudget, PairedRatio};
 

@@ -2,10 +2,10 @@
 //! they are timed and as their bytes are checked.
 
 use super::super::seam::{Contents, Destination, Layout, TuningCell};
-use cachewise_experiments::LabError;
-use cachewise_experiments::callee::Callee;
-use cachewise_experiments::routines::FILL_BYTE;
 use cachewise_kernels::{Function, Operation};
+use cachewise_measure::LabError;
+use cachewise_measure::callee::Callee;
+use cachewise_measure::routines::FILL_BYTE;
 use cachewise_measure::{Arena, LINE, Place, Reader, lines};
 use fastrand::Rng;
 use std::iter::repeat_n;

@@ -3,8 +3,8 @@
 use crate::simulated::{Kind, Simulated, arm_of};
 use cachewise::Reuse;
 use cachewise::profile::{Decision, FIRST_SIZE, OPERATIONS, hints};
-use cachewise_experiments::LabError;
 use cachewise_kernels::Operation;
+use cachewise_measure::LabError;
 use cachewise_tune::rounds::Evidence;
 use cachewise_tune::seam::{Contents, Destination, Layout, TuningCell};
 use cachewise_tune::tuner;

@@ -11,8 +11,8 @@ mod table;
 
 use cachewise::Reuse;
 use cachewise::profile::{Decision, OPERATIONS};
-use cachewise_experiments::LabError;
 use cachewise_kernels::Operation;
+use cachewise_measure::LabError;
 use cachewise_measure::record;
 use cachewise_measure::{Row, stats};
 use cachewise_tune::again::decide_again;

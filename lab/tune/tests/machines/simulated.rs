@@ -2,8 +2,8 @@
 
 use crate::table::{Costs, FIRST, STEP, STEPS, Table, state, step};
 use cachewise::profile::{Decision, OR_LIBC};
-use cachewise_experiments::LabError;
 use cachewise_kernels::Operation;
+use cachewise_measure::LabError;
 use cachewise_tune::seam::{
     After, Arm, Ask, Class, Competitor, Contents, Destination, Facts, Layout, Machine, Sample,
     Stage, TuningCell, Visit,

@@ -7,12 +7,12 @@
 //! next lie instructions that do nothing, as a program's lie there that do something: calls side by side in
 //! the same 64 bytes of code get in each other's way.
 
+use crate::Place;
 use crate::routines::{FILL_BYTE, libc_equal, libc_zero, memcmp, memset};
 #[cfg(test)]
 use cachewise_kernels::Features;
 use cachewise_kernels::kernel::{CompareFn, CopyFn, FillFn, ZeroFn};
 use cachewise_kernels::{Function, PAGE_SIZE};
-use cachewise_measure::Place;
 use fastrand::Rng;
 use std::hint::black_box;
 use std::iter::zip;
@@ -28,7 +28,7 @@ static FIRST: AtomicUsize = AtomicUsize::new(0);
 
 /// Lets a launch of several begin with other loops than the one before it: where a loop lies is the linker's choice, as
 /// where a routine lies is, and decides as much. 27 and the number of loops have no common divisor.
-pub(crate) fn begin_launch(launch: u32) {
+pub fn begin_launch(launch: u32) {
     FIRST.store((launch as usize).wrapping_mul(27) % SITES, Ordering::Relaxed);
 }
 

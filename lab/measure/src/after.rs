@@ -3,16 +3,16 @@
 //! Reference Manual, "Skylake Server Power Management"). No time of a kernel shows that, and where kernels take turns
 //! libc pays as well.
 
+use crate::{Clock, PairedRatio};
 use cachewise_judge::margin::ROW;
 use cachewise_kernels::Function;
-use cachewise_measure::{Clock, PairedRatio};
 use std::time::{Duration, Instant};
 
 const UNTIL_RAISED: Duration = Duration::from_millis(3);
 const UNTIL_LOWERED: Duration = Duration::from_millis(1);
 
 /// Integers long enough for a lowered clock to be raised, then the call long enough for it to be lowered.
-pub(crate) fn prepare(mut call: impl FnMut()) {
+pub fn prepare(mut call: impl FnMut()) {
     let mut waited = 0u64;
     let begun = Instant::now();
     while begun.elapsed() < UNTIL_RAISED {
@@ -25,7 +25,7 @@ pub(crate) fn prepare(mut call: impl FnMut()) {
 }
 
 /// Some 30 us of integer work: multiplications that each wait for the one before.
-pub(crate) fn work() {
+pub fn work() {
     const STEPS: u64 = 1 << 15;
     let product = (0..STEPS).fold(1u64, |x, step| {
         std::hint::black_box(x.wrapping_mul(0x5851_F42D_4C95_7F2D).wrapping_add(step))

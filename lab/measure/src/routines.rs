@@ -1,9 +1,9 @@
 //! The candidates: kernels of the table, this machine's libc, and the library itself, all behind the
 //! same function pointers, so that nobody pays for being called differently.
 
-use cachewise_kernels::{Function, Kernel, Operation, PAGE_SIZE};
+use cachewise_kernels::{Features, Function, Kernel, Operation, PAGE_SIZE, TABLE};
 
-pub use cachewise_measure::record::names::{LIBC, LIBRARY, SHARED};
+pub use crate::record::names::{LIBC, LIBRARY, SHARED};
 
 /// A named routine.
 #[derive(Clone, Debug)]
@@ -78,4 +78,29 @@ pub fn library(operation: Operation) -> Routine {
         Operation::Equal => Function::Equal(raw::equal_int),
     };
     Routine { name: LIBRARY.to_owned(), function }
+}
+
+/// The deployable kernels worth measuring for an operation on this CPU.
+///
+/// The byte-wise reference never is; integer registers are not where vectors are; members of the
+/// vector families that study one parameter compete at the widest vector alone, since width and
+/// parameter are independent as far as anybody has seen.
+pub fn candidates(operation: Operation, available: Features) -> Vec<&'static Kernel> {
+    let deployable = || {
+        TABLE.iter().filter(move |kernel| {
+            kernel.operation() == operation && kernel.deploy && kernel.runs_on(available)
+        })
+    };
+    let is_family = |kernel: &Kernel| kernel.registers.bytes() >= 16;
+    let widest = deployable().filter(|k| is_family(k)).map(|k| k.registers.bytes()).max();
+    deployable()
+        .filter(|kernel| {
+            let technique = kernel.technique();
+            if technique == "bytes" || (technique.starts_with("gpr") && widest.is_some()) {
+                return false;
+            }
+            let is_member = is_family(kernel) && technique.contains('.');
+            !is_member || Some(kernel.registers.bytes()) == widest
+        })
+        .collect()
 }

@@ -1,7 +1,7 @@
 //! Errors of the laboratory.
 
-use cachewise_measure::units::bytes;
-use cachewise_measure::{MeasureError, RecordError};
+use crate::units::bytes;
+use crate::{Machine, MeasureError, RecordError};
 use cachewise_pages::PoolError;
 
 /// A refusal or a failure of an experiment.
@@ -24,7 +24,7 @@ pub enum LabError {
     Peer(String),
     /// A distribution file cannot be used.
     #[error(transparent)]
-    Distribution(#[from] cachewise_measure::distributions::Refused),
+    Distribution(#[from] crate::distributions::Refused),
     /// A size is beyond what the memory budget allows.
     #[error(
         "size: found {}, accepted 1 B to {} here (two operands, twice each, in {}; --memory is at most a quarter of RAM)",
@@ -87,16 +87,23 @@ impl From<PoolError> for LabError {
 
 impl LabError {
     /// An option has no meaning for an experiment, or not with that value.
-    pub(crate) fn unsuited(
-        option: &str,
-        found: impl std::fmt::Display,
-        accepted: &str,
-    ) -> LabError {
+    pub fn unsuited(option: &str, found: impl std::fmt::Display, accepted: &str) -> LabError {
         LabError::Usage(format!("{option}: found {found}, accepted {accepted}"))
     }
 
     /// Tells whether some routine produced wrong bytes (exit status 5).
     pub fn is_wrong_bytes(&self) -> bool {
         matches!(self, LabError::WrongBytes(_) | LabError::Measure(MeasureError::WrongBytes { .. }))
+    }
+}
+
+/// Timings of an emulated CPU mean nothing; whoever is about to take some asks here.
+///
+/// # Errors
+/// [`LabError::Emulated`] on such a machine.
+pub fn refuse_emulation(machine: &Machine) -> Result<(), LabError> {
+    match &machine.emulated {
+        Some(emulator) => Err(LabError::Emulated(emulator.clone())),
+        None => Ok(()),
     }
 }
