@@ -104,3 +104,21 @@ pub fn candidates(operation: Operation, available: Features) -> Vec<&'static Ker
         })
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn candidates_are_few_deployable_and_runnable() {
+        let here = Features::SSE2.and(Features::AVX).and(Features::AVX2);
+        let all: Vec<_> = candidates(Operation::Copy, here).iter().map(|k| k.name).collect();
+        assert!(all.contains(&"copy.avx") && all.contains(&"copy.sse2"), "{all:?}");
+        let is_left_out = |name: &&str| name.contains("avx512") || *name == "copy.bytes";
+        assert!(!all.iter().any(is_left_out), "{all:?}");
+        assert!(all.contains(&"copy.avx.ends") && all.contains(&"copy.avx.nt.ends"));
+        assert!(all.contains(&"copy.avx.nt") && !all.contains(&"copy.sse2.nt.ends"), "{all:?}");
+        let bare = candidates(Operation::Compare, Features::NONE);
+        assert!(bare.iter().any(|kernel| kernel.technique() == "gpr64"), "{bare:?}");
+    }
+}

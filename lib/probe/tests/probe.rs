@@ -65,7 +65,12 @@ fn after(
     let mut probe = Probe::new(folder.path()).expect("a probe");
     let socket = folder.path().join("s");
     let mut command = Command::new(&program);
-    command.arg(mode).arg(&socket).current_dir(folder.path()).envs(probe.variables(&library())).stdin(Stdio::null());
+    command
+        .arg(mode)
+        .arg(&socket)
+        .current_dir(folder.path())
+        .envs(probe.variables(&library()))
+        .stdin(Stdio::null());
     let running = Running(command.spawn().expect("started"));
     for _ in 0..loads {
         let load = || Command::new(&program).arg("load").arg(&socket).status().expect("a load");
