@@ -121,7 +121,7 @@ fn a_file_keeps_its_mode_and_owner_and_a_new_one_is_its_owners_alone() {
 #[test]
 fn what_a_program_prints_is_private_and_has_a_limit() {
     let folder = Folder::new();
-    let script = "f=$(readlink /proc/self/fd/1); stat -c %a $f \"${f%/*}\" >> $0; find \"${f%/*}\" -perm /066 >> $0";
+    let script = "f=$(readlink /proc/$$/fd/1); stat -c %a $f \"${f%/*}\" >> $0; find \"${f%/*}\" -perm /066 >> $0";
     let seen = folder.write("seen", "");
     let mut shell = Command::new("sh");
     shell.args(["-c", "umask 0; exec \"$0\" \"$@\""]).arg(program().get_program());
