@@ -25,11 +25,6 @@ pub struct Limit {
 }
 
 impl Groups {
-    /// Folders of the groups that may limit memory.
-    pub fn memory_folders(&self) -> &[PathBuf] {
-        &self.memory
-    }
-
     /// Groups of this process.
     pub fn of_process() -> Groups {
         Groups::of(&Tree::default(), "self")
