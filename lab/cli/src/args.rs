@@ -1,6 +1,7 @@
 //! Every verb and flag, in one place; clap draws `--help` from it.
 
 use cachewise::Reuse;
+use cachewise_advise::figures::Format;
 use cachewise_kernels::Operation;
 use cachewise_measure::Level;
 use cachewise_report::units::parse_bytes;
@@ -388,24 +389,59 @@ pub struct Report {
     pub check: bool,
 }
 
-/// Compare two builds by launches in turns, or two records of several launches: faster, slower or no
-/// difference shown
+/// Is new slower than old? Two commands run in pairs, in random order, until the question is settled; or two records
+///
+/// Ends with 0 where new is not slower, 3 where it is slower by more than the margin, 4 where that cannot be told.
 #[derive(Debug, Args)]
 #[command(
-    override_usage = "cachewise compare [OPTIONS] <OLD-PROGRAM> <NEW-PROGRAM> -- run <EXPERIMENT> [ARGS]\n       cachewise compare [OPTIONS] <OLD-RECORD> <NEW-RECORD>"
+    override_usage = "cachewise compare [OPTIONS] 'OLD COMMAND' 'NEW COMMAND'\n       cachewise compare [OPTIONS] OLD NEW -- ARGUMENTS\n       cachewise compare [OPTIONS] OLD-RECORD NEW-RECORD"
 )]
 pub struct Compare {
-    /// Reference: a build of this command, or a record of `run --launches`
-    pub old: PathBuf,
-    /// The one in question
-    pub new: PathBuf,
-    /// How often each of the two builds is launched
-    #[arg(long, value_name = "N", default_value_t = 40, requires = "command", value_parser = clap::value_parser!(u32).range(cachewise_experiments::launches::LEAST as i64..=1000))]
-    pub launches: u32,
+    /// The old command, its words as a shell splits them; with ARGUMENTS a program; or a record
+    pub old: OsString,
+    /// The new one
+    pub new: OsString,
+    /// The figure that is judged; several, separated by commas, are corrected for their number
+    #[arg(long, value_enum, value_delimiter = ',', default_value = "time")]
+    pub judge: Vec<Judged>,
+    /// Judge the benchmarks that both print, a row each: google-benchmark, pytest-benchmark, criterion, go, lines (NAME VALUE
+    /// UNIT), cachewise (records)
+    #[arg(long, value_name = "FORMAT", conflicts_with = "judge")]
+    pub figures: Option<Format>,
     /// Differences up to this many per cent are of no interest
     #[arg(long, value_name = "PERCENT", value_parser = percent, allow_negative_numbers = true, default_value = "2")]
     pub margin: f64,
-    /// Compare although the records come from different machines
+    /// How long it may take: 90s, 10min, 0.5h; it stops as soon as the question is settled
+    #[arg(long, value_name = "DURATION", value_parser = duration, allow_negative_numbers = true, default_value = "2min")]
+    pub budget: f64,
+    /// Standard input of both [default: none]
+    #[arg(long, value_name = "FILE")]
+    pub input: Option<PathBuf>,
+    /// Run this line of the shell before each run, untimed
+    #[arg(long, value_name = "COMMAND")]
+    pub prepare: Option<String>,
+    /// Compare this file after each run, in place of what is printed
+    #[arg(long, value_name = "FILE")]
+    pub compare: Vec<PathBuf>,
+    /// Let both print what they like
+    #[arg(long, conflicts_with = "compare")]
+    pub any_output: bool,
+    /// A variable of the old command: NAME=VALUE
+    #[arg(long, value_name = "NAME=VALUE", value_parser = variable)]
+    pub env_old: Vec<(String, String)>,
+    /// A variable of the new command
+    #[arg(long, value_name = "NAME=VALUE", value_parser = variable)]
+    pub env_new: Vec<(String, String)>,
+    /// Folder in which the old command starts, and from which its file is looked up
+    #[arg(long, value_name = "FOLDER")]
+    pub directory_old: Option<PathBuf>,
+    /// Folder in which the new command starts
+    #[arg(long, value_name = "FOLDER")]
+    pub directory_new: Option<PathBuf>,
+    /// Seed of every random order [default: drawn]
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// Of records: compare although they come from different machines
     #[arg(long)]
     pub across_machines: bool,
     /// List every row, not only those that changed
@@ -414,15 +450,40 @@ pub struct Compare {
     /// Write every row as CSV; `-` is stdout, in place of the table
     #[arg(long, value_name = "FILE")]
     pub csv: Option<PathBuf>,
-    /// Write the verdict and the table as Markdown; `-` is stdout, in place of the table
+    /// Write the answer and the table as Markdown; `-` is stdout, in place of the table
     #[arg(long, value_name = "FILE")]
     pub markdown: Option<PathBuf>,
     /// Write everything as one JSON object; `-` is stdout, in place of the table
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
-    /// Command of both builds: `run EXPERIMENT` and its options
-    #[arg(last = true, value_name = "COMMAND")]
-    pub command: Vec<OsString>,
+    /// Write a self-contained page with a dot for each pair; of commands
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+    /// Arguments of both programs
+    #[arg(last = true, value_name = "ARGUMENTS")]
+    pub arguments: Vec<OsString>,
+}
+
+/// A figure that `compare` judges.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Judged {
+    /// By the clock; of programs that are mostly CPU on a busy machine, their CPU time
+    Time,
+    /// CPU seconds, of all processes
+    Cpu,
+    /// Most memory at a time
+    Peak,
+    /// Memory at the end
+    Memory,
+    /// Page faults
+    Faults,
+}
+
+/// NAME=VALUE.
+fn variable(text: &str) -> Result<(String, String), String> {
+    let parts = text.split_once('=').filter(|(name, _)| !name.is_empty());
+    let (name, value) = parts.ok_or_else(|| format!("expected NAME=VALUE, found {text}"))?;
+    Ok((name.to_owned(), value.to_owned()))
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

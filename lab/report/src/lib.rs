@@ -16,6 +16,7 @@ pub mod grid;
 pub mod html;
 pub mod kernels;
 pub mod matrix;
+pub mod pairs;
 pub mod plot;
 pub mod rows;
 mod said;

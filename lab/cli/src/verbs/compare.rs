@@ -1,230 +1,450 @@
-//! `cachewise compare OLD NEW`: two records, or two programs whose launches take turns.
+//! `cachewise compare OLD NEW`: is new slower than old? Two commands in pairs, or two records.
 
-use crate::args::Compare;
+mod records;
+
+use crate::args::{Compare, Judged};
 use crate::progress::Bar;
-use crate::verbs::redraw::Loaded;
-use crate::verbs::run::{LLC, Messages, asked_for, launch};
+use crate::verbs::{drawn_seed, exec};
 use crate::{output, status};
-use anyhow::Context as _;
+use anyhow::bail;
+use cachewise_advise::comparison::{Comparison, as_rows, strip};
+use cachewise_advise::figures::Format;
+use cachewise_advise::program::{Arm, Failed, Figure, Measured, Prints, Programs, Sample};
+use cachewise_advise::rows::{self, Figures, RowsFound};
 use cachewise_experiments::LabError;
-use cachewise_experiments::launches::merge;
 use cachewise_experiments::recorder::Progress as _;
-use cachewise_judge::race::{self, Ran, Runner, Stage};
-use cachewise_measure::{Record, record};
-use cachewise_report::closing::{Closing, ClosingAnswer, Trust};
-use cachewise_report::compare::{self, CompareOutcome, Comparison};
-use tempfile::TempDir;
+use cachewise_judge::margin::LEAST_LOOKED;
+use cachewise_judge::race::{self, Cut, Ended, Fate, Promise, Question, Runner as _};
+use cachewise_judge::{Ratio, Verdict};
+use cachewise_measure::{NoiseSnapshot, children};
+use cachewise_report::{Table, pairs};
+use std::ffi::{OsStr, OsString};
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-/// Lines of the table where not every row was asked for.
+/// Names of the sides in messages.
+const SIDES: [&str; 2] = ["old", "new"];
+/// Warming up takes this part of the budget at most, and so many runs of each.
+const WARM_PART: f64 = 0.1;
+const WARM_RUNS: usize = 3;
+/// A program whose fastest run used so much of its time as CPU time waits for nothing.
+const MOSTLY_CPU: f64 = 0.8;
+/// Rows printed where not all were asked for.
 const LISTED: usize = 40;
 
 /// Compares, says so, and exits by what it found.
 pub fn run(args: &Compare) -> anyhow::Result<u8> {
-    let files = [&args.csv, &args.markdown, &args.json];
-    output::check_all(&files.map(|file| file.as_deref()), &[&args.old, &args.new])?;
-    let [old, new] = if args.command.is_empty() {
-        [Loaded::read(&args.old)?.record, Loaded::read(&args.new)?.record]
+    let both = [&args.old, &args.new].map(Path::new);
+    if args.arguments.is_empty() && both.iter().all(|path| is_record(path)) {
+        check_outputs(args, both.map(Path::to_owned).to_vec())?;
+        return records::run(args, both);
+    }
+    commands(args)
+}
+
+/// Refuses, before anything runs, to write over what is read or run.
+fn check_outputs(args: &Compare, inputs: Vec<PathBuf>) -> anyhow::Result<()> {
+    let files = [&args.csv, &args.markdown, &args.json, &args.html];
+    output::check_all(&files.map(|file| file.as_deref()), &inputs)
+}
+
+/// Returns whether a file begins as a record does: with an object of JSON, or compressed.
+fn is_record(path: &Path) -> bool {
+    let is_file = std::fs::metadata(path).is_ok_and(|metadata| metadata.is_file());
+    let mut begin = [0; 2];
+    is_file
+        && std::fs::File::open(path).and_then(|mut file| file.read_exact(&mut begin)).is_ok()
+        && (begin[0] == b'{' || begin == [0x1f, 0x8b])
+}
+
+/// One side: its file, its words, its folder and variables. `None` where its program is not found, which was said.
+fn side(args: &Compare, at: usize) -> anyhow::Result<Option<Arm>> {
+    let command = [&args.old, &args.new][at];
+    let directory = [&args.directory_old, &args.directory_new][at];
+    let variables = [&args.env_old, &args.env_new][at];
+    let usage = |why: String| LabError::Usage(format!("{}: {why}", SIDES[at]));
+    let mut words: Vec<OsString> = if args.arguments.is_empty() {
+        let text = command.to_str().ok_or_else(|| usage("expected UTF-8".to_owned()))?;
+        let words = shlex::split(text).filter(|words| !words.is_empty());
+        let words = words.ok_or_else(|| {
+            usage(format!(
+                "expected a command, found {text:?}: a quote without its end, or nothing"
+            ))
+        })?;
+        words.into_iter().map(OsString::from).collect()
     } else {
-        in_turns(args)?
+        std::iter::once(command).chain(&args.arguments).cloned().collect()
     };
-    let [one, two] = [&old, &new].map(|record| &record.header.machine);
-    let differences = compare::machine_differences(one, two);
-    let files = format!("{} and {}", args.old.display(), args.new.display());
-    if !differences.is_empty() && !args.across_machines {
-        anyhow::bail!(
-            "{files} come from different machines ({}); accepted: records of one machine, or \
-             --across-machines",
-            differences.join("; ")
+    if args.figures == Some(Format::Cachewise) {
+        // Its record takes the place of its tables.
+        words.extend(["--json", "-"].map(OsString::from));
+    }
+    if let Some((name, _)) = words[0].to_string_lossy().split_once('=')
+        && !name.contains('/')
+    {
+        return Err(usage(format!(
+            "expected a program first, found a variable: --env-{} sets it",
+            SIDES[at]
+        ))
+        .into());
+    }
+    let is_relative =
+        words[0].as_encoded_bytes().contains(&b'/') && Path::new(&words[0]).is_relative();
+    let name: OsString = match directory {
+        Some(directory) if is_relative => directory.join(&words[0]).into(),
+        _ => words[0].clone(),
+    };
+    let Some(file) = exec::program(&name, "compare")? else { return Ok(None) };
+    Ok(Some(Arm {
+        file: std::path::absolute(file)?,
+        words,
+        directory: directory.clone(),
+        input: args.input.clone(),
+        variables: variables
+            .iter()
+            .map(|(name, value)| (name.clone(), OsString::from(value)))
+            .collect(),
+        ..Arm::default()
+    }))
+}
+
+/// Compares two commands.
+fn commands(args: &Compare) -> anyhow::Result<u8> {
+    let (Some(old), Some(new)) = (side(args, 0)?, side(args, 1)?) else {
+        return Ok(exec::NOT_FOUND);
+    };
+    let inputs = [&old.file, &new.file].into_iter().chain(&args.input).chain(&args.compare);
+    check_outputs(args, inputs.cloned().collect())?;
+    children::adopt_orphans();
+    let before = NoiseSnapshot::take();
+    let mut bar = Bar::new()?;
+    bar.begin("each once, untimed", 1.0);
+    let (stop, limit) = (bar.stop(), Duration::from_secs_f64(args.budget));
+    let bar = std::rc::Rc::new(std::cell::RefCell::new(bar));
+    let shown = std::rc::Rc::clone(&bar);
+    let progress = move |_: &str, spent, left| shown.borrow_mut().expected("pairs", spent, left);
+    let mut programs = Programs::new(vec![old, new], stop, limit, Box::new(progress))?;
+    programs.prepare.clone_from(&args.prepare);
+    programs.compared.clone_from(&args.compare);
+    programs.any_output = args.any_output;
+    programs.prints = args.figures.map(Prints::Rows);
+    programs.sampled =
+        args.judge.iter().any(|judged| matches!(judged, Judged::Peak | Judged::Memory));
+    let found = compared(args, &mut programs, &before);
+    bar.borrow().clear();
+    let mut found = found?;
+    found.notes.append(&mut programs.notes);
+    if programs.left > 0 {
+        let left = cachewise_measure::units::counted(programs.left, "process");
+        found.notes.push(format!("{left} were left running and ended after each run"));
+    }
+    say(args, &found)
+}
+
+fn compared(
+    args: &Compare,
+    programs: &mut Programs,
+    before: &NoiseSnapshot,
+) -> anyhow::Result<Comparison> {
+    let warm = warmed(args, programs)?;
+    let busy = NoiseSnapshot::take().busy_since(before);
+    let figures: Vec<Figure> = args.judge.iter().map(|judged| figure(*judged)).collect();
+    let by_cpu = busy.is_some()
+        && figures == [Figure::Wall]
+        && args.figures.is_none()
+        && is_mostly_cpu(&warm);
+    let judged = if by_cpu { Figure::Cpu } else { figures[0].clone() };
+    let seconds = warm.iter().flatten().map(|sample| sample.wall).sum::<f64>()
+        / warm.iter().flatten().count() as f64;
+    let left = args.budget - programs.now();
+    let fit = (left / (2.0 * seconds)).floor();
+    if fit < LEAST_LOOKED as f64 {
+        let least = args.budget - left + 2.0 * seconds * (LEAST_LOOKED as f64 + 1.0);
+        bail!(
+            "--budget: expected room for {LEAST_LOOKED} pairs of runs of {seconds:.1} s, found {:.0} s; --budget {:.0}s has it",
+            args.budget,
+            least.ceil()
         );
     }
-    let mut found = compare::compare(&old, &new, args.margin);
-    if found.rows.is_empty() && found.left_out == 0 {
-        let Comparison { only_old, only_new, .. } = found;
-        anyhow::bail!(
-            "{files} have no row in common ({only_old} and {only_new} rows); accepted: two records of \
-             the same experiment and sizes"
-        );
+    foresee(args, &warm, &judged, fit);
+    let is_of_rows = args.figures.is_some() || figures.len() > 1;
+    let mut found = match is_of_rows {
+        true => by_rows(args, programs, &figures)?,
+        false => by_race(args, programs, &judged, seconds)?,
+    };
+    if let Some(busy) = busy {
+        let what = if by_cpu {
+            "both are mostly CPU: their CPU time is judged"
+        } else {
+            "figures scatter"
+        };
+        found.notes.push(format!("the machine is busy ({busy}): {what}"));
     }
-    found.differences.splice(0..0, differences);
+    Ok(found)
+}
+
+/// Runs each some times, so that files are cached and it is known how long a run takes; these are not counted.
+fn warmed(args: &Compare, programs: &mut Programs) -> anyhow::Result<[Vec<Sample>; 2]> {
+    let mut warm = [Vec::new(), Vec::new()];
+    for round in 0..WARM_RUNS {
+        if round > 0 && programs.now() * (round + 1) as f64 / round as f64 > WARM_PART * args.budget
+        {
+            break;
+        }
+        for (who, samples) in warm.iter_mut().enumerate() {
+            match programs.measure(who, &[])? {
+                Ok(Measured { sample, printed, .. }) => {
+                    if who == 0 {
+                        programs.outputs.add(printed);
+                    }
+                    samples.push(sample);
+                }
+                Err(Failed::Stopped) => return Err(LabError::Interrupted.into()),
+                Err(Failed::Wrong(why)) => {
+                    bail!("{}: {why}; expected {}", SIDES[who], programs.accepted())
+                }
+            }
+        }
+    }
+    Ok(warm)
+}
+
+/// Returns whether both programs wait for nothing but a CPU, and use one.
+fn is_mostly_cpu(warm: &[Vec<Sample>; 2]) -> bool {
+    warm.iter().all(|samples| {
+        let fastest = samples.iter().min_by(|a, b| a.wall.total_cmp(&b.wall));
+        fastest.is_some_and(|one| one.threads <= 1.0 && one.cpu >= MOSTLY_CPU * one.wall)
+    })
+}
+
+const fn figure(judged: Judged) -> Figure {
+    match judged {
+        Judged::Time => Figure::Wall,
+        Judged::Cpu => Figure::Cpu,
+        Judged::Peak => Figure::Peak,
+        Judged::Memory => Figure::Level,
+        Judged::Faults => Figure::Faults,
+    }
+}
+
+/// Says what the budget will be able to see.
+fn foresee(args: &Compare, warm: &[Vec<Sample>; 2], judged: &Figure, pairs: f64) {
+    if args.figures.is_some() {
+        return output::tell(&format!("cachewise: the budget has room for {pairs:.0} pairs"));
+    }
+    let mut squares = Vec::new();
+    for samples in warm {
+        let logs: Vec<f64> = samples.iter().map(|sample| judged.of(sample).ln()).collect();
+        let mean = logs.iter().sum::<f64>() / logs.len() as f64;
+        squares.extend(logs.iter().map(|log| (log - mean).powi(2)));
+    }
+    let freedom = squares.len().saturating_sub(2);
+    let scatter = (squares.iter().sum::<f64>() / freedom as f64).sqrt();
+    let sees = |scatter: f64| {
+        100.0 * race::visible(1, (pairs as usize).min(1000), scatter, 0.0).max(args.margin)
+    };
+    let told = match freedom {
+        0 => format!(
+            "they show {:.1} % or more if single runs scatter by 2 %, {:.1} % if by 6 %",
+            sees(0.02),
+            sees(0.06)
+        ),
+        _ => format!(
+            "single runs scatter by {:.1} %: they show {:.1} % or more",
+            100.0 * scatter,
+            sees(scatter)
+        ),
+    };
+    output::tell(&format!("cachewise: the budget has room for {pairs:.0} pairs; {told}"));
+}
+
+/// One figure: a race of one contestant.
+fn by_race(
+    args: &Compare,
+    programs: &mut Programs,
+    judged: &Figure,
+    expected: f64,
+) -> anyhow::Result<Comparison> {
+    let begun = programs.now();
+    let question = Question {
+        contestants: 1,
+        own: 1,
+        expected,
+        end: args.budget,
+        rounds: None,
+        margin: args.margin,
+        cost: &|sample: &Sample| judged.of(sample),
+        loss: None,
+        promise: &|_, _| Promise { ratio: 1.0, is_counted: false },
+        both_ways: true,
+        seed: args.seed.unwrap_or_else(drawn_seed),
+    };
+    let outcome = race::race(programs, &question)?;
+    match &outcome.ended {
+        Ended::Stopped => return Err(LabError::Interrupted.into()),
+        Ended::Unrepeatable(why) => bail!("old: {why}; expected {}", programs.accepted()),
+        Ended::Settled | Ended::Time => {}
+    }
+    if let Some(Fate::Disqualified(why)) = outcome.fates.first()
+        && outcome.runs[1].rounds() == 0
+    {
+        bail!("new: {why}");
+    }
+    Ok(Comparison::of_race(&outcome, judged, args.margin, programs.now() - begun))
+}
+
+/// Benchmarks, or several figures: rows that are looked at after 6, 12, 24 ... pairs.
+fn by_rows(
+    args: &Compare,
+    programs: &mut Programs,
+    figures: &[Figure],
+) -> anyhow::Result<Comparison> {
+    let begun = programs.now();
+    let [mut old, mut new]: [Vec<Figures>; 2] = [Vec::new(), Vec::new()];
+    let own = |sample: &Sample| match args.figures {
+        Some(_) => sample.own.clone(),
+        None => as_rows(sample, figures),
+    };
+    let seed = args.seed.unwrap_or_else(drawn_seed);
+    loop {
+        let pairs = old.len();
+        let one = (programs.now() - if pairs == 0 { 0.0 } else { begun }) / (pairs.max(1)) as f64;
+        let room = ((args.budget - programs.now()) / one).max(0.0) as usize;
+        let count =
+            rows::FIRST_LOOK.max(pairs).min(if pairs == 0 { rows::FIRST_LOOK } else { room });
+        if count == 0 {
+            break;
+        }
+        let mut ran = 0;
+        let found =
+            race::pairs(programs, 1, count, seed.wrapping_add(pairs as u64), |programs, pair| {
+                ran = pair;
+                let left = one * (room.saturating_sub(pair)) as f64;
+                programs.progress(race::Stage::Show, left);
+            })?;
+        match found.cut {
+            Some(Cut::Stopped) => return Err(LabError::Interrupted.into()),
+            Some(Cut::Reference(why)) => bail!("old: {why}"),
+            Some(Cut::Contestant(why)) => bail!("new: {why}"),
+            None => {}
+        }
+        let [olds, news] = found.sides;
+        old.extend(olds.samples().map(own));
+        new.extend(news.samples().map(own));
+        if RowsFound::of(&old, &new, args.margin).is_settled() {
+            break;
+        }
+    }
+    let found = RowsFound::of(&old, &new, args.margin);
+    Ok(Comparison::of_rows(&found, old.len(), args.margin, programs.now() - begun))
+}
+
+/// Prints the answer and writes the files; the exit status.
+fn say(args: &Compare, found: &Comparison) -> anyhow::Result<u8> {
+    let full = table(found, true);
+    let judged: Option<Ratio> = found
+        .lines
+        .iter()
+        .find(|line| line.judged && !found.ratios.is_empty())
+        .map(|line| line.ratio);
+    let page = || {
+        pairs::page(
+            &found.sentence,
+            &found.ratios,
+            judged.as_ref(),
+            found.margin,
+            std::slice::from_ref(&full),
+        )
+    };
     let mut in_place = false;
-    for (path, text) in [
-        (&args.csv, found.table(true).csv()),
-        (&args.json, format!("{}\n", serde_json::to_string(&found)?)),
-        (&args.markdown, markdown(&found, args.all)),
-    ] {
+    let files: [(&Option<PathBuf>, &dyn Fn() -> anyhow::Result<String>); 4] = [
+        (&args.csv, &|| Ok(full.csv())),
+        (&args.json, &|| Ok(format!("{}\n", serde_json::to_string(found)?))),
+        (&args.markdown, &|| Ok(markdown(found, args.all))),
+        (&args.html, &|| Ok(page())),
+    ];
+    for (path, text) in files {
         if let Some(path) = path {
-            output::write(path, text.as_bytes())?;
+            output::write(path, text()?.as_bytes())?;
             in_place |= output::is_stdout(path);
         }
     }
     if !in_place {
-        output::print(&text(&found, args.all))?;
-        output::print(&format!("\n{}", closing(&found, &old, &new)))?;
+        output::print(&text(found, args.all))?;
     }
-    Ok(match found.outcome {
-        CompareOutcome::Slower => status::REGRESSION,
-        CompareOutcome::CannotTell => status::INCONCLUSIVE,
-        CompareOutcome::Faster | CompareOutcome::NoDifference => status::OK,
+    Ok(match found.answer {
+        Verdict::Slower => status::REGRESSION,
+        Verdict::Unknown => status::INCONCLUSIVE,
+        Verdict::Faster | Verdict::Same => status::OK,
     })
 }
 
-/// Launches of both programs in turns, so that what changes on the machine meanwhile changes for both.
-fn in_turns(args: &Compare) -> anyhow::Result<[Record; 2]> {
-    if args.command.first().is_none_or(|verb| verb != "run") {
-        let found = args.command.join(" ".as_ref());
-        return Err(LabError::Usage(format!(
-            "found \"{}\" after --, accepted: run EXPERIMENT, with its options",
-            found.display()
-        ))
-        .into());
+fn remarks(found: &Comparison) -> Vec<String> {
+    let mut remarks =
+        vec![format!("{} pairs of runs in random order, {:.0} s", found.pairs, found.seconds)];
+    for (side, names) in SIDES.into_iter().zip([&found.only_old, &found.only_new]) {
+        if !names.is_empty() {
+            remarks.push(format!("only {side} prints: {}", names.join(", ")));
+        }
     }
-    let mut turns = Turns {
-        args,
-        bar: Bar::new()?,
-        directory: output::temporary("compare", output::folder)?,
-        llc: None,
-        knows: [false; 2],
-        turn: 0,
-        messages: Messages::default(),
+    remarks.extend(found.notes.iter().cloned());
+    remarks
+}
+
+fn table(found: &Comparison, all: bool) -> Table {
+    let mut table = Table::new("", &["figure", "old", "new", "new/old", "95 %", "answer"]);
+    let is_of_rows = found.ratios.is_empty();
+    let is_shown = |line: &&cachewise_advise::comparison::Line| {
+        all || !is_of_rows || line.verdict.is_different()
     };
-    let announce = |turns: &mut Turns<'_>, turn: usize| turns.turn = turn + 1;
-    let found = race::pairs(&mut turns, 1, args.launches as usize, fastrand::u64(..), announce)?;
-    if found.cut.is_some() {
-        return Err(LabError::Interrupted.into());
+    for line in found.lines.iter().filter(is_shown) {
+        let ends = match line.ratio.low.is_finite() {
+            true => format!("{:.3} .. {:.3}", line.ratio.low, line.ratio.high),
+            false => "-".to_owned(),
+        };
+        let word = if line.judged { line.verdict.name() } else { "" };
+        let ratio = format!("{:.3}", line.ratio.median);
+        table.push(vec![
+            line.name.clone(),
+            line.written(line.old),
+            line.written(line.new),
+            ratio,
+            ends,
+            word.to_owned(),
+        ]);
     }
-    let merged = found.sides.map(|runs| merge(runs.samples().cloned().collect()));
-    let [old, new] = merged.map(|record| record.context("nothing was run"));
-    Ok([old?, new?])
-}
-
-/// Two builds whose launches take turns: 0 is the old one.
-struct Turns<'a> {
-    args: &'a Compare,
-    bar: Bar,
-    directory: TempDir,
-    /// The LLC that the first launch found: all have its cells.
-    llc: Option<usize>,
-    /// Builds that know the option for it.
-    knows: [bool; 2],
-    turn: usize,
-    messages: Messages,
-}
-
-impl Turns<'_> {
-    /// One launch of a build, and its record.
-    fn launched(&mut self, side: usize, llc: Option<usize>) -> anyhow::Result<Record> {
-        let program = [&self.args.old, &self.args.new][side];
-        let path = self.directory.path().join("launch.jsonl");
-        let mut words = self.args.command.clone();
-        words.extend(["--json".into(), path.clone().into()]);
-        words.extend(llc.map(asked_for));
-        let ended = launch(program, &words, &self.bar, Some(&mut self.messages))?;
-        if self.bar.cancelled() {
-            return Err(LabError::Interrupted.into());
-        }
-        if !ended.success() {
-            anyhow::bail!(
-                "{}: {ended}; accepted: two builds of cachewise that end with status 0",
-                program.display()
-            );
-        }
-        let record = record::read(&path)?;
-        std::fs::remove_file(&path).with_context(|| path.display().to_string())?;
-        Ok(record)
-    }
-}
-
-impl Runner for Turns<'_> {
-    type Sample = Record;
-    type Error = anyhow::Error;
-
-    fn run(&mut self, side: usize) -> anyhow::Result<Ran<Record>> {
-        let program = [&self.args.old, &self.args.new][side].display();
-        let (turn, all) = (self.turn, self.args.launches);
-        self.bar.say(&format!("cachewise: turn {turn} of {all}: {program}"));
-        let is_asked =
-            self.args.command.iter().any(|word| word.to_string_lossy().starts_with("--llc"));
-        let mut record = self.launched(side, self.llc.filter(|_| self.knows[side]))?;
-        // An older build has neither the setting nor the option.
-        let found = record.header.settings.get(LLC).and_then(serde_json::Value::as_u64);
-        if let Some(found) = found.filter(|_| !is_asked) {
-            self.knows[side] = true;
-            if *self.llc.get_or_insert(found as usize) != found as usize {
-                record = self.launched(side, self.llc)?;
-            }
-        }
-        Ok(Ran::Well(record))
-    }
-
-    fn now(&self) -> f64 {
-        0.0
-    }
-
-    fn progress(&mut self, _: Stage, _: f64) {}
-}
-
-fn closing(found: &Comparison, old: &Record, new: &Record) -> Closing {
-    let (answer, next) = match found.outcome {
-        CompareOutcome::Faster => (ClosingAnswer::Yes, "keep what is new"),
-        CompareOutcome::Slower => (
-            ClosingAnswer::No,
-            "what became slower is listed first; the same again with --all lists every row",
-        ),
-        CompareOutcome::NoDifference => {
-            (ClosingAnswer::No, "nothing; more launches show smaller differences")
-        }
-        CompareOutcome::CannotTell if found.rows.is_empty() => {
-            (ClosingAnswer::CannotTell, "`cachewise report OLD NEW` prints both records' tables")
-        }
-        CompareOutcome::CannotTell => (
-            ClosingAnswer::CannotTell,
-            "`cachewise compare OLD-PROGRAM NEW-PROGRAM -- run EXPERIMENT` launches two builds in \
-             turns; `cachewise run EXPERIMENT --launches 40` makes a record that can be compared",
-        ),
-    };
-    let mut trust = Trust::default();
-    for (record, which) in [(old, "old"), (new, "new")] {
-        let interrupted = record.end.as_ref().is_none_or(|end| end.interrupted);
-        let one = Trust::of(&record.rows, &record.header.warnings, interrupted);
-        if let Some(worst) = one.worst() {
-            trust.doubt(format!("in the {which} record, {worst}"));
-        }
-    }
-    for difference in &found.differences {
-        trust.doubt(format!("the runs differ in {difference}"));
-    }
-    let because = match found.outcome {
-        CompareOutcome::CannotTell if found.rows.is_empty() => "nothing to compare",
-        CompareOutcome::CannotTell => "too few launches",
-        outcome => outcome.name(),
-    };
-    Closing { answer, because: because.to_owned(), trust, next: next.to_owned() }
+    table
 }
 
 fn text(found: &Comparison, all: bool) -> String {
     let mut text = format!("{}\n", found.sentence);
-    for remark in found.remarks() {
+    for remark in remarks(found) {
         text.push_str(&format!("  {remark}\n"));
     }
-    let mut table = found.table(all);
-    let more = table.rows.len().saturating_sub(LISTED);
+    let mut rows = table(found, all);
+    let more = rows.rows.len().saturating_sub(LISTED);
     if !all && more > 0 {
-        table.rows.truncate(LISTED);
-        table.remarks.push(format!("{more} more changed; --all lists every row"));
+        rows.rows.truncate(LISTED);
+        rows.remarks.push(format!("{more} more; --all lists every row"));
     }
-    if !table.rows.is_empty() {
-        text.push('\n');
-        text.push_str(&table.terminal(output::width()));
+    if !rows.rows.is_empty() {
+        text.push_str(&format!("\n{}", rows.terminal(output::width())));
+    }
+    if let Some(strip) = strip(&found.ratios, usize::from(output::width().unwrap_or(72)).min(72)) {
+        text.push_str(&format!("\nnew over old, by pairs:\n{strip}"));
     }
     text
 }
 
 fn markdown(found: &Comparison, all: bool) -> String {
-    let mut text = format!("{}\n\n", found.sentence);
-    for remark in found.remarks() {
+    let mut text = format!("**{}**\n\n", found.sentence);
+    for remark in remarks(found) {
         text.push_str(&format!("- {remark}\n"));
     }
-    text.push('\n');
-    text.push_str(&found.table(all).markdown());
+    text.push_str(&format!("\n{}", table(found, all).markdown()));
+    if let Some(strip) = strip(&found.ratios, 72) {
+        text.push_str(&format!("\nNew over old, by pairs:\n\n```\n{strip}```\n"));
+    }
     text
 }

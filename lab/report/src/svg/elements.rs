@@ -27,7 +27,7 @@ pub(super) fn element(name: &str, attributes: &[(&str, &str)], inside: &str) -> 
 
 /// Text that may stand in markup, in an attribute too. Characters that XML has no place for become
 /// the replacement character.
-pub(super) fn escape(text: &str) -> String {
+pub(crate) fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for character in text.chars() {
         match character {

@@ -11,8 +11,8 @@ pub(crate) mod palette;
 mod tests;
 
 use cachewise_measure::FigureKind;
-pub(crate) use elements::classes;
 use elements::*;
+pub(crate) use elements::{classes, escape};
 
 /// Rules for a picture's classes, in terms of the [`palette`]'s properties.
 pub const STYLE: &str = include_str!("style.css");
