@@ -3,6 +3,7 @@
 #[cfg(target_os = "linux")]
 mod advise;
 mod bad_input;
+mod compare;
 mod documents;
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 mod exec;
