@@ -80,8 +80,15 @@ fn change(ratio: f64) -> String {
 
 fn interval(ratio: &Ratio) -> String {
     match ratio.low.is_finite() && ratio.high.is_finite() {
-        true => format!("{} % ({} .. {} %)", change(ratio.median), change(ratio.low), change(ratio.high)),
-        false if ratio.median.is_finite() => format!("{} %, of {} pairs", change(ratio.median), ratio.rounds),
+        true => format!(
+            "{} % ({} .. {} %)",
+            change(ratio.median),
+            change(ratio.low),
+            change(ratio.high)
+        ),
+        false if ratio.median.is_finite() => {
+            format!("{} %, of {} pairs", change(ratio.median), ratio.rounds)
+        }
         false => "no pair".to_owned(),
     }
 }
@@ -128,7 +135,12 @@ fn would(needs: Option<f64>, seconds: f64) -> String {
 impl Comparison {
     /// The answer of a race of two programs: number 1 is the new one.
     #[must_use]
-    pub fn of_race(outcome: &Outcome<Sample>, judged: &Figure, margin: f64, seconds: f64) -> Comparison {
+    pub fn of_race(
+        outcome: &Outcome<Sample>,
+        judged: &Figure,
+        margin: f64,
+        seconds: f64,
+    ) -> Comparison {
         let sides = [&outcome.runs[0], &outcome.runs[1]];
         let (lines, notes) = (lines(sides, judged, margin), Vec::new());
         let ratio = outcome.ratio(1, |sample| judged.of(sample));
@@ -184,14 +196,31 @@ impl Comparison {
             format!("{most}{}: {}", row.name, interval(&row.ratio))
         };
         let open = of(Verdict::Unknown);
-        let needs = open.iter().map(|row| needed(&row.ratio, margin, seconds)).try_fold(0.0, |most: f64, needs| Some(most.max(needs?)));
+        let needs = open
+            .iter()
+            .map(|row| needed(&row.ratio, margin, seconds))
+            .try_fold(0.0, |most: f64, needs| Some(most.max(needs?)));
         let sentence = match answer {
-            Verdict::Slower => format!("new is worse in {}, {}", number(of(answer).len()), first(answer)),
-            Verdict::Faster => format!("new is better in {} and worse in none, {}", number(of(answer).len()), first(answer)),
-            Verdict::Same => format!("no difference beyond {} % in {} rows", 100.0 * margin, rows.rows.len()),
-            Verdict::Unknown if rows.rows.is_empty() => "cannot tell: the two print no row in common".to_owned(),
+            Verdict::Slower => {
+                format!("new is worse in {}, {}", number(of(answer).len()), first(answer))
+            }
+            Verdict::Faster => format!(
+                "new is better in {} and worse in none, {}",
+                number(of(answer).len()),
+                first(answer)
+            ),
+            Verdict::Same => {
+                format!("no difference beyond {} % in {} rows", 100.0 * margin, rows.rows.len())
+            }
+            Verdict::Unknown if rows.rows.is_empty() => {
+                "cannot tell: the two print no row in common".to_owned()
+            }
             Verdict::Unknown => {
-                format!("cannot tell: no difference is shown, {} rows are open; {}", number(open.len()), would(needs, seconds))
+                format!(
+                    "cannot tell: no difference is shown, {} rows are open; {}",
+                    number(open.len()),
+                    would(needs, seconds)
+                )
             }
         };
         let mut lines: Vec<Line> = Vec::new();
@@ -226,7 +255,8 @@ fn word(ratio: &Ratio, margin: f64) -> Verdict {
 /// All figures of the pairs, the judged one first.
 fn lines(sides: [&Runs<Sample>; 2], judged: &Figure, margin: f64) -> Vec<Line> {
     let others = [Figure::Wall, Figure::Cpu, Figure::Peak, Figure::Level, Figure::Faults];
-    let figures = std::iter::once(judged.clone()).chain(others.into_iter().filter(|other| other != judged));
+    let figures =
+        std::iter::once(judged.clone()).chain(others.into_iter().filter(|other| other != judged));
     let line = |figure: Figure| {
         let [old, new] = sides.map(|runs| runs.of(|sample| figure.of(sample)));
         let ratios = of_rounds(&new, &old);
@@ -236,7 +266,15 @@ fn lines(sides: [&Runs<Sample>; 2], judged: &Figure, margin: f64) -> Vec<Line> {
         let ratio = Pooled::of(&[&ratios]).ratio(&ratios, family);
         let [old, new] = sides.map(|runs| runs.median(|sample| figure.of(sample)));
         let kind = figure.kind(None);
-        Line { name: figure.name().to_owned(), old, new, ratio, verdict: word(&ratio, margin), judged: is_judged, kind }
+        Line {
+            name: figure.name().to_owned(),
+            old,
+            new,
+            ratio,
+            verdict: word(&ratio, margin),
+            judged: is_judged,
+            kind,
+        }
     };
     figures.map(line).filter(|line| line.old.is_finite() && line.new.is_finite()).collect()
 }
@@ -253,20 +291,30 @@ pub fn as_rows(sample: &Sample, figures: &[Figure]) -> Figures {
 /// The pairs as a strip: how many fall where between the two farthest, and where no change is.
 #[must_use]
 pub fn strip(ratios: &[f64], width: usize) -> Option<String> {
-    let logs: Vec<f64> = ratios.iter().map(|ratio| ratio.ln()).filter(|log| log.is_finite()).collect();
+    let logs: Vec<f64> =
+        ratios.iter().map(|ratio| ratio.ln()).filter(|log| log.is_finite()).collect();
     if logs.len() < 2 || width < 20 {
         return None;
     }
-    let (low, high) = logs.iter().fold((0.0_f64, 0.0_f64), |(low, high), log| (low.min(*log), high.max(*log)));
+    let (low, high) =
+        logs.iter().fold((0.0_f64, 0.0_f64), |(low, high), log| (low.min(*log), high.max(*log)));
     let span = (high - low).max(1e-3);
     let column = |log: f64| (((log - low) / span) * (width as f64 - 1.0)).round() as usize;
     let mut counts = vec![0_usize; width];
     logs.iter().for_each(|log| counts[column(*log).min(width - 1)] += 1);
-    let bars: String = counts.iter().map(|count| [' ', '.', ':', '|'].get(*count).copied().unwrap_or('#')).collect();
+    let bars: String = counts
+        .iter()
+        .map(|count| [' ', '.', ':', '|'].get(*count).copied().unwrap_or('#'))
+        .collect();
     let mut rule: Vec<char> = vec!['-'; width];
     rule[column(0.0).min(width - 1)] = '0';
     let ends = format!("{} %", change(low.exp()));
     let last = format!("{} %", change(high.exp()));
     let gap = width.saturating_sub(ends.len() + last.len());
-    Some(format!("{}\n{}\n{ends}{}{last}\n", bars.trim_end(), rule.iter().collect::<String>(), " ".repeat(gap)))
+    Some(format!(
+        "{}\n{}\n{ends}{}{last}\n",
+        bars.trim_end(),
+        rule.iter().collect::<String>(),
+        " ".repeat(gap)
+    ))
 }

@@ -11,6 +11,7 @@
 pub mod answer;
 pub mod ask;
 pub mod bound;
+pub mod comparison;
 pub mod counts;
 pub mod executable;
 pub mod figure;

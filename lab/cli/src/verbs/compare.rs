@@ -7,7 +7,7 @@ use crate::progress::Bar;
 use crate::verbs::{drawn_seed, exec};
 use crate::{output, status};
 use anyhow::bail;
-use cachewise_advise::comparison::{Comparison, as_rows, strip};
+use cachewise_advise::comparison::{Comparison, Line, as_rows, strip};
 use cachewise_advise::figures::Format;
 use cachewise_advise::program::{Arm, Failed, Figure, Measured, Prints, Programs, Sample};
 use cachewise_advise::rows::{self, Figures, RowsFound};
@@ -18,7 +18,7 @@ use cachewise_judge::race::{self, Cut, Ended, Fate, Promise, Question, Runner as
 use cachewise_judge::{Ratio, Verdict};
 use cachewise_measure::{NoiseSnapshot, children};
 use cachewise_report::{Table, pairs};
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -395,9 +395,7 @@ fn remarks(found: &Comparison) -> Vec<String> {
 fn table(found: &Comparison, all: bool) -> Table {
     let mut table = Table::new("", &["figure", "old", "new", "new/old", "95 %", "answer"]);
     let is_of_rows = found.ratios.is_empty();
-    let is_shown = |line: &&cachewise_advise::comparison::Line| {
-        all || !is_of_rows || line.verdict.is_different()
-    };
+    let is_shown = |line: &&Line| all || !is_of_rows || line.verdict.is_different();
     for line in found.lines.iter().filter(is_shown) {
         let ends = match line.ratio.low.is_finite() {
             true => format!("{:.3} .. {:.3}", line.ratio.low, line.ratio.high),

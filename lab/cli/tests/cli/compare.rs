@@ -20,7 +20,8 @@ fn commands_are_compared_by_figures_and_by_what_they_print() {
         ("go", "#!/bin/sh\necho 'BenchmarkX-2 100 50 ns/op'\n"),
     ] {
         fs::write(at(name), text).expect("a script");
-        fs::set_permissions(at(name), std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("is its own");
+        fs::set_permissions(at(name), std::os::unix::fs::PermissionsExt::from_mode(0o755))
+            .expect("is its own");
     }
     fs::write(at("input"), "words\n").expect("a file");
     let [bench_old, bench_new, go, input] = ["bench-old", "bench-new", "go", "input"].map(at);
@@ -35,17 +36,54 @@ fn commands_are_compared_by_figures_and_by_what_they_print() {
         (by(&["--judge", "peak"], &small, &large), 3, "slower", vec![]),
         (by(&["--judge", "peak"], &large, &small), 0, "faster", vec![]),
         (by(&["--judge", "peak"], &large, &large), 0, "same", vec![]),
-        (by(&["--judge", "peak,faults"], &small, &large), 3, "slower", vec!["page faults", "peak memory"]),
+        (
+            by(&["--judge", "peak,faults"], &small, &large),
+            3,
+            "slower",
+            vec!["page faults", "peak memory"],
+        ),
         (by(&["--figures", "lines"], &bench_old, &bench_new), 3, "slower", vec!["copy"]),
         (by(&["--figures", "lines"], &bench_new, &bench_old), 0, "faster", vec!["copy"]),
         (by(&["--figures", "go"], &go, &go), 0, "same", vec![]),
         // Variables, folders and the same input of both sides.
-        (by(&["--figures", "lines", "--env-new", "T=2"], "sh -c 'echo x ${T:-1} s'", "sh -c 'echo x ${T:-1} s'"), 3, "slower", vec!["x"]),
-        (by(&["--figures", "lines", "--input", &input], "sh -c 'echo x $(wc -c) s'", "sh -c 'echo x $(wc -c) s'"), 0, "same", vec![]),
-        (by(&["--figures", "lines", "--prepare", "echo 1 > prepared", "--directory-new", "/"], "sh -c 'echo x $(cat prepared) s'", &format!("sh -c 'echo x $(cat {}) s'", at("prepared"))), 0, "same", vec![]),
+        (
+            by(
+                &["--figures", "lines", "--env-new", "T=2"],
+                "sh -c 'echo x ${T:-1} s'",
+                "sh -c 'echo x ${T:-1} s'",
+            ),
+            3,
+            "slower",
+            vec!["x"],
+        ),
+        (
+            by(
+                &["--figures", "lines", "--input", &input],
+                "sh -c 'echo x $(wc -c) s'",
+                "sh -c 'echo x $(wc -c) s'",
+            ),
+            0,
+            "same",
+            vec![],
+        ),
+        (
+            by(
+                &["--figures", "lines", "--prepare", "echo 1 > prepared", "--directory-new", "/"],
+                "sh -c 'echo x $(cat prepared) s'",
+                &format!("sh -c 'echo x $(cat {}) s'", at("prepared")),
+            ),
+            0,
+            "same",
+            vec![],
+        ),
         // Another output is not the same work.
         (by(&["--judge", "peak"], "sh -c 'echo 1'", "sh -c 'echo 2'"), 4, "cannot-tell", vec![]),
-        (by(&["--judge", "peak", "--any-output"], "sh -c 'echo 1'", "sh -c 'echo 2'"), 0, "same", vec![]),
+        (
+            by(&["--judge", "peak", "--any-output"], "sh -c 'echo 1'", "sh -c 'echo 2'"),
+            0,
+            "same",
+            vec![],
+        ),
     ] {
         let output = command.output().expect("it starts");
         let told = String::from_utf8_lossy(&output.stderr);
@@ -66,7 +104,10 @@ fn commands_are_compared_by_figures_and_by_what_they_print() {
     }
     let output = by(&["--figures", "lines"], &bench_old, &bench_new).output().expect("it starts");
     let found: Value = serde_json::from_slice(&output.stdout).expect("one object");
-    assert_eq!((&found["only_old"][0], &found["only_new"][0]), (&Value::from("gone"), &Value::from("fresh")));
+    assert_eq!(
+        (&found["only_old"][0], &found["only_new"][0]),
+        (&Value::from("gone"), &Value::from("fresh"))
+    );
 }
 
 #[test]
@@ -75,10 +116,13 @@ fn arguments_of_both_are_behind_two_dashes_and_every_file_is_written() {
     let at = |name: &str| folder.path().join(name);
     let mut command = program();
     command.args(["compare", "--judge", "peak", "--budget", "20s"]);
-    for (option, name) in [("--json", "c.json"), ("--csv", "c.csv"), ("--markdown", "c.md"), ("--html", "c.html")] {
+    for (option, name) in
+        [("--json", "c.json"), ("--csv", "c.csv"), ("--markdown", "c.md"), ("--html", "c.html")]
+    {
         command.arg(option).arg(at(name));
     }
-    let status = command.args(["python3", "python3", "--", "-c", "print(1)"]).status().expect("it starts");
+    let status =
+        command.args(["python3", "python3", "--", "-c", "print(1)"]).status().expect("it starts");
     assert_eq!(status.code(), Some(0));
     let read = |name: &str| fs::read_to_string(at(name)).expect(name);
     let found: Value = serde_json::from_str(&read("c.json")).expect("one object");
@@ -115,12 +159,23 @@ fn the_action_builds_both_commits_and_fails_where_the_head_is_slower() {
     let folder = tempfile::tempdir().expect("a folder");
     let git = |words: &[&str]| {
         let mut command = Command::new("git");
-        command.args(["-c", "user.name=a", "-c", "user.email=a@b", "-c", "init.defaultBranch=main"]);
+        command.args([
+            "-c",
+            "user.name=a",
+            "-c",
+            "user.email=a@b",
+            "-c",
+            "init.defaultBranch=main",
+        ]);
         let status = command.args(words).current_dir(folder.path()).status().expect("git starts");
         assert!(status.success(), "{words:?}");
     };
     let commit = |milliseconds: &str| {
-        fs::write(folder.path().join("bench.in"), format!("#!/bin/sh\necho work {milliseconds} ms\n")).expect("a file");
+        fs::write(
+            folder.path().join("bench.in"),
+            format!("#!/bin/sh\necho work {milliseconds} ms\n"),
+        )
+        .expect("a file");
         git(&["add", "-A"]);
         git(&["commit", "-q", "-m", "a change"]);
     };
@@ -129,14 +184,27 @@ fn the_action_builds_both_commits_and_fails_where_the_head_is_slower() {
     let script = root().join("packaging/action/compare.sh");
     let beside = std::path::Path::new(env!("CARGO_BIN_EXE_cachewise")).parent().expect("a folder");
     let path = format!("{}:{}", beside.display(), std::env::var("PATH").expect("a list"));
-    for (milliseconds, status, word) in [("12", 3, "worse"), ("12.01", 0, "no difference"), ("10", 0, "better")] {
+    for (milliseconds, status, word) in
+        [("12", 3, "worse"), ("12.01", 0, "no difference"), ("10", 0, "better")]
+    {
         commit(milliseconds);
         let summary = folder.path().join("summary.md");
         fs::write(&summary, "").expect("a file");
         let mut command = Command::new("bash");
-        command.arg(&script).current_dir(folder.path()).env("PATH", &path).env("GITHUB_STEP_SUMMARY", &summary);
-        command.env("BASE", "HEAD^").env("BUILD", "cp bench.in bench && chmod +x bench").env("COMMAND", "./bench");
-        let output = command.env("FIGURES", "lines").env("OPTIONS", "--budget 20s").output().expect("bash starts");
+        command
+            .arg(&script)
+            .current_dir(folder.path())
+            .env("PATH", &path)
+            .env("GITHUB_STEP_SUMMARY", &summary);
+        command
+            .env("BASE", "HEAD^")
+            .env("BUILD", "cp bench.in bench && chmod +x bench")
+            .env("COMMAND", "./bench");
+        let output = command
+            .env("FIGURES", "lines")
+            .env("OPTIONS", "--budget 20s")
+            .output()
+            .expect("bash starts");
         assert_eq!(output.status.code(), Some(status), "{milliseconds}: {output:?}");
         let summary = fs::read_to_string(&summary).expect("it was written");
         assert!(summary.contains(word) && summary.contains("|figure|"), "{summary}");
