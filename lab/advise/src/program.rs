@@ -216,6 +216,20 @@ pub struct Measured {
     pub watched: Watched,
 }
 
+/// The part of a run, with the waiting for a CPU, from which on CPU time stands for it.
+const MOSTLY: f64 = 0.8;
+/// A run with less CPU time than this part waits for something.
+pub(crate) const WORKS: f64 = 0.1;
+
+impl Measured {
+    /// Returns whether it waited for nothing but a CPU.
+    #[must_use]
+    pub fn is_mostly_cpu(&self) -> bool {
+        let Sample { cpu, wall, .. } = self.sample;
+        cpu >= WORKS * wall && cpu + self.watched.delay() >= MOSTLY * wall
+    }
+}
+
 /// The reason why a run is of no use.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Failed {

@@ -559,15 +559,16 @@ impl<R: Runner> Racing<'_, '_, R> {
     /// Returns whether further rounds would not change the answer.
     fn is_settled(&self) -> bool {
         let live = self.outcome.live();
-        if live.iter().all(|who| self.outcome.runs[*who].rounds() >= MOST_ROUNDS) {
+        let both_ways = self.question.both_ways;
+        if !both_ways && live.iter().all(|who| self.outcome.runs[*who].rounds() >= MOST_ROUNDS) {
             return true;
         }
-        if self.question.both_ways {
+        if both_ways {
             let found = self.over(live[0], 0);
             let margin = 1.0 + self.question.margin;
             let is_told = |over: Ratio| {
-                over.high < 1.0 / margin
-                    || over.low > margin
+                over.high < 1.0 && over.median < 1.0 / margin
+                    || over.low > 1.0 && over.median > margin
                     || over.low >= 1.0 / margin && over.high <= margin
             };
             return found.is_some_and(is_told);

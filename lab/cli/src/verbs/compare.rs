@@ -28,8 +28,6 @@ const SIDES: [&str; 2] = ["old", "new"];
 /// Warming up takes this part of the budget at most, and so many runs of each.
 const WARM_PART: f64 = 0.1;
 const WARM_RUNS: usize = 3;
-/// A program whose fastest run used so much of its time as CPU time waits for nothing.
-const MOSTLY_CPU: f64 = 0.8;
 /// Rows printed where not all were asked for.
 const LISTED: usize = 40;
 
@@ -147,13 +145,10 @@ fn compared(
     programs: &mut Programs,
     before: &NoiseSnapshot,
 ) -> anyhow::Result<Comparison> {
-    let warm = warmed(args, programs)?;
+    let (warm, is_cpu) = warmed(args, programs)?;
     let busy = NoiseSnapshot::take().busy_since(before);
     let figures: Vec<Figure> = args.judge.iter().map(|judged| figure(*judged)).collect();
-    let by_cpu = busy.is_some()
-        && figures == [Figure::Wall]
-        && args.figures.is_none()
-        && is_mostly_cpu(&warm);
+    let by_cpu = busy.is_some() && figures == [Figure::Wall] && args.figures.is_none() && is_cpu;
     let judged = if by_cpu { Figure::Cpu } else { figures[0].clone() };
     let seconds = warm.iter().flatten().map(|sample| sample.wall).sum::<f64>()
         / warm.iter().flatten().count() as f64;
@@ -184,9 +179,10 @@ fn compared(
     Ok(found)
 }
 
-/// Runs each some times, so that files are cached and it is known how long a run takes; these are not counted.
-fn warmed(args: &Compare, programs: &mut Programs) -> anyhow::Result<[Vec<Sample>; 2]> {
-    let mut warm = [Vec::new(), Vec::new()];
+/// Runs each some times, so that files are cached and it is known how long a run takes and whether all of them wait for a CPU
+/// alone; these runs are not counted.
+fn warmed(args: &Compare, programs: &mut Programs) -> anyhow::Result<([Vec<Sample>; 2], bool)> {
+    let (mut warm, mut is_cpu) = ([Vec::new(), Vec::new()], true);
     for round in 0..WARM_RUNS {
         if round > 0 && programs.now() * (round + 1) as f64 / round as f64 > WARM_PART * args.budget
         {
@@ -194,7 +190,10 @@ fn warmed(args: &Compare, programs: &mut Programs) -> anyhow::Result<[Vec<Sample
         }
         for (who, samples) in warm.iter_mut().enumerate() {
             match programs.measure(who, &[])? {
-                Ok(Measured { sample, printed, .. }) => {
+                Ok(measured) => {
+                    // Of several threads CPU time does not say how well they share the work.
+                    is_cpu &= measured.is_mostly_cpu() && measured.sample.threads <= 1.0;
+                    let Measured { sample, printed, .. } = measured;
                     if who == 0 {
                         programs.outputs.add(printed);
                     }
@@ -207,15 +206,7 @@ fn warmed(args: &Compare, programs: &mut Programs) -> anyhow::Result<[Vec<Sample
             }
         }
     }
-    Ok(warm)
-}
-
-/// Returns whether both programs wait for nothing but a CPU, and use one.
-fn is_mostly_cpu(warm: &[Vec<Sample>; 2]) -> bool {
-    warm.iter().all(|samples| {
-        let fastest = samples.iter().min_by(|a, b| a.wall.total_cmp(&b.wall));
-        fastest.is_some_and(|one| one.threads <= 1.0 && one.cpu >= MOSTLY_CPU * one.wall)
-    })
+    Ok((warm, is_cpu))
 }
 
 const fn figure(judged: Judged) -> Figure {
