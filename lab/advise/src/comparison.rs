@@ -164,7 +164,7 @@ impl Comparison {
             found.sentence = format!("cannot tell: new does something else: {why}");
             return found;
         }
-        found.answer = word(&ratio, margin);
+        found.answer = Verdict::at_any_look(&ratio, margin);
         found.sentence = match found.answer {
             Verdict::Faster | Verdict::Slower => shown(name, &ratio),
             Verdict::Same => {
@@ -243,15 +243,6 @@ impl Comparison {
     }
 }
 
-/// The word for the judged figure: a difference is shown beyond 0 and estimated beyond the margin, or the whole interval lies
-/// within the margin.
-fn word(ratio: &Ratio, margin: f64) -> Verdict {
-    if !(ratio.low.is_finite() && ratio.high.is_finite()) {
-        return Verdict::Unknown;
-    }
-    ratio.verdict(margin)
-}
-
 /// All figures of the pairs, the judged one first.
 fn lines(sides: [&Runs<Sample>; 2], judged: &Figure, margin: f64) -> Vec<Line> {
     let others = [Figure::Wall, Figure::Cpu, Figure::Peak, Figure::Level, Figure::Faults];
@@ -271,7 +262,7 @@ fn lines(sides: [&Runs<Sample>; 2], judged: &Figure, margin: f64) -> Vec<Line> {
             old,
             new,
             ratio,
-            verdict: word(&ratio, margin),
+            verdict: Verdict::at_any_look(&ratio, margin),
             judged: is_judged,
             kind,
         }

@@ -529,7 +529,8 @@ impl Programs {
             wall: run.seconds,
             cpu: run.cpu,
             system: run.system,
-            peak: of_held(|held| held.peak, run.resident as f64),
+            // Readings miss a short peak; what the system says of the largest process does not.
+            peak: of_held(|held| held.peak, 0.0).max(run.resident as f64),
             level: of_held(|held| held.level, f64::NAN),
             faults: run.faults as f64,
             threads: watched.threads as f64,

@@ -471,9 +471,9 @@ pub enum Judged {
     Time,
     /// CPU seconds, of all processes
     Cpu,
-    /// Most memory at a time
+    /// Most memory of the largest process
     Peak,
-    /// Memory at the end
+    /// Memory of all processes at the end
     Memory,
     /// Page faults
     Faults,

@@ -14,6 +14,7 @@ use crate::margin::{LEAST_LOOKED, NOT_WORTH, SIMPLER};
 use crate::order::median;
 use crate::ratio::{Ratio, of_rounds};
 use crate::turns;
+use crate::verdict::Verdict;
 
 /// Contestants that run beside the reference at a time.
 pub const KEEP: usize = 3;
@@ -560,18 +561,13 @@ impl<R: Runner> Racing<'_, '_, R> {
     fn is_settled(&self) -> bool {
         let live = self.outcome.live();
         let both_ways = self.question.both_ways;
-        if !both_ways && live.iter().all(|who| self.outcome.runs[*who].rounds() >= MOST_ROUNDS) {
+        let is_long = |who: &usize| self.outcome.runs[*who].rounds() >= MOST_ROUNDS;
+        if live.is_empty() || !both_ways && live.iter().all(is_long) {
             return true;
         }
         if both_ways {
-            let found = self.over(live[0], 0);
-            let margin = 1.0 + self.question.margin;
-            let is_told = |over: Ratio| {
-                over.high < 1.0 && over.median < 1.0 / margin
-                    || over.low > 1.0 && over.median > margin
-                    || over.low >= 1.0 / margin && over.high <= margin
-            };
-            return found.is_some_and(is_told);
+            let told = |over: &Ratio| Verdict::at_any_look(over, self.question.margin);
+            return self.over(live[0], 0).is_some_and(|over| told(&over) != Verdict::Unknown);
         }
         if self.is_shown() {
             let best = self.outcome.best.unwrap_or(live[0]);

@@ -36,6 +36,19 @@ impl Verdict {
         }
     }
 
+    /// The word for a ratio of a race, whose interval holds at every look and has no ends before it does.
+    #[must_use]
+    pub fn at_any_look(ratio: &Ratio, margin: f64) -> Verdict {
+        let Ratio { median, low, high, .. } = *ratio;
+        let most = 1.0 + margin;
+        match () {
+            () if high < 1.0 && median < 1.0 / most => Verdict::Faster,
+            () if low > 1.0 && median > most => Verdict::Slower,
+            () if low >= 1.0 / most && high <= most => Verdict::Same,
+            () => Verdict::Unknown,
+        }
+    }
+
     /// The same where a change is proposed: what is called faster is so by more than the margin, whole interval.
     #[must_use]
     pub fn of_change(ratio: &Ratio, margin: f64) -> Verdict {

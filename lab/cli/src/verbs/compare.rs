@@ -127,8 +127,7 @@ fn commands(args: &Compare) -> anyhow::Result<u8> {
     programs.compared.clone_from(&args.compare);
     programs.any_output = args.any_output;
     programs.prints = args.figures.map(Prints::Rows);
-    programs.sampled =
-        args.judge.iter().any(|judged| matches!(judged, Judged::Peak | Judged::Memory));
+    programs.sampled = args.judge.contains(&Judged::Memory);
     let found = compared(args, &mut programs, &before);
     bar.borrow().clear();
     let mut found = found?;
@@ -280,7 +279,12 @@ fn by_race(
     if let Some(Fate::Disqualified(why)) = outcome.fates.first()
         && outcome.runs[1].rounds() == 0
     {
-        bail!("new: {why}");
+        let hint = if why.starts_with("another output") {
+            "; --any-output compares them all the same"
+        } else {
+            ""
+        };
+        bail!("new: {why}{hint}");
     }
     Ok(Comparison::of_race(&outcome, judged, args.margin, programs.now() - begun))
 }
