@@ -8,7 +8,7 @@ use crate::four::{self, Look};
 use crate::gathered::Gathered;
 use crate::lists;
 use crate::load::Load;
-use crate::program::{Arm, Failed, Figure, KILLED, Measured, NAMED, Prints, Programs, Sample};
+use crate::program::{WORKS, Arm, Failed, Figure, KILLED, Measured, NAMED, Prints, Programs, Sample};
 use crate::settings::{self, ALLOCATORS, Acts, Candidate, Facts, LeftOut};
 use crate::watched::Watched;
 use anyhow::{Context as _, bail};
@@ -31,10 +31,6 @@ const BUDGET: (f64, f64) = (180.0, 600.0);
 const ROUNDS: f64 = 4.0;
 /// Page faults of a program that does nothing: `/bin/true` has some hundred.
 const IDLE_FAULTS: f64 = 100.0;
-/// The part of a run that a program works, below which its work is somebody else's.
-const WORKS: f64 = 0.1;
-/// The part of a run, with the waiting for a CPU, from which on CPU time stands for it.
-const MOSTLY: f64 = 0.8;
 /// A first run with so many times the CPU time or the faults of the next ones is another kind of run.
 const UNLIKE: f64 = 3.0;
 /// Scatter of one run that a budget is told for: of what is counted, and of the clock, quiet and beside others.
@@ -327,9 +323,8 @@ impl Asked {
             ),
         };
         let one = (programs.begun.elapsed() - before).as_secs_f64();
+        let is_cpu = measured.is_mostly_cpu();
         let Measured { sample, watched, .. } = measured;
-        let worked = sample.cpu + watched.delay();
-        let is_cpu = sample.cpu >= WORKS * sample.wall && worked >= MOSTLY * sample.wall;
         found.first = Some(sample.clone());
         found.allocator = watched.allocator();
         let mut first = First {

@@ -218,7 +218,7 @@ pub struct Measured {
 
 /// The part of a run, with the waiting for a CPU, from which on CPU time stands for it.
 const MOSTLY: f64 = 0.8;
-/// A run with less CPU time than this part waits for something.
+/// The part of a run that a program works, below which its work is somebody else's.
 pub(crate) const WORKS: f64 = 0.1;
 
 impl Measured {

@@ -41,10 +41,6 @@ pub const IN_FORCE: f64 = 0.05;
 /// Error that no number of a tuning's rounds removes: layouts differ by this much (logarithm).
 pub const LAYOUTS: f64 = 0.004;
 
-/// Error of a race's figure that no number of rounds removes: each round launches the program anew, so what is left is the
-/// grain of clocks and of pages.
-pub const EXACT: f64 = 0.0005;
-
 /// Error that no number of rounds removes: launches of one program lie apart by this much (logarithm).
 pub const LAUNCHES: f64 = 0.006;
 
