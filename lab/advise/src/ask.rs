@@ -8,7 +8,9 @@ use crate::four::{self, Look};
 use crate::gathered::Gathered;
 use crate::lists;
 use crate::load::Load;
-use crate::program::{WORKS, Arm, Failed, Figure, KILLED, Measured, NAMED, Prints, Programs, Sample};
+use crate::program::{
+    Arm, Failed, Figure, KILLED, Measured, NAMED, Prints, Programs, Sample, WORKS,
+};
 use crate::settings::{self, ALLOCATORS, Acts, Candidate, Facts, LeftOut};
 use crate::watched::Watched;
 use anyhow::{Context as _, bail};
