@@ -1,6 +1,6 @@
 //! `exec`: what programs get, and each refusal.
 
-use crate::support::{Folder, asked, has, hear_signals, piped, refused, said, text};
+use crate::support::{Folder, asked, has, hear_signals, piped, said, text};
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
