@@ -26,7 +26,7 @@ def _build_command():
     fresh = COMMAND.with_suffix(".new")
     shutil.copyfile(built, fresh)
     fresh.chmod(0o755)
-    # Its line tables are nine tenths of it.
+    # Without what only a debugger reads.
     if strip := shutil.which("strip"):
         subprocess.run([strip, "--strip-debug", fresh], check=True)
     fresh.replace(COMMAND)

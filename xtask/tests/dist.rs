@@ -61,48 +61,6 @@ before=$(listed)
 cd /dist
 ";
 
-/// A C program that CMake and pkg-config build with the libraries in the folder `$1`, or with the system's.
-const LINKED: &str = r#"
-linked() {
-    command -v cmake && command -v cc && command -v pkg-config || return 0
-    folder=$(mktemp -d)
-    cat > $folder/linked.c <<'END'
-#include <cachewise.h>
-#include <cachewise_pool.h>
-#include <string.h>
-int main(void) {
-    char to[3] = "";
-    struct cw_pool_config config;
-    cw_copy(to, "ab", sizeof to);
-    cw_pool_config_init(&config);
-    return strcmp(to, "ab") != 0 || config.struct_size == 0;
-}
-END
-    cat > $folder/CMakeLists.txt <<'END'
-cmake_minimum_required(VERSION 3.13)
-project(linked C)
-find_package(cachewise ${WANTED} REQUIRED)
-add_executable(linked linked.c)
-target_link_libraries(linked cachewise::cachewise cachewise::pool)
-END
-    configured() { cmake -S $folder -B $folder/made -DCMAKE_PREFIX_PATH=$1 "-DWANTED=$2" >/dev/null 2>&1; }
-    # A minor version before 1.0 is another interface.
-    for version in 0.1 0.3 1 '0.2.1;EXACT'; do
-        ! configured "$1" "$version" || { echo "CMake took $version"; false; }
-    done
-    for version in '' '0.2.0;EXACT' 0.2; do configured "$1" "$version"; done
-    cmake --build $folder/made >/dev/null
-    $folder/made/linked
-    flags=$(PKG_CONFIG_PATH=${1:+$1/lib/pkgconfig} pkg-config --cflags --libs cachewise cachewise_pool)
-    cc -o $folder/again $folder/linked.c $flags
-    LD_LIBRARY_PATH=${1:+$1/lib} $folder/again
-    flags=$(PKG_CONFIG_PATH=${1:+$1/lib/pkgconfig} pkg-config --static --cflags --libs cachewise cachewise_pool)
-    cc -static -o $folder/again $folder/linked.c $flags
-    $folder/again
-    rm -r $folder
-}
-"#;
-
 /// The wheel; `PIP` is the README's line.
 const WHEEL: &str = "
 python3 -m venv /venv
@@ -137,7 +95,6 @@ for file in include/cachewise.h include/cachewise_pool.h share/man/man1/cachewis
     lib/systemd/system/cachewise-scrubd.socket lib/$(uname -m)-linux-gnu/libcachewise_pool.a \
     lib/$(uname -m)-linux-gnu/pkgconfig/cachewise.pc lib/$(uname -m)-linux-gnu/cmake/cachewise/cachewise-config.cmake
 do test -e /usr/$file || { echo /usr/$file; false; }; done
-linked ''
 grep -q '^ExecStart=/usr/bin/cachewise tune' /usr/lib/systemd/system/cachewise-tune.service
 
 # An upgrade and a removal keep the profile; a purge keeps nothing, nor links to units.
@@ -172,7 +129,7 @@ echo all removed
 fn used(script: &str, on: &str, folder: &str, place: &Path) -> String {
     let script = script.replace("PIP", &line("pip install"));
     let script = script.replace("APT", &line("sudo apt install"));
-    std::fs::write(place.join("used.sh"), [BEGUN, LINKED, &script].concat()).expect("written");
+    std::fs::write(place.join("used.sh"), [BEGUN, &script].concat()).expect("written");
     // Mounts that are gone with the last process.
     let inside = format!(
         "{on}; cp -r dist used.sh $root; mount -t proc proc $root/proc; mount --rbind /sys $root/sys
@@ -203,7 +160,6 @@ fn archive_works(place: &Path) {
     sh("tar -xzf dist/*-x86_64-unknown-linux-gnu.tar.gz", place);
     let maps = sh("cachewise-*/bin/cachewise exec -- cat /proc/self/maps", place);
     assert!(maps.contains("linux-gnu/lib/libcachewise_preload.so"), "{maps}");
-    sh(&format!("{LINKED} linked $(echo $PWD/cachewise-*/)"), place);
 }
 
 #[test]

@@ -41,13 +41,10 @@ def _parser() -> argparse.ArgumentParser:
     verb.add_argument("--scheduler", required=True, metavar="ADDRESS", help="tcp://host:8786")
     verb.add_argument("--budget", type=seconds, default=60.0, metavar="DURATION", help="for each host [60s]")
     verb.add_argument("-o", "--output", type=Path, required=True, metavar="DIR", help="where the records go")
-    verb.add_argument("--load", type=percent, default=0.1, metavar="PERCENT",
-                      help="a host whose CPUs are used more than this is asked again later [10]")  # fmt: skip
+    verb.add_argument("--load", type=percent, default=0.1, metavar="PERCENT", help="busy from here on: asked later [10]")
     verb.add_argument("--patience", type=seconds, default=1800.0, metavar="DURATION", help="how long [30min]")
-    verb.add_argument("--wait", type=seconds, default=30.0, metavar="DURATION",
-                      help="for the first worker to join [30s]")  # fmt: skip
-    verb.add_argument("--cachewise", metavar="FILE",
-                      help="the command on the hosts [beside the workers' Python, or on their PATH]")  # fmt: skip
+    verb.add_argument("--wait", type=seconds, default=30.0, metavar="DURATION", help="for the first worker [30s]")
+    verb.add_argument("--cachewise", metavar="FILE", help="the command on the hosts [beside Python, or on PATH]")
     verb.set_defaults(run=_tune)
 
     verb = verbs.add_parser("merge", help="one profile for each CPU, as a new version")
@@ -73,9 +70,9 @@ def seconds(text: str) -> float:
 
 def percent(text: str) -> float:
     """A number from 0 to 100, as a part of 1."""
-    if not re.fullmatch(r"\d+(\.\d+)?", text) or float(text) > 100:
-        raise argparse.ArgumentTypeError(f"expected 0 to 100, found {text!r}")
-    return float(text) / 100
+    if re.fullmatch(r"\d+(\.\d+)?", text) and float(text) <= 100:
+        return float(text) / 100
+    raise argparse.ArgumentTypeError(f"expected 0 to 100, found {text!r}")
 
 
 def count(text: str) -> int:
@@ -95,8 +92,8 @@ def _tune(options: argparse.Namespace) -> int:
 
 
 def _merge(options: argparse.Namespace) -> int:
-    for path, wrong in store.damaged(options.directory):
-        tell(f"{path}: {wrong}; left out")
+    for _, error in store.damaged(options.directory):
+        tell(f"{error}; left out")
     merged = merge.merge(options.directory, options.hosts)
     for one in merged:
         what = f"profile {one.profile}" if one.profile else f"no profile: {one.reason}"

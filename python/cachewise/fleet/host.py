@@ -1,6 +1,4 @@
-"""What runs on a host. Sent there as it stands, so a host needs Dask and the command, not this package:
-the standard library only, and nothing of this package is imported.
-"""
+"""What runs on a host. It is sent there as it stands, so nothing of this package is imported."""
 
 import contextlib
 import fcntl
@@ -24,8 +22,7 @@ NAME = "CACHEWISE_FLEET_HOST"
 def identity() -> dict[str, str]:
     """Which host this worker is on.
 
-    `machine` is the same for all workers of a running host, also in containers. `key` is the same from
-    run to run, and `host` is the name for people.
+    `machine` is the same for all workers of a running host, `key` from run to run; `host` is for people.
     """
     named = os.environ.get(NAME)
     if named:
@@ -46,16 +43,14 @@ def _read(path: str) -> str:
 def busy(stat: str = "/proc/stat", seconds: float = 1.0) -> float:
     """Part of all CPUs' time that is used, from 0 to 1, looked at for so long."""
 
-    def times() -> tuple[int, int]:
-        fields = [int(word) for word in Path(stat).read_text().splitlines()[0].split()[1:9]]
-        # Idle, and waiting for a device.
-        return sum(fields), fields[3] + fields[4]
+    def times() -> list[int]:
+        return [int(word) for word in Path(stat).read_text().splitlines()[0].split()[1:9]]
 
-    all_before, idle_before = times()
+    before = times()
     time.sleep(seconds)
-    all_after, idle_after = times()
-    passed = all_after - all_before
-    return 1 - (idle_after - idle_before) / passed if passed > 0 else 0.0
+    passed = [after - earlier for after, earlier in zip(times(), before, strict=True)]
+    # Idle, and waiting for a device.
+    return 1 - (passed[3] + passed[4]) / sum(passed) if sum(passed) > 0 else 0.0
 
 
 def find(command: str | None) -> str | None:
@@ -117,13 +112,9 @@ def _measure(program: str, budget: float, limit: float, scratch: Path, lock: int
     profile, record = scratch / "host.profile", scratch / "host.record.jsonl"
     words = [program, "tune", "--budget", f"{budget:g}s", "--output", str(profile), "--record", str(record)]
     # If this worker is killed, the command goes on and keeps the lock: no other measures beside it.
+    null, pipe = subprocess.DEVNULL, subprocess.PIPE
     with subprocess.Popen(
-        words,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        start_new_session=True,
-        pass_fds=(lock,),
+        words, stdin=null, stdout=null, stderr=pipe, start_new_session=True, pass_fds=(lock,)
     ) as child:
         try:
             _, said = child.communicate(timeout=limit)

@@ -17,9 +17,8 @@ class Host:
     name: str
     key: str
     workers: set[str] = field(default_factory=set)
-    # Workers by how often they failed.
+    # How often each of them failed.
     failed: dict[str, int] = field(default_factory=dict)
-    failures: int = 0
     running: str | None = None
     begun: float = 0.0
     not_before: float = 0.0
@@ -34,7 +33,6 @@ class Host:
 
     @property
     def over(self) -> bool:
-        """Whether nothing more happens to it."""
         return self.tuned or self.given_up
 
 
@@ -42,8 +40,6 @@ class Host:
 class Plan:
     """All hosts, by machine."""
 
-    # Seconds that one tuning takes.
-    cost: float
     # For how long a busy host is asked again.
     patience: float
     hosts: dict[str, Host] = field(default_factory=dict)
@@ -105,37 +101,21 @@ class Plan:
     def failed(self, machine: str, why: str, now: float) -> None:
         """It went wrong: tried again at once, by another of its workers if it has one."""
         host = self.hosts[machine]
-        if host.running is not None:
-            host.failed[host.running] = host.failed.get(host.running, 0) + 1
+        who = host.running or ""
+        host.failed[who] = host.failed.get(who, 0) + 1
         host.running, host.why = None, why
-        host.failures += 1
-        host.given_up = host.failures >= FAILURES
+        host.given_up = sum(host.failed.values()) >= FAILURES
         host.not_before = now
 
     def late(self, now: float, limit: float) -> list[str]:
         """Machines whose tuning should have ended long ago."""
-        return [
-            machine
-            for machine, host in self.hosts.items()
-            if host.running is not None and now - host.begun > limit
-        ]
+        hosts = self.hosts.items()
+        return [machine for machine, host in hosts if host.running is not None and now - host.begun > limit]
 
     @property
     def over(self) -> bool:
         """Whether there is nothing left to do."""
         return all(host.over for host in self.hosts.values())
-
-    def left(self, now: float) -> float:
-        """Seconds until all is done, if nothing more goes wrong: hosts are tuned side by side."""
-        longest = 0.0
-        for host in self.hosts.values():
-            if host.over:
-                continue
-            if host.running is not None:
-                longest = max(longest, host.begun + self.cost - now)
-            else:
-                longest = max(longest, max(0.0, host.not_before - now) + self.cost)
-        return longest
 
     def progress(self) -> str:
         """Numbers of hosts, in words."""

@@ -13,7 +13,6 @@ from typing import Any
 from .. import _records
 
 RECORDS, PROFILES = "records", "profiles"
-# Temporary names begin so; no reader takes them for results.
 _BEGIN = ".cachewise-"
 
 
@@ -69,29 +68,23 @@ def signature(header: dict[str, Any]) -> str:
     return f"{cpu['vendor']}-{cpu['family']}-{cpu['model']}-{cpu['stepping']}"
 
 
-def files(directory: Path) -> Iterator[Path]:
+def files(directory: Path) -> list[Path]:
     """The files of hosts, whatever is in them."""
-    return iter(sorted((directory / RECORDS).glob("*/*.jsonl.gz")))
+    return sorted((directory / RECORDS).glob("*/*.jsonl.gz"))
 
 
-def headers(directory: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
-    """Every whole record with its header."""
+def read(directory: Path) -> Iterator[tuple[Path, "dict[str, Any] | _records.RecordError"]]:
+    """Every file with the header of its record, or why it is none."""
     for file in files(directory):
         try:
             yield file, header(file)
-        except _records.RecordError:
-            continue
-
-
-def damaged(directory: Path) -> list[tuple[Path, str]]:
-    """Files that are no records of a tuning, and why."""
-    found = []
-    for file in files(directory):
-        try:
-            header(file)
         except _records.RecordError as error:
-            found.append((file, str(error).removeprefix(f"{file}: ")))
-    return found
+            yield file, error
+
+
+def damaged(directory: Path) -> list[tuple[Path, _records.RecordError]]:
+    """Files that are no records of a tuning, and why."""
+    return [(file, found) for file, found in read(directory) if isinstance(found, _records.RecordError)]
 
 
 def clear_rests(directory: Path) -> None:

@@ -23,8 +23,6 @@ from . import host, store
 from .plan import Plan
 from .store import FleetError
 
-# Time that a tuning takes beyond its budget: the look at the load, the start, the way back.
-BESIDE = 5.0
 # Beyond which a worker ends a tuning, and beyond which the plan no longer waits for the worker.
 LATE, LOST = 60.0, 30.0
 TICK = 0.25
@@ -51,10 +49,12 @@ def tune(settings: Settings, tell: Callable[[str], None]) -> int:
     """Tunes what the scheduler's workers run on. Returns the exit status."""
     with _directory_lock(settings.directory):
         store.clear_rests(settings.directory)
-        for path, wrong in store.damaged(settings.directory):
-            tell(f"{path}: {wrong}; its host is measured again")
+        for path, error in store.damaged(settings.directory):
+            tell(f"{error}; its host is measured again")
             path.unlink()
-        with _interruptible(), _client(settings.scheduler) as client:
+        # A request to end is a Ctrl-C.
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
+        with _client(settings.scheduler) as client:
             run = _Run(settings, client, tell)
             try:
                 return run.all()
@@ -64,18 +64,17 @@ def tune(settings: Settings, tell: Callable[[str], None]) -> int:
             except FleetError as error:
                 raise FleetError(f"{error}; {run.kept} hosts kept") from error
             except (OSError, CommClosedError) as error:
-                why = (str(error) or type(error).__name__).splitlines()[0]
-                text = f"{settings.scheduler}: the scheduler went away ({why})"
+                text = f"{settings.scheduler}: the scheduler went away ({error!r})".splitlines()[0]
                 raise FleetError(f"{text}; {run.kept} hosts kept") from error
             finally:
-                run.release()
+                run.cancel()
 
 
 class _Run:
     def __init__(self, settings: Settings, client: Client, tell: Callable[[str], None]) -> None:
         self._settings, self._client, self._tell = settings, client, tell
         self._done = {path.name.removesuffix(".jsonl.gz") for path in store.files(settings.directory)}
-        self._plan = Plan(settings.budget + BESIDE, settings.patience)
+        self._plan = Plan(settings.patience)
         self._limit = settings.budget * 1.25 + LATE
         self._asked: dict[str, Future[Any]] = {}
         self._tunings: dict[str, Future[Any]] = {}
@@ -98,16 +97,14 @@ class _Run:
                 self._tunings[machine] = self._submit("tune", host.tune, worker, *values)
             if now - shown >= SHOWN:
                 shown = now
-                self._tell(f"{self._plan.progress()}; about {self._plan.left(now):.0f} s left")
+                self._tell(self._plan.progress())
             if not self._known and now - begun >= self._settings.wait:
-                where = self._settings.scheduler
-                raise FleetError(f"{where}: no worker joined in {self._settings.wait:.0f} s")
+                raise FleetError(f"{self._settings.scheduler}: no worker joined in {self._settings.wait:.0f} s")
             if self._known and not self._asked and self._plan.over:
                 return self._end()
             time.sleep(TICK)
 
-    def release(self) -> None:
-        """Takes back what has not begun."""
+    def cancel(self) -> None:
         with contextlib.suppress(Exception):
             self._client.cancel([*self._asked.values(), *self._tunings.values()])
 
@@ -193,18 +190,18 @@ class _Run:
         return 4 if untuned or self._silent else 0
 
 
+@dataclass
 class _ByValue:
     """A function that is sent as it stands: the worker need not have its module."""
 
-    def __init__(self, run: Callable[..., Any]) -> None:
-        self._run = run
+    run: Callable[..., Any]
 
     def __call__(self, *values: Any) -> Any:
-        return self._run(*values)
+        return self.run(*values)
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[bytes]]:
         # Dask would name the module of what it can.
-        return cloudpickle.loads, (cloudpickle.dumps(self._run),)
+        return cloudpickle.loads, (cloudpickle.dumps(self.run),)
 
 
 def _why(future: Future[Any]) -> str:
@@ -226,7 +223,7 @@ def _client(scheduler: str) -> Iterator[Client]:
     try:
         client = Client(scheduler, timeout=10, set_as_default=False)
     except (OSError, ValueError, TypeError, ImportError) as error:
-        text = (str(error) or type(error).__name__).splitlines()[0]
+        text = (str(error).splitlines() or [type(error).__name__])[0]
         raise FleetError(f"{scheduler}: no scheduler answers ({text})") from error
     try:
         yield client
@@ -249,18 +246,3 @@ def _directory_lock(directory: Path) -> Iterator[None]:
         raise FleetError(f"{directory}: another `fleet tune` is writing to it") from error
     finally:
         os.close(number)
-
-
-@contextlib.contextmanager
-def _interruptible() -> Iterator[None]:
-    """Makes a request to end a Ctrl-C."""
-
-    def stop(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    before = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGINT)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

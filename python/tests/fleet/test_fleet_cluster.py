@@ -22,7 +22,7 @@ def wait_for(condition, seconds=60):
 
 
 def kept(directory: Path) -> list[Path]:
-    return list(store.files(directory))
+    return store.files(directory)
 
 
 @pytest.fixture
