@@ -1,6 +1,11 @@
 //! `page-clear` and `page-copy` in seed 000's form (000.9): five sorted times of so many loops, then
 //! the pages zeroed and copied in all five.
 
+mod counted;
+pub(crate) mod forking;
+pub(crate) mod page_clear;
+pub(crate) mod page_copy;
+
 use crate::prelude::*;
 
 /// Runs of the seed.

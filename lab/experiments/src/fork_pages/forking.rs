@@ -5,14 +5,12 @@
 //! process with one thread, a [helper](crate::helper), which the experiment starts ([`Forker`]) and asks
 //! for loops.
 
-mod counted;
-
+use super::counted::{self, Counted};
 use crate::bench::Call;
 use crate::helper::{Helper, Request};
 use crate::names::FORK;
 use cachewise_kernels::PAGE_SIZE;
 use cachewise_measure::{Reader, children::usage};
-use counted::Counted;
 use memmap2::{Advice, MmapMut};
 use rustix::io::retry_on_intr;
 use rustix::process::{Pid, WaitOptions, waitpid};
