@@ -101,17 +101,6 @@ impl Shelf {
         records.reverse();
         Ok(Shelf(records))
     }
-
-    /// The newest record of an experiment on a CPU, by its own parameters; none where there is none.
-    pub(super) fn newest(&self, experiment: &str, cpu: &str) -> Option<&Record> {
-        let is_classic = |record: &Record| {
-            record.header.settings.get("classic").is_some_and(|value| value == true)
-        };
-        let is_its = |(name, record): &&(String, Record)| {
-            cpu_of(name) == Some(cpu) && experiment_of(record) == experiment && !is_classic(record)
-        };
-        self.0.iter().find(is_its).map(|(_, record)| record)
-    }
 }
 
 /// The rank of a record among others that answer the same claims: runs of chosen sizes or operations are the lowest, as

@@ -472,11 +472,6 @@ fn matching<'r>(rows: &[&'r Row], meant: &str) -> Vec<&'r Row> {
     names.split('|').flat_map(of).collect()
 }
 
-/// Tells whether a cell is of this operation at this level.
-pub(super) fn between(cell: &CellKey, operation: &str, level: &str) -> bool {
-    cell.operation == operation && is_at(cell, level) && is_plain(cell)
-}
-
 /// Tells whether an extent is done in one call.
 fn is_whole(cell: &CellKey) -> bool {
     cell.axis(CHUNK) == Some(cell.size as f64)
