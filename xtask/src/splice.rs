@@ -133,7 +133,7 @@ fn programs(records: &[Record]) -> String {
         let is_set = settings.contains_key(RECOMMENDED);
         let of = |state: &str| {
             let mut rows = record.rows.iter().filter(move |row| row.cell.state == state);
-            let is_best = |row: &&Row| row.candidate != PLAIN && !row.dropped;
+            let is_best = |row: &&record::Row| row.candidate != PLAIN && !row.dropped;
             rows.clone().find(is_best).or_else(|| rows.find(|row| row.candidate != PLAIN))
         };
         // Records of earlier releases have fresh runs, and CPU time in rows of its own.

@@ -25,7 +25,6 @@
 //!
 //! Nothing here prints, and nothing here decides what to measure: experiments belong to the
 //! laboratory crate, tables and plots to the report crate.
-#![warn(missing_docs)]
 
 pub mod after;
 pub mod arena;

@@ -14,17 +14,13 @@ use std::ops::Range;
     "wrong bytes from {operation} of {n} bytes, {case}: {what} is {found}, expected {expected}"
 )]
 pub struct WrongBytes {
-    /// The operation.
     pub operation: Operation,
     /// Bytes it was asked to process.
     pub n: usize,
-    /// The check that failed.
     pub case: &'static str,
     /// Name of the wrong thing: `byte 17`, `source byte 3`, `the answer`, `the returned pointer`.
     pub what: String,
-    /// Its value.
     pub found: i64,
-    /// Expected value.
     pub expected: i64,
 }
 
@@ -283,7 +279,6 @@ fn pattern(index: usize) -> u8 {
     ((index as u32).wrapping_mul(0xECB2_C5F7) >> 24) as u8
 }
 
-/// Position-dependent sum of words.
 fn checksum(bytes: &[u8]) -> u64 {
     let (words, rest) = bytes.as_chunks::<8>();
     let mut lanes = [0_u64; 4];

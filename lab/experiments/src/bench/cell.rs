@@ -18,26 +18,21 @@ impl Placement {
         Placement { level: None, offset }
     }
 
-    /// Placed at a level.
     pub const fn at(level: Level, offset: usize) -> Placement {
         Placement { level: Some(level), offset }
     }
 }
 
-/// One cell.
 #[derive(Clone, Debug)]
 pub struct Cell {
-    /// Its name in records.
     pub label: State,
     /// The source's place; ignored by operations that have none.
     pub source: Placement,
-    /// The destination's place.
     pub destination: Placement,
     /// The part of a reused destination's state that is restored.
     pub restore: Destination,
     /// The least distance in bytes from the source up to the destination; a multiple of a page.
     pub apart: usize,
-    /// On which pages.
     pub pages: PagePolicy,
     /// The destination's contents; none: those that the operation asks for.
     pub contents: Option<Contents>,
@@ -99,7 +94,6 @@ impl Cell {
         Cell::warm_as(State::Read, 0, 512).read_after(Delay::None, 1.0)
     }
 
-    /// Operands placed and proved.
     pub fn placed(source: Level, destination: Level) -> Cell {
         Cell {
             source: Placement::at(source, 512),

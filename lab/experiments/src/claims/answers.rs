@@ -25,7 +25,6 @@ pub const CPUS: [(&str, &str); 6] = [
 /// A column of figures in Markdown.
 const NUMBERS: &str = "---:|";
 
-/// All claims, by document.
 pub fn all() -> impl Iterator<Item = &'static Claim> {
     static ALL: LazyLock<Vec<Claim>> = LazyLock::new(|| {
         serde_json::from_str(include_str!("claims.json")).expect("claims, which a test has read")
@@ -82,7 +81,6 @@ pub fn of_rows(
 /// Behind the name of an experiment whose record is by a document's own parameters.
 const CLASSIC: &str = "-classic";
 
-/// All claims, answered.
 pub struct Answers {
     rows: Vec<(&'static Claim, [Option<Answer>; CPUS.len()])>,
 }

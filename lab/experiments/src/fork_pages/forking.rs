@@ -107,7 +107,7 @@ impl Forker {
     /// # Errors
     /// When it cannot be started or does not answer.
     pub fn start(program: &Path, buffer: usize) -> io::Result<Forker> {
-        let mut helper = Helper::start(program, None)?;
+        let mut helper = Helper::start(program)?;
         helper.ask::<i64>(&Request::fork(buffer, 1))?;
         Ok(Forker { helper, buffer, loops: 0, faults: 0 })
     }

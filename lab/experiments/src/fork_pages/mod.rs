@@ -8,14 +8,12 @@ pub(crate) mod page_copy;
 
 use crate::prelude::*;
 
-/// Runs of the seed.
 const RUNS: usize = 5;
 
 /// The words of an experiment's tables.
 pub struct Words {
     /// The caption's word for the work.
     pub work: &'static str,
-    /// The last column's heading.
     pub last: &'static str,
     /// That column's text for a candidate.
     pub of: fn(&str) -> String,

@@ -260,20 +260,3 @@ fn table(title: &str, candidate: &str, rows: &[&Row]) -> Table {
     ));
     table
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn grids_grow_with_patience() {
-        let caches = cachewise_measure::Machine::describe().caches;
-        let cells = |(sizes, fractions, bytes, times): Spans| {
-            sizes.len() * fractions.len() * (bytes.len() + times.len())
-        };
-        let (classic, quick) = (spans(false, true, &caches), spans(true, false, &caches));
-        assert_eq!(classic.0, [4096, 100 * 4096], "the seed's 100 pages");
-        assert!(cells(classic) < cells(quick.clone()));
-        assert!(cells(quick) < cells(spans(false, false, &caches)));
-    }
-}

@@ -13,15 +13,11 @@ pub const PART_NOISE: f64 = 2.0 * MARGIN;
 /// One candidate in one cell.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Row {
-    /// The experiment's name.
     pub experiment: String,
     /// Coordinates of the measured cell.
     pub cell: CellKey,
-    /// The candidate's name.
     pub candidate: String,
-    /// The reference's name.
     pub reference: String,
-    /// Calls per sample.
     pub calls: u32,
     /// Nanoseconds per call, by round.
     #[serde(with = "crate::rounded")]
@@ -161,12 +157,9 @@ impl Row {
     }
 }
 
-/// Coordinates of a cell.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CellKey {
-    /// The operation's name.
     pub operation: String,
-    /// Bytes per call.
     pub size: u64,
     /// Residency of the source, if given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -179,7 +172,6 @@ pub struct CellKey {
     /// Fraction of the destination read afterwards.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reader: Option<f64>,
-    /// Bytes of the bystander.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bystander: Option<u64>,
     /// Further coordinates by name: `threads`, `delay_ns`, `offset`, `first_difference`.
@@ -202,7 +194,6 @@ impl CellKey {
         }
     }
 
-    /// With further coordinates.
     #[must_use]
     pub fn with(mut self, axes: &[(&str, f64)]) -> CellKey {
         self.axes.extend(axes.iter().map(|&(name, value)| (name.to_owned(), value)));
@@ -242,7 +233,6 @@ pub enum State {
     Aliased,
     /// As aliased, the destination's pages never touched before.
     Fresh,
-    /// Buffers that overlap.
     Overlap,
     /// As warm; afterwards the destination is read.
     Read,
@@ -269,7 +259,6 @@ const STATES: [(&str, State); 10] = [
 ];
 
 impl State {
-    /// Its name in records.
     pub fn as_str(&self) -> &str {
         match self {
             State::Named(name) => name,

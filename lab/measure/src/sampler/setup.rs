@@ -4,7 +4,6 @@ use super::*;
 use crate::MeasureError;
 use crate::verify::verify;
 
-/// Refuses what contradicts itself.
 pub(super) fn check_request(
     cell: &SampledCell<'_>,
     candidates: usize,
