@@ -139,7 +139,6 @@ mod tests {
     use super::*;
     use cachewise::Reuse;
     use cachewise::profile::Decision;
-    use cachewise_measure::record::State;
     use cachewise_measure::{CellKey, PairedRatio};
 
     /// A tuning that chose a kernel for copies of all sizes, and saw kernels take so much of libc's time, in rounds
@@ -151,7 +150,7 @@ mod tests {
         let profile = Profile { decisions: vec![all], ..Profile::here() };
         let libc = vec![100.0; 8];
         let row = |candidate: &str, times: Vec<f64>| {
-            let cell = CellKey::new("copy", 4096, State::from("aligned"));
+            let cell = CellKey::new("copy", 4096, "aligned");
             let ratio = PairedRatio::paired(&times, &libc);
             Row::new("tune", cell, candidate, "libc", times).with_ratio(ratio)
         };

@@ -21,7 +21,7 @@ mod writing;
 pub use figure::{Figure, FigureKind};
 pub use histogram::Histogram;
 pub use reading::{MOST_BYTES, RecordError, bytes, folder, read, read_all, read_text, unpacked};
-pub use row::{CellKey, PART_NOISE, Row, State, by_cell, distinct, groups, made_up, total_ns};
+pub use row::{CellKey, PART_NOISE, Row, by_cell, distinct, groups, made_up, total_ns};
 pub use writing::{PRIVATE, PUBLIC, Writer, is_special, write_file};
 
 /// The schema written by this version; others are refused.
