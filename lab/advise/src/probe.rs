@@ -22,6 +22,8 @@ pub const LIBRARY: &str = "libcachewise_probe.so";
 const PATIENCE: Duration = Duration::from_secs(10);
 /// How often a question is asked again whose copy met a lock that was held.
 const AGAIN: usize = 5;
+/// Threads that are tried for one that waits.
+const TRIED: usize = 16;
 /// Threads beside the first that are asked for a heap of their own, at most.
 const THREADS: usize = 64;
 /// The system calls in which a thread waits for others, and holds no lock of an allocator.
@@ -177,12 +179,10 @@ impl Probe {
     pub fn trim(&mut self, process: i32) -> Result<Vec<Trimmed>, String> {
         let (asked, mut found) = self.prepared(process)?;
         found.retain(|one| one.trims != 0);
-        let is_waiting = |thread: &&Thread| thread.call.is_some_and(|call| waits(call[0]));
-        let waiting: Vec<&Thread> = asked.threads.iter().filter(is_waiting).collect();
         let mut all = Vec::new();
         for one in &found {
             let mut done = Err("each of its threads is at work".to_owned());
-            for thread in &waiting {
+            for thread in asked.threads.iter().take(TRIED) {
                 done = self.asked(&asked, thread, one, true);
                 if done.is_ok() {
                     break;
@@ -225,9 +225,7 @@ impl Probe {
             if let (Some(outer), Some(inner), false) =
                 (outer, innermost(&status), has("SigBlk", &status))
             {
-                let call = fs::read_to_string(task.path().join("syscall")).ok();
-                let call = call.and_then(|line| seen_in(&line));
-                threads.push(Thread { outer, inner, call });
+                threads.push(Thread { outer, inner });
             }
         }
         threads.sort_by_key(|thread| thread.outer != process);
@@ -319,7 +317,6 @@ impl Probe {
         let control = self.control();
         control.process.store(asked.inner, Relaxed);
         control.thread.store(thread.inner, Relaxed);
-        // Seen again: it may have moved on since the list was made.
         let line =
             fs::read_to_string(format!("/proc/{}/task/{}/syscall", asked.outer, thread.outer));
         let call = line.ok().and_then(|line| seen_in(&line)).unwrap_or([0; 9]);
@@ -402,7 +399,6 @@ struct Asked {
 struct Thread {
     outer: i32,
     inner: i32,
-    call: Option<[u64; 9]>,
 }
 
 /// The value behind a name in `/proc/PID/status`.
