@@ -82,6 +82,17 @@ pub enum Said {
         /// Bytes of the system.
         whole: u64,
     },
+    /// One that does not say: why.
+    Silent(String),
+}
+
+impl Said {
+    fn why(self) -> Option<String> {
+        match self {
+            Said::Silent(why) => Some(why),
+            _ => None,
+        }
+    }
 }
 
 /// A call that gave memory back.
@@ -151,22 +162,27 @@ impl Probe {
     /// A reason for the reader.
     pub fn ask(&mut self, process: i32) -> Result<Vec<Said>, String> {
         let (asked, found) = self.prepared(process)?;
-        let mut said = Vec::new();
-        for one in &found {
-            let one_of =
-                |probe: &mut Probe, thread: &Thread| probe.asked(&asked, thread, one, false);
-            let numbers = one_of(self, &asked.threads[0]);
-            let numbers = numbers.map_err(|why| format!("{}: {why}", one.name))?;
-            said.push(self.read(one, numbers)?);
-            // Each thread has its heap.
-            if let (kind::MIMALLOC, Some(Said::Other { live, whole, .. })) =
-                (one.kind, said.last_mut())
-            {
-                for thread in asked.threads[1..].iter().take(THREADS) {
-                    let [used, committed, _] =
-                        one_of(self, thread).map_err(|why| format!("{}: {why}", one.name))?;
-                    (*live, *whole) = (*live + used, *whole + committed);
-                }
+        let said = |one: &Found| match self.of_one(&asked, one) {
+            Ok(said) => said,
+            Err(why) => Said::Silent(format!("{}: {why}", one.name)),
+        };
+        let said: Vec<Said> = found.iter().map(said).collect();
+        // With one answer the others' silence is a part; without any it is all.
+        match said.iter().all(|one| matches!(one, Said::Silent(_))) {
+            true => Err(said.into_iter().find_map(Said::why).unwrap_or_default()),
+            false => Ok(said),
+        }
+    }
+
+    /// What one allocator says.
+    fn of_one(&mut self, asked: &Asked, one: &Found) -> Result<Said, String> {
+        let numbers = self.asked(asked, &asked.threads[0], one, false)?;
+        let mut said = self.read(one, numbers)?;
+        // Each thread has its heap.
+        if let (kind::MIMALLOC, Said::Other { live, whole, .. }) = (one.kind, &mut said) {
+            for thread in asked.threads[1..].iter().take(THREADS) {
+                let [used, committed, _] = self.asked(asked, thread, one, false)?;
+                (*live, *whole) = (*live + used, *whole + committed);
             }
         }
         Ok(said)
