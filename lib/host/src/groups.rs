@@ -57,11 +57,6 @@ impl Groups {
         Groups { tree: tree.clone(), memory, cpu }
     }
 
-    /// Folders of the groups that may limit memory, below the tree's root.
-    pub(crate) fn memory_folders(&self) -> &[PathBuf] {
-        &self.memory
-    }
-
     /// The least number of bytes above which a process of these groups is refused memory or killed.
     pub fn memory_limit(&self) -> Option<u64> {
         let files = ["memory.max", "memory.limit_in_bytes"];
