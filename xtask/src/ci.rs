@@ -61,7 +61,7 @@ const STAGES: &[(&str, &[&str])] = &[
     (
         "documents",
         &[
-            "xtask checklist",
+            "xtask splice --check",
             "xtask links",
             "RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps --document-private-items --features $FEATURES",
         ],

@@ -2,7 +2,6 @@
 
 mod agree;
 mod browser;
-mod checklist;
 mod ci;
 mod command;
 mod conformance;
@@ -19,6 +18,7 @@ mod nightly;
 mod programs;
 mod python;
 mod size;
+mod splice;
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
@@ -72,8 +72,12 @@ enum Chore {
         /// The second profile, its record beside it.
         second: PathBuf,
     },
-    /// Check that documents say what records say: claims, figures, the items of the source documents.
-    Checklist,
+    /// Make the parts of documents again that come from records: claims, figures, items of the source documents.
+    Splice {
+        /// Write nothing: a part that is out of date is an error.
+        #[arg(long)]
+        check: bool,
+    },
     /// Check that every local link of the Markdown leads somewhere; the others are listed.
     Links,
     /// Tests of the Python package as a user gets it.
@@ -131,7 +135,7 @@ fn run(chore: Chore) -> Result<()> {
         Chore::Fuzz { targets, seconds } => fuzz::run(&targets, seconds),
         Chore::Matrix => matrix::run(),
         Chore::Agree { first, second } => agree::run(&first, &second),
-        Chore::Checklist => checklist::run(),
+        Chore::Splice { check } => splice::run(check),
         Chore::Links => links::run(),
         Chore::Python => python::run(),
         Chore::ThreadSanitizer => nightly::thread_sanitizer(),

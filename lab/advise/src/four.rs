@@ -241,9 +241,10 @@ impl Look {
             }
             Word::Held if loads >= LOADS => format!("held, not leaked: {flat}"),
             Word::Held => format!("held: freed, and kept by the allocator; {flat}"),
-            Word::Needed if loads >= LOADS => format!("needed: most of it is live; {flat}"),
-            Word::Needed => format!("needed: most of it is live; {flat}"),
-            Word::Unknown => "cannot tell: most of it cannot be asked for".to_owned(),
+            Word::Needed => format!("needed: little is held; {flat}"),
+            Word::Unknown => {
+                "cannot tell: more cannot be asked for than is live or held".to_owned()
+            }
         }
     }
 }

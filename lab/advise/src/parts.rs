@@ -153,7 +153,7 @@ impl Parts {
         let share = |[whole, share]: [f64; 2]| if whole > 0.0 { share / whole } else { 1.0 };
         let mut claims: Vec<(&str, f64, f64)> = Vec::new();
         // Others, tcmalloc for one, take memory of the main heap too.
-        let mut taken = 0.0;
+        let (mut taken, mut silent) = (0.0, OWN);
         for one in said {
             match one {
                 Said::Glibc { arenas: all, mapped } => {
@@ -177,6 +177,7 @@ impl Parts {
                     }
                     self.arenas[2] += arenas as f64;
                 }
+                Said::Silent(why) => silent = why,
                 Said::Other { name, live, whole } => {
                     claims.push((name, *live as f64, *whole as f64))
                 }
@@ -193,7 +194,7 @@ impl Parts {
             *self.held.entry(name.to_owned()).or_default() += held;
             left -= held;
         }
-        *self.unknown.entry(OWN.to_owned()).or_default() += left;
+        *self.unknown.entry(silent.to_owned()).or_default() += left;
     }
 
     fn add(&mut self, other: Parts) {
@@ -238,10 +239,10 @@ impl Parts {
 
     /// The word, by the live memory after each load; one load tells nothing of growth.
     pub fn word(&self, lives: &[f64]) -> Word {
-        let level = self.level() - self.lazy;
+        let (level, unknown) = (self.level() - self.lazy, self.unknown.values().sum::<f64>());
         match () {
             () if grows(lives) => Word::Leaked,
-            () if self.unknown.values().sum::<f64>() > 0.5 * level => Word::Unknown,
+            () if unknown > self.live.max(self.all_held()) => Word::Unknown,
             () if self.all_held() > HELD * level => Word::Held,
             () => Word::Needed,
         }

@@ -22,6 +22,8 @@ pub const LIBRARY: &str = "libcachewise_probe.so";
 const PATIENCE: Duration = Duration::from_secs(10);
 /// How often a question is asked again whose copy met a lock that was held.
 const AGAIN: usize = 5;
+/// Threads that are tried for one that waits.
+const TRIED: usize = 16;
 /// Threads beside the first that are asked for a heap of their own, at most.
 const THREADS: usize = 64;
 /// The system calls in which a thread waits for others, and holds no lock of an allocator.
@@ -80,6 +82,17 @@ pub enum Said {
         /// Bytes of the system.
         whole: u64,
     },
+    /// One that does not say: why.
+    Silent(String),
+}
+
+impl Said {
+    fn why(self) -> Option<String> {
+        match self {
+            Said::Silent(why) => Some(why),
+            _ => None,
+        }
+    }
 }
 
 /// A call that gave memory back.
@@ -149,22 +162,27 @@ impl Probe {
     /// A reason for the reader.
     pub fn ask(&mut self, process: i32) -> Result<Vec<Said>, String> {
         let (asked, found) = self.prepared(process)?;
-        let mut said = Vec::new();
-        for one in &found {
-            let one_of =
-                |probe: &mut Probe, thread: &Thread| probe.asked(&asked, thread, one, false);
-            let numbers = one_of(self, &asked.threads[0]);
-            let numbers = numbers.map_err(|why| format!("{}: {why}", one.name))?;
-            said.push(self.read(one, numbers)?);
-            // Each thread has its heap.
-            if let (kind::MIMALLOC, Some(Said::Other { live, whole, .. })) =
-                (one.kind, said.last_mut())
-            {
-                for thread in asked.threads[1..].iter().take(THREADS) {
-                    let [used, committed, _] =
-                        one_of(self, thread).map_err(|why| format!("{}: {why}", one.name))?;
-                    (*live, *whole) = (*live + used, *whole + committed);
-                }
+        let said = |one: &Found| match self.of_one(&asked, one) {
+            Ok(said) => said,
+            Err(why) => Said::Silent(format!("{}: {why}", one.name)),
+        };
+        let said: Vec<Said> = found.iter().map(said).collect();
+        // With one answer the others' silence is a part; without any it is all.
+        match said.iter().all(|one| matches!(one, Said::Silent(_))) {
+            true => Err(said.into_iter().find_map(Said::why).unwrap_or_default()),
+            false => Ok(said),
+        }
+    }
+
+    /// What one allocator says.
+    fn of_one(&mut self, asked: &Asked, one: &Found) -> Result<Said, String> {
+        let numbers = self.asked(asked, &asked.threads[0], one, false)?;
+        let mut said = self.read(one, numbers)?;
+        // Each thread has its heap.
+        if let (kind::MIMALLOC, Said::Other { live, whole, .. }) = (one.kind, &mut said) {
+            for thread in asked.threads[1..].iter().take(THREADS) {
+                let [used, committed, _] = self.asked(asked, thread, one, false)?;
+                (*live, *whole) = (*live + used, *whole + committed);
             }
         }
         Ok(said)
@@ -177,12 +195,10 @@ impl Probe {
     pub fn trim(&mut self, process: i32) -> Result<Vec<Trimmed>, String> {
         let (asked, mut found) = self.prepared(process)?;
         found.retain(|one| one.trims != 0);
-        let is_waiting = |thread: &&Thread| thread.call.is_some_and(|call| waits(call[0]));
-        let waiting: Vec<&Thread> = asked.threads.iter().filter(is_waiting).collect();
         let mut all = Vec::new();
         for one in &found {
             let mut done = Err("each of its threads is at work".to_owned());
-            for thread in &waiting {
+            for thread in asked.threads.iter().take(TRIED) {
                 done = self.asked(&asked, thread, one, true);
                 if done.is_ok() {
                     break;
@@ -225,9 +241,7 @@ impl Probe {
             if let (Some(outer), Some(inner), false) =
                 (outer, innermost(&status), has("SigBlk", &status))
             {
-                let call = fs::read_to_string(task.path().join("syscall")).ok();
-                let call = call.and_then(|line| seen_in(&line));
-                threads.push(Thread { outer, inner, call });
+                threads.push(Thread { outer, inner });
             }
         }
         threads.sort_by_key(|thread| thread.outer != process);
@@ -319,7 +333,6 @@ impl Probe {
         let control = self.control();
         control.process.store(asked.inner, Relaxed);
         control.thread.store(thread.inner, Relaxed);
-        // Seen again: it may have moved on since the list was made.
         let line =
             fs::read_to_string(format!("/proc/{}/task/{}/syscall", asked.outer, thread.outer));
         let call = line.ok().and_then(|line| seen_in(&line)).unwrap_or([0; 9]);
@@ -402,7 +415,6 @@ struct Asked {
 struct Thread {
     outer: i32,
     inner: i32,
-    call: Option<[u64; 9]>,
 }
 
 /// The value behind a name in `/proc/PID/status`.

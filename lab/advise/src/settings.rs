@@ -539,7 +539,7 @@ impl Collected<'_> {
         }
         if facts.maps("libjvm.so") {
             let option = "-XX:TrimNativeHeapInterval=5000";
-            let name = "JVM: trims the C heap every 5 s";
+            let name = "the C heap is trimmed every 5 s (JVM)";
             self.variables(name, Acts::Anything, &[("JAVA_TOOL_OPTIONS", option)]);
         }
     }

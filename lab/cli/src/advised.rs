@@ -3,7 +3,7 @@
 use crate::args::Advise;
 use crate::output;
 use crate::verbs::redraw;
-use cachewise_advise::answer::{self, percent};
+use cachewise_advise::answer;
 use cachewise_advise::ask::{Asked, Findings, bound_said};
 use cachewise_advise::figures::Kind;
 use cachewise_advise::four::Look;
@@ -13,9 +13,8 @@ use cachewise_advise::shown_name;
 use cachewise_judge::race::{Fate, Runs};
 use cachewise_judge::{Ratio, Verdict};
 use cachewise_measure::record::names::{
-    ADVISED_CPU, ADVISED_FRESH, ADVISED_MEMORY, ADVISED_RACE, HELD_BYTES, HELD_MIB, JUDGED,
-    LEAST_RATIO, LOSS_HIGH, LOSS_LOW, LOSS_RATIO, PAGE_FAULTS, PEAK, PEAK_RATIO, PLAIN,
-    RECOMMENDED, SECONDS,
+    ADVISED_MEMORY, ADVISED_RACE, HELD_BYTES, HELD_MIB, JUDGED, LEAST_RATIO, LOSS_HIGH, LOSS_LOW,
+    LOSS_RATIO, PAGE_FAULTS, PEAK, PEAK_RATIO, PLAIN, RECOMMENDED, SECONDS,
 };
 use cachewise_measure::units::{bytes, significant, time};
 use cachewise_measure::{
@@ -325,40 +324,4 @@ pub fn tables(record: &Record) -> Vec<Table> {
     }
     table.remark("intervals hold for all settings at once, whenever one looks; of fewer than four runs there is none");
     vec![table]
-}
-
-/// Markdown: of each program what can be gained at most, what was answered, and what that costs.
-pub fn programs(records: &[Record]) -> String {
-    let mut lines = "|program|at most|answer|CPU|memory|\n|---|---:|---|---:|---:|\n".to_owned();
-    for record in records {
-        let settings = &record.header.settings;
-        let set = settings.get(RECOMMENDED).is_some();
-        let of = |state: &str| {
-            let mut rows = record.rows.iter().filter(move |row| row.cell.state == state);
-            let is_best = |row: &&Row| row.candidate != PLAIN && !row.dropped;
-            rows.clone().find(is_best).or_else(|| rows.find(|row| row.candidate != PLAIN))
-        };
-        // Records of earlier releases have fresh runs, and CPU time in rows of its own.
-        let best = of(ADVISED_FRESH).or_else(|| of(ADVISED_RACE)).filter(|_| set);
-        let cpu = best.and_then(|best| {
-            let mut rows = record.rows.iter().filter(|row| row.cell.state == ADVISED_CPU);
-            let row = rows.find(|row| row.candidate == best.candidate);
-            row.and_then(|row| row.ratio)
-                .map(|ratio| ratio.median)
-                .or_else(|| best.figure(LOSS_RATIO))
-        });
-        let part = |figure: Option<f64>| figure.map_or("-".to_owned(), |part| format!("{part:.2}"));
-        lines.push_str(&format!(
-            "|{}|{}|{}|{}|{}|\n",
-            record.name().unwrap_or_default(),
-            settings
-                .get("bound")
-                .and_then(serde_json::Value::as_f64)
-                .map_or("-".to_owned(), percent),
-            record.end.as_ref().and_then(|end| end.verdicts.first()).map_or("-", String::as_str),
-            part(cpu),
-            part(best.and_then(|row| row.figure(PEAK_RATIO))),
-        ));
-    }
-    lines
 }

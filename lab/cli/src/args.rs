@@ -369,24 +369,18 @@ pub enum ExportForm {
     Glibc,
 }
 
-/// Show stored records: tables, plots, a self-contained page, or parts of Markdown files
+/// Show stored records: tables, plots, a self-contained page
 #[derive(Debug, Args)]
 pub struct Report {
     /// Records as `tune` and `run --json` write them, also compressed (.jsonl.gz)
-    #[arg(value_name = "RECORD", required_unless_present = "splice", conflicts_with = "splice")]
+    #[arg(value_name = "RECORD", required = true)]
     pub records: Vec<PathBuf>,
     /// Write one self-contained page of all of them; `-` is stdout
     #[arg(long, short, visible_alias = "html", value_name = "FILE", value_parser = page)]
     pub output: Option<PathBuf>,
     /// Write the rows as CSV; `-` is stdout
-    #[arg(long, value_name = "FILE", conflicts_with = "splice")]
+    #[arg(long, value_name = "FILE")]
     pub csv: Option<PathBuf>,
-    /// Update the parts of this Markdown file that are made from records (docs/reports.md)
-    #[arg(long, value_name = "MARKDOWN", num_args = 1.., conflicts_with_all = ["output"])]
-    pub splice: Vec<PathBuf>,
-    /// Change nothing; exit 1 where a spliced part is out of date
-    #[arg(long, requires = "splice", conflicts_with = "records")]
-    pub check: bool,
 }
 
 /// Is new slower than old? Two commands run in pairs, in random order, until the question is settled; or two records

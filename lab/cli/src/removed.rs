@@ -6,6 +6,12 @@ use std::ffi::OsStr;
 
 /// The verb, or the verb and its option or value; what to use now.
 const REMOVED: &[(&str, &str)] = &[
+    ("run --verify-only", "`run` and `tune` check the bytes of what they time"),
+    ("tune --verify-only", "`run` and `tune` check the bytes of what they time"),
+    ("run --plot", "`-o PAGE.html`; the tables have the same figures"),
+    ("report --plot", "`-o PAGE.html`; the tables have the same figures"),
+    ("tune --plot", "`--html PAGE.html`; `cachewise report RECORD` has the same figures"),
+    ("report --splice", "`cargo run -p xtask -- splice` in the project's own sources"),
     ("man", "the packages bring the manual pages; `cachewise VERB --help` prints the same"),
     ("export profile", "a profile is text already: `cachewise doctor` names its file"),
     ("export json", "a profile is text already: `cachewise doctor` names its file"),

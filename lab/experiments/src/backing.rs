@@ -74,28 +74,3 @@ impl Backing {
         ))
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_sample_is_taken_once_and_its_memory_was_touched_before() {
-        let mut backing = Backing::new(1 << 20);
-        backing.began = Reporting { is_on: true, kib: None };
-        let mut taken = 0;
-        for _ in 0..3 {
-            let sample = || {
-                taken += 1;
-                Ok(())
-            };
-            backing.sample(sample).expect("a sample");
-        }
-        assert_eq!((taken, backing.samples), (3, 3));
-        let note = backing.note("faults").expect("a note");
-        assert!(note.contains("1 MiB were touched") && note.contains("does not count"), "{note}");
-        let mut off = Backing { began: Reporting::default(), ..Backing::new(1 << 20) };
-        off.sample(|| Ok(())).expect("a sample");
-        assert_eq!(off.note("faults"), None);
-    }
-}

@@ -24,17 +24,13 @@ pub use cell::{Cell, Placement};
 
 /// Candidates in one cell, to be measured.
 pub struct Task {
-    /// The operation.
     pub operation: Operation,
-    /// Bytes per call.
     pub size: usize,
     /// The operands' places, and their reader.
     pub cell: Cell,
-    /// How it is sampled.
     pub plan: Plan,
 }
 
-/// The findings.
 #[derive(Clone, Debug)]
 pub struct CellOutcome {
     /// The samples and the proofs, in the order of the candidates.
@@ -85,9 +81,7 @@ impl CellOutcome {
 
 /// One machine, ready to be asked.
 pub struct Bench {
-    /// The machine.
     pub machine: Machine,
-    /// How time is told.
     pub clock: Clock,
     /// The latencies of its levels.
     pub latencies: Latencies,

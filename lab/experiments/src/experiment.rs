@@ -34,7 +34,6 @@ pub struct Experiment {
     pub(crate) run: Option<fn(&mut Setting) -> Result>,
 }
 
-/// Options of most experiments.
 pub(crate) const USUAL: &[&str] = &["--kernels", "--size", "--residency"];
 
 /// Defaults of most experiments: each says how it differs.

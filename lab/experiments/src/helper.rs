@@ -1,5 +1,5 @@
-//! A process of its own, for what this one cannot do: forking with one thread, calling the C library
-//! under other tunables, timing single calls in a fresh layout.
+//! A process of its own, for what this one cannot do: forking with one thread, calling another
+//! C library, timing single calls in a fresh layout.
 //!
 //! One protocol for all: a request is a line of JSON, and so is its answer, a `Result` whose error is why
 //! there is none. The program serves them ([`serve`](crate::serving::serve)) until its input ends; [`Helper`] is its other end.
@@ -19,9 +19,7 @@ pub enum Request {
     /// Forks so often, the child using a buffer of so many bytes each time: page faults of the children
     /// (`i64`).
     Fork {
-        /// Bytes of the buffer.
         buffer: usize,
-        /// How often.
         loops: u64,
         /// Milliseconds for which each child sleeps before it ends.
         #[serde(default)]
@@ -44,26 +42,22 @@ impl Request {
 /// The target of a sample's calls.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Calls {
-    /// The operation's name.
     pub(crate) operation: String,
     pub(crate) size: usize,
     /// The destination's place in a page.
     pub(crate) dst: usize,
     /// The source's place in a page.
     pub(crate) src: usize,
-    /// Number of timed calls.
     pub(crate) calls: usize,
     /// Number of calls before those, at least one.
     pub(crate) untimed: usize,
 }
 
-/// Single calls to time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Order {
     pub(crate) pages: usize,
     pub(crate) comparisons: usize,
     pub(crate) passes: usize,
-    /// Kernel names, and libc's.
     pub(crate) kernels: Vec<String>,
     /// Seed of pages, tree and turns.
     pub(crate) seed: u64,
@@ -76,7 +70,6 @@ pub(crate) fn send(to: &mut impl Write, message: &impl Serialize) -> io::Result<
     to.write_all(&text)
 }
 
-/// A helper at work.
 pub struct Helper {
     child: Child,
     answers: BufReader<ChildStdout>,
@@ -84,19 +77,19 @@ pub struct Helper {
 }
 
 impl Helper {
-    /// Starts `program helper`, under `GLIBC_TUNABLES` where there are any.
+    /// Starts `program helper`.
     ///
     /// # Errors
     /// When it cannot be started.
-    pub fn start(program: &Path, tunables: Option<&str>) -> io::Result<Helper> {
-        Helper::by(Command::new(program), tunables)
+    pub fn start(program: &Path) -> io::Result<Helper> {
+        Helper::by(Command::new(program))
     }
 
     /// Starts it by another dynamic linker, with the C library beside that one.
     ///
     /// # Errors
     /// When it cannot be started.
-    pub fn start_by(loader: &Path, program: &Path, tunables: Option<&str>) -> io::Result<Helper> {
+    pub fn start_by(loader: &Path, program: &Path) -> io::Result<Helper> {
         let mut command = Command::new(loader);
         let beside = loader.canonicalize()?;
         let beside = beside.parent().unwrap_or(Path::new("/"));
@@ -105,14 +98,11 @@ impl Helper {
         let places = [beside.to_owned(), beside.join(multiarch), beside.join("../lib64")];
         let places = std::env::join_paths(places).map_err(io::Error::other)?;
         command.arg("--library-path").arg(places).arg(program);
-        Helper::by(command, tunables)
+        Helper::by(command)
     }
 
-    fn by(mut command: Command, tunables: Option<&str>) -> io::Result<Helper> {
+    fn by(mut command: Command) -> io::Result<Helper> {
         command.arg("helper").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
-        if let Some(tunables) = tunables {
-            command.env("GLIBC_TUNABLES", tunables);
-        }
         let mut child = command.spawn()?;
         let answers = BufReader::new(child.stdout.take().ok_or(io::ErrorKind::BrokenPipe)?);
         Ok(Helper { child, answers, failed: None })
@@ -201,14 +191,14 @@ mod tests {
     #[test]
     fn a_program_that_does_not_answer_is_refused() {
         let fork = Request::fork(4096, 1);
-        let mut silent = Helper::start(Path::new("/bin/true"), None).expect("it starts");
+        let mut silent = Helper::start(Path::new("/bin/true")).expect("it starts");
         assert!(silent.ask::<i64>(&fork).is_err());
         let parrot = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/parrot.sh");
-        let mut parrot = Helper::start(&parrot, None).expect("it starts");
+        let mut parrot = Helper::start(&parrot).expect("it starts");
         assert_eq!(parrot.ask_or_keep::<i64>(&fork), None);
         let error = parrot.take_failure().expect("its own words").to_string();
         assert!(error.contains("accepted a helper's answer"), "{error}");
         assert!(parrot.ask_until::<i64>(&fork, &|| true).is_ok_and(|answer| answer.is_none()));
-        assert!(Helper::start(Path::new("/nonexistent/program"), None).is_err());
+        assert!(Helper::start(Path::new("/nonexistent/program")).is_err());
     }
 }

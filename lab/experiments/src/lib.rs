@@ -19,13 +19,11 @@ pub mod bench;
 pub mod claims;
 mod elsewhere;
 pub mod experiment;
-mod forking;
 pub mod helper;
 pub mod launches;
 pub mod libraries;
 pub mod names;
 pub mod other_libc;
-mod page_loops;
 mod pages;
 mod prelude;
 pub mod recorder;
@@ -43,9 +41,8 @@ mod xstate;
 
 // The experiments. A new one is a line here and one in the list below.
 mod compare_latency;
+mod fork_pages;
 mod matrix;
-mod page_clear;
-mod page_copy;
 mod page_fault;
 mod peers;
 mod receive;
@@ -65,8 +62,8 @@ pub const EXPERIMENTS: &[Experiment] = &[
     matrix::WHOLE_COST,
     roofline::EXPERIMENT,
     peers::EXPERIMENT,
-    page_clear::EXPERIMENT,
-    page_copy::EXPERIMENT,
+    fork_pages::page_clear::EXPERIMENT,
+    fork_pages::page_copy::EXPERIMENT,
     page_fault::EXPERIMENT,
     zeroing_engines::EXPERIMENT,
     reuse_map::EXPERIMENT,

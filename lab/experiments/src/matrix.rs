@@ -62,7 +62,6 @@ fn whole_cost(setting: &mut Setting) -> Result {
     })
 }
 
-/// Operations of each matrix.
 const COPYING: &[Operation] = &[Operation::Copy, Operation::Move, Operation::CopyPages];
 const FILLING: &[Operation] = &[Operation::Zero, Operation::Fill, Operation::ZeroPages];
 const COMPARING: &[Operation] = &[Operation::Compare, Operation::Equal];

@@ -1,7 +1,6 @@
 //! Names that several experiments share: coordinates, figures, states. Who measures writes them, who draws a table reads
 //! them.
 
-/// The kernel's own fork.
 pub const FORK: &str = "fork";
 /// A receive over the loopback device.
 pub const TCP: &str = "tcp loopback";
@@ -9,7 +8,6 @@ pub const TCP: &str = "tcp loopback";
 pub const PAGE_BYTES: &str = "page_bytes";
 /// Axis: offset of the first difference; the length where there is none.
 pub const FIRST_DIFFERENCE: &str = "first_difference";
-/// Axis: which launch.
 pub const LAUNCH: &str = "launch";
 /// States: who wrote the destination before the calls in a row: temporal stores, non-temporal ones, and
 /// non-temporal ones after which every line was read.
@@ -19,7 +17,6 @@ pub const AFTER: [&str; 3] =
 pub const TWINS: [&str; 5] = ["", ", misaligned", ", prefetchnta", ", stray word", ", stray lines"];
 /// States: where the pairs of pages that are compared lie.
 pub const PAIRS: [&str; 2] = ["pairs in memory", "pairs in the L2"];
-/// Axis: bytes per call.
 pub const CHUNK: &str = "chunk";
 /// Figure: loops that one of the seed's five runs has.
 pub const LOOPS: &str = "loops";
@@ -68,7 +65,6 @@ pub const HOT_ZEROED: &str = "used, zeroed at hand-out";
 pub const ENGINE: &str = "zeroing engine";
 /// The CPU, with the kernel that the profile has for data not read again.
 pub const ENGINE_AROUND: &str = "cpu-around";
-/// A GPU's copy engine.
 pub const ENGINE_CUDA: &str = "cuda";
 /// Figure: gigabytes a second that an engine zeroes.
 pub const ENGINE_GBPS: &str = "engine_gbps";

@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 /// Places of the loader in a distribution's package, below the folder that it was unpacked to.
 const BELOW: [&str; 4] = ["", "lib64", "lib", "usr/lib64"];
 
-/// A C library's folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OtherLibc {
     /// `glibc 2.41`.

@@ -20,9 +20,7 @@ pub const ROOTS: [&str; 4] = ["/usr/lib", "/usr/bin", "/lib", "/usr/share"];
 
 /// Most pages that one file gives, so that no library is the whole set.
 const MOST_PER_FILE: usize = 256;
-/// Most files looked at.
 const MOST_FILES: usize = 20_000;
-/// Fewer pages say nothing.
 const LEAST: usize = 64;
 
 pub struct PageSet {

@@ -27,11 +27,9 @@ impl Progress for () {
 pub struct Recorder<'r> {
     progress: &'r mut dyn Progress,
     writer: Option<Writer>,
-    /// Every row so far.
     pub rows: Vec<Row>,
     /// Every remark so far: what was skipped and why.
     pub notes: Vec<String>,
-    /// The decisions.
     pub decisions: Decisions,
 }
 
@@ -64,12 +62,10 @@ impl<'r> Recorder<'r> {
         Ok(())
     }
 
-    /// Rows that are finished.
     pub fn rows(&mut self, rows: impl IntoIterator<Item = Row>) -> Result<(), LabError> {
         rows.into_iter().try_for_each(|row| self.row(row))
     }
 
-    /// A remark.
     pub fn note(&mut self, text: impl Into<String>) -> Result<(), LabError> {
         let text = text.into();
         self.writer.iter_mut().try_for_each(|writer| writer.note(&text))?;

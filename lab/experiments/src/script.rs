@@ -12,10 +12,8 @@ use std::cell::RefCell;
 
 pub use cachewise_measure::script::{CALLS, at_once, calls, draw, plain};
 
-/// Calls to measure.
 #[derive(Debug, Clone, Copy)]
 pub struct Script<'a> {
-    /// Operation of every call.
     pub operation: Operation,
     /// Sizes and places of the calls.
     pub distribution: &'a Distribution,

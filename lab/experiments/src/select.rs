@@ -86,11 +86,4 @@ mod tests {
         assert_eq!(super::nearest("nosuch", ["hints", "sticky", "read-batch"].into_iter()), "");
         assert!(matches!(kernels(&[Operation::Copy], Some("copy(")), Err(LabError::Usage(_))));
     }
-
-    #[test]
-    fn what_the_cpu_lacks_is_named() {
-        let all = kernels(&[Operation::Copy], None).expect("all");
-        let (_, absent) = runnable(all, Features::SSE2);
-        assert!(absent.contains(&"copy.avx: this CPU lacks avx".to_owned()), "{absent:?}");
-    }
 }

@@ -2,7 +2,7 @@
 
 use crate::compare_latency::launch;
 use crate::elsewhere::Elsewhere;
-use crate::forking::Looper;
+use crate::fork_pages::forking::Looper;
 use crate::helper::{Request, send};
 use serde::Serialize;
 use serde_json::Value;

@@ -19,17 +19,13 @@ pub(super) type Result<T = (), E = LabError> = std::result::Result<T, E>;
 pub struct Options {
     /// Kernels by regular expression over names and aliases.
     pub kernels: Option<String>,
-    /// Bytes per operation.
     pub sizes: Vec<usize>,
     /// Residency of source and destination.
     pub placements: Vec<(Level, Level)>,
-    /// Fewer sizes.
     pub quick: bool,
     /// The source document's own parameters.
     pub classic: bool,
-    /// Rounds.
     pub rounds: Option<usize>,
-    /// Only these operations.
     pub operations: Vec<Operation>,
     /// Libraries to compare with, beside those built in.
     pub peers: Vec<crate::libraries::Peer>,
@@ -48,9 +44,7 @@ pub struct Options {
 
 /// The tools and the options of an experiment.
 pub struct Setting<'s, 'r> {
-    /// The machine.
     pub bench: &'s mut Bench,
-    /// The user's options.
     pub options: &'s Options,
     /// Takes down what is found.
     pub out: &'s mut Recorder<'r>,
@@ -62,7 +56,6 @@ pub(super) struct Timed<'t> {
     pub(super) name: String,
     /// Place of the candidate that it is compared with.
     pub(super) reference: usize,
-    /// Calls in a sample.
     pub(super) calls: usize,
     /// Takes a sample: nanoseconds of a call.
     pub(super) take: Box<dyn FnMut(&Clock) -> Result<f64> + 't>,
@@ -151,7 +144,6 @@ impl Setting<'_, '_> {
         }))
     }
 
-    /// Takes these rows down.
     pub(super) fn calls(&mut self, task: &Task, calls: Vec<Call<'_>>) -> Result {
         let rows = self.told(task, calls)?.map_or(Vec::new(), |(_, rows)| rows);
         self.out.rows(rows)

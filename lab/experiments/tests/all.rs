@@ -3,6 +3,5 @@
 mod adversarial;
 mod agreement;
 mod experiments;
-mod launches;
 mod old_records;
 mod stored;

@@ -2,8 +2,8 @@
 
 use cachewise_experiments::{registry, said};
 use cachewise_measure::{Figure, FigureKind, ProofVerdict, Record};
+use cachewise_report::plot;
 use cachewise_report::rows::experiment_of;
-use cachewise_report::{Table, plot};
 use std::collections::{BTreeMap, BTreeSet};
 
 #[test]
@@ -68,33 +68,5 @@ fn tables_fit_terminals_of_all_widths() {
                 assert_eq!(long, None, "{name}, {width}: {}", table.caption);
             }
         }
-    }
-}
-
-/// The newest record of each experiment on one machine: each experiment's tables have a form of their own.
-const KEPT: &str = "aliasing-zen3 cached-target-zen3 compare-latency-zen3 copy-matrix-cascade-lake \
-    extent-zen3 hints-zen3 page-clear-zen3 page-copy-zen3 page-colour-zen5 page-compare-zen5 \
-    page-fault-zen5 peers-zen3 read-batch-zen3 receive-zen3 reuse-map-zen3 sticky-zen5 \
-    tcp-copies-zen5 twins-zen5 values-zen3 vector-state-zen3 whole-cost-zen3";
-
-/// The rows of a record's claims, then a few of its tables, the first, the middle and the last, and of these
-/// the first lines.
-#[cfg(target_arch = "x86_64")]
-#[test]
-fn sentences_and_tables_of_each_experiment_are_as_they_were() {
-    let all = crate::stored::records();
-    for kept in KEPT.split_whitespace() {
-        let end = format!("-{kept}-guest");
-        let of_it = |(name, _): &&(String, Record)| name.get("2026-11-22".len()..) == Some(&end);
-        let (_, record) = all.iter().rfind(of_it).expect(kept);
-        let said = said::said(record);
-        let (mut text, tables) = (said.verdicts.join("\n"), said.tables);
-        let mut shown = vec![0, tables.len() / 2, tables.len() - 1];
-        shown.dedup();
-        for table in shown.into_iter().map(|at| &tables[at]) {
-            let rows = table.rows.iter().take(5).cloned().collect();
-            text += &format!("\n\n{}", Table { rows, ..table.clone() }.terminal(None));
-        }
-        insta::assert_snapshot!(kept, text);
     }
 }

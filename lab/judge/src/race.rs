@@ -22,6 +22,8 @@ pub const KEEP: usize = 3;
 const MOST_ROUNDS: usize = 60;
 /// Rounds after which it is not worth more of them that a small gain is still possible.
 const ENOUGH_ROUNDS: usize = 20;
+/// Two single runs of which the one takes so many times as long may differ by chance.
+const NEAR: f64 = 1.2;
 /// The part of the time that looks may take beyond the first, and the most of them.
 const LOOKS: f64 = 0.1;
 const MOST_LOOKS: usize = 3;
@@ -336,6 +338,14 @@ impl<R: Runner> Racing<'_, '_, R> {
         (!all.is_empty()).then(|| Promise { ratio: median(&ratios), is_counted })
     }
 
+    /// What a contestant seems to lose, over the reference's; 1 where nothing is bounded.
+    fn seems_to_lose(&self, who: usize) -> f64 {
+        let Some((figure, _)) = self.question.loss else { return 1.0 };
+        let of = |who: usize| self.outcome.runs[who].median(figure);
+        let lost = of(who) / of(0);
+        if lost.is_finite() { lost } else { 1.0 }
+    }
+
     /// Puts the contestants in the order of what they promise; what promises nothing, or the same as a simpler one, leaves.
     fn rank(&mut self) {
         let worth = 1.0 / (1.0 + self.question.margin);
@@ -356,14 +366,19 @@ impl<R: Runner> Racing<'_, '_, R> {
             let is_as_simple = |&(simple, _): &(usize, Promise)| {
                 self.promise(who, simple)
                     .is_some_and(|over| over.is_counted && over.ratio.ln().abs() < SIMPLER.ln_1p())
+                    && self.seems_to_lose(simple) < NEAR * self.seems_to_lose(who)
             };
             if !own(who) && ranked[..at].iter().any(is_as_simple) {
                 self.outcome.fates[who - 1] = Fate::Simpler;
                 ranked.remove(at);
             }
         }
+        // What loses far more than is allowed has its turn last.
+        let most = self.question.loss.map_or(f64::INFINITY, |(_, allowed)| NEAR * (1.0 + allowed));
+        let is_dear = |who: usize| self.seems_to_lose(who) > most;
         ranked.sort_by(|(a, one), (b, other)| {
-            own(*b).cmp(&own(*a)).then(one.ratio.total_cmp(&other.ratio))
+            let first = own(*b).cmp(&own(*a)).then(is_dear(*a).cmp(&is_dear(*b)));
+            first.then(one.ratio.total_cmp(&other.ratio))
         });
         for (who, _) in &ranked {
             self.outcome.fates[who - 1] = Fate::Waiting;

@@ -379,6 +379,20 @@ fn a_contestant_that_loses_more_than_is_allowed_is_no_answer() {
     }
 }
 
+/// What saves as much as a simpler one and loses less is no copy of it, and what is too dear keeps none from its turn.
+#[test]
+fn a_look_sees_what_is_lost() {
+    let right = (0..40).filter(|seed| {
+        let parts = [0.4, 0.5, 0.84, 0.85, 1.0];
+        let mut program = simulated(1.0, 0.03, Noise::Normal, &parts, *seed);
+        program.losses = vec![2.6, 3.0, 2.8, 0.7, 1.0];
+        let loss: (&dyn Fn(&Sample) -> f64, f64) = (&|sample| sample.loss, 0.05);
+        let outcome = program.race(&Question { loss: Some(loss), ..program.asked(40.0) });
+        shown(&outcome) == 4
+    });
+    assert!(right.count() >= 36);
+}
+
 #[test]
 fn two_versions_are_told_apart_both_ways_or_called_the_same() {
     for (part, low, high) in [(0.9, 9.0, 1.0), (1.1, 1.0, 0.0), (1.0, 9.0, 1.03)] {

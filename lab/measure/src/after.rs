@@ -33,7 +33,6 @@ pub fn work() {
     std::hint::black_box(product);
 }
 
-/// Bytes of a call.
 const BYTES: usize = 4096;
 
 /// The time that integer work takes after a copy, over that after another copy, in turns.
@@ -72,15 +71,5 @@ mod tests {
         assert!(!shows_a_lower_clock(&of(0.97, 1.07, 1.2)), "noise");
         assert!(!shows_a_lower_clock(&of(1.001, 1.004, 1.009)), "less than any step");
         assert!(shows_a_lower_clock(&of(1.05, 1.07, 1.09)));
-    }
-
-    #[cfg(target_arch = "x86_64")]
-    #[test]
-    fn work_after_a_kernel_is_timed_in_turns() {
-        let clock = Clock::of_process();
-        let kernel = cachewise_kernels::find("copy.gpr64").expect("it is there").function;
-        // SAFETY: integers.
-        let found = unsafe { of_copies(&clock, kernel, kernel) };
-        assert!(found.rounds == 15 && found.low > 0.0 && found.high.is_finite(), "{found:?}");
     }
 }

@@ -53,7 +53,6 @@ impl MemoryBudget {
         PROCESS.clone()
     }
 
-    /// The limit in bytes.
     pub fn limit(&self) -> usize {
         self.0.limit.load(Ordering::Relaxed)
     }
@@ -69,7 +68,6 @@ impl MemoryBudget {
         self.set_limit(asked.unwrap_or(needed.max(1 << 30)).min(self.limit()));
     }
 
-    /// Bytes reserved now.
     pub fn used(&self) -> usize {
         self.0.used.load(Ordering::Relaxed)
     }

@@ -46,7 +46,6 @@ impl Bystander {
         self.lines_per_chain * CHAINS * LINE
     }
 
-    /// Visits every line once.
     pub fn walk(&self) {
         let mut at = self.starts;
         for _ in 0..self.lines_per_chain {

@@ -32,10 +32,8 @@ pub struct Caches {
     pub notes: Vec<String>,
 }
 
-/// One level.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CacheLevel {
-    /// Capacity in bytes.
     pub bytes: usize,
     /// Logical CPUs that share it, at least 1.
     pub shared_by: usize,

@@ -37,7 +37,6 @@ impl CallTimes {
         }
     }
 
-    /// Counts one call.
     pub fn record(&mut self, nanoseconds: f64) {
         self.sum_ns += nanoseconds;
         match self.counts.get_mut((nanoseconds / BIN_NS) as usize) {
@@ -46,7 +45,6 @@ impl CallTimes {
         }
     }
 
-    /// Adds another's calls.
     pub fn add(&mut self, other: &CallTimes) {
         for (ours, theirs) in self.counts.iter_mut().zip(&other.counts) {
             *ours += theirs;
@@ -55,7 +53,6 @@ impl CallTimes {
         self.sum_ns += other.sum_ns;
     }
 
-    /// Number of calls.
     pub fn calls(&self) -> u64 {
         self.counts.iter().sum::<u64>() + self.above
     }

@@ -2,12 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-/// A processor.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cpu {
     /// `AuthenticAMD`, `GenuineIntel`, an Arm implementer code, `IBM`; `unknown` otherwise.
     pub vendor: String,
-    /// Marketing name.
     pub model_name: String,
     /// Family (x86), architecture (Arm), version (POWER); 0 where the notion does not apply.
     pub family: u32,

@@ -19,7 +19,6 @@ use std::path::Path;
 #[error("--distribution {0}")]
 pub struct Refused(String);
 
-/// One operation's calls.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Distribution {
     /// Its name: a built-in one's, or the file's.
@@ -84,19 +83,16 @@ impl Distribution {
         Ok(Distribution { name: name.to_owned(), sizes, overlapping, alignments })
     }
 
-    /// The largest size.
     pub fn largest(&self) -> usize {
         self.sizes.iter().map(|(size, _)| *size).max().unwrap_or(0)
     }
 
-    /// The mean size.
     pub fn mean(&self) -> usize {
         let calls: f64 = self.sizes.iter().map(|(_, weight)| weight).sum();
         let bytes: f64 = self.sizes.iter().map(|(size, weight)| *size as f64 * weight).sum();
         (bytes / calls) as usize
     }
 
-    /// A size.
     pub fn size(&self, random: &mut Rng) -> usize {
         draw(&self.sizes, random)
     }

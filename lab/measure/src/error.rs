@@ -13,7 +13,6 @@ pub enum MeasureError {
         "{size} bytes, alignment included, do not fit the share of {level}, which is {capacity} bytes"
     )]
     DoesNotFit {
-        /// The level asked for.
         level: Level,
         /// Bytes one slot takes, its alignment included.
         size: usize,
@@ -22,41 +21,26 @@ pub enum MeasureError {
     },
     /// A number in a request is outside what is accepted.
     #[error("{what} is {found}; accepted: {accepted}")]
-    BadRequest {
-        /// The parameter.
-        what: &'static str,
-        /// Its value.
-        found: String,
-        /// Values that are accepted.
-        accepted: String,
-    },
+    BadRequest { what: &'static str, found: String, accepted: String },
     /// The buffers would exceed the memory budget.
     #[error(
         "{wanted} bytes of buffers would exceed the memory budget ({used} of {limit} bytes in use)"
     )]
     OverBudget {
-        /// Bytes asked for.
         wanted: usize,
-        /// Bytes already reserved.
         used: usize,
         /// The budget's limit in bytes.
         limit: usize,
     },
     /// The operating system refused to map memory.
     #[error("mapping {bytes} bytes failed: {source}")]
-    Map {
-        /// Bytes asked for.
-        bytes: usize,
-        /// The operating system's answer.
-        source: std::io::Error,
-    },
+    Map { bytes: usize, source: std::io::Error },
     /// Whoever asked for it had it stopped; what is finished was honestly measured.
     #[error("interrupted")]
     Interrupted,
     /// A candidate produced wrong bytes; nothing it did may be timed.
     #[error("{candidate}: {wrong}")]
     WrongBytes {
-        /// The candidate's name.
         candidate: String,
         /// The wrong byte and its place.
         wrong: WrongBytes,

@@ -35,10 +35,8 @@ const MOST_SLOPED: usize = 200;
 /// Fewer readings have no slope.
 const LEAST_SLOPED: usize = 8;
 
-/// One reading.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Reading {
-    /// Seconds since the beginning.
     pub at: f64,
     /// Bytes that all processes hold.
     pub bytes: f64,
@@ -79,7 +77,6 @@ pub struct Held {
     pub huge: f64,
     /// The part of one CPU that the readings took.
     pub cost: f64,
-    /// All readings.
     pub readings: Vec<Reading>,
 }
 
@@ -138,7 +135,6 @@ impl Sampler {
         }
     }
 
-    /// Seconds since the beginning.
     pub fn now(&self) -> f64 {
         self.begun.elapsed().as_secs_f64()
     }
@@ -256,11 +252,9 @@ pub fn processes(program: i32, others: Option<&BTreeSet<i32>>) -> Vec<i32> {
     found
 }
 
-/// Memory of one process.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Share {
     bytes: f64,
-    /// In transparent huge pages.
     huge: f64,
     /// Of `bytes`: shared memory that is mapped.
     mapped: f64,

@@ -20,7 +20,6 @@ pub struct Reporting {
 }
 
 impl Reporting {
-    /// The state now.
     pub fn now() -> Reporting {
         Reporting::at(Path::new("/"))
     }

@@ -10,12 +10,7 @@ use cachewise_pages::PoolError;
 pub enum LabError {
     /// No kernel answers to a name.
     #[error("kernels: found \"{found}\", which no kernel answers to{nearest}")]
-    UnknownKernel {
-        /// The pattern.
-        found: String,
-        /// Names most like it.
-        nearest: String,
-    },
+    UnknownKernel { found: String, nearest: String },
     /// An impossible request: the option, what was found, what is accepted.
     #[error("{0}")]
     Usage(String),
@@ -30,27 +25,18 @@ pub enum LabError {
         "size: found {}, accepted 1 B to {} here (two operands, twice each, in {}; --memory is at most a quarter of RAM)",
         bytes(*found as u64), bytes(*most as u64), bytes(*budget as u64)
     )]
-    TooLarge {
-        /// Bytes asked for.
-        found: usize,
-        /// Bytes possible.
-        most: usize,
-        /// Bytes of the budget.
-        budget: usize,
-    },
+    TooLarge { found: usize, most: usize, budget: usize },
     /// None of the chosen kernels can be measured as asked; why not.
     #[error("nothing to measure: {0}")]
     Nothing(String),
     /// Timings of an emulated CPU mean nothing; its emulator.
     #[error("this CPU is emulated by {0}: its timings would mean nothing, so none are taken")]
     Emulated(String),
-    /// The user stopped it.
     #[error("interrupted")]
     Interrupted,
     /// A routine produced wrong bytes: who, where, what.
     #[error("wrong bytes: {0}")]
     WrongBytes(String),
-    /// The measurement was refused.
     #[error(transparent)]
     Measure(MeasureError),
     /// The record could not be written.

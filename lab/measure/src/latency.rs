@@ -24,7 +24,6 @@ pub struct Latencies {
     /// In the last-level cache of this core complex.
     #[serde(with = "crate::rounded")]
     pub llc: f64,
-    /// In memory.
     #[serde(with = "crate::rounded")]
     pub dram: f64,
     /// The footprint in bytes that `llc` holds for: half of the LLC, or less where half of it
@@ -104,7 +103,6 @@ impl Latencies {
         Ok(Latencies { l1, l2, llc, dram, llc_bytes })
     }
 
-    /// Nanoseconds at that level.
     pub fn at(&self, level: Level) -> f64 {
         match level {
             Level::L1 => self.l1,

@@ -14,13 +14,11 @@ pub enum Level {
     /// The last-level cache of the core complex; the L2 where there is no L3.
     #[serde(rename = "LLC")]
     Llc,
-    /// Memory.
     #[serde(rename = "DRAM")]
     Dram,
 }
 
 impl Level {
-    /// Every level, nearest first.
     pub const ALL: [Level; 4] = [Level::L1, Level::L2, Level::Llc, Level::Dram];
 
     /// `L1`, `L2`, `LLC` or `DRAM`.
@@ -58,7 +56,6 @@ pub enum Residency {
     At(Level),
     /// Written and read just before, as far as it fits into the caches.
     Cached,
-    /// Flushed from every level.
     Evicted,
     /// Left where the calls just before left it.
     Repeated,
@@ -81,7 +78,6 @@ pub enum Destination {
 }
 
 impl Destination {
-    /// All of them.
     pub const ALL: [Destination; 3] =
         [Destination::Cached, Destination::Evicted, Destination::Repeated];
 }

@@ -25,7 +25,6 @@
 //!
 //! Nothing here prints, and nothing here decides what to measure: experiments belong to the
 //! laboratory crate, tables and plots to the report crate.
-#![warn(missing_docs)]
 
 pub mod after;
 pub mod arena;
@@ -83,7 +82,7 @@ pub use machine::{Libc, Machine};
 pub use noise::{NoiseSnapshot, Warning, warnings};
 pub use record::{
     CellKey, Decision, Decisions, End, Figure, FigureKind, Header, Histogram, Note, Record,
-    RecordError, Row, SCHEMA_VERSION, State, Writer, is_special,
+    RecordError, Row, SCHEMA_VERSION, Writer, is_special,
 };
 pub use residency::{Operand, Proof, ProofVerdict, Slots};
 pub use sampler::{

@@ -17,11 +17,9 @@ use std::process::Command;
 /// A machine, as records carry it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Machine {
-    /// The processor.
     pub cpu: Cpu,
     /// Its caches, per core complex.
     pub caches: Caches,
-    /// Logical CPUs online.
     pub logical_cpus: usize,
     /// Memory in bytes, as the kernel counts it (`MemTotal`).
     pub memory_bytes: u64,
@@ -43,12 +41,10 @@ pub struct Machine {
     pub emulated: Option<String>,
 }
 
-/// A C library.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Libc {
     /// `glibc`, `musl` or `unknown`.
     pub name: String,
-    /// Version, empty when unknown.
     pub version: String,
     /// The `x86_*` rows of `ld.so --list-tunables` in force in this environment, by their last
     /// name: `x86_non_temporal_threshold`, `x86_rep_movsb_threshold` and so on.
@@ -59,9 +55,7 @@ pub struct Libc {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CpuidFacts {
     vendor: String,
-    /// Trimmed.
     brand: String,
-    /// Extended parts included.
     family: u32,
     model: u32,
     stepping: u32,

@@ -9,7 +9,6 @@ use cachewise_host::{Groups, Meminfo, Tree, cpus, cpus_in_list};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
-/// One disturbance.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Warning {
     /// A short name that stays the same: `steal`, `governor`.

@@ -21,7 +21,7 @@ mod writing;
 pub use figure::{Figure, FigureKind};
 pub use histogram::Histogram;
 pub use reading::{MOST_BYTES, RecordError, bytes, folder, read, read_all, read_text, unpacked};
-pub use row::{CellKey, PART_NOISE, Row, State, by_cell, distinct, groups, made_up, total_ns};
+pub use row::{CellKey, PART_NOISE, Row, by_cell, distinct, groups, made_up, total_ns};
 pub use writing::{PRIVATE, PUBLIC, Writer, is_special, write_file};
 
 /// The schema written by this version; others are refused.
@@ -32,15 +32,11 @@ pub const SCHEMA_VERSION: u32 = 2;
 pub struct Header {
     /// [`SCHEMA_VERSION`] of the writer.
     pub schema: u32,
-    /// Program and version.
     pub tool: String,
-    /// Its command line.
     pub command: Vec<String>,
     /// When it started, RFC 3339, UTC.
     pub started: String,
-    /// On what machine.
     pub machine: Machine,
-    /// Settings of the experiment.
     pub settings: BTreeMap<String, serde_json::Value>,
     /// Seed of all random choices.
     pub seed: u64,
@@ -53,7 +49,6 @@ pub struct Header {
     pub clock: ClockFacts,
     /// Latency per level, where it was calibrated.
     pub latencies: Option<Latencies>,
-    /// Disturbances during the run.
     pub warnings: Vec<Warning>,
     /// How the rows are drawn.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -82,10 +77,8 @@ impl Header {
     }
 }
 
-/// A remark.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Note {
-    /// One sentence.
     pub text: String,
 }
 
@@ -100,11 +93,8 @@ pub struct Decisions {
 /// One operation, one hint, one range of sizes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Decision {
-    /// The operation's name.
     pub operation: String,
-    /// The hint's name.
     pub reuse: String,
-    /// First size, inclusive.
     pub from: u64,
     /// Last size, inclusive; absent is without end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -122,7 +112,6 @@ pub struct Decision {
 /// The last line; a record without it is not whole.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct End {
-    /// Rows written.
     pub rows: u64,
     /// True if the run was stopped early.
     pub interrupted: bool,
@@ -137,14 +126,10 @@ pub struct End {
     pub verdicts: Vec<String>,
 }
 
-/// A record as read.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Record {
-    /// Circumstances.
     pub header: Header,
-    /// Results.
     pub rows: Vec<Row>,
-    /// Remarks.
     pub notes: Vec<Note>,
     /// Decisions made from the rows; empty unless a tuning made it.
     pub decisions: Decisions,

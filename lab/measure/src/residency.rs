@@ -90,12 +90,10 @@ impl Operand {
         self.slots.is_reused
     }
 
-    /// Bytes of a slot.
     pub fn size(&self) -> usize {
         self.slots.size
     }
 
-    /// Number of slots.
     pub fn slots(&self) -> usize {
         self.slots.count
     }
@@ -255,7 +253,6 @@ impl Operand {
     }
 }
 
-/// Lines a probe times.
 const PROBED: usize = 256;
 
 /// 2^64 divided by the golden ratio: the step of a Weyl sequence.

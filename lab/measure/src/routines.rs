@@ -5,12 +5,10 @@ use cachewise_kernels::{Features, Function, Kernel, Operation, PAGE_SIZE, TABLE}
 
 pub use crate::record::names::{LIBC, LIBRARY, SHARED};
 
-/// A named routine.
 #[derive(Clone, Debug)]
 pub struct Routine {
     /// Kernel name, [`LIBC`], or the name of a peer.
     pub name: String,
-    /// Its entry point.
     pub function: Function,
 }
 

@@ -30,7 +30,6 @@ pub use rounds::run;
 
 /// Something that can be timed on operands.
 pub trait Candidate {
-    /// Name in results.
     fn name(&self) -> &str;
 
     /// One call on the operands given.
@@ -110,7 +109,6 @@ pub struct Place {
     pub dst: *mut u8,
     /// Valid for reads of `n` bytes, disjoint from `dst`; `dst` itself where there is no source.
     pub src: *const u8,
-    /// Bytes.
     pub n: usize,
 }
 
@@ -131,7 +129,6 @@ pub enum Contents {
 /// Work between the operation and its reader.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Delay {
-    /// Nothing.
     #[default]
     None,
     /// That many bytes of other data are read.
@@ -158,7 +155,6 @@ pub struct SampledCell<'a> {
     pub destination: Operand,
     /// The source, where there is one.
     pub source: Option<Operand>,
-    /// Contents of the destination.
     pub contents: Contents,
     /// Reader of the destination afterwards.
     pub reader: Option<ReaderSpec>,
@@ -203,7 +199,6 @@ impl Default for Plan {
     }
 }
 
-/// A cell's samples.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CellResult {
     /// In the order the candidates were given.
@@ -227,9 +222,7 @@ pub struct CellResult {
 /// One candidate's samples, nanoseconds per call, by round.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Samples {
-    /// Its name.
     pub name: String,
-    /// The operation.
     pub operation_ns: Vec<f64>,
     /// The reader afterwards; empty without one.
     pub reader_ns: Vec<f64>,

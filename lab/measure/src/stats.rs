@@ -63,7 +63,6 @@ pub enum DriftVerdict {
         #[serde(with = "crate::rounded")]
         change: f64,
     },
-    /// Fewer than eight rounds.
     TooFewRounds,
 }
 

@@ -5,7 +5,6 @@
 //! check of a 256 MiB buffer longer than its measurement. That both agree is tested below.
 
 use cachewise_kernels::{Function, Operation, PAGE_SIZE};
-use std::cell::Cell;
 use std::ops::Range;
 
 /// The first wrong byte, or the wrong answer, of an operation.
@@ -14,17 +13,13 @@ use std::ops::Range;
     "wrong bytes from {operation} of {n} bytes, {case}: {what} is {found}, expected {expected}"
 )]
 pub struct WrongBytes {
-    /// The operation.
     pub operation: Operation,
     /// Bytes it was asked to process.
     pub n: usize,
-    /// The check that failed.
     pub case: &'static str,
     /// Name of the wrong thing: `byte 17`, `source byte 3`, `the answer`, `the returned pointer`.
     pub what: String,
-    /// Its value.
     pub found: i64,
-    /// Expected value.
     pub expected: i64,
 }
 
@@ -32,7 +27,7 @@ pub struct WrongBytes {
 /// of the destination, that the source is unchanged, and what it returns. Moves are also run with
 /// overlap inside `dst`; comparisons on equal buffers and on ones that differ at the first, middle
 /// and last byte. Page operations run on the largest block of whole pages that fits, or not at all
-/// below one page. `calls` counts the calls, a wrong one too.
+/// below one page.
 ///
 /// Afterwards the destination holds the operation's result; after a comparison both buffers are
 /// equal to the source.
@@ -49,9 +44,8 @@ pub unsafe fn verify(
     dst: *mut u8,
     src: *const u8,
     n: usize,
-    calls: &Cell<u64>,
 ) -> Result<(), WrongBytes> {
-    let mut check = Check { operation: function.operation(), dst, src, n, calls };
+    let mut check = Check { operation: function.operation(), dst, src, n };
     match *function {
         Function::Copy(copy) => check.copies(|| {
             // SAFETY: the caller's promise: n bytes each, disjoint.
@@ -115,19 +109,14 @@ fn largest_block(n: usize) -> Option<u32> {
     (n / PAGE_SIZE).checked_ilog2()
 }
 
-struct Check<'c> {
+struct Check {
     operation: Operation,
     dst: *mut u8,
     src: *const u8,
     n: usize,
-    calls: &'c Cell<u64>,
 }
 
-impl Check<'_> {
-    fn count(&self) {
-        self.calls.set(self.calls.get() + 1);
-    }
-
+impl Check {
     fn wrong(&self, case: &'static str, what: String, found: i64, expected: i64) -> WrongBytes {
         WrongBytes { operation: self.operation, n: self.n, case, what, found, expected }
     }
@@ -179,7 +168,6 @@ impl Check<'_> {
         run: impl FnOnce() -> *mut u8,
     ) -> Result<(), WrongBytes> {
         self.put(before);
-        self.count();
         let from_start = (run() as i64).wrapping_sub(start as i64);
         if from_start == 0 {
             return Ok(());
@@ -250,7 +238,6 @@ impl Check<'_> {
         let source = self.source();
         self.put(|index| source[index]);
         let expect = |case, a, b, sign: i32| {
-            self.count();
             let found = run(a, b);
             let (found, expected) =
                 if equality { (found, i32::from(sign == 0)) } else { (found.signum(), sign) };
@@ -283,7 +270,6 @@ fn pattern(index: usize) -> u8 {
     ((index as u32).wrapping_mul(0xECB2_C5F7) >> 24) as u8
 }
 
-/// Position-dependent sum of words.
 fn checksum(bytes: &[u8]) -> u64 {
     let (words, rest) = bytes.as_chunks::<8>();
     let mut lanes = [0_u64; 4];
@@ -304,17 +290,13 @@ pub(crate) mod tests {
     struct Pages([u8; 3 * 4096]);
 
     fn run(function: &Function, n: usize) -> Result<(), WrongBytes> {
-        count(function, n, &Cell::new(0))
-    }
-
-    fn count(function: &Function, n: usize, calls: &Cell<u64>) -> Result<(), WrongBytes> {
         let mut dst = Box::new(Pages([0; 3 * 4096]));
         let mut src = Box::new(Pages([0; 3 * 4096]));
         for (index, byte) in src.0.iter_mut().enumerate() {
             *byte = (index * 7 + index / 256) as u8;
         }
         // SAFETY: both blocks hold three pages, n is at most that, and they are distinct.
-        unsafe { verify(function, dst.0.as_mut_ptr(), src.0.as_ptr(), n, calls) }
+        unsafe { verify(function, dst.0.as_mut_ptr(), src.0.as_ptr(), n) }
     }
 
     /// The oracle at more lengths.
@@ -378,20 +360,6 @@ pub(crate) mod tests {
     unsafe extern "C" fn too_few_pages(dst: *mut u8, order: u32) {
         // SAFETY: the caller's promise for fewer bytes.
         unsafe { scalar::fill(dst, 0, (PAGE_SIZE << order) - 1) };
-    }
-
-    #[test]
-    fn calls_are_counted() {
-        for (function, expected) in [
-            (Function::Copy(scalar::copy), 1),
-            (Function::Move(scalar::r#move), 7), // disjoint, and three distances both ways
-            (Function::Fill(scalar::fill), 3),
-            (Function::Compare(scalar::compare), 7), // equal, and three places both ways
-        ] {
-            let calls = Cell::new(0);
-            count(&function, 4096, &calls).expect("the reference is right");
-            assert_eq!(calls.get(), expected, "{:?}", function.operation());
-        }
     }
 
     #[test]

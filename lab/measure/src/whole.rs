@@ -48,7 +48,6 @@ pub struct Run {
     pub faults: u64,
     /// Processes that it left running, and that were ended after it.
     pub left: usize,
-    /// How it ended.
     pub status: ExitStatus,
     /// The beginning of standard output: [`KEPT`] bytes at most.
     pub output: Vec<u8>,
@@ -58,10 +57,8 @@ pub struct Run {
     pub told: String,
 }
 
-/// How a run ended.
 #[derive(Debug)]
 pub enum Ended {
-    /// By itself.
     Run(Run),
     /// It was killed after its time.
     TooLong,

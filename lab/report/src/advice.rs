@@ -11,7 +11,6 @@ use std::fmt;
 /// Advice about this machine's memcpy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Advice {
-    /// Nothing.
     LibcIsFine(String),
     /// Run programs on the library.
     UseLibrary(String),

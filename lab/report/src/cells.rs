@@ -30,12 +30,10 @@ pub fn speed(row: &Row) -> String {
     format!("{}{ratio}", significant(row.gbps()))
 }
 
-/// Decimal gigabytes per second.
 pub fn gbps(row: &Row) -> String {
     significant(row.gbps())
 }
 
-/// A kernel's other names.
 pub fn aliases(name: &str) -> String {
     find(name).map_or(String::new(), |kernel| kernel.aliases.join(" "))
 }

@@ -11,16 +11,13 @@ use std::fmt;
 /// Is there a gain on this machine?
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClosingAnswer {
-    /// It was shown.
     Yes,
     /// It was shown that there is none worth having.
     No,
-    /// Neither.
     CannotTell,
 }
 
 impl ClosingAnswer {
-    /// As the line begins.
     pub const fn name(self) -> &'static str {
         match self {
             ClosingAnswer::Yes => "yes",
@@ -33,14 +30,12 @@ impl ClosingAnswer {
 /// The beginning of the line that says what to do next.
 pub const NEXT: &str = "what next:";
 
-/// The last three lines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Closing {
     /// Answer to "is there a gain here".
     pub answer: ClosingAnswer,
     /// Reason, in a few words.
     pub because: String,
-    /// Trust in the run.
     pub trust: Trust,
     /// Next step: a command, or why nothing.
     pub next: String,

@@ -21,16 +21,13 @@ use std::collections::BTreeMap;
 pub enum CompareOutcome {
     /// Takes less time, relative to the reference, by more than the margin.
     Faster,
-    /// Takes more.
     Slower,
-    /// The launches show neither.
     NoDifference,
     /// There are too few launches to show anything.
     CannotTell,
 }
 
 impl CompareOutcome {
-    /// As people say it.
     pub const fn name(self) -> &'static str {
         match self {
             CompareOutcome::Faster => "faster",
@@ -44,19 +41,13 @@ impl CompareOutcome {
 /// One row in both records.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Change {
-    /// The experiment's name.
     pub experiment: String,
-    /// The cell, for people.
     pub what: String,
-    /// Its coordinates.
     pub cell: CellKey,
-    /// The candidate's name.
     pub candidate: String,
-    /// The reference's name.
     pub reference: String,
     /// Its time over the reference's, then.
     pub old: f64,
-    /// And now.
     pub new: f64,
     /// New over old, with the interval of one row; `rounds` are the launches of the side with fewer.
     pub change: PairedRatio,
@@ -64,10 +55,8 @@ pub struct Change {
     pub outcome: CompareOutcome,
 }
 
-/// All of it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Comparison {
-    /// The verdict over all.
     pub outcome: CompareOutcome,
     /// The verdict in a sentence.
     pub sentence: String,

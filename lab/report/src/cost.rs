@@ -62,7 +62,6 @@ pub fn parts(row: &Row) -> [String; 4] {
     [operation, reader, bystander, total(row)]
 }
 
-/// The sum as text.
 pub fn total(row: &Row) -> String {
     if row.is_measurable() { time(median(&row.total_ns())) } else { NOT_MEASURABLE.to_owned() }
 }

@@ -6,7 +6,6 @@ use crate::units::bytes;
 use cachewise_measure::Row;
 use cachewise_measure::record::groups;
 
-/// How rows become grids.
 pub struct Grid {
     /// The rows that take part.
     pub of: fn(&Row) -> bool,
@@ -16,7 +15,6 @@ pub struct Grid {
     pub lines: (&'static str, fn(&Row) -> String),
     /// A row's place among the columns, and its column's head.
     pub column: fn(&Row) -> Option<(f64, String)>,
-    /// Text of a cell.
     pub cell: fn(&Row) -> String,
     /// Remark that is added if some row asks for it.
     pub legend: &'static str,
@@ -61,7 +59,6 @@ impl Grid {
     }
 }
 
-/// A row's candidate.
 pub fn candidate(row: &Row) -> String {
     row.candidate.clone()
 }

@@ -1,9 +1,8 @@
-//! Records drawn as terminal tables and plots, CSV, Markdown, SVG and one HTML page, compared with
-//! each other, and spliced into documents; pure functions, no measuring.
+//! Records drawn as terminal tables and plots, CSV, Markdown, SVG and one HTML page, and compared with each other; pure
+//! functions, no measuring.
 //!
 //! Everything here can redraw any old record: it reads the record's rows, and what an experiment says of
 //! them ([`Said`]). It knows no experiment by name.
-#![warn(missing_docs)]
 
 pub mod advice;
 pub mod cells;
@@ -20,8 +19,7 @@ pub mod pairs;
 pub mod plot;
 pub mod rows;
 mod said;
-pub mod splice;
-mod svg;
+pub mod svg;
 pub mod table;
 pub mod text;
 

@@ -7,8 +7,6 @@ use crate::Table;
 pub struct Said {
     /// Its verdicts; the first is the headline.
     pub verdicts: Vec<String>,
-    /// Decisions of a tuning.
     pub decisions: Option<Table>,
-    /// Its tables.
     pub tables: Vec<Table>,
 }

@@ -5,9 +5,7 @@ use crate::foreign;
 /// Alignment of a column's text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Align {
-    /// Words.
     Left,
-    /// Figures.
     Right,
 }
 
@@ -17,17 +15,14 @@ pub type Column<T> = (&'static str, fn(&T) -> String);
 /// A table with a caption above and remarks below. Every row has one text per column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Table {
-    /// Caption, in a line.
     pub caption: String,
     /// Column heads with their alignment.
     pub columns: Vec<(String, Align)>,
-    /// The cells.
     pub rows: Vec<Vec<String>>,
     /// Notes that a reader needs.
     pub remarks: Vec<String>,
 }
 
-/// Between columns.
 const GAP: usize = 2;
 
 /// A column of words is not wrapped to less than this.
@@ -105,7 +100,6 @@ impl Table {
         self
     }
 
-    /// Appends a remark.
     pub fn remark(&mut self, text: impl Into<String>) {
         self.remarks.push(text.into());
     }

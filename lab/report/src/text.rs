@@ -7,9 +7,7 @@ use cachewise_measure::FigureKind;
 
 /// Narrower terminals wrap; beyond the widest, dots are far apart for nothing.
 const WIDTHS: (usize, usize) = (32, 110);
-/// Dots in one plot.
 const MOST: usize = 16;
-/// Columns of a value.
 const VALUE: usize = 10;
 
 /// The panels of a dot plot in so many columns; nothing of another kind of figure.

@@ -12,7 +12,7 @@ use cachewise::Reuse;
 use cachewise::profile::{self, MAX_SIZE, OPERATIONS};
 use cachewise_kernels::Operation;
 use cachewise_measure::record::names::LIBC;
-use cachewise_measure::record::{CellKey, Decision, Decisions, Note, State};
+use cachewise_measure::record::{CellKey, Decision, Decisions, Note};
 use cachewise_measure::stats::median;
 use cachewise_measure::{Figure, Header, PairedRatio, Record, Row};
 use std::collections::{BTreeMap, BTreeSet};
@@ -94,7 +94,7 @@ pub(super) const UNEQUAL: &str = "unequal";
 
 fn key(cell: &TuningCell) -> CellKey {
     let state = cell.script.map_or(cell.layout.name(), Script::name);
-    let mut key = CellKey::new(cell.operation.name(), cell.size, State::from(state));
+    let mut key = CellKey::new(cell.operation.name(), cell.size, state);
     key.destination = Some(cell.destination.into());
     match cell.after {
         After::Nothing => {}

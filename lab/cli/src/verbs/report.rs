@@ -1,22 +1,11 @@
-//! `cachewise report`: old records drawn again, and spliced into documents.
+//! `cachewise report`: old records drawn again.
 
-use crate::advised;
 use crate::args::Report;
 use crate::verbs::redraw::{self, Loaded};
 use crate::{output, status};
-use anyhow::Context;
-use cachewise_experiments::claims::{Answers, period};
-use cachewise_measure::record::PUBLIC;
-use cachewise_measure::{Record, record};
-use cachewise_report::splice::{self, Marker, What};
-use cachewise_report::{Said, compare, html, matrix};
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use cachewise_report::{compare, html, matrix};
 
 pub fn run(args: &Report) -> anyhow::Result<u8> {
-    if !args.splice.is_empty() {
-        return splice_all(&args.splice, args.check);
-    }
     output::check_all(&[args.output.as_deref(), args.csv.as_deref()], &args.records)?;
     let mut all = Vec::new();
     for path in &args.records {
@@ -74,86 +63,4 @@ fn warn_of_mixed_machines(all: &[Loaded]) {
             ));
         }
     }
-}
-
-/// Sources of the parts, read once.
-#[derive(Default)]
-struct Sources {
-    records: BTreeMap<PathBuf, (Record, Said)>,
-    folders: BTreeMap<PathBuf, Answers>,
-}
-
-/// Makes the parts of documents again. Nothing is written before everything could be made.
-fn splice_all(paths: &[PathBuf], check: bool) -> anyhow::Result<u8> {
-    let mut sources = Sources::default();
-    let mut stale = Vec::new();
-    for path in paths {
-        let files = spliced(path, &mut sources)?.into_iter();
-        stale.extend(files.map(|(file, text)| (path, file, text)));
-    }
-    stale.retain(|(_, file, text)| std::fs::read_to_string(file).ok().as_ref() != Some(text));
-    for (document, path, text) in &stale {
-        let file = path.display();
-        if check {
-            let document = document.display();
-            output::tell(&format!(
-                "cachewise: {file}: out of date; `cachewise report --splice {document}` makes it again"
-            ));
-        } else {
-            output::write_file(path, text.as_bytes(), PUBLIC)?;
-            output::print(&format!("{file}\n"))?;
-        }
-    }
-    Ok(if check && !stale.is_empty() { status::ERROR } else { status::OK })
-}
-
-/// Answers of all records of a folder.
-fn of_folder(what: &What, folder: &Path, answers: &Answers) -> Result<String, String> {
-    match what {
-        What::Period => period::table(folder),
-        What::Claims(short) if short == "short" => Ok(answers.short()),
-        What::Claims(document) => Ok(answers.table(document)),
-        What::Items(document) => Ok(answers.items(document)),
-        What::Counts => Ok(answers.counts()),
-        _ => Err(
-            "found a folder, accepted of it: claims [DOCUMENT], items [DOCUMENT], counts, period"
-                .to_owned(),
-        ),
-    }
-}
-
-/// A document with its parts made again, and the pictures that it names.
-fn spliced(path: &Path, sources: &mut Sources) -> anyhow::Result<Vec<(PathBuf, String)>> {
-    let old = record::bytes(path).and_then(|bytes| {
-        String::from_utf8(bytes)
-            .map_err(|_| std::io::Error::other("found something else, accepted UTF-8"))
-    });
-    let old = old.with_context(|| path.display().to_string())?;
-    let mut files = Vec::new();
-    let new = splice::splice(&old, &mut |marker: &Marker| {
-        let record_path = path.with_file_name(&marker.record);
-        if record_path.is_dir() {
-            if !sources.folders.contains_key(&record_path) {
-                sources.folders.insert(record_path.clone(), Answers::of(&record_path)?);
-            }
-            return of_folder(&marker.what, &record_path, &sources.folders[&record_path]);
-        }
-        if marker.what == What::Programs {
-            let records = record::read_all(&record_path).map_err(|error| error.to_string())?;
-            return Ok(advised::programs(&records));
-        }
-        let records = &mut sources.records;
-        if !records.contains_key(&record_path) {
-            let loaded = Loaded::read(&record_path).map_err(|error| format!("{error:#}"))?;
-            let said = redraw::said(&loaded.record);
-            records.insert(record_path.clone(), (loaded.record, said));
-        }
-        let (record, said) = &records[&record_path];
-        let made = splice::make(&marker.what, record, said)?;
-        files.extend(made.file.map(|(name, text)| (path.with_file_name(name), text)));
-        Ok(made.markdown)
-    });
-    let new = new.map_err(|error| anyhow::anyhow!("{}:{error}", path.display()))?;
-    files.insert(0, (path.to_owned(), new));
-    Ok(files)
 }

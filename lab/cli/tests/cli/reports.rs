@@ -282,42 +282,6 @@ fn terminals_of_all_widths_have_whole_words() {
 }
 
 #[test]
-fn documents_are_spliced_and_checked() {
-    let folder = Folder::new();
-    folder.write("a.jsonl", measured().read("a.jsonl"));
-    let marked = |what: &str| format!("<!-- cachewise a.jsonl {what} -->\n<!-- /cachewise -->\n");
-    let source = format!(
-        "# Title\n\n{}\ntext\n\n{}\n{}\n{}",
-        marked("machine"),
-        marked("table copy, 1 KiB"),
-        marked("plot 1 copy, L1 to L1, 2 KiB"),
-        marked("figure 1 cost.svg copy, L1 to L1, 4 KiB"),
-    );
-    let splice = format!("report --splice {}", folder.write("page.md", &source));
-    has(&cachewise(&format!("{splice} --check")).with(1).err, &["out of date"]);
-    assert_eq!(folder.read("page.md"), source, "a check changes nothing");
-    has(&ok(&splice), &["page.md", "cost.svg"]);
-    let spliced = folder.read("page.md");
-    has(&spliced, &["| copy.sse2 |", "```text", "![Whole cost", "](cost.svg)", "\ntext\n"]);
-    let svg = folder.read("cost.svg");
-    assert!(svg.starts_with("<svg xmlns=") && !svg.contains("NaN"));
-    assert_eq!(ok(&splice), "", "nothing is left to do");
-    ok(&format!("{splice} --check"));
-
-    // Every refusal names the document's line, and leaves the document alone.
-    for (bad, said) in [
-        (marked("picture"), "page.md:1: found \"picture\""),
-        (marked("table nothing"), "page.md:1: found table \"nothing\""),
-        ("\n<!-- cachewise b.jsonl verdict -->\n<!-- /cachewise -->".into(), "page.md:2: "),
-        ("<!-- cachewise a.jsonl verdict -->\n".into(), "page.md:1: found no end"),
-    ] {
-        folder.write("page.md", &bad);
-        refused(&splice, 1, &[said]);
-        assert_eq!(folder.read("page.md"), bad);
-    }
-}
-
-#[test]
 fn shells_know_every_verb() {
     let completions = ["bash", "zsh", "fish"].map(|shell| ok(&format!("completions {shell}")));
     for verb in ["tune", "doctor", "list", "run", "explain", "export", "report", "compare"] {

@@ -15,9 +15,7 @@ type Read<'c> = Box<dyn FnMut(&Place) + 'c>;
 type Check<'c> = Box<dyn Fn(&Place) -> Result<(), String> + 'c>;
 type Told<'c> = Box<dyn Fn(Row) -> Row + 'c>;
 
-/// One candidate.
 pub struct Call<'c> {
-    /// Its name in results.
     pub name: String,
     function: Option<Function>,
     companion: Option<Function>,

@@ -1,7 +1,7 @@
 //! A cell: where the operands are when the operation starts, what is restored before each sample,
 //! and who comes after it.
 
-use cachewise_measure::{Contents, Delay, Destination, Level, PagePolicy, ReaderSpec, State};
+use cachewise_measure::{Contents, Delay, Destination, Level, PagePolicy, ReaderSpec};
 
 /// The place of one operand.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -18,26 +18,21 @@ impl Placement {
         Placement { level: None, offset }
     }
 
-    /// Placed at a level.
     pub const fn at(level: Level, offset: usize) -> Placement {
         Placement { level: Some(level), offset }
     }
 }
 
-/// One cell.
 #[derive(Clone, Debug)]
 pub struct Cell {
-    /// Its name in records.
-    pub label: State,
+    pub label: String,
     /// The source's place; ignored by operations that have none.
     pub source: Placement,
-    /// The destination's place.
     pub destination: Placement,
     /// The part of a reused destination's state that is restored.
     pub restore: Destination,
     /// The least distance in bytes from the source up to the destination; a multiple of a page.
     pub apart: usize,
-    /// On which pages.
     pub pages: PagePolicy,
     /// The destination's contents; none: those that the operation asks for.
     pub contents: Option<Contents>,
@@ -53,7 +48,7 @@ impl Cell {
     /// One pair of buffers over and over, left where the last call left them. The source starts 512
     /// bytes into a page where the destination starts at one, so that a load never has the low
     /// twelve bits of a store shortly before it.
-    pub fn reused(label: impl Into<State>) -> Cell {
+    pub fn reused(label: impl Into<String>) -> Cell {
         Cell {
             label: label.into(),
             source: Placement::reused(512),
@@ -68,7 +63,7 @@ impl Cell {
         }
     }
 
-    fn warm_as(state: State, destination: usize, source: usize) -> Cell {
+    fn warm_as(state: &str, destination: usize, source: usize) -> Cell {
         Cell {
             destination: Placement::reused(destination),
             source: Placement::reused(source),
@@ -79,39 +74,38 @@ impl Cell {
 
     /// One pair of buffers over and over, the destination brought into the cache before each sample.
     pub fn warm() -> Cell {
-        Cell::warm_as(State::Warm, 0, 512)
+        Cell::warm_as("warm", 0, 512)
     }
 
     /// As warm, misaligned against each other and to every vector.
     pub fn misaligned() -> Cell {
-        Cell::warm_as(State::Misaligned, 24, 512 + 9)
+        Cell::warm_as("misaligned", 24, 512 + 9)
     }
 
     /// As warm, the destination 32 bytes above the source plus a power of two: the slow case of
     /// `rep movsb` on AMD CPUs.
     pub fn above_power(size: usize) -> Cell {
         let apart = size.next_power_of_two().max(cachewise_kernels::PAGE_SIZE);
-        Cell { apart, ..Cell::warm_as(State::AbovePower, 32, 0) }
+        Cell { apart, ..Cell::warm_as("above 2^n", 32, 0) }
     }
 
     /// As warm; afterwards the destination is read, every line.
     pub fn read() -> Cell {
-        Cell::warm_as(State::Read, 0, 512).read_after(Delay::None, 1.0)
+        Cell::warm_as("read", 0, 512).read_after(Delay::None, 1.0)
     }
 
-    /// Operands placed and proved.
     pub fn placed(source: Level, destination: Level) -> Cell {
         Cell {
             source: Placement::at(source, 512),
             destination: Placement::at(destination, 0),
-            ..Cell::reused(State::Placed)
+            ..Cell::reused("placed")
         }
     }
 
     /// Operands in memory; afterwards a bystander walks what was its warm working set.
     pub fn beside(bystander: usize) -> Cell {
         Cell {
-            label: State::Beside,
+            label: "beside".to_owned(),
             bystander: Some(bystander),
             ..Cell::placed(Level::Dram, Level::Dram)
         }

@@ -25,7 +25,6 @@ pub const CPUS: [(&str, &str); 6] = [
 /// A column of figures in Markdown.
 const NUMBERS: &str = "---:|";
 
-/// All claims, by document.
 pub fn all() -> impl Iterator<Item = &'static Claim> {
     static ALL: LazyLock<Vec<Claim>> = LazyLock::new(|| {
         serde_json::from_str(include_str!("claims.json")).expect("claims, which a test has read")
@@ -82,7 +81,6 @@ pub fn of_rows(
 /// Behind the name of an experiment whose record is by a document's own parameters.
 const CLASSIC: &str = "-classic";
 
-/// All claims, answered.
 pub struct Answers {
     rows: Vec<(&'static Claim, [Option<Answer>; CPUS.len()])>,
 }
@@ -100,17 +98,6 @@ impl Shelf {
         records.sort_by(|(_, one), (_, other)| rank(one).cmp(&rank(other)));
         records.reverse();
         Ok(Shelf(records))
-    }
-
-    /// The newest record of an experiment on a CPU, by its own parameters; none where there is none.
-    pub(super) fn newest(&self, experiment: &str, cpu: &str) -> Option<&Record> {
-        let is_classic = |record: &Record| {
-            record.header.settings.get("classic").is_some_and(|value| value == true)
-        };
-        let is_its = |(name, record): &&(String, Record)| {
-            cpu_of(name) == Some(cpu) && experiment_of(record) == experiment && !is_classic(record)
-        };
-        self.0.iter().find(is_its).map(|(_, record)| record)
     }
 }
 

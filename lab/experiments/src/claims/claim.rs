@@ -32,7 +32,6 @@ pub struct Claim {
     pub over: Over,
     /// The experiment whose records answer; with `-classic` those by the document's parameters.
     pub record: String,
-    /// The candidate's cells.
     pub cells: Cells,
     /// The reference's cells, where they are others: of those the likest is taken.
     pub base: Option<Cells>,
@@ -57,7 +56,6 @@ pub enum Says {
     Figure(f64),
     /// Less time: by [`LEAST`].
     Less,
-    /// More time, likewise.
     More,
     /// No less time: not by [`LEAST`].
     NotLess,
@@ -67,14 +65,11 @@ pub enum Says {
     Same,
     /// A bound that the document's words give themselves.
     AtMost(f64, String),
-    /// Likewise.
     AtLeast(f64, String),
-    /// Likewise.
     Within(f64, f64, String),
 }
 
 impl Says {
-    /// The bound.
     pub fn expect(&self) -> Expect {
         match *self {
             Says::Range(low, high) if low > 1.0 => Expect::AtLeast(low.min(high)),
@@ -174,7 +169,6 @@ impl Measured {
         }
     }
 
-    /// The largest size.
     pub(super) fn largest(&self) -> Option<u64> {
         self.0.get("size")?.last().copied()
     }
@@ -269,14 +263,11 @@ const FASTEST: &str = "fastest of ";
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reads {
-    /// The operation alone.
     #[default]
     Operation,
-    /// The reader alone.
     Reader,
     /// Reader and bystander: the costs of others.
     After,
-    /// Operation, reader and bystander.
     Whole,
     /// A figure of the candidate, which has no interval and so no word.
     Figure(String),
@@ -301,7 +292,6 @@ impl Reads {
         !matches!(self, Reads::Figure(_) | Reads::FigureOver(_) | Reads::Spike | Reads::BreakEven)
     }
 
-    /// A figure as text.
     pub(super) fn shown(&self, value: f64, measured: &Measured) -> String {
         match self {
             Reads::BreakEven if value.is_finite() => bytes(value as u64),
@@ -470,11 +460,6 @@ fn matching<'r>(rows: &[&'r Row], meant: &str) -> Vec<&'r Row> {
     let measured = || rows.iter().filter(|row| !row.operation_ns.is_empty());
     let of = |name: &str| measured().filter(|row| is(row, name)).copied().collect::<Vec<&Row>>();
     names.split('|').flat_map(of).collect()
-}
-
-/// Tells whether a cell is of this operation at this level.
-pub(super) fn between(cell: &CellKey, operation: &str, level: &str) -> bool {
-    cell.operation == operation && is_at(cell, level) && is_plain(cell)
 }
 
 /// Tells whether an extent is done in one call.

@@ -4,9 +4,7 @@
 pub struct Item {
     /// Document and number, `000.6`. Numbers stay: code and tests cite them.
     pub number: &'static str,
-    /// The words' author.
     pub kind: Kind,
-    /// The words.
     pub words: &'static str,
     /// The answer beside its claims; empty where these suffice.
     pub answer: &'static str,
@@ -19,11 +17,9 @@ pub enum Kind {
     Quoted,
     /// Ours: the document does not say it.
     Inferred,
-    /// Somebody else's.
     Elsewhere(&'static str),
 }
 
-/// All of them.
 pub fn items() -> impl Iterator<Item = Item> {
     let lines = include_str!("items.tsv").lines().filter(|line| !line.starts_with('#'));
     lines.filter_map(|line| {

@@ -12,7 +12,6 @@
 mod answers;
 mod claim;
 pub mod items;
-pub mod period;
 pub mod rule;
 
 pub use answers::{Answer, Answers, CPUS, OWN, all, of_record, of_rows};

@@ -22,9 +22,7 @@ pub const SAME: f64 = margin::NOTICEABLE;
 pub enum Expect {
     /// At most this. Below 1 it claims a gain, from 1 on the absence of a loss.
     AtMost(f64),
-    /// At least this, likewise.
     AtLeast(f64),
-    /// Between the two.
     Within(f64, f64),
 }
 
@@ -44,7 +42,6 @@ pub enum Over {
 /// The answer of one cell, of one CPU or of all of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Word {
-    /// As claimed.
     Confirmed,
     /// Certain in that direction; its size beside the bound is not.
     Some,
@@ -52,11 +49,9 @@ pub enum Word {
     Weaker,
     /// A difference was claimed, and there is none.
     Same,
-    /// The claim is excluded.
     Refuted,
     /// Cells or CPUs contradict each other.
     Depends,
-    /// Nothing is certain.
     CannotTell,
 }
 
@@ -177,7 +172,6 @@ impl Tested {
 
 /// One claim's cells on one CPU.
 pub struct Asked<'r> {
-    /// The bound.
     pub expect: Expect,
     /// The number of cells that it speaks of.
     pub over: Over,
@@ -318,7 +312,6 @@ mod tests {
         }
     }
 
-    /// Normal numbers, near enough.
     fn normal(random: &mut fastrand::Rng) -> f64 {
         (0..12).map(|_| random.f64()).sum::<f64>() - 6.0
     }

@@ -80,7 +80,6 @@ fn every_item_is_answered_and_every_claim_is_of_an_item() {
     }
 }
 
-/// The folder of records.
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../record")
 }

@@ -8,10 +8,8 @@ use crate::prelude::*;
 use cachewise_measure::{CallTimes, turns};
 use serde::{Deserialize, Serialize};
 
-/// One kernel's single calls.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Timed {
-    /// Kernel name, or libc's.
     pub(super) name: String,
     /// Mean nanoseconds per call, by pass.
     pub(super) mean_ns: Vec<f64>,
@@ -19,7 +17,6 @@ pub struct Timed {
     pub(super) times: CallTimes,
 }
 
-/// One launch's outcome.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LaunchOutcome {
     /// In the order asked for.
@@ -40,7 +37,7 @@ pub fn in_process_of_its_own(
     stop: &dyn Fn() -> bool,
 ) -> Result<LaunchOutcome> {
     let failed = |error: std::io::Error| LabError::Child(format!("single calls: {error}"));
-    let mut helper = Helper::start(program, None).map_err(failed)?;
+    let mut helper = Helper::start(program).map_err(failed)?;
     let answer = helper.ask_until(&Request::Calls(order.clone()), stop).map_err(failed)?;
     answer.ok_or(LabError::Interrupted)
 }

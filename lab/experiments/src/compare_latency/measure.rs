@@ -166,19 +166,3 @@ fn launch_rows(setting: &Setting, launch: usize, outcome: &launch::LaunchOutcome
     }
     rows
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn positions_lie_inside_and_end_with_none() {
-        for size in [1, 2, 16, 17, 64, 4096] {
-            for quick in [true, false] {
-                let positions = positions(size, quick);
-                assert_eq!(positions.last(), Some(&size));
-                assert!(positions.is_sorted() && positions.contains(&(size - 1)), "{positions:?}");
-            }
-        }
-    }
-}

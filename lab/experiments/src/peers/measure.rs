@@ -242,7 +242,7 @@ fn other_libcs(operation: Operation, setting: &mut Setting) -> Result<Vec<Elsewh
     let Some(program) = &options.helper else { return Ok(Vec::new()) };
     let mut started = Vec::new();
     for OtherLibc { name, loader } in &options.libcs {
-        let helper = Helper::start_by(loader, program, None);
+        let helper = Helper::start_by(loader, program);
         match helper.and_then(|helper| ElsewhereLibc::start(name, helper, operation)) {
             Ok(other) => started.push(other),
             Err(error) => setting.out.note(format!("{operation}: {name} left out: {error}"))?,
@@ -320,17 +320,6 @@ mod tests {
         assert_eq!(times, [10.0, 12.0, 10.0, 12.0, 10.0, 12.0, 10.0, 12.0]);
         assert_eq!(envelope(&[steady, vec![5.0; 8]]), Some(vec![5.0; 8]));
         assert_eq!(envelope(&[]), None);
-    }
-
-    #[test]
-    fn no_store_before_a_call_is_wider_than_its_source() {
-        for operation in OPERATIONS {
-            let cells = at_once(*operation, &AT_ONCE);
-            assert!(cells.iter().all(|(size, _, width)| width.is_none_or(|width| width <= *size)));
-            let stored = cells.iter().filter(|(_, _, width)| width.is_some()).count();
-            let writes = matches!(operation, Operation::Fill | Operation::Zero);
-            assert_eq!(stored == 0, writes, "{operation}: {stored}");
-        }
     }
 
     #[test]

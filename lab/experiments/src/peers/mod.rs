@@ -2,7 +2,6 @@
 
 mod measure;
 mod say;
-mod table;
 
 pub(crate) use measure::of_envelope;
 
@@ -15,7 +14,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     operations: measure::OPERATIONS,
     takes: &["--size", "--op", "--peer", "--libc", "--distribution"],
     say: say::verdicts,
-    tables: table::tables,
+    tables: say::tables,
     figures: measure::figures,
     serves: Serves::Library,
     run: Some(measure::run),

@@ -13,7 +13,6 @@ pub(crate) mod read_batch;
 pub(crate) mod sticky;
 pub(crate) mod values;
 
-/// Defaults of an item.
 const STUDY: Experiment = Experiment { is_study: true, ..PLAIN };
 
 /// One cell and its candidates; the first is the reference unless they say otherwise.

@@ -8,7 +8,6 @@
 
 use crate::prelude::*;
 use cachewise_measure::verify::verify;
-use std::cell::Cell;
 
 /// Axis: which of the calls in a row, from 1.
 const CALL: &str = "call";
@@ -104,7 +103,7 @@ fn in_a_row(
     let place = [Place { dst: src.wrapping_add(room + DESTINATION_OFFSET), src, n: size }];
     for Routine { name, function } in routines {
         // SAFETY: n initialised bytes of the arena each, apart, that nobody else uses; this CPU runs it.
-        let verified = unsafe { verify(function, place[0].dst, src, size, &Cell::new(0)) };
+        let verified = unsafe { verify(function, place[0].dst, src, size) };
         verified.map_err(|wrong| LabError::WrongBytes(format!("{name}: {wrong}")))?;
     }
     let ways: Vec<(&Routine, usize)> = routines

@@ -17,7 +17,6 @@ use std::rc::Rc;
 
 /// Axis: which value, an index of [`VALUES`]; for fills only 0 and 1.
 const VALUE: &str = "value";
-/// Values that are stored.
 const VALUES: [&str; 4] = ["zeros", "ones", "random", "denormals"];
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
@@ -47,7 +46,6 @@ pub(crate) const VALUES_STORED: Grid = Grid {
     ..Grid::PLAIN
 };
 
-/// Copying or storing.
 fn part_of(row: &Row) -> &str {
     row.cell.state.split(' ').next().unwrap_or_default()
 }

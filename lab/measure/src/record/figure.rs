@@ -8,9 +8,7 @@ use serde::{Deserialize, Serialize};
 /// One picture of an experiment's rows.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Figure {
-    /// Caption.
     pub title: String,
-    /// How it is drawn.
     pub kind: FigureKind,
     /// Coordinate along the horizontal axis: `size`, `candidate`, `state`, `reader`, `bystander`,
     /// or a name among the cells' `axes`.

@@ -8,7 +8,6 @@ pub struct Histogram {
     /// Edges of the bins in nanoseconds, one more than there are bins.
     #[serde(with = "crate::rounded")]
     pub edges_ns: Vec<f64>,
-    /// Calls per bin.
     pub counts: Vec<u64>,
     /// Calls above the last edge.
     pub above: u64,

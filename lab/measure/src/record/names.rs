@@ -1,6 +1,5 @@
 //! Names that rows of several crates have in common. Those of the experiments are the experiments' own.
 
-/// This machine's C library.
 pub const LIBC: &str = "libc";
 /// The library itself, decision included.
 pub const LIBRARY: &str = "cachewise";

@@ -17,12 +17,7 @@ use std::{fs, io};
 pub enum RecordError {
     /// The file could not be read or written.
     #[error("{file}: {source}")]
-    Io {
-        /// The file.
-        file: String,
-        /// The operating system's answer.
-        source: std::io::Error,
-    },
+    Io { file: String, source: std::io::Error },
     /// Content that cannot be a record's, or cannot stand where it does.
     #[error("{at}: {what}")]
     Refused {
@@ -239,7 +234,6 @@ fn records(file: &str, text: &str, wanted: Option<&str>) -> Result<Vec<Record>, 
 /// How a row's line begins as [`Writer`](super::Writer) writes it.
 const ROW: &str = "{\"type\":\"row\"";
 
-/// Types of lines.
 const KINDS: [&str; 5] = ["header", "row", "note", "decisions", "end"];
 
 /// A line of a file.

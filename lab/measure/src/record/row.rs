@@ -13,15 +13,11 @@ pub const PART_NOISE: f64 = 2.0 * MARGIN;
 /// One candidate in one cell.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Row {
-    /// The experiment's name.
     pub experiment: String,
     /// Coordinates of the measured cell.
     pub cell: CellKey,
-    /// The candidate's name.
     pub candidate: String,
-    /// The reference's name.
     pub reference: String,
-    /// Calls per sample.
     pub calls: u32,
     /// Nanoseconds per call, by round.
     #[serde(with = "crate::rounded")]
@@ -161,12 +157,9 @@ impl Row {
     }
 }
 
-/// Coordinates of a cell.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CellKey {
-    /// The operation's name.
     pub operation: String,
-    /// Bytes per call.
     pub size: u64,
     /// Residency of the source, if given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -175,11 +168,10 @@ pub struct CellKey {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub destination: Option<Residency>,
     /// How the operands lie, what is restored before each sample, or the part of an experiment.
-    pub state: State,
+    pub state: String,
     /// Fraction of the destination read afterwards.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reader: Option<f64>,
-    /// Bytes of the bystander.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bystander: Option<u64>,
     /// Further coordinates by name: `threads`, `delay_ns`, `offset`, `first_difference`.
@@ -193,7 +185,7 @@ pub struct CellKey {
 
 impl CellKey {
     /// A cell without levels, reader, bystander or axes.
-    pub fn new(operation: &str, size: usize, state: impl Into<State>) -> CellKey {
+    pub fn new(operation: &str, size: usize, state: impl Into<String>) -> CellKey {
         CellKey {
             operation: operation.to_owned(),
             size: size as u64,
@@ -202,7 +194,6 @@ impl CellKey {
         }
     }
 
-    /// With further coordinates.
     #[must_use]
     pub fn with(mut self, axes: &[(&str, f64)]) -> CellKey {
         self.axes.extend(axes.iter().map(|&(name, value)| (name.to_owned(), value)));
@@ -221,105 +212,6 @@ impl CellKey {
             Some(source) => format!("{source} to {destination}"),
             None => destination.to_string(),
         })
-    }
-}
-
-/// How a cell's operands lie and what holds before each sample.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(from = "String", into = "String")]
-pub enum State {
-    /// One pair of buffers over and over; the destination is brought into the cache before each
-    /// sample.
-    #[default]
-    Warm,
-    /// As warm, but the destination is driven out of every cache before each call.
-    Evicted,
-    /// As warm, both misaligned against each other and to every vector.
-    Misaligned,
-    /// As warm, the destination a little above the source plus a power of two.
-    AbovePower,
-    /// As warm, both at the same place in a page (4 KiB aliasing).
-    Aliased,
-    /// As aliased, the destination's pages never touched before.
-    Fresh,
-    /// Buffers that overlap.
-    Overlap,
-    /// As warm; afterwards the destination is read.
-    Read,
-    /// Operands in memory; afterwards a bystander walks its working set.
-    Beside,
-    /// Operands placed at a level and proved to be there.
-    Placed,
-    /// A part of an experiment, by the name it has there.
-    Named(String),
-}
-
-/// Every state that is not an experiment's own, by name.
-const STATES: [(&str, State); 10] = [
-    ("warm", State::Warm),
-    ("evicted", State::Evicted),
-    ("misaligned", State::Misaligned),
-    ("above 2^n", State::AbovePower),
-    ("4K-aliased", State::Aliased),
-    ("fresh", State::Fresh),
-    ("overlap", State::Overlap),
-    ("read", State::Read),
-    ("beside", State::Beside),
-    ("placed", State::Placed),
-];
-
-impl State {
-    /// Its name in records.
-    pub fn as_str(&self) -> &str {
-        match self {
-            State::Named(name) => name,
-            known => STATES.iter().find(|(_, state)| state == known).map_or("", |(name, _)| name),
-        }
-    }
-}
-
-impl From<&str> for State {
-    fn from(name: &str) -> State {
-        let known = STATES.iter().find(|(known, _)| *known == name);
-        known.map_or_else(|| State::Named(name.to_owned()), |(_, state)| state.clone())
-    }
-}
-
-impl From<String> for State {
-    fn from(name: String) -> State {
-        State::from(name.as_str())
-    }
-}
-
-impl From<State> for String {
-    fn from(state: State) -> String {
-        state.as_str().to_owned()
-    }
-}
-
-impl std::ops::Deref for State {
-    type Target = str;
-
-    fn deref(&self) -> &str {
-        self.as_str()
-    }
-}
-
-impl PartialEq<str> for State {
-    fn eq(&self, other: &str) -> bool {
-        self.as_str() == other
-    }
-}
-
-impl PartialEq<&str> for State {
-    fn eq(&self, other: &&str) -> bool {
-        self.as_str() == *other
-    }
-}
-
-impl std::fmt::Display for State {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.pad(self.as_str())
     }
 }
 
@@ -377,17 +269,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_state_has_its_name_in_records() {
-        for name in ["warm", "misaligned", "4K-aliased", "above 2^n", "calls as memcpy", ""] {
-            let state: State = serde_json::from_str(&format!("\"{name}\"")).expect("a state");
-            assert_eq!(state, *name);
-            assert_eq!(serde_json::to_string(&state).expect("text"), format!("\"{name}\""));
-        }
-    }
-
-    #[test]
     fn a_sum_counts_the_parts_there_are() {
-        let mut row = made_up::row(CellKey::new("copy", 64, State::Warm), "a", "libc", 1.0);
+        let mut row = made_up::row(CellKey::new("copy", 64, "warm"), "a", "libc", 1.0);
         row.operation_ns = vec![1.0, 2.0];
         row.reader_ns = vec![10.0, 20.0];
         assert_eq!(row.total_ns(), [11.0, 22.0]);

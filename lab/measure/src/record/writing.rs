@@ -82,12 +82,10 @@ impl Writer {
         Ok(())
     }
 
-    /// Writes a remark.
     pub fn note(&mut self, text: &str) -> Result<(), RecordError> {
         self.put("note", &Note { text: text.to_owned() })
     }
 
-    /// Writes what was decided.
     pub fn decisions(&mut self, decisions: &Decisions) -> Result<(), RecordError> {
         self.put("decisions", decisions)
     }
@@ -215,7 +213,6 @@ pub fn write_file(path: &Path, content: &[u8], mode: u32) -> io::Result<()> {
     persist(file.into_temp_path(), path)
 }
 
-/// Folder of a file.
 fn folder(path: &Path) -> &Path {
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     parent.unwrap_or(Path::new("."))

@@ -19,11 +19,8 @@ pub enum ProofVerdict {
 /// The outcome of a probe.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Proof {
-    /// The level claimed.
     pub level: Level,
-    /// Result of the proof.
     pub verdict: ProofVerdict,
-    /// Nanoseconds per dependent load.
     #[serde(with = "crate::rounded")]
     pub nanoseconds_per_line: f64,
     /// The range that counts as this level, in nanoseconds.

@@ -11,7 +11,6 @@ pub(super) const PAGE: usize = 4096;
 pub struct Slots {
     pub(super) level: Level,
     pub(crate) caches: Caches,
-    /// Bytes of a slot.
     pub(super) size: usize,
     pub(super) count: usize,
     pub(super) stride: usize,

@@ -326,7 +326,6 @@ impl Table<'_, '_> {
         (caches.llc.bytes.min(MOST_WARM_UP) / self.cell.size.max(1)).max(1)
     }
 
-    /// One untimed call.
     fn call_once(&mut self, candidate: &mut dyn Candidate) {
         self.gather(1);
         candidate.before(&self.places, 1);

@@ -4,7 +4,6 @@ use super::*;
 use crate::MeasureError;
 use crate::verify::verify;
 
-/// Refuses what contradicts itself.
 pub(super) fn check_request(
     cell: &SampledCell<'_>,
     candidates: usize,
@@ -84,7 +83,7 @@ pub(super) fn check_bytes(
         // SAFETY: slots of that size in written arenas; an operation with a source gets one of its
         // own, or is refused by its own contract's owner: the laboratory pairs operations and
         // cells.
-        unsafe { verify(&function, dst, src, cell.size, &Default::default()) }.map_err(refused)?;
+        unsafe { verify(&function, dst, src, cell.size) }.map_err(refused)?;
     }
     Ok(())
 }

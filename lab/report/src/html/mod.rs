@@ -22,7 +22,6 @@ const MOST_TABLES: usize = 40;
 pub struct Sheet<'s> {
     /// The record's file name, without directories; empty where none was written.
     pub name: String,
-    /// The record.
     pub record: &'s Record,
     /// Sentences and tables of the record.
     pub said: Said,

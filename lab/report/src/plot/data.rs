@@ -7,11 +7,8 @@ use cachewise_measure::{FigureKind, Row};
 /// One figure of a record.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plot {
-    /// Title.
     pub title: String,
-    /// How it is drawn.
     pub kind: FigureKind,
-    /// Quantity of its values.
     pub value: Quantity,
     /// Everyone who is drawn in any panel; a series refers to its entry.
     pub keys: Vec<Key>,
@@ -22,7 +19,6 @@ pub struct Plot {
 /// One entry of the legend.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Key {
-    /// The candidate's name.
     pub name: String,
     /// True if the others are compared with it.
     pub reference: bool,
@@ -32,25 +28,20 @@ pub struct Key {
     pub colour: usize,
 }
 
-/// One pair of axes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Panel {
     /// The part of the rows that it shows.
     pub title: String,
-    /// The horizontal axis.
     pub x: Axis,
     /// The vertical one, of heat maps only; others have the value there.
     pub y: Option<Axis>,
-    /// Series of the panel.
     pub series: Vec<Series>,
     /// Upright rules: where the operands stop fitting a cache, and which.
     pub rules: Vec<(f64, &'static str)>,
 }
 
-/// An axis.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Axis {
-    /// Its coordinate.
     pub name: String,
     /// Names of its places, where they are names; a place is then an index into this.
     pub names: Vec<String>,
@@ -72,11 +63,9 @@ pub struct Series {
 /// A value at a place.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Point {
-    /// Along the horizontal axis.
     pub x: f64,
     /// Along the vertical axis of a heat map, 0 elsewhere.
     pub y: f64,
-    /// The value.
     pub value: Spread,
     /// Operation, reader and bystander in nanoseconds, where the value is their sum.
     pub parts: Option<[f64; 3]>,
@@ -146,7 +135,6 @@ impl Plot {
 }
 
 impl Axis {
-    /// Title of the axis.
     pub fn title(&self) -> String {
         axis_title(&self.name)
     }

@@ -7,9 +7,7 @@ use cachewise_measure::{PairedRatio, Row, stats};
 /// A row's place along an axis.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Coordinate {
-    /// Somewhere on a scale.
     Number(f64),
-    /// One of several names.
     Label(String),
 }
 
@@ -41,7 +39,6 @@ pub enum Unit {
     Time,
     /// A fraction as a percentage.
     Share,
-    /// Just the number.
     Plain,
 }
 
@@ -58,7 +55,6 @@ impl Unit {
         }
     }
 
-    /// The number as text.
     pub fn write(self, value: f64) -> String {
         match self {
             Unit::Bytes if value >= 0.0 && value.fract() == 0.0 => units::bytes(value as u64),
@@ -81,7 +77,6 @@ fn trim(text: &str) -> String {
     text.trim_end_matches('.').to_owned()
 }
 
-/// Title of an axis.
 pub fn axis_title(name: &str) -> String {
     match name {
         "size" => "bytes per call".to_owned(),
@@ -105,7 +100,6 @@ pub fn axis_title(name: &str) -> String {
 pub enum Quantity {
     /// Decimal gigabytes per second of the operation.
     Gbps,
-    /// Nanoseconds of the operation.
     Ns,
     /// Nanoseconds of operation, reader and bystander.
     TotalNs,
@@ -132,7 +126,6 @@ const KNOWN: [(&str, Quantity, &str); 6] = [
 /// A value with its 95 % interval; of fewer than six rounds there is none, and both ends are the value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spread {
-    /// The median.
     pub mid: f64,
     /// Lower end of the interval.
     pub low: f64,
@@ -214,7 +207,6 @@ impl Quantity {
         }
     }
 
-    /// For the axis.
     pub fn title(&self) -> String {
         match (self, KNOWN.iter().find(|(_, known, _)| known == self)) {
             (Quantity::Extra(name), _) => axis_title(name),

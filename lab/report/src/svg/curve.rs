@@ -45,7 +45,6 @@ pub(super) fn draw(plot: &Plot, panel: &Panel) -> (f64, Vec<String>) {
     (HEIGHT, out)
 }
 
-/// The horizontal axis.
 fn places(panel: &Panel, x: &Scale, left: f64) -> Vec<String> {
     let places = x.ticks_of(&panel.x, 6);
     let places: Vec<_> = places.iter().map(|at| (x.at(*at), panel.x.write(*at))).collect();

@@ -68,12 +68,12 @@ impl Saved {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use cachewise_measure::record::{CellKey, State};
+    use cachewise_measure::record::CellKey;
 
     #[test]
     fn small_calls_save_what_those_of_programs_save_and_larger_ones_by_their_size() {
         let rows = |experiment: &str, size, state: &'static str, times: [f64; 2]| {
-            let cell = CellKey::new("compare", size, State::from(state));
+            let cell = CellKey::new("compare", size, state);
             let libc = record::names::LIBC;
             [(libc, times[0]), ("compare.avx2", times[1])]
                 .map(|(name, ns)| Row::new(experiment, cell.clone(), name, libc, vec![ns; 3]))

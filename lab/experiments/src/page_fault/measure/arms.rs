@@ -17,7 +17,6 @@ const CACHE: usize = 4 * 2 * 32 * PAGE_SIZE;
 /// than it takes to start a thread.
 const LOOKS: usize = 1 << 14;
 
-/// Lines of a page.
 pub(super) const PAGE_LINES: usize = PAGE_SIZE / LINE;
 
 /// One setting of the measurement: pages handed out, lines touched of each, threads, repetitions.

@@ -50,7 +50,6 @@ pub(super) fn rows(setting: &mut Setting) -> Result<Vec<Row>> {
 }
 
 struct AllocTimes {
-    /// Median of each round.
     by_round: Vec<f64>,
     all: Vec<f64>,
     scrubbed: u64,

@@ -125,14 +125,6 @@ mod tests {
     }
 
     #[test]
-    fn all_threads_are_tried_and_fewer() {
-        for (all, tried) in [(1, &[][..]), (2, &[2]), (6, &[2, 4, 6]), (64, &[2, 4, 8, 16, 32, 64])]
-        {
-            assert_eq!(counts(all), tried);
-        }
-    }
-
-    #[test]
     fn a_thread_pays_where_it_takes_a_twentieth_off() {
         let row = |time: f64| Row { operation_ns: vec![time], ..Row::default() };
         let paid = |times: &[f64]| paying(&times.iter().copied().map(row).collect::<Vec<_>>());

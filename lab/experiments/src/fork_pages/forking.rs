@@ -5,14 +5,12 @@
 //! process with one thread, a [helper](crate::helper), which the experiment starts ([`Forker`]) and asks
 //! for loops.
 
-mod counted;
-
+use super::counted::{self, Counted};
 use crate::bench::Call;
 use crate::helper::{Helper, Request};
 use crate::names::FORK;
 use cachewise_kernels::PAGE_SIZE;
 use cachewise_measure::{Reader, children::usage};
-use counted::Counted;
 use memmap2::{Advice, MmapMut};
 use rustix::io::retry_on_intr;
 use rustix::process::{Pid, WaitOptions, waitpid};
@@ -109,7 +107,7 @@ impl Forker {
     /// # Errors
     /// When it cannot be started or does not answer.
     pub fn start(program: &Path, buffer: usize) -> io::Result<Forker> {
-        let mut helper = Helper::start(program, None)?;
+        let mut helper = Helper::start(program)?;
         helper.ask::<i64>(&Request::fork(buffer, 1))?;
         Ok(Forker { helper, buffer, loops: 0, faults: 0 })
     }

@@ -1,16 +1,19 @@
 //! `page-clear` and `page-copy` in seed 000's form (000.9): five sorted times of so many loops, then
 //! the pages zeroed and copied in all five.
 
+mod counted;
+pub(crate) mod forking;
+pub(crate) mod page_clear;
+pub(crate) mod page_copy;
+
 use crate::prelude::*;
 
-/// Runs of the seed.
 const RUNS: usize = 5;
 
 /// The words of an experiment's tables.
 pub struct Words {
     /// The caption's word for the work.
     pub work: &'static str,
-    /// The last column's heading.
     pub last: &'static str,
     /// That column's text for a candidate.
     pub of: fn(&str) -> String,

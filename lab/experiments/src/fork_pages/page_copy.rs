@@ -9,8 +9,8 @@
 //! takes free pages that nobody has touched for long, so that the same is measured again with every
 //! destination in memory.
 
-use crate::forking::Forker;
-use crate::page_loops::{self, Words};
+use super::forking::Forker;
+use super::{self as loops, Words};
 use crate::prelude::*;
 
 /// State: the pages that are zeroed and copied to lie in memory.
@@ -25,7 +25,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     operations: &[Operation::Copy, Operation::Zero],
     takes: &["--kernels", "--size"],
     classic: "buffers of 256k to 4k, five runs of 5000 to 40000 loops, 4 KiB pages only",
-    tables: |rows| page_loops::tables(rows, &WORDS),
+    tables: |rows| loops::tables(rows, &WORDS),
     figures,
     run: Some(run),
     ..PLAIN

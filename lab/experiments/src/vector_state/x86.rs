@@ -6,7 +6,7 @@ use crate::xstate::{self, AVX, AVX512, Area, SSE, Save, Support, X87};
 use std::cell::Cell as Shared;
 use std::rc::Rc;
 
-pub(in super::super) fn run(setting: &mut Setting) -> Result {
+pub(super) fn run(setting: &mut Setting) -> Result {
     let Some(support) = Support::detect() else {
         return nothing("this CPU has no XSAVE, or the operating system does not enable it");
     };

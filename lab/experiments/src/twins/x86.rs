@@ -87,7 +87,7 @@ const FAMILIES: [(&str, [CopyLines; 5]); 4] = [
     ("movntdq", movntdq::ALL),
 ];
 
-pub(in super::super) fn run(setting: &mut Setting) -> Result {
+pub(super) fn run(setting: &mut Setting) -> Result {
     setting.whole("lines", CACHE_LINE)?;
     let mut cells = setting.cells();
     if setting.options.sizes.is_empty() {

@@ -4,7 +4,7 @@
 //! 32nd byte of the buffer (the reader). The seed's buffers of 32k and 320k were half of its CPU's
 //! L1 and two and a half times all its caches, so each level of this machine gets the same two.
 
-use crate::page_loops::{self, Words};
+use super::{self as loops, Words};
 use crate::prelude::*;
 
 const WORDS: Words = Words { work: "zeroing", last: "alias", of: aliases };
@@ -16,7 +16,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     operations: &[Operation::Zero],
     takes: &["--kernels", "--size"],
     classic: "buffers of 32k and 320k, five runs of 200000 and 20000 loops",
-    tables: |rows| page_loops::tables(rows, &WORDS),
+    tables: |rows| loops::tables(rows, &WORDS),
     figures,
     run: Some(run),
     ..PLAIN

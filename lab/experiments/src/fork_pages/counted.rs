@@ -25,7 +25,6 @@ const MAPPED_ONCE: u64 = 1 << 56;
 pub(crate) struct Counted {
     /// Zeroed: the child's page tables, and what was not there before.
     pub(crate) zeroed: u64,
-    /// Copied.
     pub(crate) copied: u64,
 }
 
