@@ -95,7 +95,6 @@ mod tests {
     use super::*;
     use cachewise::Reuse;
     use cachewise::profile::Decision;
-    use cachewise_measure::record::State;
     use cachewise_measure::{CellKey, PairedRatio};
 
     /// A tuning that chose a kernel for copies of all sizes, and saw kernels take these parts of libc's time.
@@ -104,7 +103,7 @@ mod tests {
         let all = Decision::new(copy, Reuse::Unknown, (FIRST_SIZE, u64::MAX), chosen);
         let profile = Profile { decisions: vec![all], ..Profile::here() };
         let row = |(candidate, ratio): &(&str, f64)| {
-            let cell = CellKey::new("copy", 4096, State::from("aligned"));
+            let cell = CellKey::new("copy", 4096, "aligned");
             let ratio = PairedRatio::paired(&[100.0 * ratio; 8], &[100.0; 8]);
             Row::new("tune", cell, candidate, "libc", vec![100.0; 8]).with_ratio(ratio)
         };
