@@ -117,9 +117,4 @@ impl Groups {
         let count = |group: &PathBuf| self.tree.line(group.join("cpu.stat"), "nr_throttled");
         self.cpu.iter().filter_map(count).max().unwrap_or(0)
     }
-
-    /// Folders of the groups that may limit memory.
-    pub fn memory_folders(&self) -> &[PathBuf] {
-        &self.memory
-    }
 }
