@@ -96,7 +96,10 @@ fn rows(records: &[Record]) -> Vec<Row> {
 /// A host's times as one round: operation, reader, bystander, so that their sum over the reference's is the ratio that
 /// was paired round by round there; not a number where the host has no such row.
 fn round(base: &Row, row: Option<&Row>) -> [f64; 3] {
-    let middle = |times: &[f64]| if times.is_empty() { 0.0 } else { median(times) };
+    let middle = |times: &[f64]| {
+        let finite: Vec<f64> = times.iter().copied().filter(|time| time.is_finite()).collect();
+        if finite.is_empty() { 0.0 } else { median(&finite) }
+    };
     let parts =
         |row: &Row| [&row.operation_ns, &row.reader_ns, &row.bystander_ns].map(|of| middle(of));
     let Some(row) = row else { return [f64::NAN; 3] };

@@ -184,7 +184,9 @@ fn an_arm_costs_something_where_it_is_shown_and_keeps_the_guard_in_every_view() 
     assert_eq!(costs(2, [-0.2, -0.2], &[], false), None, "too few");
     assert_eq!(costs(20, [-0.2, -0.2], &[], true), None, "refused");
     // The floor alone is an error of 0.004.
-    assert_eq!(costs(200, [-0.2, 0.015], &[], false), None, "a new one loses too much for sure");
+    // What is not shown to keep the guard may be in the middle of a range, and none begins with it.
+    assert!(costs(200, [-0.2, 0.015], &[], false).is_some_and(|cost| cost > 0.0));
+    assert_eq!(costs(200, [-0.2, 0.031], &[], false), None, "it seems to lose a headline");
     assert!(costs(200, [-0.2, 0.013], &[], false).is_some());
     assert!(costs(200, [-0.2, 0.026], std::slice::from_ref(&known), false).is_some());
     assert_eq!(
@@ -331,7 +333,7 @@ fn what_is_lost_between_operands_of_one_layout_is_lost() {
         let at = field.sizes.len() - 1;
         rounds(&mut field, FIRST, at, on_lines, [-0.2, -0.2]);
         rounds_of(&mut field, FIRST, [0, at], true, at_odd, odd);
-        let costs = field.cost(FIRST, at).is_some();
+        let costs = field.cost(FIRST, at).is_some_and(|cost| cost < 0.0);
         field.eliminate(&|size| size == 4096);
         (costs, field.live(at).contains(&FIRST))
     };
@@ -339,7 +341,8 @@ fn what_is_lost_between_operands_of_one_layout_is_lost() {
     assert_eq!(found([60, 60], -0.02, &[]), (true, true));
     assert_eq!(found([60, 60], 0.08, &[]), (false, true));
     assert_eq!(found([400, 400], 0.08, &[]), (false, false), "for sure");
-    assert_eq!(found([60, 5], 0.08, &[]), (true, true), "too few show nothing");
+    assert_eq!(found([60, 2], 0.08, &[]), (true, true), "too few show nothing");
+    assert_eq!(found([60, 3], 0.08, &[]), (false, true), "it seems to lose a headline");
     assert_eq!(found([60, 6], 0.08, &[]), (false, false));
     // As in a whole state: one that the profile names is refereed again.
     let known = decision("zero.first", 0, u64::MAX);
@@ -394,4 +397,31 @@ fn operands_lie_on_lines_and_at_odd_offsets_in_turns() {
     }
     assert_eq!(turns, [false, true, false, true]);
     assert!(!field.is_odd_turn(0, 0) && !field.is_odd_turn(1, 1));
+}
+
+/// A move that gains at odd offsets and loses a little on lines: with libc for what is aligned it loses nowhere.
+#[test]
+fn a_kernel_that_loses_on_lines_is_decided_for_beside_libc() {
+    let arms = ["move.avx", "move.avx.ends"]
+        .map(|name| Competitor { name: name.to_owned(), class: Class::Temporal });
+    let arms: Vec<Competitor> = std::iter::once(Competitor::libc()).chain(arms).collect();
+    let facts = facts();
+    let cells = (plan::grid(8192), plan::views(Operation::Move, &facts));
+    let mut field = Field::new(Operation::Move, arms, cells, &facts, &[]);
+    let names: Vec<&str> = field.arms[3..].iter().map(|arm| arm.name.as_str()).collect();
+    assert_eq!(names, ["move.avx.or-libc", "move.avx.ends.or-libc"]);
+    let at = field.at(4096).expect("a size");
+    for size in [at - 2, at] {
+        for view in 0..field.views.len() {
+            let on_lines = if field.views[view].layout == Layout::Aligned { 0.06 } else { -0.1 };
+            rounds_of(&mut field, 1, [view, size], false, 9, on_lines);
+            rounds_of(&mut field, 1, [view, size], true, 9, -0.1);
+        }
+    }
+    assert_eq!(field.cost(1, at), None, "it loses on lines");
+    assert!(field.cost(3, at).is_some_and(|cost| cost < -0.03), "{:?}", field.cost(3, at));
+    assert_eq!(field.cost(3, at - 2), None, "below a page nothing looks at operands");
+    assert_eq!(field.live(at), [1, 2], "it needs no rounds of its own");
+    field.eliminate(&|_| true);
+    assert!(field.live(at).contains(&1), "its kernel stays in the race");
 }
