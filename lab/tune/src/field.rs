@@ -4,13 +4,13 @@
 use super::plan::{self, View};
 use super::ranges::{From, LIBC, choose};
 use super::rounds::{Evidence, Purpose};
-use super::seam::{Class, Competitor, Contents, Destination, Facts, Layout, Sample, TuningCell};
+use super::seam::{Class, Competitor, Destination, Facts, Layout, Sample, TuningCell};
 use cachewise::profile::{Decision, OR_LIBC};
 use cachewise_judge::estimate::{Estimate, Middle, Scatter, Sure, away, deviation};
 use cachewise_judge::margin::{EQUAL, GUARD, HEADLINE, HOPELESS, IN_FORCE, LAYOUTS};
 use cachewise_judge::race;
 use cachewise_kernels::Operation;
-use cachewise_measure::stats::{LEAST_ROUNDS as INTERVAL_ROUNDS, median};
+use cachewise_measure::stats::median;
 use std::cell::OnceCell;
 
 #[cfg(test)]
@@ -73,10 +73,6 @@ impl CellRounds {
         rounds.extend(Some(ratio.ln()).filter(|log| log.is_finite()));
         self.middles.take();
         self.off.take();
-    }
-
-    fn is_empty(&self) -> bool {
-        self.aligned.is_empty() && self.odd.is_empty()
     }
 
     fn off(&self) -> &[f64] {
@@ -341,24 +337,6 @@ impl Field {
     /// The arms that are still measured at a size, without libc.
     pub(super) fn live(&self, size: usize) -> Vec<usize> {
         (1..self.arms.len()).filter(|arm| self.live[*arm][size]).collect()
-    }
-
-    /// The arms that took part or may, and have too few rounds in a view at a size for an interval, with how many the
-    /// one with the fewest lacks: of operands that lie on lines, in the states of a table of costs.
-    pub(super) fn scarce(&self, view: usize, size: usize) -> Option<(Vec<usize>, usize)> {
-        let View { layout, contents, .. } = self.views[view];
-        let is_of_table = (layout, contents) == (Layout::Aligned, Contents::Equal)
-            && self.views[view].is_visited(self.sizes[size]);
-        let takes_part = |arm: &usize| {
-            let mut views = self.rounds[*arm].iter();
-            self.live[*arm][size] || views.any(|of_view| !of_view[size].is_empty())
-        };
-        let lacks =
-            |arm: usize| INTERVAL_ROUNDS.saturating_sub(self.rounds[arm][view][size].aligned.len());
-        let arms = (1..self.rounds.len()).filter(|arm| is_of_table && lacks(*arm) > 0);
-        let arms: Vec<usize> = arms.filter(takes_part).collect();
-        let most = arms.iter().map(|arm| lacks(*arm)).max()?;
-        Some((arms, most))
     }
 
     /// Results of each arm's rounds in a view at a size.

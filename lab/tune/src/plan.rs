@@ -179,12 +179,6 @@ pub(super) fn grid(top: usize) -> Vec<usize> {
     sizes
 }
 
-/// Returns whether a tuning leaves a whole table of costs, with rounds enough of those that are out: from the budget on that is the
-/// command's own.
-pub(super) fn has_table(budget: f64) -> bool {
-    budget >= 10.0 * MINUTE
-}
-
 /// The largest size worth measuring: with the destination alone beyond such a cache. An epoch takes as long again
 /// for every octave more, so that beyond [`TOP`] the largest size grows with the budget and not faster: as many
 /// rounds as in a minute are left.

@@ -10,7 +10,7 @@ use super::hints;
 use super::plan;
 use super::rounds::Purpose;
 use super::seam::{Arm, Class, Facts, Stage, TuningCell};
-use super::visits::{Candidate, LEFT, Visits};
+use super::visits::{Candidate, Visits};
 use cachewise_kernels::Operation;
 use cachewise_measure::LabError;
 use std::ops::Range;
@@ -85,13 +85,12 @@ impl<'r, 'm> Race<'r, 'm> {
         Race { visits, facts, fields, follows, lanes }
     }
 
-    /// Runs until `end` or until nothing is left to learn. The referee may take as many seconds as `most`. Where a
-    /// table of costs is `wanted`, what that takes is left of the time, up to a half.
+    /// Runs until `end` or until nothing is left to learn. The referee may take as many seconds as `most`.
     ///
     /// # Errors
-    /// Those of the machine.
-    pub(super) fn run(&mut self, end: f64, most: f64, wanted: bool) -> Result<(), LabError> {
-        let (mut stop, mut epochs) = (end, 0);
+    /// Returns the first error of [`Machine::visit`](super::seam::Machine::visit).
+    pub(super) fn run(&mut self, end: f64, most: f64) -> Result<(), LabError> {
+        let mut epochs = 0;
         loop {
             let now = self.tell(end);
             for lane in 0..self.lanes.len() {
@@ -101,9 +100,6 @@ impl<'r, 'm> Race<'r, 'm> {
             }
             let begun = self.lanes[..SIZES].iter().map(|lane| lane.epoch).sum();
             if std::mem::replace(&mut epochs, begun) != begun {
-                if wanted {
-                    stop = end - self.completing().min(end / 2.0);
-                }
                 // Before, too little is decided to say.
                 if self.lanes[..SIZES].iter().all(|lane| lane.epoch > 3 || lane.over) {
                     self.follows.referee = self.refereeing().min(most);
@@ -114,12 +110,12 @@ impl<'r, 'm> Race<'r, 'm> {
                 .filter(|lane| !self.lanes[*lane].items.is_empty())
                 .min_by(|a, b| behind(a).total_cmp(&behind(b)));
             let Some(lane) = next else { return Ok(()) };
-            if now >= stop {
+            if now >= end {
                 return Ok(());
             }
             let Some(item) = self.lanes[lane].items.pop() else { continue };
             let first = self.lanes[lane].epoch <= 1;
-            let bought = self.item(item, first, stop)?;
+            let bought = self.item(item, first, end)?;
             let lane = &mut self.lanes[lane];
             lane.spent += self.visits.machine.now() - now;
             lane.bought |= bought;
@@ -208,56 +204,6 @@ impl<'r, 'm> Race<'r, 'm> {
                 let others: Vec<(String, Candidate)> = others.collect();
                 let libc = (cell, Arm::LIBC);
                 Ok(self.visits.keep(Purpose::Hints, libc, &others, 1, stop)?.is_some())
-            }
-        }
-    }
-
-    /// The cells of a table of costs that lack rounds: of which field, of whom, and how many.
-    fn scarce(&self) -> Vec<(usize, TuningCell, Vec<usize>, usize)> {
-        let mut open = Vec::new();
-        for (nth, field) in self.fields.iter().enumerate() {
-            let cells = (0..field.views.len())
-                .flat_map(|view| (0..field.sizes.len()).map(move |size| (view, size)));
-            open.extend(cells.filter_map(|(view, size)| {
-                let cell = field.views[view].cell(field.operation, field.sizes[size], false);
-                let (arms, rounds) = field.scarce(view, size)?;
-                Some((nth, cell, arms, rounds))
-            }));
-        }
-        open
-    }
-
-    /// Seconds that [`Race::complete`] is expected to take, with what a round is to have left at its end.
-    fn completing(&self) -> f64 {
-        let of = |(nth, cell, arms, rounds): (usize, TuningCell, Vec<usize>, usize)| {
-            let arms: Vec<Class> =
-                arms.iter().map(|arm| self.fields[nth].arms[*arm].class).collect();
-            let apart = arms.contains(&Class::NonTemporal)
-                && arms.iter().any(|of| *of != Class::NonTemporal);
-            let libc = if apart { 4 } else { 2 };
-            let visits = (arms.len() + libc) * rounds * plan::samples(&cell, false);
-            visits as f64 * self.visits.expected(&cell).0
-        };
-        LEFT * self.scarce().into_iter().map(of).sum::<f64>()
-    }
-
-    /// Everybody who took part at a size, those that are out too, until there are rounds enough for an interval in
-    /// each state, of operands on lines: a whole table of costs, from which a simulated machine can be made.
-    ///
-    /// # Errors
-    /// Those of the machine.
-    pub(super) fn complete(&mut self, stop: f64) -> Result<(), LabError> {
-        loop {
-            let mut open = self.scarce();
-            self.visits.random.shuffle(&mut open);
-            let mut bought = false;
-            for (nth, cell, arms, _) in open {
-                self.tell(stop);
-                let samples = plan::samples(&cell, false);
-                bought |= self.compete(nth, cell, arms, false, samples, stop)?;
-            }
-            if !bought {
-                return Ok(());
             }
         }
     }

@@ -58,11 +58,7 @@ pub fn run(
     let minute = budget.min(plan::MINUTE);
     let follows = Follows { referee: REFEREE_TAKES * minute, never: NEVER_TAKES * minute };
     let mut race = Race::new(&mut visits, facts, fields, follows);
-    let table = plan::has_table(budget);
-    race.run(RACE_UNTIL * budget, (REFEREE_UNTIL - RACE_UNTIL) * budget, table)?;
-    if table {
-        race.complete(RACE_UNTIL * budget)?;
-    }
+    race.run(RACE_UNTIL * budget, (REFEREE_UNTIL - RACE_UNTIL) * budget)?;
     let Follows { referee: takes, never: after } = race.follows;
     let fields = race.fields;
     let mut trials: Vec<Trial> =

@@ -42,7 +42,7 @@ fn kind(cell: &TuningCell) -> Kind {
 const SAMPLE: f64 = 50e-6;
 
 /// The time that has to be left for a round, over what it is expected to take.
-pub(super) const LEFT: f64 = 1.2;
+const LEFT: f64 = 1.2;
 
 impl<'m> Visits<'m> {
     pub(super) fn new(

@@ -1,18 +1,11 @@
 //! Costs of calls on a CPU: a table made from a record, by kernel, size and state of the destination.
 //!
-//! To add a CPU: tune it for ten minutes or longer (`cachewise tune --record r.jsonl`), which leaves rounds of
-//! every kernel in every state, put the race's rows of aligned operands into `record/`
-//! (`cachewise report r.jsonl --csv - | grep -E '^experiment|^tune,.*,aligned,'`), and one
-//! line into `main.rs`. The first three tables were measured by other programs: columns
-//! `operation,kernel,bytes,state,median_ns,reader_ns`; states `cached`, `dst-evicted`, and
-//! `both-evicted` where that is all there is.
+//! Columns of the first three, which other programs measured: `operation,kernel,bytes,state,median_ns,reader_ns`; states
+//! `cached`, `dst-evicted`, and `both-evicted` where that is all there is. The fourth has the race's rows of aligned
+//! operands of a long tuning.
 
-use crate::check::run;
-use crate::{named, plain, zen5};
 use cachewise_kernels::Operation;
-use cachewise_measure::{Machine, Residency, Row, stats};
-use cachewise_report::matrix::flat;
-use cachewise_tune::seam::{Class, Competitor, Destination, TuningCell};
+use cachewise_tune::seam::{Class, Competitor, Destination};
 use std::collections::BTreeMap;
 
 /// Sizes are given by their logarithm: 256 B to 64 MiB.
@@ -197,77 +190,4 @@ pub fn class(name: &str) -> Class {
 
 pub fn state(destination: Destination) -> usize {
     destination as usize
-}
-
-/// The lines of a tuning's record that its table is made of, by the command above.
-fn table_of_rows(rows: &[Row]) -> Table {
-    let csv = flat([(&Machine::describe(), rows)]).csv();
-    let of_table = |line: &&str| {
-        line.starts_with("experiment") || line.starts_with("tune,") && line.contains(",aligned,")
-    };
-    read(&csv.lines().filter(of_table).collect::<Vec<_>>().join("\n"))
-}
-
-/// Kernels that were out early are in the record of the command's own budget with rounds enough for an interval, in
-/// every state and at every size where they took part; and the table that is made of it is that of the machine. With
-/// `SEEDS` in the environment of every operation and of a faster machine too, whose ten minutes take longer to simulate.
-#[test]
-#[ignore = "long: CI runs it, by --include-ignored"]
-fn a_tuning_of_ten_minutes_leaves_a_whole_table() {
-    let all = std::env::var_os("SEEDS").is_some();
-    let machines = [("2 GB/s", named("2 GB/s")), ("zen5", plain(zen5()))];
-    for (name, mut kind) in machines.into_iter().take(if all { 2 } else { 1 }) {
-        kind.budget = 600.0;
-        for (operation, costs) in &mut kind.table {
-            costs.truncate(if all || *operation == Operation::Copy { costs.len() } else { 1 });
-        }
-        let (tuned, evidence) = run(&kind, 14, Vec::new(), u64::MAX);
-        let (tuning, wrong) = tuned.expect("nothing stops it");
-        assert!(tuning.seconds <= kind.budget, "{name}: {}", tuning.seconds);
-        assert!(wrong <= 0.2, "{name}: the time left was off by {wrong}");
-        let (rows, mut off) = (evidence.rows(), Vec::new());
-        let found = table_of_rows(&rows);
-        let is_of_table = |row: &&Row| {
-            let plain = row.cell.state == "aligned" && row.cell.axes.is_empty();
-            row.experiment == "tune" && plain
-        };
-        let rows: Vec<&Row> = rows.iter().filter(is_of_table).collect();
-        let mut rounds = BTreeMap::new();
-        for row in &rows {
-            let many = row.total_ns().iter().filter(|time| time.is_finite()).count();
-            rounds.insert(
-                (&row.candidate, &row.cell.operation, row.cell.size, row.cell.destination),
-                many,
-            );
-        }
-        for libc in rows.iter().filter(|row| row.candidate == row.reference) {
-            let (size, destination) = (libc.cell.size as usize, libc.cell.destination);
-            let operation = Operation::from_name(&libc.cell.operation).expect("an operation");
-            let stores_alone = matches!(operation, Operation::Fill | Operation::Zero);
-            let operands = if stores_alone { 1 } else { 2 };
-            let state = |of: &Destination| Some(Residency::from(*of)) == destination;
-            let state = Destination::ALL.into_iter().find(state).expect("a state");
-            for (arm, costs) in kind.costs(operation).iter().enumerate() {
-                // Below, a table takes them to have twice libc's time.
-                if costs.arm.class == Class::NonTemporal && operands * size <= kind.facts.llc {
-                    continue;
-                }
-                let key = (&costs.arm.name, &libc.cell.operation, libc.cell.size, destination);
-                let many = rounds.get(&key).copied().unwrap_or(0);
-                assert!(many >= stats::LEAST_ROUNDS, "{name}: {key:?} has {many} rounds");
-                let ours = found[&operation].iter().find(|of| of.arm == costs.arm).expect("it");
-                let truth = kind.truth(arm, &TuningCell::new(operation, size, state));
-                if size.is_power_of_two() {
-                    off.push((ours.total[self::state(state)][step(size)] - truth).abs());
-                }
-            }
-        }
-        let [middle, most] = [0.5, 0.99].map(|part| stats::quantile(&off, part));
-        let cells = off.len();
-        println!(
-            "{name}: {:.0} s (told with {wrong:.2}), {cells} cells, off by {middle:.3}, {most:.3}",
-            tuning.seconds
-        );
-        assert!(middle < 0.02 && most < 0.15 && cells > 200, "{name}: {middle} {most} {cells}");
-    }
 }
