@@ -105,7 +105,8 @@ fn prefixed() -> Result<PathBuf> {
     let folder = command::target().join("held-rjem");
     fs::create_dir_all(folder.join("src"))?;
     fs::write(folder.join("src/lib.rs"), "")?;
-    let manifest = "[package]\nname = \"rjem\"\nedition = \"2024\"\n[workspace]\n[dependencies]\ntikv-jemalloc-sys = \"0.6\"\n";
+    // Polars builds it without statistics: of that one nothing is known but what a trim returns.
+    let manifest = "[package]\nname = \"rjem\"\nedition = \"2024\"\n[workspace]\n[dependencies]\ntikv-jemalloc-sys = { version = \"0.6\", features = [\"stats\"] }\n";
     fs::write(folder.join("Cargo.toml"), manifest)?;
     let mut cargo = Command::new(env!("CARGO"));
     let said = cargo

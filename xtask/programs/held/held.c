@@ -117,6 +117,26 @@ static void thresholds(void)
         given(large[at], 25 * MIB);
 }
 
+/* As `churn`, but what stays is freed by the next load. */
+static void turned(long bytes, int keep, int which)
+{
+    enum { SIZE = 1000 };
+    static void **all[2];
+    long count = bytes / SIZE;
+    if (!all[which])
+        all[which] = calloc(count, sizeof(void *));
+    for (long at = 0; at < count; at++)
+        if (all[which][at])
+            given(all[which][at], SIZE);
+    for (long at = 0; at < count; at++)
+        all[which][at] = taken(SIZE);
+    for (long at = 0; at < count; at++)
+        if (at % keep) {
+            given(all[which][at], SIZE);
+            all[which][at] = 0;
+        }
+}
+
 static void leak(void) { churn(40 * MIB, 2); }
 
 /* A cache of a fixed size, filled again by each load. */
@@ -130,7 +150,7 @@ static void cache(void)
     }
 }
 
-static void idle(void) { churn(80 * MIB, 50); }
+static void idle(void) { turned(80 * MIB, 50, 0); }
 
 /* Linked with another allocator, and with glibc's beside it, as C in a Rust program. */
 void *__libc_malloc(size_t);
@@ -138,9 +158,9 @@ void __libc_free(void *);
 
 static void two(void)
 {
-    churn(40 * MIB, 10);
+    turned(40 * MIB, 10, 0);
     own_malloc = __libc_malloc, own_free = __libc_free;
-    churn(40 * MIB, 10);
+    turned(40 * MIB, 10, 1);
     own_malloc = malloc, own_free = free;
 }
 
