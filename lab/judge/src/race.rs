@@ -113,6 +113,9 @@ pub struct Promise {
     pub is_counted: bool,
 }
 
+/// A figure of a run, and the part of it that may be lost.
+pub type Bounded<'q, S> = (&'q dyn Fn(&S) -> f64, f64);
+
 /// The question that a race is asked.
 #[derive(Clone, Copy)]
 pub struct Question<'q, S> {
@@ -131,7 +134,7 @@ pub struct Question<'q, S> {
     /// The figure that is to be small.
     pub cost: &'q dyn Fn(&S) -> f64,
     /// A figure of which only this part may be lost; none where nothing is bounded.
-    pub loss: Option<(&'q dyn Fn(&S) -> f64, f64)>,
+    pub loss: Option<Bounded<'q, S>>,
     /// What the second run lets expect, over the first.
     pub promise: &'q dyn Fn(&S, &S) -> Promise,
     /// True if a loss is an answer, too: two versions of a program are compared.

@@ -115,8 +115,10 @@ extern "C" fn answer(_: c_int, _: *mut libc::siginfo_t, context: *mut c_void) {
     // SAFETY: null, or mapped as long as the process is.
     let Some(control) = (unsafe { CONTROL.load(Ordering::Acquire).as_ref() }) else { return };
     let asked = control.asked.load(Ordering::Acquire);
-    // SAFETY: numbers alone.
-    let (process, thread) = unsafe { (libc::getpid(), libc::syscall(libc::SYS_gettid) as i32) };
+    // SAFETY: it takes nothing.
+    let process = unsafe { libc::getpid() };
+    // SAFETY: a number alone.
+    let thread = unsafe { libc::syscall(libc::SYS_gettid) } as i32;
     if control.answered.load(Ordering::Acquire) == asked
         || control.process.load(Ordering::Relaxed) != process
         || control.thread.load(Ordering::Relaxed) != thread
@@ -148,8 +150,10 @@ fn copied(control: &Control) -> c_int {
     // SAFETY: without CLONE_VM it is a copy, which has the stack for itself.
     let copy = unsafe { libc::clone(in_the_copy, top.cast(), 0, argument) };
     let error = || {
-        // SAFETY: of this thread.
-        unsafe { -*libc::__errno_location() }
+        // SAFETY: it takes nothing.
+        let errno = unsafe { libc::__errno_location() };
+        // SAFETY: this thread's own, valid as long as the thread is.
+        -unsafe { *errno }
     };
     if copy < 0 {
         return error();

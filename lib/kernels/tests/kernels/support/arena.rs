@@ -91,22 +91,26 @@ impl Arena {
             watch::Call { kernel: kernel.name, dst: dst.addr(), src: src.addr(), n, detail };
         watch::calling(noted);
         let order_of_pages = (n / PAGE_SIZE).checked_ilog2().unwrap_or(0);
-        // SAFETY: both ranges were chosen inside their rooms, blocks of pages at multiples of the page size, and the caller
-        // runs no kernel that this CPU lacks features for.
-        let (returned, result) = unsafe {
-            match kernel.function {
-                Function::Copy(f) | Function::Move(f) => (f(dst, src, n), 0),
-                Function::Fill(f) => (f(dst, byte, n), 0),
-                Function::Zero(f) => (f(dst, n), 0),
-                Function::Compare(f) | Function::Equal(f) => (dst, f(src, dst, n)),
-                Function::CopyPages(f) => {
-                    f(dst, src, order_of_pages);
-                    (dst, 0)
-                }
-                Function::ZeroPages(f) => {
-                    f(dst, order_of_pages);
-                    (dst, 0)
-                }
+        // Both ranges were chosen inside their rooms, blocks of pages at multiples of the page size, and the caller runs no
+        // kernel that this CPU lacks features for: what every call below asks.
+        let (returned, result) = match kernel.function {
+            // SAFETY: as above.
+            Function::Copy(f) | Function::Move(f) => (unsafe { f(dst, src, n) }, 0),
+            // SAFETY: as above.
+            Function::Fill(f) => (unsafe { f(dst, byte, n) }, 0),
+            // SAFETY: as above.
+            Function::Zero(f) => (unsafe { f(dst, n) }, 0),
+            // SAFETY: as above.
+            Function::Compare(f) | Function::Equal(f) => (dst, unsafe { f(src, dst, n) }),
+            Function::CopyPages(f) => {
+                // SAFETY: as above.
+                unsafe { f(dst, src, order_of_pages) };
+                (dst, 0)
+            }
+            Function::ZeroPages(f) => {
+                // SAFETY: as above.
+                unsafe { f(dst, order_of_pages) };
+                (dst, 0)
             }
         };
         if let Some(complaint) = machine_state::disturbed() {
