@@ -205,7 +205,7 @@ fn of_best(outcome: &Outcome<Sample>, terms: &Terms<'_>, best: usize) -> Option<
     let setting = &terms.settings[best - 1];
     let mut why = format!("{}: {}", setting.name, said(&terms.cost, &ratio));
     let verdict = match lost {
-        Some((lost, allowed)) if !(lost.high <= 1.0 + allowed) => {
+        Some((lost, allowed)) if lost.high.is_nan() || lost.high > 1.0 + allowed => {
             why = format!(
                 "{why}, {}: whether it loses more than {} of it is open",
                 cost_said(&costs[0]),

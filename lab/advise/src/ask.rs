@@ -74,6 +74,9 @@ impl std::fmt::Display for Usage {
 
 impl std::error::Error for Usage {}
 
+/// Nanoseconds by which the fastest routine beats libc in a call: of an operation, bytes, and seconds of a byte.
+pub type Saved = Box<dyn Fn(&str, u64, f64) -> f64>;
+
 /// The question.
 pub struct Asked {
     /// The plain program.
@@ -124,7 +127,7 @@ pub struct Asked {
     pub preload: Option<Vec<(String, String)>>,
     /// Nanoseconds by which the fastest routine beats libc in a call, by operation, bytes, and seconds of a byte that libc
     /// copies.
-    pub saved: Box<dyn Fn(&str, u64, f64) -> f64>,
+    pub saved: Saved,
     /// Set by Ctrl-C.
     pub stop: Arc<AtomicBool>,
 }

@@ -160,13 +160,7 @@ fn under_load(
         }
         Ok(Some(Look::of(parts, std::mem::take(&mut lives), idle, settle, trim)))
     };
-    let ran = load.with(
-        &mut command,
-        &programs.directory.path().to_owned(),
-        limit,
-        &programs.stop,
-        server,
-    )?;
+    let ran = load.with(&mut command, programs.directory.path(), limit, &programs.stop, server)?;
     ran.map_or(Ok(None), |(look, _)| look)
 }
 

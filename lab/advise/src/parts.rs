@@ -379,7 +379,7 @@ mod tests {
         let mib = |size: f64| (size / MIB as f64).round() as i64;
         // Live: 40 of the heap, 5 of the arena (40 - 35), 10 in blocks of their own, 5 of jemalloc's.
         assert_eq!(mib(parts.live), 60);
-        assert_eq!(parts.held.iter().map(|(_, size)| mib(*size)).collect::<Vec<_>>(), [85, 15]);
+        assert_eq!(parts.held.values().map(|size| mib(*size)).collect::<Vec<_>>(), [85, 15]);
         assert_eq!(parts.arenas.map(mib)[..2], [60, 25]);
         assert_eq!([parts.lazy, parts.shared, parts.rest].map(mib), [10, 5, 11]);
         // 80 MiB there, 30 of the arena's, 30 of others': nobody claims 20.

@@ -153,6 +153,9 @@ pub enum Prints {
     Rows(Format),
 }
 
+/// Shows a stage, seconds spent and seconds left.
+pub type Shown = Box<dyn FnMut(&str, f64, f64)>;
+
 /// Programs under test: the one runner of real ones.
 pub struct Programs {
     /// The plain program, then those that are compared with it.
@@ -184,7 +187,7 @@ pub struct Programs {
     /// Set by Ctrl-C.
     pub stop: Arc<AtomicBool>,
     /// Shows a stage, seconds spent and seconds left.
-    pub progress: Box<dyn FnMut(&str, f64, f64)>,
+    pub progress: Shown,
     /// The beginning of it all.
     pub begun: Instant,
     /// Longer runs are ended.
@@ -266,7 +269,7 @@ impl Programs {
         arms: Vec<Arm>,
         stop: Arc<AtomicBool>,
         limit: Duration,
-        progress: Box<dyn FnMut(&str, f64, f64)>,
+        progress: Shown,
     ) -> std::io::Result<Programs> {
         let directory =
             tempfile::Builder::new().permissions(PermissionsExt::from_mode(0o700)).tempdir()?;
@@ -443,7 +446,7 @@ impl Programs {
             Some(load) => load.run(&mut command, directory, self.limit, &self.stop, settle, watch),
         };
         let by_limit = (groups.oom_kills() > killed)
-            .then(|| groups.memory_limit().map_or_else(String::new, |limit| bytes(limit)))
+            .then(|| groups.memory_limit().map_or_else(String::new, bytes))
             .map(|limit| format!("killed at the memory limit of its control group, {limit}"));
         let by_limit = match (&group, fits) {
             (Some(group), Some(fits)) => {

@@ -50,6 +50,9 @@ pub struct Setting<'s, 'r> {
     pub out: &'s mut Recorder<'r>,
 }
 
+/// Takes a sample.
+type Take<'t> = Box<dyn FnMut(&Clock) -> Result<f64> + 't>;
+
 /// A candidate that times itself, in memory of its own.
 pub(super) struct Timed<'t> {
     pub(super) cell: CellKey,
@@ -58,7 +61,7 @@ pub(super) struct Timed<'t> {
     pub(super) reference: usize,
     pub(super) calls: usize,
     /// Takes a sample: nanoseconds of a call.
-    pub(super) take: Box<dyn FnMut(&Clock) -> Result<f64> + 't>,
+    pub(super) take: Take<'t>,
 }
 
 impl Setting<'_, '_> {

@@ -43,10 +43,12 @@ pub fn pooled(records: &[Record]) -> Result<Record, LabError> {
 
 /// A row by host, where it has one.
 type ByHost<'r> = Vec<Option<&'r Row>>;
+/// A cell, with each candidate's rows.
+type OfCell<'r> = (&'r str, &'r CellKey, Vec<(&'r str, ByHost<'r>)>);
 
 fn rows(records: &[Record]) -> Vec<Row> {
     let mut places: BTreeMap<String, usize> = BTreeMap::new();
-    let mut cells: Vec<(&str, &CellKey, Vec<(&str, ByHost<'_>)>)> = Vec::new();
+    let mut cells: Vec<OfCell<'_>> = Vec::new();
     for (host, record) in records.iter().enumerate() {
         for row in &record.rows {
             let place =

@@ -56,7 +56,6 @@ fn any_profile() -> impl Strategy<Value = Profile> {
             written: free.1,
             decisions: rows.into_iter().flatten().collect(),
             notes: free.2,
-            ..Profile::here()
         },
     )
 }

@@ -348,8 +348,7 @@ mod tests {
             };
             store.zeroed(id);
             store.lease(id, holder);
-            let again = store.returned(id).map(|(_, bytes)| bytes);
-            again
+            store.returned(id).map(|(_, bytes)| bytes)
         };
         assert_eq!([2, 2, 8, 9, 9].map(&mut again), [None, Some(2), Some(8), None, None]);
     }

@@ -126,7 +126,7 @@ fn copied(
             calls.push(call.variant(routine, first + 2, " of random bytes").in_cell(move |cell| {
                 CellKey {
                     size: size as u64,
-                    state: format!("{COPYING} {name}").into(),
+                    state: format!("{COPYING} {name}"),
                     ..cell.with(&[(VALUE, value as f64)])
                 }
             }));
@@ -181,7 +181,7 @@ fn stored(setting: &Setting, routines: &[Routine], size: usize, level: Level) ->
         let operation = routine.function.operation();
         calls.push(call.in_cell(move |cell| CellKey {
             operation: operation.name().to_owned(),
-            state: format!("{STORING} {} over {prior}", VALUES[value]).into(),
+            state: format!("{STORING} {} over {prior}", VALUES[value]),
             ..cell.with(&[(VALUE, value as f64), ("over_others", flag(over_others))])
         }));
     }
