@@ -119,6 +119,10 @@ pub struct Tune {
 /// Find out what to set for one program, by running it with settings and without
 #[derive(Debug, Args)]
 pub struct Advise {
+    /// The figure that is to be small: time (or --figure), memory after the load (first where it is: live, held, lazy,
+    /// files), or peak memory
+    #[arg(long, value_enum, default_value_t = Goal::Time)]
+    pub goal: Goal,
     /// How long it may take: 90s, 10min, 0.5h [default: 3min, or as long as one look at all settings and four rounds of the
     /// best take, at most 10min]
     #[arg(long, value_name = "DURATION", value_parser = duration, allow_negative_numbers = true)]
@@ -151,9 +155,6 @@ pub struct Advise {
     /// The program's standard input [default: none]
     #[arg(long, value_name = "FILE")]
     pub input: Option<PathBuf>,
-    /// The figure that is to be small: time (or --figure), memory after the load, or peak memory
-    #[arg(long, value_enum, default_value_t = Goal::Time)]
-    pub goal: Goal,
     /// With --goal memory or peak: how much time a setting may lose [default: 2%]
     #[arg(long, value_name = "PERCENT", value_parser = percent, allow_negative_numbers = true)]
     pub at_most: Option<f64>,
