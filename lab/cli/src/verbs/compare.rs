@@ -353,15 +353,15 @@ fn say(args: &Compare, found: &Comparison) -> anyhow::Result<u8> {
         )
     };
     let mut in_place = false;
-    let files: [(&Option<PathBuf>, &dyn Fn() -> anyhow::Result<String>); 4] = [
-        (&args.csv, &|| Ok(full.csv())),
-        (&args.json, &|| Ok(format!("{}\n", serde_json::to_string(found)?))),
-        (&args.markdown, &|| Ok(markdown(found, args.all))),
-        (&args.html, &|| Ok(page())),
-    ];
-    for (path, text) in files {
+    let json = format!("{}\n", serde_json::to_string(found)?);
+    for (path, text) in [
+        (&args.csv, full.csv()),
+        (&args.json, json),
+        (&args.markdown, markdown(found, args.all)),
+        (&args.html, page()),
+    ] {
         if let Some(path) = path {
-            output::write(path, text()?.as_bytes())?;
+            output::write(path, text.as_bytes())?;
             in_place |= output::is_stdout(path);
         }
     }
