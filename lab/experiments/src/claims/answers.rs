@@ -71,7 +71,10 @@ pub fn of_rows(
     });
     let mut words = judge(&asked.collect::<Vec<_>>()).into_iter();
     let answer = |(claim, (cells, measured)): (&'static Claim, (Vec<Found>, Measured))| {
-        let judged = judged(claim).and_then(|_| words.next()).unwrap_or_default();
+        let judged = match (claim.count(), judged(claim)) {
+            (Some(count), _) => Judged::counted(count, cells.iter().map(|cell| &cell.ratios)),
+            (None, expect) => expect.and_then(|_| words.next()).unwrap_or_default(),
+        };
         (claim, Answer { cells, measured, judged, launched })
     };
     measured.into_iter().map(answer).collect()
@@ -195,15 +198,22 @@ impl Answered {
     /// answer *depend*: a second start may change their figures more than anything between CPUs.
     pub fn verdict(&self) -> Option<Verdict> {
         let expect = self.claim.expect()?;
-        let words = |which: &dyn Fn(&Answer) -> bool| -> Vec<Word> {
-            let answers = self.answers().filter(|(_, answer)| which(answer));
+        let of = |launched: bool| -> Vec<Word> {
+            let answers = self.answers().filter(|(_, answer)| answer.launched == launched);
             answers.filter_map(|(_, answer)| answer.word()).collect()
         };
-        let (all, launched) = (words(&|_| true), words(&|answer| answer.launched));
         let joined = |words: &[Word]| joined(words, self.claim.over, expect);
-        let (word, surest) = (joined(&all), joined(&launched));
-        let is_told = !matches!(surest, Word::Depends | Word::CannotTell);
-        let word = if word == Word::Depends && is_told { surest } else { word };
+        let (launched, single) = (of(true), of(false));
+        let all = [&launched[..], &single].concat();
+        let is_open = |word: Word| matches!(word, Word::Depends | Word::CannotTell);
+        let mut word = joined(&all);
+        if word == Word::Depends && !is_open(joined(&launched)) {
+            let beside = |word: &Word| [&launched[..], &[*word]].concat();
+            let agrees = |word: &&Word| joined(&beside(word)) != Word::Depends;
+            let kept: Vec<Word> = single.iter().filter(agrees).copied().collect();
+            word = joined(&[&launched[..], &kept].concat());
+            word = if is_open(word) { joined(&launched) } else { word };
+        }
         let agreeing = all.iter().filter(|own| agrees(**own, word)).count();
         Some(Verdict { word, agreeing, cpus: all.len() })
     }

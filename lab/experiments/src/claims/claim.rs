@@ -65,6 +65,8 @@ pub enum Says {
     Range(f64, f64),
     /// One figure: half of that effect, which is its square root.
     Figure(f64),
+    /// A number of things: one more or less is as many.
+    Count(f64),
     Less,
     More,
     NotLess,
@@ -107,6 +109,7 @@ impl Says {
             Says::Range(low, high) => Expect::Within(low - LEAST, high + LEAST),
             Says::Figure(figure) if figure < 1.0 => Expect::AtMost(figure.sqrt()),
             Says::Figure(figure) => Expect::AtLeast(figure.sqrt()),
+            Says::Count(count) => Expect::Within(count - 1.0, count + 1.0),
             word => {
                 let mut phrases = PHRASES.iter();
                 phrases.find(|(known, ..)| *known == word).expect("every phrase has a bound").2
@@ -118,7 +121,7 @@ impl Says {
     fn theirs(self) -> Option<String> {
         match self {
             Says::Range(low, high) => Some(format!("{low:.2}-{high:.2}")),
-            Says::Figure(figure) => Some(figure.to_string()),
+            Says::Figure(figure) | Says::Count(figure) => Some(figure.to_string()),
             _ => None,
         }
     }
@@ -137,6 +140,14 @@ impl Claim {
     /// The bound; none where the document only asks, and where something else was measured.
     pub fn expect(&self) -> Option<Expect> {
         self.says.filter(|_| self.instead.is_empty()).map(Says::expect)
+    }
+
+    /// The number that a count has to be, one more or less; none where no count is claimed. A count has no noise.
+    pub fn count(&self) -> Option<f64> {
+        match self.says? {
+            Says::Count(count) => Some(count),
+            _ => None,
+        }
     }
 
     /// The document's figure; none where the sentence says it, or nothing is claimed.
@@ -322,6 +333,8 @@ impl Reads {
             Reads::Figure(name) if name.contains("share") || name.starts_with("within_") => {
                 format!("{:.0} %", value * 100.0)
             }
+            // Of a small part two digits as well.
+            _ if value > 0.0 && value < 0.1 => format!("{value:.3}"),
             _ => significant(value),
         }
     }

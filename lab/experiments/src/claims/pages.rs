@@ -63,11 +63,16 @@ impl Answered {
             range(least, values.iter().copied().fold(0.0, f64::max), figure)
         };
         groups.sort_by_key(|(word, ..)| (*word != answer, *word));
-        let texts = groups.iter().map(|(word, values, names)| match word {
-            Some(word) if groups.len() > 1 && Some(*word) != answer => {
-                format!("{} {} ({})", word.mark(), of(values), names.join(", "))
+        // The largest group needs no names where it is the answer's.
+        let most = groups.iter().map(|(.., names)| names.len()).max();
+        let texts = groups.iter().map(|(word, values, names)| {
+            let is_plain = *word == answer && answer != Some(Word::Depends);
+            match word {
+                Some(word) if groups.len() > 1 && !(is_plain && Some(names.len()) == most) => {
+                    format!("{} {} ({})", word.mark(), of(values), names.join(", "))
+                }
+                _ => of(values),
             }
-            _ => of(values),
         });
         texts.collect::<Vec<_>>().join("; ")
     }

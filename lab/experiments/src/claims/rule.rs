@@ -202,6 +202,17 @@ pub struct Judged {
     pub pooled: Option<f64>,
 }
 
+impl Judged {
+    /// The words of counts, which have no noise: one more or less is as many.
+    pub fn counted<'r>(count: f64, cells: impl Iterator<Item = &'r Ratios>) -> Judged {
+        let is_it = |cell: &Ratios| (cell.median() - count).abs() <= 1.0;
+        let words: Vec<Word> =
+            cells.map(|cell| if is_it(cell) { Word::Confirmed } else { Word::Refuted }).collect();
+        let word = joined(&words, Over::Most, Expect::Within(count - 1.0, count + 1.0));
+        Judged { words, word: Some(word), pooled: None }
+    }
+}
+
 /// The words of several claims that were measured together, corrected for how many comparisons they are: all cells
 /// together, and all means together, since a record has one mean a claim and many cells.
 pub fn judge(claims: &[Asked<'_>]) -> Vec<Judged> {
