@@ -145,6 +145,26 @@ def use_controls(browser, page):
     is_silent(browser, page)
 
 
+def use_filters(browser, page):
+    """Each choice shows the rows of its class and no others; a row unfolds to its cells."""
+    shown = "return [...document.querySelectorAll('.row')].filter(e => e.getClientRects().length).map(e => e.className)"
+    every = browser.execute_script(shown)
+    ensure(len(every) > 100, f"{page}: {len(every)} rows")
+    for choice in browser.find_elements(By.CSS_SELECTOR, ".filter input:not([id$=-all])"):
+        group, kind = choice.get_attribute("id").split("-", 1)
+        choice.click()
+        wanted = [row for row in every if kind in row.split()]
+        ensure(browser.execute_script(shown) == wanted, f"{page}: filter {kind} shows other rows")
+        browser.find_element(By.ID, f"{group}-all").click()
+    browser.find_element(By.CSS_SELECTOR, ".row > summary").click()
+    cells = browser.find_elements(By.CSS_SELECTOR, ".row[open] td")
+    ensure(cells and cells[0].is_displayed(), f"{page}: a row has no cells")
+    browser.find_element(By.ID, "f3-zen1").click()
+    cpus = [cpu for cpu in browser.find_elements(By.CSS_SELECTOR, ".row[open] .cpu") if cpu.is_displayed()]
+    ensure(len(cpus) == 1, f"{page}: {len(cpus)} CPUs of one")
+    is_silent(browser, page)
+
+
 def use_keyboard(browser, page):
     """From control to control with Tab; each shows that it has the focus; Space and Enter work."""
 
@@ -186,8 +206,11 @@ def main():
     try:
         for page in pages:
             look(browser, page)
-            use_controls(browser, page)
-            use_keyboard(browser, page)
+            if browser.find_elements(By.CSS_SELECTOR, ".filter"):
+                use_filters(browser, page)
+            else:
+                use_controls(browser, page)
+                use_keyboard(browser, page)
             # It prints, light on paper whatever the screen.
             kept(browser, "Page.printToPDF", {"printBackground": True}, page.with_suffix(".pdf"))
     finally:

@@ -21,8 +21,8 @@ pub fn newest_tuning() -> Result<PathBuf> {
     found.pop().context("record/: no tuning there")
 }
 
-/// Looks at a page of the record given and at one with every kind of figure. Pictures go to
-/// `target/report-in-browser`.
+/// Looks at a page of the record given, at one with every kind of figure, and at that of all answers. Pictures go
+/// to `target/report-in-browser`.
 pub fn run(record: &Path) -> Result<()> {
     Lacking::check(NEEDS)?;
     let pictures = command::target().join("report-in-browser");
@@ -32,7 +32,9 @@ pub fn run(record: &Path) -> Result<()> {
     synthetic(&made)?;
     let mut look = command::command("/usr/bin/python3");
     look.arg(root().join("xtask/browser/look.py"));
-    for (record, page) in [(record, "tune.html"), (&made, "every-figure.html")] {
+    let all = root().join("record");
+    let pages = [(record, "tune.html"), (&made, "every-figure.html"), (&all, "rows.html")];
+    for (record, page) in pages {
         let page = pictures.join(page);
         // The program as it is in the tree.
         let mut report = command::cargo("run -q -p cachewise-cli -- report");

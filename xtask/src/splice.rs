@@ -11,7 +11,7 @@
 //! - `machine`: the machine in a line;
 //! - `figure N FILE.svg [PANEL]`: the first panel of figure N whose title starts so, as a picture beside the document;
 //! - `programs`: of a file of `advise` records, a row each;
-//! - `claims DOCUMENT`, `claims short`, `claims counts`: a folder's answers about the source documents;
+//! - `claims short`, `claims counts`, `claims phrases`, `claims DOCUMENT`: a folder's answers about the source documents;
 //! - `items DOCUMENT`: the same document's items, with what answers them.
 
 use crate::command::root;
@@ -27,21 +27,34 @@ use fs_err as fs;
 use std::path::{Path, PathBuf};
 
 /// Documents with parts that are made from records.
-const DOCUMENTS: [&str; 3] = ["README.md", "docs/findings.md", "docs/checklist.md"];
+const DOCUMENTS: [&str; 8] = [
+    "README.md",
+    "docs/findings.md",
+    "docs/findings/000.md",
+    "docs/findings/001.md",
+    "docs/findings/002.md",
+    "docs/findings/003.md",
+    "docs/findings/004.md",
+    "docs/checklist.md",
+];
+
+/// All answers, a row each, of the records in `record/`.
+const ROWS: &str = "docs/findings/rows.csv";
 
 const OPEN: &str = "<!-- cachewise ";
 const CLOSE: &str = "<!-- /cachewise -->";
 
 /// Makes the parts of all documents again; with `check` nothing is written, and a part that is out of date is an error.
 pub fn run(check: bool) -> Result<()> {
-    let mut stale = Vec::new();
+    let rows = Answers::of(&root().join("record")).map_err(anyhow::Error::msg)?.table().csv();
+    let mut made = vec![(root().join(ROWS), rows)];
     for name in DOCUMENTS {
         let path = root().join(name);
-        let files = document(&path).with_context(|| name.to_owned())?.into_iter();
-        let is_stale =
-            |(path, text): &(PathBuf, String)| fs::read_to_string(path).ok().as_ref() != Some(text);
-        stale.extend(files.filter(is_stale));
+        made.extend(document(&path).with_context(|| name.to_owned())?);
     }
+    let is_stale =
+        |(path, text): &(PathBuf, String)| fs::read_to_string(path).ok().as_ref() != Some(text);
+    let stale: Vec<_> = made.into_iter().filter(is_stale).collect();
     for (path, text) in &stale {
         println!("{}", path.display());
         if !check {
@@ -102,7 +115,8 @@ fn make(source: &Path, what: &str) -> Result<Made> {
         ["programs"] => (programs(&record::read_all(source)?), None),
         ["claims", "short"] => (answers()?.short(), None),
         ["claims", "counts"] => (answers()?.counts(), None),
-        ["claims", document] => (answers()?.table(document), None),
+        ["claims", "phrases"] => (answers()?.phrases(), None),
+        ["claims", document] => (answers()?.page(document), None),
         ["items", document] => (answers()?.items(document), None),
         _ => bail!(
             "expected machine, figure N FILE.svg [PANEL], programs, claims DOCUMENT or items DOCUMENT, \

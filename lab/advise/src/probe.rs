@@ -20,8 +20,10 @@ use std::time::{Duration, Instant};
 pub const LIBRARY: &str = "libcachewise_probe.so";
 /// A question is given up after so long: the copy takes a second at most, and copying what a program holds takes time.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How often a question is asked again whose copy met a lock that was held.
-const AGAIN: usize = 5;
+/// How often a question is asked whose copy meets a lock that is held, and the milliseconds that the first copy may take:
+/// each next one may take twice as many.
+const TRIES: u32 = 6;
+const FIRST: u32 = 40;
 /// Threads that are tried for one that waits.
 const TRIED: usize = 16;
 /// Threads beside the first that are asked for a heap of their own, at most.
@@ -121,6 +123,8 @@ pub struct Probe {
     path: PathBuf,
     shared: MmapRaw,
     number: u32,
+    /// How often a question is asked; fewer where it will be asked again soon.
+    pub tries: u32,
     /// What was found in a file, by device and number.
     files: BTreeMap<(u64, u64), Vec<Found>>,
 }
@@ -137,7 +141,8 @@ impl Probe {
         let file = std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600).open(&path)?;
         file.set_len(size_of::<Control>() as u64)?;
         let shared = MmapRaw::map_raw(&file)?;
-        Ok(Probe { path: path.canonicalize()?, shared, number: 0, files: BTreeMap::new() })
+        let (path, files) = (path.canonicalize()?, BTreeMap::new());
+        Ok(Probe { path, shared, number: 0, tries: TRIES, files })
     }
 
     /// The variables by which a program has the probe; the caller's preloads stand before it.
@@ -310,8 +315,9 @@ impl Probe {
         trims: bool,
     ) -> Result<[u64; 3], String> {
         let mut why = String::new();
-        for again in 0..AGAIN {
-            std::thread::sleep(Duration::from_millis(10 * again as u64));
+        for again in 0..self.tries {
+            std::thread::sleep(Duration::from_millis(10 * u64::from(again)));
+            self.control().patience.store(FIRST << again, Relaxed);
             match self.once(asked, thread, function, trims)? {
                 Ok(numbers) => return Ok(numbers),
                 Err(reason) => why = reason,

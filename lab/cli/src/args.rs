@@ -373,7 +373,8 @@ pub enum ExportForm {
 /// Show stored records: tables, plots, a self-contained page
 #[derive(Debug, Args)]
 pub struct Report {
-    /// Records as `tune` and `run --json` write them, also compressed (.jsonl.gz)
+    /// Records as `tune` and `run --json` write them, also compressed (.jsonl.gz); or one folder of records of several CPUs:
+    /// what they answer to the documents
     #[arg(value_name = "RECORD", required = true)]
     pub records: Vec<PathBuf>,
     /// Write one self-contained page of all of them; `-` is stdout

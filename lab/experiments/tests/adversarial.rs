@@ -126,12 +126,9 @@ fn missing_rows_break_no_sentence() {
     }
 }
 
-/// The document's words are never under another item's number.
 #[test]
-fn every_claim_has_words_a_record_and_a_bound_or_a_question() {
+fn every_bound_can_be_met_and_missed() {
     for claim in all() {
-        assert!(!claim.asks.is_empty() && !claim.record.is_empty());
-        assert!(!claim.bounds().is_empty(), "{}", claim.asks);
         let is_within = |bound: f64| (0.01..=100.0).contains(&bound);
         match claim.expect() {
             Some(Expect::AtMost(bound) | Expect::AtLeast(bound)) => assert!(is_within(bound)),

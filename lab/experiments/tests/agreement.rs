@@ -1,53 +1,37 @@
 //! One judge: a command prints of a record what findings print of it, word for word and figure for figure.
 
-use cachewise_experiments::claims::{Answers, CPUS, Claim, OWN, all, of_record};
+use cachewise_experiments::claims::{Answers, CPUS, OWN, all, of_record};
 use cachewise_experiments::said;
 use cachewise_measure::units::bytes;
 use cachewise_measure::{Record, Row, record};
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// A cell of findings' tables as a command prints it: the line's start, in which the sizes that were measured stand
-/// in braces, and its end.
+/// A row's figure of one CPU as a command prints it: the line's start, in which the sizes that were measured stand in
+/// braces, and its end.
 struct Line {
     start: String,
     end: String,
     cpu: &'static str,
 }
 
-/// The lines of findings' tables as a command prints them.
+/// The lines of all rows as a command prints them, from the table that readers have.
 fn findings() -> Vec<Line> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../record");
-    let answers = Answers::of(&folder).expect("records");
-    let of_document = |document: &str| -> Vec<Line> {
-        let claims: Vec<_> = all().filter(|claim| claim.item.starts_with(document)).collect();
-        let table = answers.table(document);
-        let lines: Vec<&str> = table.lines().skip(2).collect();
-        let of_row = |(line, claim): (&&str, &&Claim)| {
-            let cells: Vec<&str> = line.split('|').collect();
-            let quote = match &*claim.quote {
-                "" => String::new(),
-                quote => format!("\"{quote}\": "),
-            };
-            let start = format!("{}: {quote}{}", claim.item, claim.asks);
-            let (words, cpus) = match document {
-                OWN => (format!("{OWN}: {}", cells[1]), &cells[2..]),
-                _ => (format!("{}: {}", cells[1], cells[2]), &cells[4..]),
-            };
-            assert_eq!(beyond(&words, &start), Some(""), "{words}");
-            let line = |(&text, (_, cpu)): (&&str, (&str, &'static str))| {
-                (text != "-").then(|| Line {
-                    start: start.clone(),
-                    end: format!(" Here {text}"),
-                    cpu,
-                })
-            };
-            cpus.iter().zip(CPUS).filter_map(line).collect::<Vec<_>>()
-        };
-        assert_eq!(lines.len(), claims.len(), "{document}");
-        lines.iter().zip(&claims).flat_map(of_row).collect()
-    };
-    ["000", "001", "002", "003", "004", OWN].into_iter().flat_map(of_document).collect()
+    let table = Answers::of(&folder).expect("records").table();
+    assert_eq!(table.rows.len(), all().count());
+    let first = table.columns.iter().position(|(head, _)| head == CPUS[0].0).expect("a CPU");
+    let mut lines = Vec::new();
+    for (row, claim) in table.rows.iter().zip(all()) {
+        assert_eq!(row[0], claim.item);
+        assert_eq!(beyond(&row[2], &claim.asks), Some(""), "{row:?}");
+        let quote = if row[1].is_empty() { String::new() } else { format!("{}: ", row[1]) };
+        let start = format!("{}: {quote}{}", claim.item, claim.asks);
+        for (text, (_, cpu)) in row[first..].iter().zip(CPUS).filter(|(text, _)| *text != "-") {
+            lines.push(Line { start: start.clone(), end: format!(" Here {text}"), cpu });
+        }
+    }
+    lines
 }
 
 /// The rest of a text behind a start that has sizes in braces.
@@ -137,6 +121,30 @@ fn sentences_name_the_sizes_that_were_measured() {
     assert!(renamed > 20, "{renamed}");
 }
 
+/// A figure that somebody wrote above a page's table stands in the rows: none is made from a rounded one.
+#[test]
+fn figures_of_pages_stand_in_the_rows() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/findings");
+    let rows = std::fs::read_to_string(folder.join("rows.csv")).expect("rows");
+    let figures = |text: &str| -> BTreeSet<String> {
+        let words = text.split(|sign: char| !sign.is_ascii_digit() && sign != '.');
+        let words = words.flat_map(|word| word.split("..")).map(|word| word.trim_matches('.'));
+        words.filter(|word| word.contains('.')).map(str::to_owned).collect()
+    };
+    let known = figures(&rows);
+    let mut found = 0;
+    for document in ["000", "001", "002", "003", "004"] {
+        let page = std::fs::read_to_string(folder.join(document).with_extension("md"));
+        let page = page.expect(document);
+        let written: String = page.lines().filter(|line| !line.starts_with('|')).collect();
+        for figure in figures(&written).iter().filter(|figure| figure.parse::<f64>().is_ok()) {
+            assert!(known.contains(figure), "{document}: {figure} is in no row");
+            found += 1;
+        }
+    }
+    assert!(found > 20, "{found}");
+}
+
 /// No line about a document is anything but a claim's row.
 #[test]
 fn nothing_else_is_said_of_a_document() {
@@ -162,6 +170,6 @@ fn rows_of_no_document_have_a_section_of_their_own() {
     let own: Vec<_> = all().filter(|claim| claim.item == OWN).collect();
     assert!(own.len() > 5);
     for claim in own {
-        assert!(claim.quote.is_empty() && claim.says.is_none() && claim.theirs.is_empty());
+        assert!(claim.quote.is_empty() && claim.expect().is_none() && claim.theirs.is_empty());
     }
 }

@@ -53,6 +53,8 @@ pub struct Control {
     pub thread: AtomicI32,
     /// What is called, of [`kind`].
     pub kind: AtomicU32,
+    /// Milliseconds that a copy may take: it waits in vain where a lock is held.
+    pub patience: AtomicU32,
     /// 1 where the allocator refused: a build without statistics.
     pub refused: AtomicU32,
     /// How the copy ended, as wait(2) has it, or the negative number of the error that prevented it.

@@ -4,7 +4,7 @@
 //! The asker (`cachewise_advise::probe`) finds the functions of every allocator that is mapped, writes their addresses into
 //! a file that both have mapped ([`control`]), and signals a thread. Functions that take locks must not run in a handler;
 //! here they run in a copy of the process (clone(2) without shared memory, as fork(2) makes it), on a stack of its own and
-//! for a second at most. A lock that was held at that moment stays held in the copy: it ends without an answer, the program
+//! for a limited time. A lock that was held at that moment stays held in the copy: it ends without an answer, the program
 //! goes on, and the question is asked again. So whatever the functions do, the program does not see it.
 //!
 //! Memory is given back in the process itself only if the copy of it has done so to the end, and if the thread sat in a
@@ -25,8 +25,6 @@ use core::ffi::{CStr, c_char, c_int, c_void};
 use core::ptr;
 use core::sync::atomic::{AtomicPtr, Ordering};
 
-/// Seconds that a copy may take.
-const PATIENCE: libc::time_t = 1;
 /// Bytes of the copy's stack; the program's own memory does not grow by it, since only the copy writes there.
 const STACK: usize = 256 << 10;
 
@@ -190,7 +188,8 @@ extern "C" fn in_the_copy(control: *mut c_void) -> c_int {
     // SAFETY: it leaves no core file.
     unsafe { libc::setrlimit(libc::RLIMIT_CORE, &none) };
     let never = libc::timeval { tv_sec: 0, tv_usec: 0 };
-    let once = libc::timeval { tv_sec: PATIENCE, tv_usec: 0 };
+    let patience = libc::c_long::from(control.patience.load(Ordering::Relaxed).max(1) as i32);
+    let once = libc::timeval { tv_sec: patience / 1000, tv_usec: patience % 1000 * 1000 };
     let limit = libc::itimerval { it_interval: never, it_value: once };
     // SAFETY: ends the copy where it waits for a lock that nobody in it holds.
     unsafe { setitimer(0, &limit, ptr::null_mut()) };

@@ -169,13 +169,17 @@ fn programs_in_dangerous_states_are_as_they_were() {
     let folder = || tempfile::tempdir().expect("a folder");
     let at = folder();
     let (mut running, mut probe) = attacked(at.path(), "busy", &[]);
-    let mut answers = 0;
+    // Locks are held most of the time: whether it answers or not, it goes on.
     while running.0.try_wait().expect("waited").is_none() {
-        answers += usize::from(probe.ask(running.pid()).is_ok());
+        let _ = probe.ask(running.pid());
         let _ = probe.trim(running.pid());
     }
     assert!(running.0.wait().expect("waited").success());
-    assert!(answers > 0, "a program at work is asked in copies");
+    let at = folder();
+    let (running, mut probe) = attacked(at.path(), "computes", &[]);
+    probe.ask(running.pid()).expect("a program at work is asked in copies");
+    probe.trim(running.pid()).expect_err("none of its threads waits");
+    drop(running);
     for (mode, flags, why) in [
         ("blocked", &[][..], "block"),
         ("seccomp", &[], "seccomp"),

@@ -1,12 +1,20 @@
-//! `cachewise report`: old records drawn again.
+//! `cachewise report`: old records drawn again; of a folder of them, what they answer.
 
 use crate::args::Report;
 use crate::verbs::redraw::{self, Loaded};
 use crate::{output, status};
+use anyhow::Context as _;
+use cachewise_experiments::claims::Answers;
 use cachewise_report::{compare, html, matrix};
+use std::path::Path;
 
 pub fn run(args: &Report) -> anyhow::Result<u8> {
     output::check_all(&[args.output.as_deref(), args.csv.as_deref()], &args.records)?;
+    if let [folder] = &args.records[..]
+        && folder.is_dir()
+    {
+        return answers(folder, args);
+    }
     let mut all = Vec::new();
     for path in &args.records {
         all.extend(Loaded::read_all(path)?);
@@ -32,6 +40,22 @@ pub fn run(args: &Report) -> anyhow::Result<u8> {
             text.push_str(&summary(one));
         }
         output::print(&text)?;
+    }
+    Ok(status::OK)
+}
+
+/// The answers of a folder's records to the source documents' claims, CPU by CPU.
+fn answers(folder: &Path, args: &Report) -> anyhow::Result<u8> {
+    let answers = Answers::of(folder).map_err(anyhow::Error::msg)?;
+    if let Some(path) = &args.output {
+        output::write(path, answers.html().context("the page was not drawn")?.as_bytes())?;
+    }
+    if let Some(path) = &args.csv {
+        output::write(path, answers.table().csv().as_bytes())?;
+    }
+    if args.output.is_none() && args.csv.is_none() {
+        let table = answers.table().only(&["item", "measured", "answer", "times"]);
+        output::print(&table.terminal(output::width()))?;
     }
     Ok(status::OK)
 }

@@ -1,14 +1,12 @@
-//! The claims answered from a folder of records: a table, counts, and the list of items.
+//! The claims answered: by one record, and by a folder of records, CPU by CPU.
 
-use super::claim::{Claim, Measured, Reads};
-use super::items::{Item, Kind, items};
+use super::claim::{Claim, Found, Measured, Reads};
 use super::rule::{Asked, Judged, Over, Ratios, Word, joined, judge};
 use crate::experiment::Experiment;
 use crate::registry;
 use cachewise_measure::units::significant;
 use cachewise_measure::{Record, Row, record};
 use cachewise_report::rows::experiment_of;
-use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::LazyLock;
 
@@ -22,9 +20,6 @@ pub const CPUS: [(&str, &str); 6] = [
     ("Emerald Rapids", "emerald-rapids"),
 ];
 
-/// A column of figures in Markdown.
-const NUMBERS: &str = "---:|";
-
 pub fn all() -> impl Iterator<Item = &'static Claim> {
     static ALL: LazyLock<Vec<Claim>> = LazyLock::new(|| {
         serde_json::from_str(include_str!("claims.json")).expect("claims, which a test has read")
@@ -35,11 +30,11 @@ pub fn all() -> impl Iterator<Item = &'static Claim> {
 /// The answer of one record to one claim.
 #[derive(Clone, Debug)]
 pub struct Answer {
-    cells: Vec<Ratios>,
-    measured: Measured,
-    judged: Judged,
+    pub(super) cells: Vec<Found>,
+    pub(super) measured: Measured,
+    pub(super) judged: Judged,
     /// True where its rounds are launches.
-    launched: bool,
+    pub(super) launched: bool,
 }
 
 /// The claims that a record has rows of, judged together.
@@ -67,12 +62,19 @@ pub fn of_rows(
     let measured = all().filter(answers).map(|claim| (claim, claim.measured(rows)));
     let measured: Vec<_> = measured.filter(|(_, (cells, _))| !cells.is_empty()).collect();
     let judged = |claim: &Claim| claim.expect().filter(|_| claim.reads.has_ratios());
-    let asked = measured.iter().filter_map(|(claim, (cells, _))| {
+    let ratios: Vec<Vec<Ratios>> = measured
+        .iter()
+        .map(|(_, (cells, _))| cells.iter().map(|cell| cell.ratios.clone()).collect())
+        .collect();
+    let asked = measured.iter().zip(&ratios).filter_map(|((claim, _), cells)| {
         Some(Asked { expect: judged(claim)?, over: claim.over, cells })
     });
     let mut words = judge(&asked.collect::<Vec<_>>()).into_iter();
-    let answer = |(claim, (cells, measured)): (&'static Claim, (Vec<Ratios>, Measured))| {
-        let judged = judged(claim).and_then(|_| words.next()).unwrap_or_default();
+    let answer = |(claim, (cells, measured)): (&'static Claim, (Vec<Found>, Measured))| {
+        let judged = match (claim.count(), judged(claim)) {
+            (Some(count), _) => Judged::counted(count, cells.iter().map(|cell| &cell.ratios)),
+            (None, expect) => expect.and_then(|_| words.next()).unwrap_or_default(),
+        };
         (claim, Answer { cells, measured, judged, launched })
     };
     measured.into_iter().map(answer).collect()
@@ -81,8 +83,15 @@ pub fn of_rows(
 /// Behind the name of an experiment whose record is by a document's own parameters.
 const CLASSIC: &str = "-classic";
 
+/// Every claim with what the records of a folder answer.
 pub struct Answers {
-    rows: Vec<(&'static Claim, [Option<Answer>; CPUS.len()])>,
+    pub(super) rows: Vec<Answered>,
+}
+
+/// One claim with the answer of each CPU and the name of its record.
+pub struct Answered {
+    pub claim: &'static Claim,
+    pub of_cpus: [Option<(Answer, String)>; CPUS.len()],
 }
 
 /// The records of a folder that claims may be answered from, the newest first, runs of chosen cells last.
@@ -130,177 +139,127 @@ impl Answers {
     /// The folder or a record cannot be read: its name and what was found.
     pub fn of(folder: &Path) -> Result<Answers, String> {
         let shelf = Shelf::new(folder)?;
-        let mut rows: Vec<_> = all().map(|claim| (claim, [const { None }; CPUS.len()])).collect();
+        let empty = |claim| Answered { claim, of_cpus: [const { None }; CPUS.len()] };
+        let mut rows: Vec<Answered> = all().map(empty).collect();
         for (name, record) in &shelf.0 {
             let Some(cpu) = CPUS.iter().position(|(_, cpu)| cpu_of(name) == Some(cpu)) else {
                 continue;
             };
             for (claim, answer) in of_record(record) {
-                let row = rows.iter_mut().find(|(known, _)| std::ptr::eq(*known, claim));
-                let free = row.map(|(_, answers)| &mut answers[cpu]).filter(|free| free.is_none());
-                free.into_iter().for_each(|free| *free = Some(answer.clone()));
+                let row = rows.iter_mut().find(|row| std::ptr::eq(row.claim, claim));
+                let free = row.map(|row| &mut row.of_cpus[cpu]).filter(|free| free.is_none());
+                free.into_iter().for_each(|free| *free = Some((answer.clone(), name.clone())));
             }
+        }
+        if rows.iter().all(|row| row.answers().next().is_none()) {
+            let names: Vec<&str> = CPUS.iter().map(|(_, name)| *name).collect();
+            return Err(format!(
+                "{}: expected records of experiments by the name ...-CPU-guest.jsonl.gz, CPU being one of {}, found none",
+                folder.display(),
+                names.join(", ")
+            ));
         }
         Ok(Answers { rows })
     }
 
     /// Claims for which no record of any CPU has a row: there should be none.
     pub fn without_rows(&self) -> Vec<&'static str> {
-        let empty = self.rows.iter().filter(|(_, answers)| answers.iter().all(Option::is_none));
-        empty.map(|(claim, _)| &*claim.asks).collect()
-    }
-
-    /// The number of claims for each answer, in a sentence.
-    pub fn counts(&self) -> String {
-        let of_documents = || self.rows.iter().filter(|(claim, _)| claim.item != OWN);
-        let words: Vec<Option<Word>> = of_documents().map(word).collect();
-        let of = |wanted: Option<Word>| words.iter().filter(|word| **word == wanted).count();
-        let counted = Word::ALL.into_iter().filter(|word| of(Some(*word)) > 0);
-        let counts: Vec<String> =
-            counted.map(|word| format!("{} {}", word.name(), of(Some(word)))).collect();
-        let empty = CPUS.iter().enumerate().map(|(at, (name, _))| {
-            let none = of_documents().filter(|(_, answers)| answers[at].is_none()).count();
-            format!("{name} {none}")
-        });
-        format!(
-            "**Of {} rows: {}, asked {}. Rows without a figure: {}.**",
-            words.len(),
-            counts.join(", "),
-            of(None),
-            empty.collect::<Vec<_>>().join(", ")
-        )
-    }
-
-    /// One line a question, as Markdown.
-    pub fn short(&self) -> String {
-        let mut text =
-            String::from("|speed of the first over that of the second: 2 is twice as fast|");
-        CPUS.iter().for_each(|(name, _)| _ = write!(text, "{name}|"));
-        _ = writeln!(text, "item|\n|---|{}---|", NUMBERS.repeat(CPUS.len()));
-        // Document 003 first: what it asks has the largest answer.
-        let of = |document: &'static str| {
-            self.rows.iter().filter(move |(claim, _)| claim.item.starts_with(document))
-        };
-        let ordered = ["003", "000", "001", "002", "004"].into_iter().flat_map(of);
-        for (claim, answers) in ordered.filter(|(claim, _)| !claim.short.is_empty()) {
-            _ = write!(text, "|{}|", measured(answers).named_in(&claim.short));
-            for answer in answers {
-                let shown = answer.as_ref().map_or("-".to_owned(), Answer::speeds);
-                _ = write!(text, "{shown}|");
-            }
-            _ = writeln!(text, "{}|", claim.item);
-        }
-        text
-    }
-
-    /// The rows of one document, or those that no document asked (`own`), as Markdown.
-    pub fn table(&self, document: &str) -> String {
-        let is_own = document == OWN;
-        let head = if is_own { "|sentence|" } else { "|item|sentence|theirs; yes|" };
-        let mut text = head.to_owned();
-        CPUS.iter().for_each(|(name, _)| _ = write!(text, "{name}|"));
-        text.push_str(if is_own { "record|\n|---|" } else { "answer|record|\n|---|---|---:|" });
-        _ = writeln!(
-            text,
-            "{}{}",
-            NUMBERS.repeat(CPUS.len()),
-            if is_own { "---|" } else { "---|---|" }
-        );
-        for row in self.rows.iter().filter(|(claim, _)| claim.item.starts_with(document)) {
-            let (claim, answers) = row;
-            let words = claim.words(&measured(answers));
-            match is_own {
-                true => _ = write!(text, "|{words}|"),
-                false => _ = write!(text, "|{}|{words}|{}|", claim.item, claim.bounds()),
-            }
-            for answer in answers {
-                let shown = answer.as_ref().map_or("-".to_owned(), |answer| answer.text(claim));
-                _ = write!(text, "{shown}|");
-            }
-            if !is_own {
-                _ = write!(text, "{}|", word(row).map_or("asked", Word::name));
-            }
-            _ = writeln!(text, "{}|", claim.record);
-        }
-        text
-    }
-
-    /// The items of one document as a Markdown list: those whose rows answer them by number, the others with what
-    /// answers them.
-    pub fn items(&self, document: &str) -> String {
-        let of_document = || items().filter(|item| item.number.starts_with(document));
-        let has_rows = |item: &Item| self.rows.iter().any(|(claim, _)| claim.item == item.number);
-        let with_rows: Vec<&str> = of_document().filter(has_rows).map(|item| item.number).collect();
-        let mut text = format!(
-            "- Answered by rows of the [findings](findings.md): {}.\n",
-            with_rows.join(", ")
-        );
-        for item in of_document().filter(|item| !item.answer.is_empty()) {
-            _ = writeln!(text, "- {}: {}: {}.", item.number, said(&item), item.answer);
-        }
-        text
-    }
-}
-
-/// An item's words, and whose they are.
-fn said(item: &Item) -> String {
-    match item.kind {
-        Kind::Quoted => format!("\"{}\"", item.words),
-        Kind::Inferred => format!("† {}", item.words),
-        Kind::Elsewhere(source) => format!("{} ({source})", item.words),
+        let empty = self.rows.iter().filter(|row| row.answers().next().is_none());
+        empty.map(|row| &*row.claim.asks).collect()
     }
 }
 
 /// The item of a row that no document asked for.
 pub const OWN: &str = "own";
 
-/// The values that were measured on any CPU.
-fn measured(answers: &[Option<Answer>]) -> Measured {
-    let mut all = Measured::default();
-    answers.iter().flatten().for_each(|answer| all.join(&answer.measured));
-    all
+/// The word over CPUs, and what it rests on.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Verdict {
+    pub word: Word,
+    /// The CPUs whose own word agrees with it, and those that have one.
+    pub agreeing: usize,
+    pub cpus: usize,
 }
 
-/// The word over all CPUs; none where the document only asks.
-fn word((claim, answers): &(&'static Claim, [Option<Answer>; CPUS.len()])) -> Option<Word> {
-    claim.says.as_ref()?;
-    let of_cpus: Vec<Word> =
-        answers.iter().flatten().filter_map(|answer| answer.judged.word).collect();
-    Some(joined(&of_cpus, claim.over))
+impl Answered {
+    pub fn answers(&self) -> impl Iterator<Item = (&'static str, &Answer)> {
+        let named = CPUS.iter().zip(&self.of_cpus);
+        named.filter_map(|((name, _), found)| Some((*name, &found.as_ref()?.0)))
+    }
+
+    /// The values that were measured on any CPU.
+    pub fn measured(&self) -> Measured {
+        let mut all = Measured::default();
+        self.answers().for_each(|(_, answer)| all.join(&answer.measured));
+        all
+    }
+
+    /// The word over all CPUs; none where the document only asks. CPUs of single processes alone do not make an
+    /// answer *depend*: a second start may change their figures more than anything between CPUs.
+    pub fn verdict(&self) -> Option<Verdict> {
+        let expect = self.claim.expect()?;
+        let of = |launched: bool| -> Vec<Word> {
+            let answers = self.answers().filter(|(_, answer)| answer.launched == launched);
+            answers.filter_map(|(_, answer)| answer.word()).collect()
+        };
+        let joined = |words: &[Word]| joined(words, self.claim.over, expect);
+        let (launched, single) = (of(true), of(false));
+        let all = [&launched[..], &single].concat();
+        let is_open = |word: Word| matches!(word, Word::Depends | Word::CannotTell);
+        let mut word = joined(&all);
+        if word == Word::Depends && !is_open(joined(&launched)) {
+            let beside = |word: &Word| [&launched[..], &[*word]].concat();
+            let agrees = |word: &&Word| joined(&beside(word)) != Word::Depends;
+            let kept: Vec<Word> = single.iter().filter(agrees).copied().collect();
+            word = joined(&[&launched[..], &kept].concat());
+            word = if is_open(word) { joined(&launched) } else { word };
+        }
+        let agreeing = all.iter().filter(|own| agrees(**own, word)).count();
+        Some(Verdict { word, agreeing, cpus: all.len() })
+    }
+}
+
+/// Tells whether the word of one CPU is among those that an answer joins.
+pub(super) fn agrees(own: Word, answer: Word) -> bool {
+    match answer {
+        Word::Some => matches!(own, Word::Some | Word::Confirmed),
+        Word::Refuted => matches!(own, Word::Refuted | Word::Same | Word::Weaker),
+        _ => own == answer,
+    }
+}
+
+impl Verdict {
+    /// The word and the number of CPUs, `confirmed (5 of 6 CPUs)`.
+    pub fn text(self) -> String {
+        let Verdict { word, agreeing, cpus } = self;
+        match (word, cpus) {
+            (_, 1) => format!("{} (one CPU)", word.name()),
+            (Word::Depends | Word::CannotTell, _) => format!("{} ({cpus} CPUs)", word.name()),
+            _ => format!("{} ({agreeing} of {cpus} CPUs)", word.name()),
+        }
+    }
 }
 
 impl Answer {
-    /// The least and the greatest of its figures.
-    fn figures(&self, claim: &Claim) -> String {
-        if let (Reads::Spike, [launches]) = (&claim.reads, &self.cells[..]) {
-            let found = launches.0.iter().sum::<f64>();
-            return format!("{found:.0} of {}", launches.0.len());
-        }
-        let mut medians: Vec<f64> = self.cells.iter().map(Ratios::median).collect();
+    /// The medians of its cells, the least first.
+    pub(super) fn medians(&self) -> Vec<f64> {
+        let mut medians: Vec<f64> = self.cells.iter().map(|cell| cell.ratios.median()).collect();
         medians.sort_unstable_by(f64::total_cmp);
+        medians
+    }
+
+    /// The least and the greatest of its figures.
+    pub fn figures(&self, claim: &Claim) -> String {
+        if let (Reads::Spike, [launches]) = (&claim.reads, &self.cells[..]) {
+            let found = launches.ratios.0.iter().sum::<f64>();
+            return format!("{found:.0} of {}", launches.ratios.0.len());
+        }
+        let medians = self.medians();
         let figure = |value: f64| claim.reads.shown(value, &self.measured);
-        match medians[..] {
-            [first, .., last] if figure(first) != figure(last) => {
-                format!("{}..{}", figure(first), figure(last))
-            }
-            _ => figure(medians[0]),
-        }
+        range(medians[0], medians[medians.len() - 1], figure)
     }
 
-    /// The least and the greatest of its speeds: 1 over the times' ratio.
-    fn speeds(&self) -> String {
-        let speeds = self.cells.iter().map(|cell| 1.0 / cell.median());
-        let mut speeds: Vec<f64> = speeds.collect();
-        speeds.sort_unstable_by(f64::total_cmp);
-        match speeds[..] {
-            [first, .., last] if significant(first) != significant(last) => {
-                format!("{}..{}", significant(first), significant(last))
-            }
-            _ => significant(speeds[0]),
-        }
-    }
-
-    /// Its figures and its word, as findings and commands print them: in brackets where it rests on one process.
+    /// Its figures and its word, as rows and commands print them: in brackets where it rests on one process.
     pub fn text(&self, claim: &Claim) -> String {
         let figures = self.figures(claim);
         let Some(word) = self.judged.word else { return figures };
@@ -329,5 +288,13 @@ impl Answer {
     pub fn sentence(&self, claim: &Claim) -> String {
         let words = claim.words(&self.measured);
         format!("{}: {words} Here {}{}", claim.item, self.text(claim), claim.ending())
+    }
+}
+
+/// The least and the greatest of figures, or one where they are printed the same.
+pub(super) fn range(least: f64, most: f64, figure: impl Fn(f64) -> String) -> String {
+    match (figure(least), figure(most)) {
+        (least, most) if least == most => most,
+        (least, most) => format!("{least}..{most}"),
     }
 }

@@ -16,14 +16,20 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct Claim {
     /// The item of the checklist, `000.6`; `own` where no document asks.
     pub item: String,
-    /// Its words, or some of them, as they stand in the document.
+    /// Its words, or some of them, as they stand in the document. A row without is about those of the row above.
     #[serde(default)]
     pub quote: String,
+    /// The sense of its words where they are a question, a condition or a slip.
+    #[serde(default)]
+    pub means: String,
     /// The sentence that is tested: what it names first is the candidate. Without `says` it has "this" for the figure.
     /// `{size}` stands for the sizes that were measured, the name of another coordinate in bytes for its values.
     pub asks: String,
     /// The document's statement; none where it only asks.
-    pub says: Option<Says>,
+    says: Option<Says>,
+    /// Whatever was measured instead of what the document speaks of: a stand-in, or a limit. Such a row has no word.
+    #[serde(default)]
+    pub instead: String,
     /// The document's own figure where `says` has none.
     #[serde(default)]
     pub theirs: String,
@@ -44,104 +50,129 @@ pub struct Claim {
     /// The question that it answers in the short answer; empty where it is not part of it.
     #[serde(default)]
     pub short: String,
+    /// True of the rows that the document's page has.
+    #[serde(default)]
+    pub page: bool,
+    /// Two more rows of the cell: the time of the first less that of the second is added to candidate and reference.
+    plus: Option<(String, String)>,
 }
 
 /// A document's statement about a ratio of times, and so which ratios confirm it.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(rename_all = "snake_case", deny_unknown_fields)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Says {
     /// A range: its end next to 1 is the bound; around 1 both ends, and [`LEAST`] beyond them.
     Range(f64, f64),
     /// One figure: half of that effect, which is its square root.
     Figure(f64),
-    /// Less time: by [`LEAST`].
+    /// A number of things: one more or less is as many.
+    Count(f64),
     Less,
     More,
-    /// No less time: not by [`LEAST`].
     NotLess,
-    /// No noticeable loss: less than [`SAME`].
     NotMore,
-    /// The same time: within [`SAME`].
     Same,
-    /// A bound that the document's words give themselves.
-    AtMost(f64, String),
-    AtLeast(f64, String),
-    Within(f64, f64, String),
+    Almost,
+    Hardly,
+    HardlyAny,
+    Much,
+    Half,
+    Largest,
+    Best,
+    Far,
+    Slow,
 }
 
+/// Phrases of the documents and the bound of each: the same in all rows. Figures have theirs from [`Says::expect`].
+pub const PHRASES: [(Says, &str, Expect); 14] = [
+    (Says::Less, "faster, a gain", Expect::AtMost(1.0 - LEAST)),
+    (Says::More, "slower, a loss", Expect::AtLeast(1.0 + LEAST)),
+    (Says::NotLess, "no faster, no gain", Expect::AtLeast(1.0 - LEAST)),
+    (Says::NotMore, "no cost, no downside, hardly noticeable", Expect::AtMost(1.0 + SAME)),
+    (Says::Same, "as fast, the same, very close, equivalent, any form", Expect::Within(0.9, 1.1)),
+    (Says::Almost, "almost, nearly, keeps up, to within about 10 %", Expect::AtMost(1.1)),
+    (Says::Hardly, "minimal, minor, limited to", Expect::AtLeast(0.9)),
+    (Says::HardlyAny, "minimal impact: of a cost what is left", Expect::AtMost(0.1)),
+    (Says::Much, "significantly, easily", Expect::AtMost(0.9)),
+    (Says::Half, "more than doubles, dominated by the other", Expect::AtMost(0.5)),
+    (Says::Largest, "the most expensive part: what is left without it", Expect::AtMost(2.0 / 3.0)),
+    (Says::Best, "nothing beats it", Expect::AtMost(1.0 + LEAST)),
+    (Says::Far, "not anywhere near", Expect::AtLeast(1.1)),
+    (Says::Slow, "slow, destroys performance", Expect::AtLeast(1.25)),
+];
+
 impl Says {
-    pub fn expect(&self) -> Expect {
-        match *self {
+    pub fn expect(self) -> Expect {
+        match self {
             Says::Range(low, high) if low > 1.0 => Expect::AtLeast(low.min(high)),
             Says::Range(low, high) if high < 1.0 => Expect::AtMost(low.max(high)),
             Says::Range(low, high) => Expect::Within(low - LEAST, high + LEAST),
             Says::Figure(figure) if figure < 1.0 => Expect::AtMost(figure.sqrt()),
             Says::Figure(figure) => Expect::AtLeast(figure.sqrt()),
-            Says::Less => Expect::AtMost(1.0 - LEAST),
-            Says::More => Expect::AtLeast(1.0 + LEAST),
-            Says::NotLess => Expect::AtLeast(1.0 - LEAST),
-            Says::NotMore => Expect::AtMost(1.0 + SAME),
-            Says::Same => Expect::Within(1.0 - SAME, 1.0 + SAME),
-            Says::AtMost(bound, _) => Expect::AtMost(bound),
-            Says::AtLeast(bound, _) => Expect::AtLeast(bound),
-            Says::Within(low, high, _) => Expect::Within(low, high),
+            Says::Count(count) => Expect::Within(count - 1.0, count + 1.0),
+            word => {
+                let mut phrases = PHRASES.iter();
+                phrases.find(|(known, ..)| *known == word).expect("every phrase has a bound").2
+            }
         }
     }
 
-    /// The document's figure or word; none where the sentence says it.
-    fn theirs(&self) -> Option<String> {
+    /// The document's figure; none where it has a phrase.
+    fn theirs(self) -> Option<String> {
         match self {
             Says::Range(low, high) => Some(format!("{low:.2}-{high:.2}")),
-            Says::Figure(figure) => Some(figure.to_string()),
-            Says::Less | Says::More | Says::NotLess | Says::NotMore | Says::Same => None,
-            Says::AtMost(.., because) | Says::AtLeast(.., because) | Says::Within(.., because) => {
-                Some(because.clone())
-            }
+            Says::Figure(figure) | Says::Count(figure) => Some(figure.to_string()),
+            _ => None,
         }
     }
 }
 
+/// A bound as it is printed: the ratios that confirm.
+pub fn bound(expect: Expect) -> String {
+    match expect {
+        Expect::AtMost(bound) => format!("≤{bound:.2}"),
+        Expect::AtLeast(bound) => format!("≥{bound:.2}"),
+        Expect::Within(low, high) => format!("{low:.2}..{high:.2}"),
+    }
+}
+
 impl Claim {
-    /// The bound; none where the document only asks.
+    /// The bound; none where the document only asks, and where something else was measured.
     pub fn expect(&self) -> Option<Expect> {
-        self.says.as_ref().map(Says::expect)
+        self.says.filter(|_| self.instead.is_empty()).map(Says::expect)
     }
 
-    /// The document's figure, and the ratios that count as it; none where the sentence says the one, or nothing is
-    /// claimed.
-    fn theirs(&self) -> (Option<String>, Option<String>) {
-        let bound = self.expect().map(|expect| match expect {
-            Expect::AtMost(bound) => format!("≤{bound:.2}"),
-            Expect::AtLeast(bound) => format!("≥{bound:.2}"),
-            Expect::Within(low, high) => format!("{low:.2}..{high:.2}"),
-        });
+    /// The number that a count has to be, one more or less; none where no count is claimed. A count has no noise.
+    pub fn count(&self) -> Option<f64> {
+        match self.says? {
+            Says::Count(count) => Some(count),
+            _ => None,
+        }
+    }
+
+    /// The document's figure; none where the sentence says it, or nothing is claimed.
+    pub fn theirs(&self) -> Option<String> {
         let own = Some(self.theirs.clone()).filter(|theirs| !theirs.is_empty());
-        (own.or_else(|| self.says.as_ref().and_then(Says::theirs)), bound)
+        own.or_else(|| self.says.and_then(Says::theirs))
     }
 
-    /// Both, as a table has them; `-` for neither.
-    pub fn bounds(&self) -> String {
-        match self.theirs() {
-            (Some(theirs), Some(bound)) => format!("{theirs}; {bound}"),
-            (theirs, bound) => theirs.or(bound).unwrap_or_else(|| "-".to_owned()),
-        }
-    }
-
-    /// Both, as they end a sentence.
+    /// The document's figure, the bound and what was measured instead, as they end a sentence.
     pub fn ending(&self) -> String {
-        match self.theirs() {
-            (Some(theirs), Some(bound)) => format!("; theirs {theirs}, yes {bound}"),
-            (Some(theirs), None) => format!("; theirs {theirs}"),
-            (None, Some(bound)) => format!("; yes {bound}"),
-            (None, None) => String::new(),
+        let mut text = String::new();
+        text.extend(self.theirs().map(|theirs| format!("; theirs {theirs}")));
+        text.extend(self.expect().map(|expect| format!("; yes {}", bound(expect))));
+        if !self.instead.is_empty() {
+            text.push_str(&format!("; no answer: {}", self.instead));
         }
+        text
     }
 
-    /// Its words and the sentence that is tested, as they are printed of what was measured.
+    /// Its words, their sense, and the sentence that is tested, as they are printed of what was measured.
     pub fn words(&self, measured: &Measured) -> String {
-        match (&*self.quote, measured.named_in(&self.asks)) {
-            ("", asks) => asks,
-            (quote, asks) => format!("\"{quote}\": {asks}"),
+        match (&*self.quote, &*self.means, measured.named_in(&self.asks)) {
+            ("", "", asks) => asks,
+            (quote, "", asks) => format!("\"{quote}\": {asks}"),
+            (quote, means, asks) => format!("\"{quote}\" ({means}): {asks}"),
         }
     }
 }
@@ -302,15 +333,38 @@ impl Reads {
             Reads::Figure(name) if name.contains("share") || name.starts_with("within_") => {
                 format!("{:.0} %", value * 100.0)
             }
+            // Of a small part two digits as well.
+            _ if value > 0.0 && value < 0.1 => format!("{value:.3}"),
             _ => significant(value),
         }
     }
 }
 
+/// The ratios of one cell and pair.
+#[derive(Clone, Debug)]
+pub struct Found {
+    pub cell: String,
+    pub ratios: Ratios,
+}
+
+/// A cell and a pair as a list of cells has them.
+fn named(cell: &CellKey, candidate: &str, reference: &str) -> String {
+    let mut parts = vec![format!("{} of {}", cell.operation, bytes(cell.size)), cell.state.clone()];
+    parts.extend(cell.levels());
+    parts.extend(cell.reader.map(|share| format!("reader {}", significant(share))));
+    parts.extend(cell.axes.iter().map(|(name, value)| format!("{name} {}", significant(*value))));
+    parts.retain(|part| !part.is_empty());
+    let shorter = |name: &str| match name.split_once('|') {
+        Some((first, rest)) => format!("{first} and {} more", rest.split('|').count()),
+        None => name.to_owned(),
+    };
+    format!("{}; {} over {}", parts.join(", "), shorter(candidate), shorter(reference))
+}
+
 impl Claim {
     /// The ratios that the rows of one record have for it, cell by cell, and what was measured. Cells whose operands
     /// were not where they are said to be are left out.
-    pub fn measured(&self, rows: &[Row]) -> (Vec<Ratios>, Measured) {
+    pub fn measured(&self, rows: &[Row]) -> (Vec<Found>, Measured) {
         let of = |wanted: &Cells| {
             let cells = by_cell(rows.iter().filter(|row| wanted.has(&row.cell)));
             cells.into_iter().filter(|(_, rows)| !rows.iter().any(|row| is_misplaced(row)))
@@ -327,19 +381,22 @@ impl Claim {
             };
             for (candidate, reference) in &self.pairs {
                 let theirs = theirs.map_or(&[][..], Vec::as_slice);
-                let one = self.one(&own, candidate, theirs, reference);
-                sizes.extend(one.iter().map(|_| cell.size));
-                one.iter().for_each(|_| measured.add(cell));
-                found.extend(one);
+                let Some(ratios) = self.one(&own, candidate, theirs, reference) else { continue };
+                sizes.push(cell.size);
+                measured.add(cell);
+                found.push(Found { cell: named(cell, candidate, reference), ratios });
             }
         }
+        let merged =
+            |ratios: Vec<f64>| vec![Found { cell: "all".to_owned(), ratios: Ratios(ratios) }];
         let found = match self.reads {
             _ if found.is_empty() => found,
-            Reads::BreakEven => vec![Ratios(vec![break_even(
-                &mut sizes.into_iter().zip(&found).collect::<Vec<_>>(),
-            )])],
+            Reads::BreakEven => {
+                let ratios = found.iter().map(|found| &found.ratios);
+                merged(vec![break_even(&mut sizes.into_iter().zip(ratios).collect::<Vec<_>>())])
+            }
             Reads::FigureAcross(_) | Reads::Spike => {
-                vec![Ratios(found.into_iter().flat_map(|cell| cell.0).collect())]
+                merged(found.into_iter().flat_map(|found| found.ratios.0).collect())
             }
             _ => found,
         };
@@ -356,7 +413,15 @@ impl Claim {
     ) -> Option<Ratios> {
         let over = |part: fn(&Row) -> Vec<f64>| {
             let (ours, theirs) = (times(own, candidate, part)?, times(theirs, reference, part)?);
-            let ratios = ours.iter().zip(theirs).map(|(ours, theirs)| ours / theirs);
+            let both = match &self.plus {
+                None => vec![0.0; ours.len()],
+                Some((more, less)) => {
+                    let (more, less) = (times(own, more, part)?, times(own, less, part)?);
+                    more.iter().zip(less).map(|(more, less)| more - less).collect()
+                }
+            };
+            let ratios = ours.iter().zip(theirs).zip(both);
+            let ratios = ratios.map(|((ours, theirs), both)| (ours + both) / (theirs + both));
             Some(ratios.filter(|ratio| ratio.is_finite() && *ratio > 0.0).collect::<Vec<f64>>())
         };
         let figure = |rows: &[&Row], meant: &str, name: &str| {

@@ -1,6 +1,7 @@
 //! The source documents' claims as data: a quotation, the rows that answer it, and the bound that
-//! tells yes from no. From here come the table of `docs/findings.md` and the list of
-//! `docs/checklist.md`; nobody types a figure or a word of them.
+//! tells yes from no. From here come the tables of `docs/findings.md` and of the documents' pages, all rows as CSV and
+//! as a page with filters (`cachewise report FOLDER`), and the list of `docs/checklist.md`; nobody types a figure or a
+//! word of them.
 //!
 //! A [`Claim`] names its record by experiment; the newest of each CPU that has the rows is used. Its
 //! figures are times of a candidate over times of a reference in the same cell and the same launch (of one
@@ -12,10 +13,11 @@
 mod answers;
 mod claim;
 pub mod items;
+mod pages;
 pub mod rule;
 
-pub use answers::{Answer, Answers, CPUS, OWN, all, of_record, of_rows};
-pub use claim::{Claim, Measured, Reads, Says};
+pub use answers::{Answer, Answered, Answers, CPUS, OWN, Verdict, all, of_record, of_rows};
+pub use claim::{Claim, Measured, PHRASES, Reads, Says, bound};
 pub use rule::{Expect, Over, Word};
 
 #[cfg(test)]

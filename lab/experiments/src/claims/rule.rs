@@ -26,6 +26,17 @@ pub enum Expect {
     Within(f64, f64),
 }
 
+impl Expect {
+    /// Tells whether a difference is claimed, and not the absence of one.
+    pub fn is_of_an_effect(self) -> bool {
+        match self {
+            Expect::AtMost(bound) => bound < 1.0,
+            Expect::AtLeast(bound) => bound > 1.0,
+            Expect::Within(..) => false,
+        }
+    }
+}
+
 /// The share of its cells, and of the CPUs, that a claim speaks of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -47,7 +58,7 @@ pub enum Word {
     Some,
     /// Certain in that direction, and less than claimed.
     Weaker,
-    /// A difference was claimed, and there is none.
+    /// A difference was claimed, and there is none beyond [`SAME`].
     Same,
     Refuted,
     /// Cells or CPUs contradict each other.
@@ -145,27 +156,28 @@ impl Tested {
                 };
             }
         };
-        let is_effect = 1.0.partial_cmp(&bound) == Some(claimed.reverse());
-        // A difference from 1 that counts, on the side that is claimed and on the other.
-        let (gain, loss) = match claimed {
-            Less => (1.0 - LEAST, 1.0 + LEAST),
-            _ => (1.0 + LEAST, 1.0 - LEAST),
-        };
+        // A difference from 1 that counts, on the claimed side.
+        let gain = if claimed == Less { 1.0 - LEAST } else { 1.0 + LEAST };
+        let is_same = || self.is(1.0 - SAME, Greater) && self.is(1.0 + SAME, Less);
+        let is_beyond = self.is(bound, claimed.reverse());
         match () {
             () if self.is(bound, claimed) => Word::Confirmed,
-            () if !self.is(bound, claimed.reverse()) => match is_effect && self.is(gain, claimed) {
-                true => Word::Some,
+            () if !expect.is_of_an_effect() => match is_beyond {
+                true => Word::Refuted,
+                // An absence is claimed: something is there, and it may be as little as was said.
+                false if self.is(2.0 - gain, claimed.reverse()) => Word::Some,
                 false => Word::CannotTell,
             },
-            () if is_effect && self.is(gain, claimed) => Word::Weaker,
-            () if is_effect
-                && !self.is(loss, claimed.reverse())
-                && self.is(1.0 - SAME, Greater)
-                && self.is(1.0 + SAME, Less) =>
-            {
-                Word::Same
+            () if is_same() => Word::Same,
+            () if self.is(gain, claimed) => {
+                if is_beyond {
+                    Word::Weaker
+                } else {
+                    Word::Some
+                }
             }
-            () => Word::Refuted,
+            () if is_beyond => Word::Refuted,
+            () => Word::CannotTell,
         }
     }
 }
@@ -190,6 +202,17 @@ pub struct Judged {
     pub pooled: Option<f64>,
 }
 
+impl Judged {
+    /// The words of counts, which have no noise: one more or less is as many.
+    pub fn counted<'r>(count: f64, cells: impl Iterator<Item = &'r Ratios>) -> Judged {
+        let is_it = |cell: &Ratios| (cell.median() - count).abs() <= 1.0;
+        let words: Vec<Word> =
+            cells.map(|cell| if is_it(cell) { Word::Confirmed } else { Word::Refuted }).collect();
+        let word = joined(&words, Over::Most, Expect::Within(count - 1.0, count + 1.0));
+        Judged { words, word: Some(word), pooled: None }
+    }
+}
+
 /// The words of several claims that were measured together, corrected for how many comparisons they are: all cells
 /// together, and all means together, since a record has one mean a claim and many cells.
 pub fn judge(claims: &[Asked<'_>]) -> Vec<Judged> {
@@ -206,7 +229,7 @@ pub fn judge(claims: &[Asked<'_>]) -> Vec<Judged> {
     let judged = claims.iter().zip(&means).map(|(asked, mean)| {
         let words = of_each.by_ref().take(asked.cells.len()).collect();
         let of_mean = mean.as_ref().and_then(|mean| Some((of_means.next()?, mean.median())));
-        of_cells(asked.over, words, of_mean)
+        of_cells(asked, words, of_mean)
     });
     judged.collect()
 }
@@ -227,8 +250,8 @@ fn words(series: Vec<(&Ratios, Expect)>) -> Vec<Word> {
 }
 
 /// The word over a CPU's cells: where these leave it open, that of their mean.
-fn of_cells(over: Over, words: Vec<Word>, of_mean: Option<(Word, f64)>) -> Judged {
-    let alone = joined(&words, over);
+fn of_cells(asked: &Asked<'_>, words: Vec<Word>, of_mean: Option<(Word, f64)>) -> Judged {
+    let alone = joined(&words, asked.over, asked.expect);
     let told = of_mean.filter(|(word, _)| {
         matches!(alone, Word::CannotTell | Word::Some)
             && *word != Word::CannotTell
@@ -249,8 +272,9 @@ fn pooled(cells: &[Ratios]) -> Option<Ratios> {
 }
 
 /// The word over cells, or over CPUs. At least half of them have to decide; none may contradict. Smaller effects
-/// than claimed beside none at all contradict nothing but the claim.
-pub fn joined(words: &[Word], over: Over) -> Word {
+/// than claimed beside none at all contradict nothing but the claim. Where an absence is claimed, a certain difference
+/// of uncertain size contradicts neither yes nor no.
+pub fn joined(words: &[Word], over: Over, expect: Expect) -> Word {
     let count = |wanted: Word| words.iter().filter(|word| **word == wanted).count();
     let has = |wanted: Word| words.contains(&wanted);
     let half = |many: usize| 2 * many >= words.len();
@@ -260,9 +284,11 @@ pub fn joined(words: &[Word], over: Over) -> Word {
         () if over == Over::Any && has(Word::Confirmed) => Word::Confirmed,
         () if over == Over::Every && is_refuted => Word::Refuted,
         () if has(Word::Depends) => Word::Depends,
-        () if is_refuted && (has(Word::Confirmed) || has(Word::Some)) => Word::Depends,
+        () if is_refuted && has(Word::Confirmed) => Word::Depends,
+        () if is_refuted && has(Word::Some) && expect.is_of_an_effect() => Word::Depends,
         () if has(Word::Confirmed) && has(Word::Weaker) => Word::Depends,
         () if told == 0 || !half(told) => Word::CannotTell,
+        () if has(Word::Some) && has(Word::Refuted) && !half(count(Word::Refuted)) => Word::Some,
         () if has(Word::Refuted) || has(Word::Same) && has(Word::Weaker) => Word::Refuted,
         () if has(Word::Same) => Word::Same,
         () if half(count(Word::Confirmed)) && has(Word::Confirmed) => Word::Confirmed,
@@ -308,7 +334,20 @@ mod tests {
             (&[Refuted, CannotTell], Over::Any, Refuted),
             (&[Refuted, CannotTell, CannotTell], Over::Any, CannotTell),
         ] {
-            assert_eq!(joined(words, over), expected, "{words:?} {over:?}");
+            assert_eq!(joined(words, over, Expect::AtMost(0.9)), expected, "{words:?} {over:?}");
+        }
+    }
+
+    #[test]
+    fn an_absence_that_is_claimed_has_a_bound_of_its_own() {
+        let joined = |words| joined(words, Over::Most, Expect::AtMost(1.05));
+        for (words, expected) in [
+            (&[Some, Some, Refuted][..], Some),
+            (&[Some, Refuted, Refuted], Refuted),
+            (&[Some, Confirmed], Confirmed),
+            (&[Some, Confirmed, Refuted], Depends),
+        ] {
+            assert_eq!(joined(words), expected, "{words:?}");
         }
     }
 
@@ -383,7 +422,7 @@ mod tests {
         for (what, simulated, expect, over, right) in [
             ("a gain", of(&[0.8], 6, 0.02), gain, Over::Most, &[Confirmed][..]),
             ("a gain of rounds", of(&[0.8], 15, 0.05), gain, Over::Most, &[Confirmed][..]),
-            ("less than claimed", of(&[0.96], 6, 0.01), gain, Over::Most, &[Weaker][..]),
+            ("less than claimed", of(&[0.93], 6, 0.01), gain, Over::Most, &[Weaker][..]),
             ("a tie is called a tie", of(&[1.0], 6, 0.01), gain, Over::Most, &[Same][..]),
             ("a tie above 1", of(&[1.003], 6, 0.01), gain, Over::Most, &[Same][..]),
             ("a tie below 1", of(&[0.997], 6, 0.01), gain, Over::Most, &[Same][..]),
@@ -418,7 +457,7 @@ mod tests {
             ("cells that differ", of(&[0.7, 0.7, 1.4], 6, 0.03), gain, Over::Most, &[Depends][..]),
             (
                 "less in one, none in another",
-                of(&[0.96, 1.0], 6, 0.008),
+                of(&[0.93, 1.0], 6, 0.008),
                 gain,
                 Over::Most,
                 &[Refuted][..],
@@ -466,7 +505,7 @@ mod tests {
             for (truth, wrong) in [
                 (&[0.8][..], &[Weaker, Same, Refuted, Depends][..]),
                 // Weaker, where that much is certain, and refuted, where only the bound is excluded.
-                (&[0.95], &[Confirmed, Same, Depends]),
+                (&[0.94], &[Confirmed, Same, Depends]),
                 (&[1.0], &[Confirmed, Some, Weaker, Depends]),
                 (&[1.2], &[Confirmed, Some, Weaker, Same, Depends]),
                 (&[1.0; 8], &[Confirmed, Some, Weaker]),

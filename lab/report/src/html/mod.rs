@@ -45,7 +45,7 @@ fn drawn(table: &Table, carrying: bool) -> Value {
 }
 
 /// The style of every page: palette, marks, layout.
-pub(crate) fn page_style() -> String {
+pub fn page_style() -> String {
     format!(
         ":root{{color-scheme:light dark;{light}}}\n\
          @media (prefers-color-scheme:dark){{:root{{{dark}}}}}\n\
@@ -88,11 +88,14 @@ pub fn page(sheets: &[Sheet<'_>]) -> Result<String, minijinja::Error> {
     render("page.html", include_str!("page.html"), values)
 }
 
-/// A page made of one of our templates.
-pub(crate) fn render(
+/// A page made of one of our templates, whose name ends with `.html`.
+///
+/// # Errors
+/// The template is none, or needs what the values lack.
+pub fn render(
     name: &'static str,
     template: &'static str,
-    values: Value,
+    values: impl serde::Serialize,
 ) -> Result<String, minijinja::Error> {
     let mut environment = Environment::new();
     environment.set_trim_blocks(true);
