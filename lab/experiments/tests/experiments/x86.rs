@@ -99,7 +99,8 @@ fn policies_receive_and_send() {
     let outcome = run("receive", &quick("copy\\.sse2(\\.nt)?", &[16 << 10]));
     for row in &outcome.rows {
         for figure in ["gbit_per_s", "cpu_share_copy_10g", "cpu_share_10g"] {
-            assert!(row.extra[figure] > 0.0, "{figure} of {}", row.candidate);
+            let is_some = row.extra[figure] > 0.0 || !row.is_measurable();
+            assert!(is_some, "{figure} of {}", row.candidate);
         }
     }
     let policies = cachewise_experiments::names::POLICIES;
