@@ -13,16 +13,8 @@ use std::mem::ManuallyDrop;
 use std::path::{Path, PathBuf};
 use std::slice::{from_raw_parts, from_raw_parts_mut};
 
-/// The note of a build without StringZilla, so that nobody takes the rest for all there is.
-pub fn left_out() -> Option<&'static str> {
-    (!cfg!(feature = "stringzilla")).then_some(
-        "StringZilla is not in this build; with it: \
-         cargo run --release --features stringzilla -- run peers",
-    )
-}
-
-/// The peers that come with the laboratory, for an operation.
-pub fn built_in(operation: Operation) -> Vec<Routine> {
+/// The peer that comes with the laboratory, for an operation.
+pub fn built_in(operation: Operation) -> Option<Routine> {
     let memx = match operation {
         Operation::Copy => Some(Function::Copy(memx_copy)),
         Operation::Fill => Some(Function::Fill(memx_fill)),
@@ -31,73 +23,7 @@ pub fn built_in(operation: Operation) -> Vec<Routine> {
         Operation::Equal => Some(Function::Equal(memx_equal)),
         Operation::Move | Operation::CopyPages | Operation::ZeroPages => None,
     };
-    let functions = [
-        #[cfg(all(feature = "stringzilla", any(target_arch = "x86_64", target_arch = "aarch64")))]
-        ("stringzilla", stringzilla_c::function(operation)),
-        ("memx", memx),
-    ];
-    let routine = |(name, function): (&str, Option<Function>)| {
-        Some(Routine { name: name.to_owned(), function: function? })
-    };
-    functions.into_iter().filter_map(routine).collect()
-}
-
-#[cfg(all(feature = "stringzilla", any(target_arch = "x86_64", target_arch = "aarch64")))]
-mod stringzilla_c {
-    //! StringZilla's C functions, with its own run-time dispatch.
-
-    use cachewise_kernels::{Function, Operation};
-    // Links the C code.
-    use stringzilla as _;
-
-    unsafe extern "C" {
-        fn sz_copy(target: *mut u8, source: *const u8, length: usize);
-        fn sz_move(target: *mut u8, source: *const u8, length: usize);
-        fn sz_fill(target: *mut u8, length: usize, value: u8);
-        fn sz_equal(a: *const u8, b: *const u8, length: usize) -> i32;
-        fn sz_order(a: *const u8, a_length: usize, b: *const u8, b_length: usize) -> i32;
-    }
-
-    pub(super) fn function(operation: Operation) -> Option<Function> {
-        Some(match operation {
-            Operation::Copy => Function::Copy(copy),
-            Operation::Move => Function::Move(r#move),
-            Operation::Fill => Function::Fill(fill),
-            Operation::Zero => Function::Zero(zero),
-            Operation::Compare => Function::Compare(order),
-            Operation::Equal => Function::Equal(sz_equal),
-            Operation::CopyPages | Operation::ZeroPages => return None,
-        })
-    }
-
-    unsafe extern "C" fn copy(dst: *mut u8, src: *const u8, n: usize) -> *mut u8 {
-        // SAFETY: the caller's promise (`CopyFn`).
-        unsafe { sz_copy(dst, src, n) };
-        dst
-    }
-
-    unsafe extern "C" fn r#move(dst: *mut u8, src: *const u8, n: usize) -> *mut u8 {
-        // SAFETY: the caller's promise (`MoveFn`).
-        unsafe { sz_move(dst, src, n) };
-        dst
-    }
-
-    unsafe extern "C" fn fill(dst: *mut u8, byte: i32, n: usize) -> *mut u8 {
-        // SAFETY: the caller's promise (`FillFn`).
-        unsafe { sz_fill(dst, n, byte as u8) };
-        dst
-    }
-
-    unsafe extern "C" fn zero(dst: *mut u8, n: usize) -> *mut u8 {
-        // SAFETY: the caller's promise (`ZeroFn`).
-        unsafe { sz_fill(dst, n, 0) };
-        dst
-    }
-
-    unsafe extern "C" fn order(a: *const u8, b: *const u8, n: usize) -> i32 {
-        // SAFETY: the caller's promise (`CompareFn`).
-        unsafe { sz_order(a, n, b, n) }
-    }
+    memx.map(|function| Routine { name: "memx".to_owned(), function })
 }
 
 unsafe extern "C" fn memx_copy(dst: *mut u8, src: *const u8, n: usize) -> *mut u8 {

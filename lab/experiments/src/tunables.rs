@@ -23,19 +23,12 @@ const FILLS_SINCE: (u32, u32) = (2, 40);
 /// The value of the environment variable `GLIBC_TUNABLES` for a version of glibc. An operation that is left to libc at every size
 /// has no threshold to set; where that is all of them, the value is empty.
 pub fn line(decisions: &[Decision], glibc: (u32, u32)) -> String {
-    variables(decisions, glibc).into_iter().flat_map(|(_, all)| all).collect::<Vec<_>>().join(":")
-}
-
-/// The same, each operation with the variables that change it and no other.
-pub fn variables(decisions: &[Decision], glibc: (u32, u32)) -> [(Operation, Vec<String>); 2] {
-    let (mut copies, mut fills) = (Vec::new(), Vec::new());
-    let named = |name: &str, value: usize| format!("glibc.cpu.x86_{name}={value:#x}");
-    let mut set = |name: &str, value: usize| copies.push(named(name, value));
+    let mut all = Vec::new();
+    let mut set = |name: &str, value: usize| all.push(format!("glibc.cpu.x86_{name}={value:#x}"));
     if let Some(first) = Firsts::of(decisions, Operation::Copy) {
         set("non_temporal_threshold", first.non_temporal(LEAST_NON_TEMPORAL));
         set("rep_movsb_threshold", first.string(LEAST_REP));
     }
-    let mut set = |name: &str, value: usize| fills.push(named(name, value));
     if let Some(first) = Firsts::of(decisions, Operation::Fill) {
         let (non_temporal, string) =
             (first.non_temporal(LEAST_NON_TEMPORAL), first.string(LEAST_REP));
@@ -47,7 +40,7 @@ pub fn variables(decisions: &[Decision], glibc: (u32, u32)) -> [(Operation, Vec<
             set("rep_stosb_threshold", string.min(non_temporal));
         }
     }
-    [(Operation::Copy, copies), (Operation::Fill, fills)]
+    all.join(":")
 }
 
 /// From which sizes on an operation is done otherwise than by temporal stores.

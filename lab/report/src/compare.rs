@@ -60,9 +60,7 @@ pub struct Comparison {
     pub outcome: CompareOutcome,
     /// The verdict in a sentence.
     pub sentence: String,
-    /// Launches in the old record.
     pub old_launches: u64,
-    /// Launches in the new record.
     pub new_launches: u64,
     /// Differences within this are of no interest.
     pub margin: f64,
@@ -456,32 +454,28 @@ mod tests {
         record
     }
 
+    use CompareOutcome::{CannotTell, Faster, NoDifference, Slower};
+
+    /// Factors of rows, and what is found: the outcome, rows slower, rows faster. A row that changed is one more with
+    /// its kernel in all its cells.
     #[test]
     fn a_slower_machine_is_no_regression_and_a_slower_row_is() {
+        let factor = |changed: &'static [f64]| {
+            move |index: usize, _: &Row| *changed.get(index.wrapping_sub(4)).unwrap_or(&1.0)
+        };
         let old = scaled(1, 0.01, |_, _| 1.0);
-        for factor in [1.0, 3.0] {
-            let same = compare(&old, &scaled(2, 0.01, |_, _| factor), 0.02);
-            assert_eq!(same.outcome, CompareOutcome::NoDifference, "{factor}");
-            assert_eq!(same.count(CompareOutcome::NoDifference), 14, "{factor}");
+        for (new, outcome, slower, faster) in [
+            (scaled(2, 0.01, |_, _| 3.0), NoDifference, 0, 0),
+            (scaled(2, 0.01, factor(&[1.3])), Slower, 2, 0),
+            (scaled(2, 0.01, factor(&[0.7])), Faster, 0, 2),
+            (scaled(3, 0.01, factor(&[1.3, 0.7])), Slower, 2, 2),
+            (old.clone(), NoDifference, 0, 0),
+        ] {
+            let found = compare(&old, &new, 0.02);
+            let counts = [Slower, Faster].map(|wanted| found.count(wanted));
+            assert_eq!((found.outcome, counts), (outcome, [slower, faster]), "{}", found.sentence);
+            assert_eq!(found.table(false).rows.len(), slower + faster);
         }
-        let one_row = scaled(2, 0.01, |index, _| if index == 4 { 1.3 } else { 1.0 });
-        let found = compare(&old, &one_row, 0.02);
-        assert_eq!(found.outcome, CompareOutcome::Slower, "{}", found.sentence);
-        // The row, and with it its kernel in all its cells.
-        let slower = found.table(false);
-        let said: Vec<_> = slower.rows.iter().map(|row| row[..2].join(" ")).collect();
-        assert_eq!(said, ["copy, 1 KiB, warm copy.a", "all 6 cells copy.a"]);
-        let begin = "Slower: 2 of 14 rows, most +29";
-        assert!(found.sentence.starts_with(begin), "{}", found.sentence);
-        assert!(found.sentence.ends_with(" % (copy, 1 KiB, warm, copy.a)."), "{}", found.sentence);
-        let back = compare(&one_row, &old, 0.02);
-        assert_eq!(back.outcome, CompareOutcome::Faster, "{}", back.sentence);
-        let mixed = |index: usize| [1.3, 0.7].get(index.wrapping_sub(4)).copied().unwrap_or(1.0);
-        let found = compare(&old, &scaled(3, 0.01, |index, _| mixed(index)), 0.02);
-        assert_eq!(found.outcome, CompareOutcome::Slower);
-        assert!(found.sentence.ends_with("; faster: 2."), "{}", found.sentence);
-        let itself = compare(&old, &old, 0.02);
-        assert_eq!(itself.outcome, CompareOutcome::NoDifference, "{}", itself.sentence);
         // Launches that agree exactly have no spread to weigh cells by.
         let half = |_: usize, row: &Row| if row.candidate == "libc" { 1.0 } else { 0.5 };
         let found = compare(&scaled(1, 0.0, |_, _| 1.0), &scaled(1, 0.0, half), 0.02);
@@ -497,10 +491,10 @@ mod tests {
             let spread = [0.002, 0.01, 0.03, 0.1][pair as usize % 4];
             let old = scaled(2 * pair, spread, |_, _| 1.0);
             let same = compare(&old, &scaled(2 * pair + 1, spread, |_, _| 1.0), 0.02);
-            alarms += usize::from(same.outcome != CompareOutcome::NoDifference);
+            alarms += usize::from(same.outcome != NoDifference);
             let slow = |index: usize| if index == 4 { 1.05 } else { 1.0 };
             let slow = compare(&old, &scaled(2 * pair + 1, spread, |index, _| slow(index)), 0.02);
-            found += usize::from(slow.outcome == CompareOutcome::Slower && spread < 0.1);
+            found += usize::from(slow.outcome == Slower && spread < 0.1);
         }
         assert!(alarms <= 5, "{alarms} of 100");
         assert!(found >= 70, "{found} of 75");
@@ -518,18 +512,12 @@ mod tests {
         };
         let mut single = old.clone();
         single.header.settings.clear();
-        for (a, b, said) in [
-            (&single, &twice, "these records are of 1 and 15; at least 6 are needed"),
-            (&of(&old, 5), &of(&twice, 5), "these records are of 5 and 5; at least 6"),
-        ] {
+        for (a, b) in [(&single, &twice), (&of(&old, 5), &of(&twice, 5))] {
             let found = compare(a, b, 0.02);
-            assert_eq!(found.outcome, CompareOutcome::CannotTell, "{}", found.sentence);
-            assert!(found.sentence.contains(said), "{}", found.sentence);
-            assert_eq!(found.count(CompareOutcome::CannotTell), 12);
-            assert!(found.table(true).csv().contains(",-,cannot tell"));
+            assert_eq!((found.outcome, found.count(CannotTell)), (CannotTell, 12));
         }
         let found = compare(&of(&old, 8), &of(&twice, 8), 0.02);
-        assert_eq!(found.count(CompareOutcome::Slower), 14, "{}", found.sentence);
+        assert_eq!(found.count(Slower), 14, "{}", found.sentence);
         let many = |record: &Record, alone: bool| {
             let mut record = of(record, 6);
             let sizes = (0..10u64).flat_map(|more| {
@@ -546,15 +534,10 @@ mod tests {
             record
         };
         let found = compare(&many(&old, true), &many(&twice, true), 0.02);
-        let said = "Cannot tell: among 120 rows 6 and 6 launches are too few to show anything.";
-        assert_eq!((found.outcome, found.sentence.as_str()), (CompareOutcome::CannotTell, said));
-        assert_eq!(found.count(CompareOutcome::CannotTell), 120);
+        assert_eq!((found.outcome, found.count(CannotTell)), (CannotTell, 120));
         // Two candidates in all their cells are not many.
         let found = compare(&many(&old, false), &many(&twice, false), 0.02);
-        assert_eq!(
-            (found.count(CompareOutcome::Slower), found.count(CompareOutcome::CannotTell)),
-            (2, 120)
-        );
+        assert_eq!([Slower, CannotTell].map(|wanted| found.count(wanted)), [2, 120]);
     }
 
     #[test]
@@ -577,17 +560,15 @@ mod tests {
         new.rows.push(row("zero", 256, "warm", "zero.a"));
         let found = compare(&old, &new, 0.02);
         assert_eq!((found.only_old, found.only_new), (2, 1));
-        assert!(found.remarks().iter().any(|line| line == "2 rows only in the old record"));
         let nothing = compare(&old, &record(vec![]), 0.02);
-        assert_eq!((nothing.rows.len(), nothing.outcome), (0, CompareOutcome::CannotTell));
+        assert_eq!((nothing.rows.len(), nothing.outcome), (0, CannotTell));
         // Rows whose reference is in another cell, and rows that were dropped.
         let (mut elsewhere, mut dropped) = (old.clone(), old);
         elsewhere.rows.iter_mut().for_each(|row| row.reference = "copy.a, one call".to_owned());
         dropped.rows.iter_mut().for_each(|row| row.dropped = true);
         for record in [elsewhere, dropped] {
             let found = compare(&record, &record, 0.02);
-            assert_eq!(found.sentence, "Cannot tell: no row of both can be compared.");
-            assert!(found.remarks()[0].contains("not compared"), "{:?}", found.remarks());
+            assert!(found.outcome == CannotTell && found.left_out >= 12, "{found:?}");
         }
     }
 

@@ -34,7 +34,7 @@ const LISTED: usize = 40;
 /// Compares, says so, and exits by what it found.
 pub fn run(args: &Compare) -> anyhow::Result<u8> {
     let both = [&args.old, &args.new].map(Path::new);
-    if args.arguments.is_empty() && both.iter().all(|path| is_record(path)) {
+    if args.arguments.is_empty() && both.iter().any(|path| is_record(path)) {
         check_outputs(args, both.map(Path::to_owned).to_vec())?;
         return records::run(args, both);
     }

@@ -99,6 +99,18 @@ fn a_record_is_redrawn_plain_or_compressed() {
 }
 
 #[test]
+fn a_folder_of_records_answers_the_documents() {
+    let (folder, all) = (Folder::new(), root().join("record"));
+    let rows = ok(&format!("report {} --csv - -o {}", all.display(), folder.path("a.html")));
+    assert_eq!(rows, std::fs::read_to_string(root().join("docs/findings/rows.csv")).expect("rows"));
+    let page = folder.read("a.html");
+    assert_eq!(page.matches("<details class=\"row ").count(), rows.lines().count() - 1);
+    assert!(!page.contains("<script"));
+    folder.write("a.jsonl", "");
+    refused(&format!("report {}", folder.path("")), 1, &["-CPU-guest", "found none"]);
+}
+
+#[test]
 fn what_is_no_record_is_refused_by_name_and_line() {
     let folder = Folder::new();
     let (page, text) = (folder.path("page.html"), measured().read("a.jsonl"));

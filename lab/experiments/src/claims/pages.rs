@@ -1,7 +1,7 @@
 //! Answers for readers: the short answer, a page for each document, the list of items, and all rows as CSV and as a
 //! page with filters.
 
-use super::answers::{Answered, Answers, CPUS, OWN, agrees, range};
+use super::answers::{Answer, Answered, Answers, CPUS, OWN, agrees, range};
 use super::claim::{Found, PHRASES, bound};
 use super::items::{Item, Kind, items};
 use super::rule::{Ratios, Word};
@@ -318,7 +318,7 @@ impl Entry<'_> {
             let words = answer.judged.words.iter().map(|word| word.mark());
             let cell = |(cell, word): (&Found, &str)| {
                 let figure = claim.reads.shown(cell.ratios.median(), &answer.measured);
-                [cell.cell.clone(), figure, interval_of(&cell.ratios), word.to_owned()]
+                [cell.cell.clone(), figure, interval_of(answer, &cell.ratios), word.to_owned()]
             };
             let cells = answer.cells.iter().zip(words.chain(std::iter::repeat(""))).map(cell);
             let (text, cells) = (answer.text(claim), cells.collect());
@@ -343,11 +343,12 @@ impl Entry<'_> {
 }
 
 /// The 95 % interval of a cell, by launches or rounds; empty of a single figure.
-fn interval_of(ratios: &Ratios) -> String {
+fn interval_of(answer: &Answer, ratios: &Ratios) -> String {
     if ratios.0.len() < 2 {
         return String::new();
     }
     let ratio = interval::paired(&ratios.0);
     let (low, high) = (significant(ratio.low), significant(ratio.high));
-    format!("{low} .. {high} ({} launches or rounds)", ratios.0.len())
+    let rounds = if answer.launched { "launches" } else { "rounds" };
+    format!("{low} .. {high} ({} {rounds})", ratios.0.len())
 }

@@ -8,12 +8,16 @@ pub fn tables(rows: &[Row]) -> Vec<Table> {
     let faults = rows.iter().filter(|row| row.cell.state == FAULT);
     let cells = groups(faults, |row: &Row| (axis(row, REPS), axis(row, THREADS)));
     let mut tables: Vec<Table> = cells.into_iter().map(faulted).collect();
-    tables.extend(without_zeroing(rows));
     let single: Vec<&Row> = rows.iter().filter(|row| row.extra.contains_key("p999_ns")).collect();
     if !single.is_empty() {
         tables.push(Table::listing("Latency of a zeroed page at hand-out", &LATENCY, single));
     }
-    tables.extend(settings(rows));
+    for (state, what) in
+        [("scrubber's settings", "a program"), ("bystander beside the scrubber", "a bystander")]
+    {
+        let caption = format!("The scrubber's settings: {what}");
+        tables.extend(compared(rows, state, &caption, |_| Some((0.0, "time".to_owned()))));
+    }
     tables.extend(compared(rows, FAULT_BY_SIZE, "One fault, by the size of its page", |row| {
         Some((row.cell.size as f64, bytes(row.cell.size)))
     }));
@@ -98,64 +102,6 @@ fn faulted(((reps, threads), mut rows): ((f64, f64), Vec<&Row>)) -> Table {
          every line once; CPU: taking, touching, giving back and zeroing, per page; ~: cannot tell",
     );
     table
-}
-
-/// The gain that prezeroing inside the fault could give, and that of leaving the fault out (003.14).
-fn without_zeroing(rows: &[Row]) -> Option<Table> {
-    let heads = ">CLine | >Threads | >zeroing fault, ns | >ready fault, ns | >rate | >fault-around, ns \
-         | >rate | >no fault, ns | >rate";
-    let mut table = Table::of("Faults that zero nothing, and no fault", heads);
-    let once = rows.iter().filter(|row| axis(row, REPS) == 1.0);
-    for ((threads, lines), of_cell) in
-        groups(once, |row: &Row| (axis(row, THREADS), axis(row, LINES)))
-    {
-        let named = |name: &str| of_cell.iter().find(|row| row.candidate == name);
-        let (Some(kernel), Some(_)) = (named(KERNEL_FAULT), named(READY_FAULT)) else { continue };
-        let mut line =
-            vec![lines.to_string(), threads.to_string(), significant(kernel.median_ns())];
-        for row in [READY_FAULT, READY_AROUND, PREZEROED].map(named) {
-            line.push(or_dash(row, |row| significant(row.median_ns())));
-            // A rate is the inverse of a ratio of times.
-            line.push(or_dash(
-                row.and_then(|row| row.ratio),
-                |PairedRatio { median, low, high, .. }| {
-                    format!("{:.2} ({:.2} .. {:.2})", 1.0 / median, 1.0 / high, 1.0 / low)
-                },
-            ));
-        }
-        table.push(line);
-    }
-    table.remark(
-        "per page. Ready: shared memory that is resident and zero, so that a fault only maps its \
-         page, and what prezeroing inside the fault could give at most; fault-around: pages are \
-         read first, and a fault maps its neighbours; no fault: prezeroed pages of the pool. Rate: \
-         over the zeroing fault's",
-    );
-    (!table.rows.is_empty()).then_some(table)
-}
-
-/// The scrubber's settings, with what they cost whom.
-fn settings(rows: &[Row]) -> Option<Table> {
-    let heads = "setting | >program, ns a page | >time | >bystander, ns a line | >time | \
-                 >found zeroed | >scrub CPU ns";
-    let mut table = Table::of("The scrubber's settings, beside a bystander", heads);
-    for row in rows.iter().filter(|row| row.cell.state == "scrubber's settings") {
-        let mut walks = rows.iter().filter(|row| row.cell.state == "bystander beside the scrubber");
-        let mut line = vec![row.candidate.clone()];
-        for row in [Some(row), walks.find(|walk| walk.candidate == row.candidate)] {
-            line.push(or_dash(row, |row| significant(row.median_ns())));
-            line.push(or_dash(row.and_then(|row| row.ratio), |ratio| format!("{ratio:.2}")));
-        }
-        line.push(format!("{:.1} %", 100.0 * figure(row, HIT_SHARE)));
-        line.push(significant(figure(row, "scrub_cpu_ns")));
-        table.push(line);
-    }
-    table.remark(
-        "start: the order of a free block that wakes the scrubber; stop: the lowest order it \
-         zeroes then; load: the load average above which it rests; time: over the first line's. \
-         Half of the pool is in pieces of at most 15 pages",
-    );
-    (!table.rows.is_empty()).then_some(table)
 }
 
 const LATENCY: [Column<Row>; 7] = [

@@ -136,9 +136,6 @@ pub(super) fn run(setting: &mut Setting) -> Result {
     let from_file = file.map(Distribution::read).transpose()?;
     // All of them before anything is measured.
     let peers = peers(&operations, setting)?;
-    if let Some(left_out) = crate::libraries::left_out() {
-        setting.out.note(left_out)?;
-    }
     // With a distribution and no sizes asked for, only the distribution is measured.
     let fixed = from_file.is_none() || !setting.options.sizes.is_empty();
     let fixed_cells = |operation| {

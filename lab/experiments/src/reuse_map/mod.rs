@@ -30,9 +30,6 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
 
 const BY_TRAFFIC: &str = "read after traffic";
 const BY_TIME: &str = "read after time";
-/// State: zeroing that nobody waits for (002.13): a bystander's working set is warm before, and a line of the page is
-/// read long after. The operation is no part of the question.
-const IDLE: &str = "zeroed in idle time";
 
 fn figures() -> Vec<Figure> {
     let map = |title: &str, x, states| Figure {
@@ -85,21 +82,6 @@ fn run(setting: &mut Setting) -> Result {
         task.plan.max_sample_ns = if setting.options.quick { 1e7 } else { 5e7 };
         setting.record(&task, side, &[(axis, value)])?;
         Ok(format!("{operation} {}, {:.0} % read", bytes(point.size), point.touched * 100.0))
-    })?;
-    let zero = sides.iter().filter(|side| side[0].function.operation() == Operation::Zero);
-    setting.through(zero.collect(), alike, |setting, side| {
-        let traffic = 2 * setting.bench.machine.caches.llc.bytes;
-        let line = LINE as f64 / PAGE_SIZE as f64;
-        let cell = Cell {
-            label: IDLE.into(),
-            bystander: Some(setting.bench.bystander_bytes(HUGE_PAGE)),
-            ..Cell::placed(Level::Dram, Level::Dram)
-        };
-        let cell = cell.read_after(Delay::Bytes(traffic), line);
-        let mut task = setting.task(Operation::Zero, HUGE_PAGE, cell);
-        task.plan.max_sample_ns = if setting.options.quick { 1e7 } else { 5e7 };
-        setting.record(&task, side, &[(DELAY_BYTES, traffic as f64)])?;
-        Ok(IDLE.to_owned())
     })
 }
 

@@ -9,7 +9,6 @@ mod engines;
 use crate::prelude::*;
 use crate::threads;
 use cachewise_measure::Bystander;
-use cachewise_measure::record::PART_NOISE;
 use engines::Arm;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -81,7 +80,6 @@ fn run(setting: &mut Setting) -> Result {
             let clock = &setting.bench.clock;
             sample(&mut arms[at], batch, clock, bystander.as_ref(), &mut found[at])
         })?;
-        forget_what_nobody_lost(setting, batch, &arms, &mut found)?;
         let rows = rows(setting, batch, &arms, &found);
         setting.out.rows(rows)?;
         setting.out.advance(&bytes(batch), 1.0);
@@ -149,32 +147,6 @@ fn lost(arm: &mut Arm, batch: usize, clock: &Clock, bystander: &Bystander) -> Re
         ((beside - walked * alone) / batches.max(1.0), ended)
     });
     ended.map(|()| beside)
-}
-
-/// Takes the bystander out of a batch's whole cost where it was faster beside an engine than alone, by more than a
-/// row may have as noise ([`PART_NOISE`]): its loss cannot be told then.
-fn forget_what_nobody_lost(
-    setting: &mut Setting,
-    batch: usize,
-    arms: &[Arm],
-    found: &mut [BatchTimes],
-) -> Result {
-    let Some(at) = gained(found) else { return Ok(()) };
-    setting.out.note(format!(
-        "left out the bystander of batches of {}: it took {:.1} us a batch less beside {} than alone",
-        bytes(batch),
-        -stats::median(&found[at].bystander) / 1e3,
-        arms[at].name
-    ))?;
-    found.iter_mut().for_each(|own| own.bystander.clear());
-    Ok(())
-}
-
-/// The first engine beside which the bystander was faster than alone.
-fn gained(found: &[BatchTimes]) -> Option<usize> {
-    let is_faster =
-        |own: &BatchTimes| stats::median(&own.bystander) < -PART_NOISE * stats::median(&own.cpu);
-    found.iter().position(is_faster)
 }
 
 fn rows(setting: &Setting, batch: usize, arms: &[Arm], found: &[BatchTimes]) -> Vec<Row> {
@@ -283,23 +255,4 @@ fn tables(rows: &[Row]) -> Vec<Table> {
         tables.push(Table::listing("A service with all CPUs busy", &SERVICES, services));
     }
     tables
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_bystander_gains_beyond_the_noise_of_a_row() {
-        let found = |bystander: &[f64]| BatchTimes {
-            cpu: vec![1000.0; 3],
-            bystander: bystander.to_vec(),
-            ..BatchTimes::default()
-        };
-        let loses = || found(&[300.0, -50.0, 200.0]);
-        let noise = found(&[-0.9 * PART_NOISE * 1000.0; 3]);
-        assert_eq!(gained(&[loses(), noise]), None);
-        assert_eq!(gained(&[loses(), found(&[-1.1 * PART_NOISE * 1000.0; 3])]), Some(1));
-        assert_eq!(gained(&[found(&[])]), None, "there was none");
-    }
 }
