@@ -109,6 +109,7 @@ fn side(args: &Compare, at: usize) -> anyhow::Result<Option<Arm>> {
 
 /// Compares two commands.
 fn commands(args: &Compare) -> anyhow::Result<u8> {
+    check_outputs(args, Vec::new())?;
     let (Some(old), Some(new)) = (side(args, 0)?, side(args, 1)?) else {
         return Ok(exec::NOT_FOUND);
     };

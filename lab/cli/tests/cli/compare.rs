@@ -129,6 +129,43 @@ fn arguments_of_both_are_behind_two_dashes_and_every_file_is_written() {
     assert!(read("c.csv").lines().count() > 3 && read("c.md").contains("| figure |"));
 }
 
+/// Two builds of the command: rows of their records, whatever the machine says of them.
+#[test]
+#[ignore = "long: CI runs it, by --include-ignored"]
+fn records_are_a_format_of_figures() {
+    let this = env!("CARGO_BIN_EXE_cachewise");
+    let mut command = program();
+    command.args([
+        "compare",
+        "--json",
+        "-",
+        "--budget",
+        "40s",
+        "--figures",
+        "cachewise",
+        this,
+        this,
+    ]);
+    command.args([
+        "--",
+        "run",
+        "page-clear",
+        "--quick",
+        "--size",
+        "4K",
+        "--kernels",
+        "zero.(avx|sse2)",
+    ]);
+    let output = command.output().expect("it starts");
+    let found: Value = serde_json::from_slice(&output.stdout).expect("one object");
+    let rows = found["lines"].as_array().expect("lines").len();
+    let expected = [("same", 0), ("faster", 0), ("slower", 3), ("cannot-tell", 4)];
+    let of = |(word, status): (&str, i32)| {
+        found["answer"] == word && output.status.code() == Some(status)
+    };
+    assert!(rows >= 2 && expected.into_iter().any(of), "{found} {output:?}");
+}
+
 #[test]
 fn what_cannot_be_compared_is_refused() {
     for (arguments, status) in [

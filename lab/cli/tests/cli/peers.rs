@@ -1,8 +1,7 @@
 //! `run peers`: bad libraries and distributions once, one line each; and libc under other tunables, in
 //! turns from another process. `run reuse-map --op`: the library under each hint.
 
-use crate::support::{Folder, asked, cachewise, has, ok, piped, refused, said, signal};
-use cachewise_measure::ProofVerdict;
+use crate::support::{Folder, asked, has, ok, piped, refused, signal};
 use std::io::{BufRead as _, BufReader};
 
 #[test]
@@ -38,60 +37,6 @@ fn a_distribution_that_is_missing_or_malformed_names_file_line_and_what_was_foun
         let told = format!("--distribution {file}:{at}: found {found}, accepted");
         let refusal = refused(&run, 1, &[&told]);
         assert_eq!(refusal.line().matches("found").count(), 1, "said twice: {refusal:?}");
-    }
-}
-
-#[cfg(all(target_os = "linux", target_env = "gnu"))]
-#[test]
-#[ignore = "long: CI runs it, by --include-ignored"]
-fn libc_under_the_profiles_tunables_is_a_peer() {
-    let folder = Folder::new();
-    let copies = "decide copy unknown 256 65535 copy.gpr64\n\
-                  decide copy unknown 65536 max copy.rep.movsb";
-    let profile = folder.write("p.profile", crate::support::profile(copies));
-    let run = "run peers --op copy,zero,compare --size 100,8K --rounds 15 --json";
-    let mut run = asked(&format!("{run} {}", folder.path("r.jsonl")));
-    let told = said(run.env("CACHEWISE_PROFILE", profile)).with(0).err;
-    assert!(!told.contains("libc+tunables left out"), "{told}");
-    let record = folder.record("r.jsonl");
-    // The library as a shared one, in each cell where this build carries it: two a store, four a comparison.
-    let shared = record.rows.iter().filter(|row| row.candidate == "cachewise.shared").count();
-    let expected = if told.contains("cachewise.shared left out") { 0 } else { 8 };
-    assert_eq!(shared, expected, "{told}");
-    let tunables = &record.header.settings["libc+tunables"];
-    has(tunables.as_str().expect("text"), &["x86_rep_movsb_threshold=0x10000"]);
-    let rows: Vec<_> = record.rows.iter().filter(|row| row.candidate == "libc+tunables").collect();
-    // Copy and zero in as many rounds as everybody; no tunable is about less than a kilobyte, or
-    // about comparing.
-    assert_eq!(rows.len(), 2);
-    for row in rows {
-        assert_eq!(row.cell.size, 8192);
-        assert!(row.dropped || row.operation_ns.len() == 15, "{row:?}");
-        assert!(row.operation_ns.iter().all(|time| *time > 0.1), "{row:?}");
-    }
-
-    let told = cachewise("run peers --op copy,zero,compare --size 100").err;
-    has(&told, &["libc+tunables left out: it takes glibc and a profile"]);
-}
-
-#[test]
-#[ignore = "long: CI runs it, by --include-ignored"]
-fn hints_are_measured_with_their_reader_and_their_bystander() {
-    let folder = Folder::new();
-    let arguments = "run reuse-map --size 128K --op copy --rounds 15 --json";
-    let said = ok(&format!("{arguments} {}", folder.path("r.jsonl")));
-    // One of them; the machine decides which, and whether operands stay where they were put.
-    let verdict = said.contains("with the library's hint `soon` over `never`");
-    let record = folder.record("r.jsonl");
-    let mut proofs = record.rows.iter().flat_map(|row| &row.proofs);
-    let withheld = proofs.any(|proof| proof.verdict == ProofVerdict::Failed);
-    assert_eq!(withheld, said.contains("Withheld: "), "{said}");
-    assert!(verdict || withheld, "{said}");
-    assert_eq!(record.rows.len(), 8, "libc and three hints, read and beside");
-    for row in record.rows.iter().filter(|row| !row.dropped) {
-        let (read, beside) = (row.cell.state == "read", row.cell.state == "beside");
-        assert_eq!(row.reader_ns.len(), if read { row.operation_ns.len() } else { 0 });
-        assert_eq!(row.bystander_ns.len(), if beside { row.operation_ns.len() } else { 0 });
     }
 }
 

@@ -210,28 +210,6 @@ fn comparing_tells_by_exit_status() {
 }
 
 #[test]
-#[ignore = "long: CI runs it, by --include-ignored"]
-fn two_builds_are_launched_in_turns() {
-    let this = env!("CARGO_BIN_EXE_cachewise");
-    let run = "run page-clear --quick --size 4K --kernels zero.(rep.stosb|avx|sse2)";
-    let folder = Folder::new();
-    let json = folder.path("c.json");
-    let told = cachewise(&format!("compare {this} {this} --launches 6 --json {json} -- {run}"));
-    let found: Value = serde_json::from_str(&folder.read("c.json")).expect("JSON");
-    assert_eq!(
-        (&found["old_launches"], &found["new_launches"]),
-        (&json!(6), &json!(6)),
-        "{told:?}"
-    );
-    assert_eq!(told.err.matches("cachewise: turn 6 of 6: ").count(), 2, "{told:?}");
-    refused(&format!("compare {this} {this} -- tune"), 2, &["found \"tune\"", "run EXPERIMENT"]);
-    let told = cachewise(&format!("compare {this} /bin/false -- {run}")).with(1);
-    has(&told.err, &["/bin/false: exit status: 1", "two builds"]);
-    let told = cachewise(&format!("compare {this} {this} --launches 6")).with(2);
-    has(&told.err, &["required arguments were not provided", "COMMAND"]);
-}
-
-#[test]
 fn machines_are_not_mixed_unawares() {
     let folder = Folder::new();
     let cpu = |line: &mut Value| line["machine"]["cpu"]["model_name"] = "Some Other CPU".into();
