@@ -7,7 +7,7 @@ use cachewise_measure::Level;
 use cachewise_report::units::parse_bytes;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Variables and files, for `--help`.
 const ENVIRONMENT: &str = "\
@@ -334,6 +334,13 @@ pub struct Run {
     /// Write a self-contained page with every figure and every row; `-` is stdout, in place of the tables
     #[arg(long, short = 'o', visible_alias = "output", value_name = "FILE", value_parser = page)]
     pub html: Option<PathBuf>,
+}
+
+impl Run {
+    /// The files that it writes.
+    pub fn files(&self) -> [Option<&Path>; 4] {
+        [&self.json, &self.csv, &self.markdown, &self.html].map(|file| file.as_deref())
+    }
 }
 
 /// Show the decision for one call, and the figures behind it

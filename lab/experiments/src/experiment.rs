@@ -92,7 +92,7 @@ impl Experiment {
     /// Unknown kernels, impossible sizes, an option that it does not follow, wrong bytes, refused memory, a
     /// record that cannot be written; [`LabError::Interrupted`] when the user stopped it, and then finished rows
     /// are with the recorder.
-    pub fn run(&self, setting: &mut Setting) -> Result {
+    pub fn carry_out(&self, setting: &mut Setting) -> Result {
         setting.check_sizes()?;
         self.check_options(setting.options)?;
         setting.bench.experiment = self.name;

@@ -25,7 +25,7 @@ pub struct Options {
     pub quick: bool,
     /// The source document's own parameters.
     pub classic: bool,
-    pub rounds: Option<usize>,
+    pub rounds: Option<u32>,
     pub operations: Vec<Operation>,
     /// Libraries to compare with, beside those built in.
     pub peers: Vec<crate::libraries::Peer>,
@@ -231,7 +231,11 @@ impl Setting<'_, '_> {
     pub(super) fn plan(&self, screening: bool) -> Plan {
         let usual = Plan::default();
         let screening_rounds = if screening { usual.screening_rounds } else { 0 };
-        Plan { rounds: self.options.rounds.unwrap_or(usual.rounds), screening_rounds, ..usual }
+        Plan {
+            rounds: self.options.rounds.map_or(usual.rounds, |rounds| rounds as usize),
+            screening_rounds,
+            ..usual
+        }
     }
 
     /// The levels to place operands at, and the sizes at each.

@@ -20,25 +20,22 @@ use cachewise_measure::{Header, NoiseSnapshot, Note, Warning, Writer, warnings};
 use cachewise_report::Said;
 use cachewise_report::closing::{self, Closing, Trust};
 use rustix::process::{Pid, Signal, kill_process};
-use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::OsString;
-use std::io::{Read as _, Seek as _};
+use std::collections::BTreeMap;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::Duration;
 
 /// The setting that says how much of the LLC operands were made for; `--llc` asks for the same.
-pub const LLC: &str = "llc";
+const LLC: &str = "llc";
 
 /// Runs it, prints its tables, writes what was asked for.
 pub fn run(args: &Run) -> anyhow::Result<u8> {
     let experiment = registry::find(&args.experiment, args.item.as_deref())?;
     // Cheap refusals before a second is spent on calibration.
     cachewise_experiments::select::kernels(experiment.operations, args.kernels.as_deref())?;
-    let files = [&args.json, &args.csv, &args.markdown, &args.html];
     let read: Vec<&PathBuf> = args.libc.iter().chain(&args.distribution).collect();
-    output::check_all(&files.map(|file| file.as_deref()), &read)?;
+    output::check_all(&args.files(), &read)?;
     let mut bar = Bar::new()?;
     match (args.launch, args.launches) {
         (Some(which), Some(many)) => {
@@ -48,14 +45,14 @@ pub fn run(args: &Run) -> anyhow::Result<u8> {
         (None, Some(many)) => return launches(args, experiment, many, &bar),
         _ => {}
     }
-    let mut bench = bench(args)?;
     let options = options(args, experiment)?;
-    let header = header(args, experiment, &bench);
     let mut writer = writer(args)?;
+    let mut bench = bench(args)?;
+    let header = header(args, experiment, &bench);
     writer.header(&header)?;
     let mut out = Recorder::new(&mut bar, Some(writer));
     let mut setting = Setting { bench: &mut bench, options: &options, out: &mut out };
-    let outcome = experiment.run(&mut setting);
+    let outcome = experiment.carry_out(&mut setting);
     let interrupted = matches!(outcome, Err(LabError::Interrupted | LabError::Record(_)));
     // Finished rows are shown although their record cannot be written.
     let lost = match outcome {
@@ -121,7 +118,7 @@ fn options(args: &Run, experiment: &Experiment) -> anyhow::Result<Options> {
         placements: args.residency.clone(),
         quick: args.quick,
         classic: args.classic,
-        rounds: args.rounds.map(|rounds| rounds as usize),
+        rounds: args.rounds,
         operations: args.op.clone(),
         peers: args.peer.clone(),
         libcs: args.libc.iter().map(|folder| OtherLibc::of(folder)).collect::<Result<_, _>>()?,
@@ -152,7 +149,10 @@ fn header(args: &Run, experiment: &Experiment, bench: &Bench) -> Header {
 /// `--launches N`: the same in N processes, one after the other, and one record of what they found.
 fn launches(args: &Run, experiment: &Experiment, many: u32, bar: &Bar) -> anyhow::Result<u8> {
     let directory = output::temporary("--launches", output::folder)?;
-    let writer = args.json.as_deref().map(output::record_writer).transpose()?;
+    let writer = match &args.json {
+        Some(path) => Some(output::record_writer(path)?),
+        None => None,
+    };
     let before = NoiseSnapshot::take();
     let (mut records, mut interrupted) = (Vec::new(), false);
     for which in 1..=many {
@@ -212,52 +212,14 @@ fn end_with_parent() {
     let _ = rustix::process::set_parent_process_death_signal(Some(Signal::TERM));
 }
 
-/// Starts this program as one of the launches, which stops when this process ends, and waits.
+/// Starts this program as one of the launches, which stops when this process ends, and waits. It is sent a signal when
+/// the user wants to stop.
 fn again(which: u32, llc: Option<usize>, path: &Path, bar: &Bar) -> anyhow::Result<ExitStatus> {
     let program = std::env::current_exe().context("this program's own file")?;
-    let mut words: Vec<OsString> = std::env::args_os().skip(1).collect();
-    words.extend(["--launch".into(), which.to_string().into()]);
-    words.extend(["--launch-record".into(), path.into()]);
-    words.extend(llc.map(asked_for));
-    launch(&program, &words, bar, None)
-}
-
-/// Operands for so much of the LLC.
-pub fn asked_for(llc: usize) -> OsString {
-    format!("--{LLC}={llc}").into()
-}
-
-/// Messages of programs that are launched in turns: warnings that all of them have are printed once.
-#[derive(Default)]
-pub struct Messages(BTreeSet<String>);
-
-impl Messages {
-    /// Prints the lines that no launch before had, whatever their figures; all lines of one that failed.
-    fn print(&mut self, text: &str, bar: &Bar, failed: bool) {
-        for line in text.lines() {
-            let known = line.chars().filter(|c| !c.is_ascii_digit()).collect();
-            if self.0.insert(known) || failed {
-                bar.say(line);
-            }
-        }
-    }
-}
-
-/// Starts a program without output, and waits. It is sent a signal when the user wants to stop. Its messages are kept
-/// back until it has ended, where `messages` are given.
-pub fn launch(
-    program: &Path,
-    words: &[OsString],
-    bar: &Bar,
-    messages: Option<&mut Messages>,
-) -> anyhow::Result<ExitStatus> {
-    let mut command = Command::new(program);
-    command.args(words);
-    let said = messages.is_some().then(|| output::temporary("compare", tempfile::tempfile));
-    let said = said.transpose()?;
-    if let Some(said) = &said {
-        command.stderr(said.try_clone()?);
-    }
+    let mut command = Command::new(&program);
+    command.args(std::env::args_os().skip(1));
+    command.args(["--launch".into(), which.to_string()]).arg("--launch-record").arg(path);
+    command.args(llc.map(|llc| format!("--{LLC}={llc}")));
     // A Ctrl-C reaches this process alone, so that the other is told once.
     command.stdin(Stdio::null()).stdout(Stdio::null()).process_group(0);
     let started = command.spawn();
@@ -265,12 +227,6 @@ pub fn launch(
     let mut told = false;
     loop {
         if let Some(ended) = child.try_wait()? {
-            if let Some((mut said, messages)) = said.zip(messages) {
-                let mut text = Vec::new();
-                said.rewind()?;
-                said.read_to_end(&mut text)?;
-                messages.print(&String::from_utf8_lossy(&text), bar, !ended.success());
-            }
             return Ok(ended);
         }
         if bar.cancelled() && !told {
@@ -302,18 +258,13 @@ fn show(
         let text: Vec<String> = said.tables.iter().map(cachewise_report::Table::markdown).collect();
         written = written.and(output::write(path, text.join("\n").as_bytes()));
     }
+    let next = next(experiment, args.json.is_some(), interrupted);
     let (answer, because) = closing::gain_of(rows, experiment.today);
-    let closing = Closing {
-        answer,
-        because,
-        trust: Trust::of(rows, warnings, interrupted),
-        next: next(experiment, args.json.is_some(), interrupted),
-    };
+    let closing = Closing { answer, because, trust: Trust::of(rows, warnings, interrupted), next };
     for warning in warnings {
         output::tell(&format!("warning: {warning}"));
     }
-    let files = [&args.json, &args.csv, &args.markdown, &args.html];
-    if !files.into_iter().flatten().any(|path| output::is_stdout(path)) {
+    if !args.files().into_iter().flatten().any(output::is_stdout) {
         let text = redraw::summary(&record, &said);
         written = written.and(output::print(&format!("{text}\n{closing}")));
     }

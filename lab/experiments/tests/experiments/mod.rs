@@ -73,7 +73,8 @@ fn run_with(name: &str, options: &Options, patience: &mut Patience) -> RunOutcom
     let mut bench = BENCH.lock().unwrap_or_else(PoisonError::into_inner);
     let experiment = found(name);
     let mut out = Recorder::new(patience, None);
-    let finish = experiment.run(&mut Setting { bench: &mut bench, options, out: &mut out });
+    let mut setting = Setting { bench: &mut bench, options, out: &mut out };
+    let finish = experiment.carry_out(&mut setting);
     let verdicts = said::of(name, &BTreeMap::new(), &out.rows).verdicts;
     RunOutcome { finish, rows: out.rows, notes: out.notes, verdicts }
 }
