@@ -33,7 +33,7 @@ const STAGES: &[(&str, &[&str])] = &[
     (
         "install",
         &[
-            "cargo package --allow-dirty --quiet -p cachewise-kernels -p cachewise -p cachewise-pages",
+            "cargo package --allow-dirty --quiet -p cachewise-kernels -p cachewise -p cachewise-host -p cachewise-pages",
             "cargo test -p xtask --features installation --test install --test dist",
         ],
     ),
