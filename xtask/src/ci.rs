@@ -37,7 +37,7 @@ const STAGES: &[(&str, &[&str])] = &[
             "cargo test -p xtask --features installation --test install --test dist",
         ],
     ),
-    ("avx512-emulated", &["xtask emulate-avx512 --limit 12"]),
+    ("avx512-emulated", &["xtask emulate-avx512 --limit 30"]),
     ("powerpc64le-emulated", &["xtask emulate-arch powerpc64le"]),
     ("aarch64-emulated", &["xtask emulate-arch aarch64"]),
     ("fuzz", &["xtask fuzz --seconds 4"]),
