@@ -200,7 +200,10 @@ fn manual(program: &Path) -> Result<Vec<(String, String)>> {
     let whole = help(&[])?;
     let verbs = whole.lines().skip_while(|line| *line != "Commands:").skip(1);
     let verbs = verbs.take_while(|line| !line.is_empty());
-    let verbs = verbs.filter_map(|line| line.strip_prefix("  ")?.split_whitespace().next());
+    // A description that goes on in the next line is indented further.
+    let verbs = verbs.filter_map(|line| {
+        line.strip_prefix("  ")?.split(' ').next().filter(|word| !word.is_empty())
+    });
     let mut pages = vec![page("cachewise", &whole)];
     for verb in verbs.filter(|verb| *verb != "help") {
         pages.push(page(&format!("cachewise-{verb}"), &help(&[verb])?));

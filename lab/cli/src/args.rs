@@ -227,7 +227,7 @@ fn variables(text: &str) -> Result<String, String> {
     }
 }
 
-/// List kernels, entry stubs or experiments, with aliases and a description
+/// List kernels or experiments, with aliases and a description
 #[derive(Debug, Args)]
 pub struct List {
     /// Kind of things to list [default: how many there are; with an option, kernels]
