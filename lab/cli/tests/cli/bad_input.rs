@@ -76,7 +76,6 @@ const REFUSED: &[(&str, i32, &[&str])] = &[
     ("exec --profile @/none -- echo ran", 1, &["--profile", "/none"]),
     // Pipes that nobody writes to.
     ("report @/pipe", 1, &["/pipe"]),
-    ("compare @/pipe @/pipe", 1, &["/pipe"]),
     ("tune --from @/pipe", 1, &["/pipe"]),
     ("run peers --op compare --distribution @/pipe", 1, &["/pipe"]),
     ("explain --op copy --size 1M --profile @/pipe", 1, &["/pipe"]),
