@@ -86,7 +86,7 @@ judged cachewise tune --budget 5s --memory 64M --system --force
 ls /etc/cachewise/*.profile
 judged cachewise doctor > /doctor
 grep -q /etc/cachewise/ /doctor
-cachewise exec -- /bin/cat /proc/self/maps | grep -q \"/usr/lib/$(uname -m)-linux-gnu/libcachewise_preload.so\"
+cachewise exec -- /bin/cat /proc/self/maps | grep -q \"/usr/lib/$(uname -m)-linux-gnu/.*libcachewise_preload.so\"
 cachewise exec --stats -- /bin/ls / 2>&1 | grep -q '^copy '
 ldconfig -p | grep -q 'libcachewise.so.0.2 '
 for file in include/cachewise.h include/cachewise_pool.h share/man/man1/cachewise-exec.1.gz \
@@ -118,7 +118,7 @@ test \"$(listed)\" = \"$before\" || { listed; false; }
 # The same as an RPM, where it was made and there is such a program.
 if command -v rpm > /dev/null && ls cachewise-*.x86_64.rpm; then
     rpm --install --nodeps cachewise-*.x86_64.rpm
-    cachewise exec -- /bin/cat /proc/self/maps | grep -q /usr/lib64/libcachewise_preload.so
+    cachewise exec -- /bin/cat /proc/self/maps | grep -q /usr/lib64/.*libcachewise_preload.so
     rpm --erase cachewise
     test \"$(listed)\" = \"$before\" || { listed; false; }
 fi
