@@ -86,7 +86,9 @@ judged cachewise tune --budget 5s --memory 64M --system --force
 ls /etc/cachewise/*.profile
 judged cachewise doctor > /doctor
 grep -q /etc/cachewise/ /doctor
-cachewise exec -- /bin/cat /proc/self/maps | grep -q \"/usr/lib/$(uname -m)-linux-gnu/.*libcachewise_preload.so\"
+# The build that fits this CPU.
+level=$(for one in v4:avx512vl v3:avx2; do if grep -qw ${one#*:} /proc/cpuinfo; then echo glibc-hwcaps/x86-64-${one%:*}/; break; fi; done)
+cachewise exec -- /bin/cat /proc/self/maps | grep -q \"/usr/lib/$(uname -m)-linux-gnu/${level}libcachewise_preload.so\"
 cachewise exec --stats -- /bin/ls / 2>&1 | grep -q '^copy '
 ldconfig -p | grep -q 'libcachewise.so.0.2 '
 for file in include/cachewise.h include/cachewise_pool.h share/man/man1/cachewise-exec.1.gz \
@@ -118,7 +120,7 @@ test \"$(listed)\" = \"$before\" || { listed; false; }
 # The same as an RPM, where it was made and there is such a program.
 if command -v rpm > /dev/null && ls cachewise-*.x86_64.rpm; then
     rpm --install --nodeps cachewise-*.x86_64.rpm
-    cachewise exec -- /bin/cat /proc/self/maps | grep -q /usr/lib64/.*libcachewise_preload.so
+    cachewise exec -- /bin/cat /proc/self/maps | grep -q /usr/lib64/${level}libcachewise_preload.so
     rpm --erase cachewise
     test \"$(listed)\" = \"$before\" || { listed; false; }
 fi
@@ -159,10 +161,14 @@ fn used_in(suite: &str, more: &str, place: &Path) {
 fn archive_works(place: &Path) {
     sh("tar -xzf dist/*-x86_64-unknown-linux-gnu.tar.gz", place);
     let maps = sh("cachewise-*/bin/cachewise exec -- cat /proc/self/maps", place);
-    // The build that fits the CPU, or the plain one.
-    let own =
-        |line: &str| line.contains("linux-gnu/lib/") && line.contains("/libcachewise_preload.so");
-    assert!(maps.lines().any(own), "{maps}");
+    // The build that fits the CPU.
+    let level = match () {
+        () if is_x86_feature_detected!("avx512vl") => "glibc-hwcaps/x86-64-v4/",
+        () if is_x86_feature_detected!("avx2") => "glibc-hwcaps/x86-64-v3/",
+        () => "",
+    };
+    let own = format!("linux-gnu/lib/{level}libcachewise_preload.so");
+    assert!(maps.contains(&own), "{maps}");
 }
 
 #[test]
