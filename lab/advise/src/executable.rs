@@ -433,7 +433,8 @@ pub fn not_started(program: &Path, error: &std::io::Error) -> String {
 }
 
 /// Returns true for a file that somebody may execute.
-fn is_executable(path: &Path) -> bool {
+#[must_use]
+pub fn is_executable(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|of| of.is_file() && of.permissions().mode() & 0o111 != 0)
 }
 

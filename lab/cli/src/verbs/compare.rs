@@ -8,6 +8,7 @@ use crate::verbs::{drawn_seed, exec};
 use crate::{output, status};
 use anyhow::bail;
 use cachewise_advise::comparison::{Comparison, Line, as_rows, strip};
+use cachewise_advise::executable::is_executable;
 use cachewise_advise::figures::Format;
 use cachewise_advise::program::{Arm, Failed, Figure, Measured, Prints, Programs, Sample};
 use cachewise_advise::rows::{self, Figures, RowsFound};
@@ -94,6 +95,9 @@ fn side(args: &Compare, at: usize) -> anyhow::Result<Option<Arm>> {
         _ => words[0].clone(),
     };
     let Some(file) = exec::program(&name, "compare")? else { return Ok(None) };
+    if !is_executable(&file) {
+        bail!("{}: expected a program or a record, found neither", file.display());
+    }
     Ok(Some(Arm {
         file: std::path::absolute(file)?,
         words,

@@ -77,6 +77,7 @@ const REFUSED: &[(&str, i32, &[&str])] = &[
     // Pipes that nobody writes to.
     ("report @/pipe", 1, &["/pipe"]),
     ("tune --from @/pipe", 1, &["/pipe"]),
+    ("compare @/pipe @/pipe", 1, &["/pipe"]),
     ("run peers --op compare --distribution @/pipe", 1, &["/pipe"]),
     ("explain --op copy --size 1M --profile @/pipe", 1, &["/pipe"]),
     ("export glibc --profile @/pipe", 1, &["/pipe"]),
