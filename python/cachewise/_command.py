@@ -20,7 +20,7 @@ class CommandError(RuntimeError, metaclass=Shown):
 def path() -> str:
     """The command's file, which is there."""
     if not os.access(COMMAND, os.X_OK):
-        raise FileNotFoundError(f"{COMMAND}: found no program, accepted the package as pip installs it")
+        raise FileNotFoundError(f"{COMMAND}: expected the package as pip installs it, found no program")
     return os.fspath(COMMAND)
 
 

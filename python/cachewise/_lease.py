@@ -40,7 +40,7 @@ class Memory(mmap.mmap, metaclass=Shown):
 
     def resize(self, newsize: int, /) -> None:
         """Refused: the memory has the size that it was taken with."""
-        raise TypeError(f"resize: found {newsize}, accepted none: this memory keeps its {len(self)} bytes")
+        raise TypeError(f"resize: this memory keeps its {len(self)} bytes: expected none, found {newsize}")
 
     def address(self) -> int:
         """Address of its first byte."""
@@ -78,7 +78,7 @@ def take(
     place, count = path or default_socket(), parse_size(size)
     seconds = 10 * patience(count) if timeout is None else timeout
     if not 0 < seconds < 1e9:
-        raise ValueError(f"timeout: found {timeout}, accepted seconds above 0")
+        raise ValueError(f"timeout: expected seconds above 0, found {timeout}")
     limit = struct.pack("@ll", int(seconds), int(seconds % 1 * 1e6) or 1)
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as connection:
@@ -90,18 +90,18 @@ def take(
             answer, files, _, _ = socket.recv_fds(connection, _MESSAGE, 1)
     except BlockingIOError as error:
         raise LeaseError(
-            f"{place}: no answer in {seconds:g} s; accepted: the socket of a `cachewise scrubd` that answers"
+            f"{place}: no answer in {seconds:g} s: expected the socket of a `cachewise scrubd` that answers"
         ) from error
     except OSError as error:
         raise LeaseError(
-            f"{place}: {error}; accepted: the socket of a running `cachewise scrubd`"
+            f"{place}: {error}: expected the socket of a running `cachewise scrubd`"
         ) from error
     text = answer.decode(errors="replace")
     try:
         if text.startswith("refused "):
             raise LeaseError(f"scrubd refused: {text.removeprefix('refused ')}")
         if not files or not text.startswith("lease "):
-            raise LeaseError(f"{place}: found {text!r}, accepted an answer of `cachewise scrubd`")
+            raise LeaseError(f"{place}: expected an answer of `cachewise scrubd`, found {text!r}")
         return kind(files[0], int(text.removeprefix("lease ")))
     finally:
         for file in files:

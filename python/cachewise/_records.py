@@ -80,7 +80,7 @@ def read(path: "str | os.PathLike[str]") -> list[list[Row]]:
                     found.append([])
                 found[-1].append(item)
     except (EOFError, gzip.BadGzipFile, UnicodeDecodeError) as error:
-        raise RecordError(f"{path}: {error}; accepted a record, .jsonl or .jsonl.gz") from None
+        raise RecordError(f"{path}: {error}: expected a record, .jsonl or .jsonl.gz") from None
     for objects in found:
         _check(path, objects)
     return found
@@ -88,10 +88,10 @@ def read(path: "str | os.PathLike[str]") -> list[list[Row]]:
 
 def _check(path: Path, objects: list[Row]) -> None:
     if not objects or objects[0].get("type") != "header":
-        raise RecordError(f"{path}: found no header in line 1, accepted a record of cachewise")
+        raise RecordError(f"{path}: expected a record of cachewise, found no header in line 1")
     schema = objects[0].get("schema")
     if schema != SCHEMA:
-        raise RecordError(f"{path}: found schema {schema!r}, accepted {SCHEMA}")
+        raise RecordError(f"{path}: expected schema {SCHEMA}, found {schema!r}")
     rows = sum(item.get("type") == "row" for item in objects)
     end = objects[-1]
     if end.get("type") != "end" or end.get("rows") != rows:
@@ -196,7 +196,7 @@ def _files(patterns: Patterns) -> list[Path]:
         pattern = os.fspath(pattern)
         found = [pattern] if os.path.exists(pattern) else sorted(glob.glob(pattern, recursive=True))
         if not found:
-            raise FileNotFoundError(f"{pattern}: found no such file, accepted a record or a pattern of names")
+            raise FileNotFoundError(f"{pattern}: expected a record or a pattern of names, found no such file")
         files += found
     return [Path(file) for file in files]
 
@@ -235,7 +235,7 @@ def records(patterns: Patterns, *, form: Literal["pandas", "arrow", "rows"] = "p
     >>> rows = cachewise.records("record/*.jsonl.gz", form="rows")  # doctest: +SKIP
     """
     if form not in ("pandas", "arrow", "rows"):
-        raise ValueError(f"form: found {form!r}, accepted 'pandas', 'arrow', 'rows'")
+        raise ValueError(f"form: expected 'pandas', 'arrow', 'rows', found {form!r}")
     rows = [row for file in _files(patterns) for row in _rows(file)]
     if form == "rows":
         return rows

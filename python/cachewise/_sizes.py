@@ -12,15 +12,15 @@ def parse_size(size: "int | str") -> int:
     (1610612736, 67108864, 4096)
     """
     if isinstance(size, bool) or not isinstance(size, (int, str)):
-        raise TypeError(f"size: found {size!r}, accepted a number of bytes or text like '512M'")
+        raise TypeError(f"size: expected a number of bytes or text like '512M', found {size!r}")
     if isinstance(size, int):
         parsed = size
     else:
         found = re.fullmatch(r"\s*(\d{1,15}(?:\.\d{1,15})?)\s*([KMGT]?)(?:I?B)?\s*", size, re.IGNORECASE)
         if found is None:
-            raise ValueError(f"size: found {size!r}, accepted bytes with K, M, G or T behind them")
+            raise ValueError(f"size: expected bytes with K, M, G or T behind them, found {size!r}")
         number, unit = found.groups()
         parsed = int(float(number) * (1 << _UNITS[unit.upper()]))
     if not 1 <= parsed < 1 << 48:
-        raise ValueError(f"size: found {size!r}, accepted 1 byte to 256 TiB")
+        raise ValueError(f"size: expected 1 byte to 256 TiB, found {size!r}")
     return parsed

@@ -60,7 +60,7 @@ def _most(item: pytest.Item, mark: pytest.Mark) -> int:
         except ValueError as error:
             raise pytest.UsageError(f"{item.nodeid}: {mark.name}: {error}") from None
     if not isinstance(most, int) or most < 0:
-        raise pytest.UsageError(f"{item.nodeid}: {mark.name}: found {mark.args}, accepted one number, 0 or more")
+        raise pytest.UsageError(f"{item.nodeid}: {mark.name}: expected one number, 0 or more, found {mark.args}")
     return most
 
 

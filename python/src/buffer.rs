@@ -55,8 +55,8 @@ impl<'py> Buffer<'py> {
                 false => "",
             };
             return Err(PyTypeError::new_err(format!(
-                "{name}: found {found}, accepted an object with the buffer protocol (bytearray, \
-                 memoryview, numpy.ndarray, array.array, mmap.mmap and the like){instead}"
+                "{name}: expected an object with the buffer protocol (bytearray, \
+                 memoryview, numpy.ndarray, array.array, mmap.mmap and the like){instead}, found {found}"
             )));
         }
         let mut view = Box::new(ffi::Py_buffer::new());
@@ -80,7 +80,7 @@ impl<'py> Buffer<'py> {
     fn check(&self, name: &str, access: Access) -> PyResult<()> {
         if access == Access::Write && self.view.readonly != 0 {
             return Err(PyValueError::new_err(format!(
-                "{name}: found read-only memory, accepted writable memory"
+                "{name}: expected writable memory, found read-only memory"
             )));
         }
         if !self.c_order && !self.fortran_order {
@@ -96,7 +96,7 @@ impl<'py> Buffer<'py> {
         }
         if self.format().is_some_and(holds_objects) {
             return Err(PyTypeError::new_err(format!(
-                "{name}: found references to Python objects, accepted plain data: copying their \
+                "{name}: expected plain data, found references to Python objects: copying their \
                  addresses would not count them"
             )));
         }
@@ -171,8 +171,8 @@ pub(crate) fn alike(a: &Buffer<'_>, b: &Buffer<'_>, names: [&str; 2]) -> PyResul
     if !one_order {
         let [of_a, of_b] = names;
         return Err(PyValueError::new_err(format!(
-            "{of_a} and {of_b}: found one in C order and one in Fortran order, or two shapes in Fortran \
-             order; accepted the same order of elements"
+            "{of_a} and {of_b}: expected the same order of elements, found one in C order and one in \
+             Fortran order, or two shapes in Fortran order"
         )));
     }
     Ok(())

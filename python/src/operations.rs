@@ -39,7 +39,7 @@ fn hint(word: Option<&str>) -> PyResult<Reuse> {
     let Some(word) = word else { return Ok(Reuse::Unknown) };
     Reuse::from_name(word).ok_or_else(|| {
         PyValueError::new_err(format!(
-            "reuse: found \"{}\", accepted \"soon\", \"never\", None",
+            "reuse: expected \"soon\", \"never\", None, found \"{}\"",
             word.escape_debug()
         ))
     })
@@ -51,11 +51,11 @@ pub(crate) fn byte(value: &Bound<'_, PyAny>) -> PyResult<i32> {
     match number.as_ref().map(|number| u8::try_from(*number)) {
         Ok(Ok(byte)) => Ok(i32::from(byte)),
         _ if number.is_err() && !value.hasattr("__index__")? => Err(PyTypeError::new_err(format!(
-            "value: found {}, accepted a whole number from 0 to 255",
+            "value: expected a whole number from 0 to 255, found {}",
             value.repr()?
         ))),
         _ => {
-            Err(PyValueError::new_err(format!("value: found {}, accepted 0 to 255", value.repr()?)))
+            Err(PyValueError::new_err(format!("value: expected 0 to 255, found {}", value.repr()?)))
         }
     }
 }

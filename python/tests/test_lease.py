@@ -67,18 +67,18 @@ def test_a_lease_is_zero_and_ends_with_its_last_array(scrubd):
 
 
 def test_why_there_is_no_lease(scrubd):
-    with pytest.raises(cachewise.LeaseError, match="accepted at most"):
+    with pytest.raises(cachewise.LeaseError, match="expected at most"):
         cachewise.lease("1T", path=str(scrubd))
     with pytest.raises(cachewise.LeaseError, match="running `cachewise scrubd`"):
         cachewise.lease("1M", path=str(scrubd) + ".none")
-    with pytest.raises(ValueError, match="accepted bytes"):
+    with pytest.raises(ValueError, match="expected bytes"):
         cachewise.lease("much", path=str(scrubd))
 
 
 def test_a_lease_keeps_its_size_and_is_shared_with_a_forked_child(scrubd):
     memory = cachewise.lease("4M", path=str(scrubd))
     for size in (2 * MIB, 8 * MIB):
-        with pytest.raises(TypeError, match=f"found {size}, accepted none"):
+        with pytest.raises(TypeError, match=f"expected none, found {size}"):
             memory.resize(size)
     assert len(memory) == 4 * MIB
     memory[:3] = b"old"
@@ -126,7 +126,7 @@ def test_a_server_that_does_not_answer_is_not_waited_for_for_ever(tmp_path):
         with pytest.raises(cachewise.LeaseError, match="no answer in 0.2 s"):
             cachewise.lease("1M", path=place, timeout=0.2)
     for timeout in (0, -1, float("nan"), float("inf")):
-        with pytest.raises(ValueError, match="accepted seconds above 0"):
+        with pytest.raises(ValueError, match="expected seconds above 0"):
             cachewise.lease("1M", path=place, timeout=timeout)
 
 

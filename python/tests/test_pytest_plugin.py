@@ -55,7 +55,7 @@ def test_a_mark_that_says_no_number_is_refused(pytester, arguments):
     pytester.makepyfile(TOUCHES.format(pages=1, limit=arguments))
     done = pytester.runpytest_subprocess()
     assert done.ret != 0
-    done.stdout.fnmatch_lines(["*limit_page_faults: found (*), accepted one number, 0 or more*"])
+    done.stdout.fnmatch_lines(["*limit_page_faults: expected one number, 0 or more, found (*)*"])
 
 
 @pytest.mark.parametrize("limit, passed", [("4 << 20", False), ("'12 MiB'", True)])
@@ -81,4 +81,4 @@ def test_a_size_that_is_none_is_refused(pytester):
     pytester.makepyfile(COPIES.format(limit="'much'", length=0))
     done = pytester.runpytest_subprocess()
     assert done.ret != 0
-    done.stdout.fnmatch_lines(["*limit_copied: size: found 'much', accepted bytes with K, M, G or T*"])
+    done.stdout.fnmatch_lines(["*limit_copied: size: expected bytes with K, M, G or T behind them, found 'much'*"])

@@ -102,9 +102,9 @@ def test_json_csv_and_records_agree(tmp_path):
     ([ROW], "found no header in line 1"),
     ([HEADER, ROW], "it was never finished"),
     ([HEADER, ROW, {"type": "end", "rows": 2}], "no end that counts its 1 rows"),
-    ([HEADER | {"schema": 3}, {"type": "end", "rows": 0}], "found schema 3, accepted 2"),
+    ([HEADER | {"schema": 3}, {"type": "end", "rows": 0}], "expected schema 2, found 3"),
     ([HEADER, [], {"type": "end", "rows": 0}], "line 2: found no object"),
-    ([HEADER | {"schema": 1}, {"type": "end", "rows": 0}], "found schema 1, accepted 2"),
+    ([HEADER | {"schema": 1}, {"type": "end", "rows": 0}], "expected schema 2, found 1"),
     ([HEADER, {"type": "row"}, {"type": "end", "rows": 1}], "a row without 'cell'"),
 ])  # fmt: skip
 def test_what_is_no_record_is_refused_by_name(tmp_path, objects, sentence):

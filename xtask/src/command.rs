@@ -116,7 +116,7 @@ fn made(told: &[u8], ending: Option<&str>) -> BTreeMap<String, PathBuf> {
 /// An error where one of the names wanted is not among those there are.
 pub fn accepted(what: &str, wanted: &[String], known: &[&str]) -> Result<()> {
     match wanted.iter().find(|name| !known.contains(&name.as_str())) {
-        Some(unknown) => bail!("{what}: found \"{unknown}\", accepted {}", known.join(", ")),
+        Some(unknown) => bail!("{what}: expected {}, found \"{unknown}\"", known.join(", ")),
         None => Ok(()),
     }
 }

@@ -70,7 +70,7 @@ pub(crate) fn built(python: &Path, wheels: &Path) -> Result<PathBuf> {
     let mut pip = module(python, "pip wheel --quiet --no-deps --no-build-isolation --wheel-dir")?;
     run_command(pip.arg(wheels).arg(root().join("python")))?;
     let mut found = files_in(wheels, "", "")?;
-    ensure!(found.len() == 1, "{}: found {} wheels, accepted one", wheels.display(), found.len());
+    ensure!(found.len() == 1, "{}: expected one, found {} wheels", wheels.display(), found.len());
     found.pop().context("a wheel")
 }
 

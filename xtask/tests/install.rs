@@ -198,7 +198,7 @@ fn a_relative_prefix_is_refused() {
     let output = install.args(["install", "--prefix", "here"]).output().expect("it runs");
     assert_eq!(output.status.code(), Some(1));
     let told = String::from_utf8_lossy(&output.stderr);
-    assert!(told.contains("--prefix: found here, accepted an absolute path"), "{told}");
+    assert!(told.contains("--prefix: expected an absolute path, found here"), "{told}");
 }
 
 /// The README's line for `Cargo.toml`, with the README's program.

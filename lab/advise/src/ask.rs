@@ -505,7 +505,7 @@ impl Asked {
                 let names = names.join("; ");
                 if !left.into_iter().any(|name| only.is_match(name)) {
                     return Err(Usage(format!(
-                        "--only: found \"{}\", which no setting matches; accepted: {names}",
+                        "--only: expected {names}, found \"{}\", which no setting matches",
                         only.as_str()
                     ))
                     .into());

@@ -411,7 +411,7 @@ pub fn find(name: &Path) -> Option<PathBuf> {
 pub fn not_started(program: &Path, error: &std::io::Error) -> String {
     let file = program.display();
     if program.is_dir() {
-        return format!("{file}: found a directory, accepted a program");
+        return format!("{file}: expected a program, found a directory");
     }
     let first_line = || {
         let begin = beginning(program);
@@ -452,7 +452,7 @@ pub fn regular(path: &Path) -> std::io::Result<fs::File> {
             () if kind.is_socket() => "a socket",
             () => "a device",
         };
-        Err(std::io::Error::other(format!("found {found}, accepted a regular file")))
+        Err(std::io::Error::other(format!("expected a regular file, found {found}")))
     };
     // A socket cannot be opened, and another file may come meanwhile.
     check(fs::metadata(path)?)?;

@@ -124,8 +124,7 @@ fn number(word: &str, may_be_decimal: bool) -> Result<Option<f64>, String> {
         (1, 0) if digits != 3 => parse(word.replace(',', ".")),
         (1, 0) if may_be_decimal => {
             return Err(format!(
-                "--figure: found \"{word}\", which may be {} or {}; accepted: LC_ALL=C before the command, or a pattern that \
-                 takes digits alone",
+                "--figure: \"{word}\" may be {} or {}: set LC_ALL=C before the command, or use a pattern that takes digits alone",
                 word.replace(',', ""),
                 word.replace(',', ".")
             ));

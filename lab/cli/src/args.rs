@@ -215,7 +215,7 @@ pub enum Goal {
 fn settle(text: &str) -> Result<f64, String> {
     let seconds = text.trim().trim_end_matches('s').parse::<f64>();
     let seconds = seconds.ok().filter(|seconds| (0.0..=3600.0).contains(seconds));
-    seconds.ok_or_else(|| format!("found {text}; accepted 0 to 3600 seconds"))
+    seconds.ok_or_else(|| format!("expected 0 to 3600 seconds, found {text}"))
 }
 
 /// Variables between spaces.
@@ -223,7 +223,7 @@ fn variables(text: &str) -> Result<String, String> {
     let is_one = |pair: &str| pair.split_once('=').is_some_and(|(name, _)| !name.is_empty());
     match text.split_whitespace().all(is_one) && !text.trim().is_empty() {
         true => Ok(text.to_owned()),
-        false => Err(format!("found {text}; accepted NAME=VALUE, several between spaces")),
+        false => Err(format!("expected NAME=VALUE, several between spaces, found {text}")),
     }
 }
 
@@ -605,7 +605,7 @@ pub struct Lease {
 fn program_name(text: &str) -> Result<String, String> {
     match crate::program::is_name(text) {
         true => Ok(text.to_owned()),
-        false => Err(format!("found {text:?}, accepted {}", crate::program::NAMES)),
+        false => Err(format!("expected {}, found {text:?}", crate::program::NAMES)),
     }
 }
 
@@ -613,7 +613,7 @@ fn program_name(text: &str) -> Result<String, String> {
 fn page(text: &str) -> Result<PathBuf, String> {
     let others = [".jsonl", ".jsonl.gz", ".json", ".csv", ".md"];
     match others.iter().find(|end| text.ends_with(**end)) {
-        Some(end) => Err(format!("found *{end}, accepted a page's name: *.html")),
+        Some(end) => Err(format!("expected a page's name: *.html, found *{end}")),
         None => Ok(text.into()),
     }
 }
@@ -621,7 +621,7 @@ fn page(text: &str) -> Result<PathBuf, String> {
 /// A part of a CPU that is not nothing.
 fn share(text: &str) -> Result<f64, String> {
     percent(text).and_then(|share| match share {
-        0.0 => Err(format!("found \"{text}\", accepted per cent above 0, at most 100")),
+        0.0 => Err(format!("expected a percentage above 0, at most 100, found \"{text}\"")),
         share => Ok(share),
     })
 }
@@ -629,7 +629,7 @@ fn share(text: &str) -> Result<f64, String> {
 /// A load average.
 fn load(text: &str) -> Result<f64, String> {
     let load = text.parse().ok().filter(|load| (0.0..f64::INFINITY).contains(load));
-    load.ok_or_else(|| format!("found \"{text}\", accepted a load average: 0 and more"))
+    load.ok_or_else(|| format!("expected a load average of 0 or more, found \"{text}\""))
 }
 
 /// Permissions of a socket, in octal: those who may write to it may connect.
@@ -638,7 +638,7 @@ fn mode(text: &str) -> Result<u32, String> {
     let mode = u32::from_str_radix(text, 8).ok();
     let mode = mode.filter(|mode| digits && *mode <= 0o777 && mode & 0o222 != 0);
     mode.ok_or_else(|| {
-        format!("found \"{text}\", accepted an octal number to 0777 that lets somebody write: 0660")
+        format!("expected an octal mode that lets somebody write, such as 0660, found \"{text}\"")
     })
 }
 
@@ -648,7 +648,7 @@ fn placement(text: &str) -> Result<(Level, Level), String> {
     let level = |part: &str| {
         part.parse().map_err(|_| {
             let accepted = "L1, L2, LLC, DRAM or two of them as source:destination";
-            format!("found \"{text}\", accepted {accepted}")
+            format!("expected {accepted}, found \"{text}\"")
         })
     };
     Ok((level(source)?, level(destination)?))
@@ -659,14 +659,14 @@ fn percent(text: &str) -> Result<f64, String> {
     let number = text.trim().trim_end_matches('%').trim_end();
     match number.parse::<f64>() {
         Ok(value) if (0.0..=100.0).contains(&value) => Ok(value / 100.0),
-        _ => Err(format!("found \"{text}\", accepted per cent from 0 to 100")),
+        _ => Err(format!("expected a percentage from 0 to 100, found \"{text}\"")),
     }
 }
 
 fn operation(text: &str) -> Result<Operation, String> {
     Operation::from_name(text).ok_or_else(|| {
         let names: Vec<_> = Operation::ALL.iter().map(|operation| operation.name()).collect();
-        format!("found \"{text}\", accepted {}", names.join(", "))
+        format!("expected {}, found \"{text}\"", names.join(", "))
     })
 }
 
@@ -692,13 +692,13 @@ fn duration(text: &str) -> Result<f64, String> {
     match found.map(|duration| duration.as_secs_f64()) {
         Ok(seconds) if (1.0..=86_400.0).contains(&seconds) => Ok(seconds),
         _ => Err(format!(
-            "found \"{text}\", accepted a duration from 1s to 24h, a number and its unit: 90s, 10min, 0.5h"
+            "expected a duration from 1s to 24h, such as 90s, 10min or 0.5h, found \"{text}\""
         )),
     }
 }
 
 fn reuse(text: &str) -> Result<Reuse, String> {
-    Reuse::from_name(text).ok_or_else(|| format!("found \"{text}\", accepted unknown, soon, never"))
+    Reuse::from_name(text).ok_or_else(|| format!("expected unknown, soon, never, found \"{text}\""))
 }
 
 #[cfg(test)]
@@ -719,7 +719,8 @@ mod tests {
         }
         for text in [".", ".h", ".5", "..5h", "-.5h", ".5s", "0.5d2"] {
             let told = duration(text).expect_err(text);
-            assert!(told.starts_with(&format!("found \"{text}\", accepted a duration")), "{told}");
+            let found = format!(", found \"{text}\"");
+            assert!(told.starts_with("expected a duration") && told.ends_with(&found), "{told}");
         }
     }
 }

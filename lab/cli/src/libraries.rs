@@ -36,7 +36,7 @@ fn place(bytes: &[u8], directory: &Path, name: &str) -> anyhow::Result<PathBuf> 
     // A user who can write there could have another library loaded into the user's programs.
     if of.uid() != rustix::process::geteuid().as_raw() || of.mode() & 0o022 != 0 {
         bail!(
-            "{}: found a directory that others can write to, accepted one of this user's alone",
+            "{}: expected a directory of this user's alone, found one that others can write to",
             directory.display()
         );
     }

@@ -148,11 +148,11 @@ pub fn check_all(outputs: &[Option<&Path>], inputs: &[impl AsRef<Path>]) -> anyh
             is_stdout(path) && is_stdout(other) || name.is_some() && name == *of
         };
         if seen.iter().any(is_same) {
-            let twice = "found for more than one option, accepted once";
+            let twice = "named by more than one option";
             return Err(LabError::Usage(format!("{}: {twice}", path.display())).into());
         }
         if name.as_ref().is_some_and(|name| inputs.contains(name)) {
-            let read = "found a file that is read or run, accepted another one";
+            let read = "this file is read or run: expected another one";
             return Err(LabError::Usage(format!("{}: {read}", path.display())).into());
         }
         if !is_stdout(path) {
@@ -301,7 +301,7 @@ pub fn check_writable(path: &Path) -> anyhow::Result<()> {
         _ => "",
     };
     if !found.is_empty() {
-        anyhow::bail!("{}: found {found}, accepted a file name", path.display());
+        anyhow::bail!("{}: expected a file name, found {found}", path.display());
     }
     if cachewise_measure::is_special(path) {
         let opened = open_special(path);
@@ -325,7 +325,7 @@ pub fn check_writable(path: &Path) -> anyhow::Result<()> {
 pub fn check_keepable(path: &Path) -> anyhow::Result<()> {
     if is_stdout(path) || cachewise_measure::is_special(path) {
         let file = path.display();
-        anyhow::bail!("{file}: found standard output, a device or a pipe, accepted a file name");
+        anyhow::bail!("{file}: expected a file name, found standard output, a device or a pipe");
     }
     Ok(())
 }

@@ -24,8 +24,11 @@ impl Calls {
     fn checked(&self) -> Result<Operation, LabError> {
         let operation = Operation::from_name(&self.operation)
             .filter(|_| self.size > 0 && self.dst < PAGE_SIZE && self.src < PAGE_SIZE);
-        let accepted = format!("accepted an operation, a size and places below {PAGE_SIZE}");
-        operation.ok_or_else(|| LabError::Usage(format!("found {self:?}, {accepted}")))
+        let refused = || {
+            let expected = format!("expected an operation, a size and places below {PAGE_SIZE}");
+            LabError::Usage(format!("{expected}, found {self:?}"))
+        };
+        operation.ok_or_else(refused)
     }
 
     /// Operation, size and offsets of the calls.
@@ -194,7 +197,7 @@ mod tests {
     fn calls_that_fit_no_page_are_refused() {
         for asked in [calls("fly", 1, 0, 0), calls("copy", 0, 0, 0), calls("copy", 1, 4096, 0)] {
             let error = Elsewhere::default().time(&asked).expect_err("refused").to_string();
-            assert!(error.contains("accepted an operation, a size"), "{error}");
+            assert!(error.contains("expected an operation, a size"), "{error}");
         }
     }
 }

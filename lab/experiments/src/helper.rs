@@ -116,7 +116,7 @@ impl Helper {
         let mut text = String::new();
         self.answers.read_line(&mut text)?;
         let answer = serde_json::from_str(&text).unwrap_or_else(|_| {
-            Err(format!("found \"{}\", accepted a helper's answer", text.trim()))
+            Err(format!("expected a helper's answer, found \"{}\"", text.trim()))
         });
         answer.map_err(io::Error::other::<String>)
     }
@@ -197,7 +197,7 @@ mod tests {
         let mut parrot = Helper::start(&parrot).expect("it starts");
         assert_eq!(parrot.ask_or_keep::<i64>(&fork), None);
         let error = parrot.take_failure().expect("its own words").to_string();
-        assert!(error.contains("accepted a helper's answer"), "{error}");
+        assert!(error.contains("expected a helper's answer"), "{error}");
         assert!(parrot.ask_until::<i64>(&fork, &|| true).is_ok_and(|answer| answer.is_none()));
         assert!(Helper::start(Path::new("/nonexistent/program")).is_err());
     }

@@ -75,8 +75,8 @@ impl std::str::FromStr for Peer {
     fn from_str(text: &str) -> Result<Peer, String> {
         let refused = || {
             format!(
-                "found \"{text}\", accepted NAME=PATH:SYMBOL or NAME=PATH:SYMBOL@OPERATION, as in \
-                 mine=/opt/lib/libmine.so:my_memcpy"
+                "expected NAME=PATH:SYMBOL or NAME=PATH:SYMBOL@OPERATION, as in \
+                 mine=/opt/lib/libmine.so:my_memcpy, found \"{text}\""
             )
         };
         let (name, rest) = text.split_once('=').ok_or_else(refused)?;
@@ -85,7 +85,7 @@ impl std::str::FromStr for Peer {
             Some((symbol, operation)) => {
                 let known = Operation::from_name(operation).ok_or_else(|| {
                     format!(
-                        "found \"@{operation}\", accepted @copy, @move, @fill, @zero, @compare, @equal"
+                        "expected @copy, @move, @fill, @zero, @compare, @equal, found \"@{operation}\""
                     )
                 })?;
                 (symbol, Some(known))
@@ -97,9 +97,9 @@ impl std::str::FromStr for Peer {
         }
         let operation = operation.ok_or_else(|| {
             format!(
-                "found \"{symbol}\", which does not say what it does; accepted a name with memcpy, \
+                "expected a name with memcpy, \
                  memmove, memset or memcmp in it, or {symbol}@copy, @move, @fill, @zero, @compare, \
-                 @equal"
+                 @equal, found \"{symbol}\", which does not say what it does"
             )
         })?;
         Ok(Peer { name: name.to_owned(), path: path.into(), symbol: symbol.to_owned(), operation })
@@ -179,11 +179,11 @@ mod tests {
         let peer: Peer = "a=/x/lib.so:zap@zero".parse().expect("a peer");
         assert_eq!((peer.operation, peer.symbol.as_str()), (Operation::Zero, "zap"));
         for (text, says) in [
-            ("a", "accepted NAME=PATH:SYMBOL"),
-            ("a=/x/lib.so", "accepted NAME=PATH:SYMBOL"),
+            ("a", "expected NAME=PATH:SYMBOL"),
+            ("a=/x/lib.so", "expected NAME=PATH:SYMBOL"),
             ("a=/x/lib.so:zap", "does not say what it does"),
-            ("a=/x/lib.so:zap@fly", "accepted @copy, @move"),
-            ("=/x/lib.so:memcpy", "accepted NAME=PATH:SYMBOL"),
+            ("a=/x/lib.so:zap@fly", "expected @copy, @move"),
+            ("=/x/lib.so:memcpy", "expected NAME=PATH:SYMBOL"),
         ] {
             let error = text.parse::<Peer>().expect_err(text);
             assert!(error.contains(says), "{error}");

@@ -22,7 +22,7 @@ impl OtherLibc {
     pub fn of(folder: &Path) -> Result<OtherLibc, LabError> {
         let refused = |found: String| {
             LabError::Usage(format!(
-                "--libc {}: found {found}, accepted a folder with glibc's ld-*.so.* and libc.so.6",
+                "--libc {}: expected a folder with glibc's ld-*.so.* and libc.so.6, found {found}",
                 folder.display()
             ))
         };
@@ -61,6 +61,6 @@ mod tests {
         }
         let empty = tempfile::tempdir().expect("a folder");
         let error = OtherLibc::of(empty.path()).expect_err("nothing there").to_string();
-        assert!(error.starts_with("--libc ") && error.contains("accepted a folder"), "{error}");
+        assert!(error.starts_with("--libc ") && error.contains("expected a folder"), "{error}");
     }
 }

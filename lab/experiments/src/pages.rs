@@ -68,7 +68,7 @@ impl PageSet {
         let pages = set.pages;
         if pages < LEAST {
             return nothing(format!(
-                "found {pages} pages of readable files under {}, accepted {LEAST} or more",
+                "expected {LEAST} pages or more of readable files under {}, found {pages}",
                 roots.join(", ")
             ));
         }
@@ -245,7 +245,7 @@ mod tests {
     #[test]
     fn too_few_files_are_refused_with_what_was_found() {
         let error = gather(&directory_of_pages(16)).err().expect("a refusal").to_string();
-        assert!(error.contains("found 16 pages") && error.contains("accepted 64"), "{error}");
+        assert!(error.contains("expected 64 pages") && error.contains("found 16"), "{error}");
         assert!(PageSet::gather(&["/nonexistent"], 300, 5).is_err());
     }
 }

@@ -21,7 +21,7 @@ pub fn serve(input: impl BufRead, mut output: impl Write) -> io::Result<()> {
     for line in input.lines() {
         let line = line?;
         let answer = match serde_json::from_str(&line) {
-            Err(error) => Err(format!("found \"{line}\", accepted a request: {error}")),
+            Err(error) => Err(format!("expected a request, found \"{line}\": {error}")),
             Ok(Request::Fork { buffer, loops, asleep_ms }) => {
                 answer(looper.run(buffer, loops, Duration::from_millis(asleep_ms)))
             }
@@ -54,7 +54,7 @@ mod tests {
             serde_json::from_str::<Result<Value, String>>(line).expect("an answer").expect_err(line)
         };
         let said: Vec<String> = told.lines().map(refused).collect();
-        assert!(said[0].contains("found \"nonsense\", accepted a request"), "{said:?}");
+        assert!(said[0].contains("expected a request, found \"nonsense\""), "{said:?}");
         assert!(said[1].contains("unknown variant `fly`"), "{said:?}");
         // The test harness runs this in a thread of its own.
         assert!(said[2].contains("one thread"), "{said:?}");

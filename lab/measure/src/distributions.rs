@@ -35,7 +35,7 @@ pub struct Distribution {
 fn refused(file: &Path, line: Option<usize>, found: impl Display, accepted: &str) -> Refused {
     let line = line.map_or_else(String::new, |line| format!(":{line}"));
     let file = file.display();
-    Refused(format!("{file}{line}: found {found}, accepted {accepted}"))
+    Refused(format!("{file}{line}: expected {accepted}, found {found}"))
 }
 
 /// Derived from Fleetbench's `Memcpy_Fleet.csv` and so on (Apache-2.0), in the published form: quantiles

@@ -22,8 +22,8 @@ pub enum LabError {
     Distribution(#[from] crate::distributions::Refused),
     /// A size is beyond what the memory budget allows.
     #[error(
-        "size: found {}, accepted 1 B to {} here (two operands, twice each, in {}; --memory is at most a quarter of RAM)",
-        bytes(*found as u64), bytes(*most as u64), bytes(*budget as u64)
+        "size: expected 1 B to {} here (two operands, twice each, in {}; --memory is at most a quarter of RAM), found {}",
+        bytes(*most as u64), bytes(*budget as u64), bytes(*found as u64)
     )]
     TooLarge { found: usize, most: usize, budget: usize },
     /// None of the chosen kernels can be measured as asked; why not.
@@ -74,7 +74,7 @@ impl From<PoolError> for LabError {
 impl LabError {
     /// An option has no meaning for an experiment, or not with that value.
     pub fn unsuited(option: &str, found: impl std::fmt::Display, accepted: &str) -> LabError {
-        LabError::Usage(format!("{option}: found {found}, accepted {accepted}"))
+        LabError::Usage(format!("{option}: expected {accepted}, found {found}"))
     }
 
     /// Tells whether some routine produced wrong bytes (exit status 5).

@@ -43,7 +43,7 @@ impl FromStr for Level {
 
     fn from_str(text: &str) -> Result<Level, String> {
         let named = |level: &Level| level.name().eq_ignore_ascii_case(text.trim());
-        let refused = || format!("\"{text}\" is no level; accepted: L1, L2, LLC, DRAM");
+        let refused = || format!("expected L1, L2, LLC or DRAM, found \"{text}\"");
         Level::ALL.into_iter().find(named).ok_or_else(refused)
     }
 }
@@ -123,7 +123,7 @@ impl FromStr for Residency {
         let mut words = [Residency::Cached, Residency::Evicted, Residency::Repeated].into_iter();
         let refused = |_| {
             format!(
-                "residency: found \"{text}\", accepted L1, L2, LLC, DRAM, cached, evicted, repeated"
+                "residency: expected L1, L2, LLC, DRAM, cached, evicted, repeated, found \"{text}\""
             )
         };
         let level = || text.parse().map(Residency::At).map_err(refused);
@@ -156,6 +156,11 @@ mod tests {
             assert_eq!(serde_json::to_value(read).expect("text"), word);
         }
         let refused = serde_json::from_value::<Residency>("L9".into()).expect_err("no level");
-        assert!(refused.to_string().contains("found \"L9\", accepted L1, L2"), "{refused}");
+        assert!(
+            refused
+                .to_string()
+                .contains("expected L1, L2, LLC, DRAM, cached, evicted, repeated, found \"L9\""),
+            "{refused}"
+        );
     }
 }

@@ -322,7 +322,9 @@ impl Libc {
         let version = version.unwrap_or_default().trim_end_matches('.').to_owned();
         let libc = Libc { name: "glibc".to_owned(), version, tunables: BTreeMap::new() };
         if libc.release().is_none() {
-            return Err(io::Error::other("found no version of glibc, accepted its dynamic linker"));
+            return Err(io::Error::other(
+                "expected glibc's dynamic linker, found a file that names no version",
+            ));
         }
         Ok(Libc { tunables: tunables_of(&asked("--list-tunables")?), ..libc })
     }

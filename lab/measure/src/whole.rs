@@ -163,7 +163,7 @@ pub fn read(path: &Path) -> io::Result<(Vec<u8>, u64)> {
     let flags = libc::O_NONBLOCK | libc::O_NOCTTY;
     let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
     if !file.metadata()?.is_file() {
-        return Err(io::Error::other("found something else, accepted a regular file"));
+        return Err(io::Error::other("expected a regular file, found something else"));
     }
     kept_of(file)
 }

@@ -34,7 +34,7 @@ pub fn counted(number: usize, what: &str) -> String {
 /// Says what was found and what is accepted where `text` is no whole number of bytes up to 4 PiB.
 pub fn parse_bytes(text: &str) -> Result<usize, String> {
     let refuse = || {
-        format!("found \"{text}\", accepted a number of bytes with an optional K, M, G or T: 32M")
+        format!("expected a number of bytes with an optional K, M, G or T: 32M, found \"{text}\"")
     };
     let trimmed = text.trim();
     let digits = trimmed.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(trimmed.len());

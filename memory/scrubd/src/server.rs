@@ -192,9 +192,9 @@ fn raised(resource: Resource) -> Option<u64> {
 fn check_files(settings: &Settings) -> Result<(), ServeError> {
     match raised(Resource::Fsize) {
         Some(most) if most < settings.size => Err(ServeError::Setting(format!(
-            "file sizes: found a limit of {}, accepted {} and more (ulimit -Hf, LimitFSIZE=)",
-            size(most),
+            "file sizes: expected a limit of {} or more (ulimit -Hf, LimitFSIZE=), found {}",
             size(settings.size),
+            size(most),
         ))),
         _ => Ok(()),
     }
@@ -212,12 +212,11 @@ fn check(settings: &Settings, unit: u64, room: Option<Room>) -> Result<u64, Serv
         ("--user-limit", settings.user_most, unit, u64::MAX),
     ] {
         if found < least {
-            let text =
-                format!("{option}: found {}, accepted {} and more", size(found), size(least));
+            let text = format!("{option}: expected {} or more, found {}", size(least), size(found));
             return Err(ServeError::Setting(text));
         }
         if found > most {
-            let text = format!("{option}: found {}, accepted at most {}", size(found), size(most));
+            let text = format!("{option}: expected at most {}, found {}", size(most), size(found));
             return Err(ServeError::Setting(text));
         }
     }
@@ -225,8 +224,7 @@ fn check(settings: &Settings, unit: u64, room: Option<Room>) -> Result<u64, Serv
     let needed = settings.size / segment + DESCRIPTORS;
     match raised(Resource::Nofile).filter(|most| *most < needed) {
         Some(most) => Err(ServeError::Setting(format!(
-            "open files: found a limit of {most}, accepted {needed} and more (ulimit -Hn, LimitNOFILE=), or \
-             a larger --segment"
+            "open files: expected a limit of {needed} or more (ulimit -Hn, LimitNOFILE=) or a larger --segment, found {most}"
         ))),
         None => Ok(segment),
     }

@@ -146,7 +146,7 @@ impl Store {
     pub fn refuses(&self, bytes: u64, user: u32) -> Option<String> {
         if bytes > self.capacity {
             let (asked, most) = (gib(bytes), gib(self.capacity));
-            return Some(format!("found a request of {asked}, accepted at most {most}"));
+            return Some(format!("expected at most {most}, found a request of {asked}"));
         }
         let has = self.leased_to(user);
         (has + bytes > self.user_most).then(|| {

@@ -131,11 +131,11 @@ fn check_loadable(path: &Path) -> anyhow::Result<()> {
     // Class, byte order and machine of ELF's header, and that it is a shared object.
     let kind = |head: &[u8]| Some([head.get(4..6)?.to_owned(), head.get(18..20)?.to_owned()]);
     if !head.starts_with(b"\x7FELF") || head.get(16..18).is_none_or(|of| !of.contains(&3)) {
-        return other("found something else, accepted a shared library");
+        return other("expected a shared library, found something else");
     }
     let own = own.and_then(|file| kind(&beginning(&file).ok()?));
     if own.is_some_and(|own| kind(&head) != Some(own)) {
-        return other("found a library for another machine, accepted one for this one");
+        return other("expected a library for this machine, found one for another");
     }
     let (access, flags) = (ProtFlags::READ | ProtFlags::EXEC, MapFlags::PRIVATE);
     // SAFETY: a new mapping, which nothing refers to.
@@ -145,8 +145,8 @@ fn check_loadable(path: &Path) -> anyhow::Result<()> {
         Ok(start) => drop(unsafe { rustix::mm::munmap(start, 4096) }),
         Err(rustix::io::Errno::PERM | rustix::io::Errno::ACCESS) => {
             return other(
-                "found on a file system from which nothing may be executed (noexec), accepted elsewhere: \
-                 CACHEWISE_LIBRARY names a directory, --library a file",
+                "its file system is mounted noexec: copy it elsewhere, and name the directory by \
+                 CACHEWISE_LIBRARY or the file by --library",
             );
         }
         Err(error) => return Err(error).with_context(|| path.display().to_string()),

@@ -33,7 +33,7 @@ pub fn run(args: &args::Explain) -> anyhow::Result<u8> {
     if matches!(op, Operation::Compare | Operation::Equal) && args.reuse != Reuse::Unknown {
         let (op, found) = (op.name(), args.reuse.name());
         return Err(LabError::Usage(format!(
-            "--reuse: found {found} for {op}, which writes nothing; accepted unknown"
+            "--reuse: expected unknown, found {found} for {op}, which writes nothing"
         ))
         .into());
     }

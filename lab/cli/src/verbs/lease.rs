@@ -18,8 +18,7 @@ pub fn run(args: &Lease) -> anyhow::Result<u8> {
     let has_path =
         |word: &std::ffi::OsString| word.to_str().is_some_and(|word| word.contains(PATH));
     if !words.iter().any(has_path) {
-        let text =
-            format!("found no {PATH} among the program's arguments, accepted one that has it");
+        let text = format!("expected {PATH} among the program's arguments, found none");
         return Err(cachewise_experiments::LabError::Usage(text).into());
     }
     let Some(program) = program(&args.program[0], "lease")? else { return Ok(NOT_FOUND) };

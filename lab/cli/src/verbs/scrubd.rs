@@ -87,7 +87,7 @@ fn group(name: &str) -> anyhow::Result<u32> {
     // SAFETY: null, or a group that stays until the next call.
     let found = unsafe { found.as_ref() };
     let unknown = || {
-        ServeError::Setting(format!("--group: found {name:?}, accepted a group's name or number"))
+        ServeError::Setting(format!("--group: expected a group's name or number, found {name:?}"))
     };
     Ok(found.ok_or_else(unknown)?.gr_gid)
 }

@@ -294,8 +294,8 @@ fn refuse_shorter(path: &Path, before: &Profile, budget: f64) -> anyhow::Result<
     match spent.filter(|spent| *spent > budget) {
         None => Ok(()),
         Some(spent) => Err(LabError::Usage(format!(
-            "{}: found a tuning of {spent} s, accepted to replace it: a budget of as much, or \
-             --force; --output FILE writes elsewhere",
+            "{}: a tuning of {spent} s is there: --force or a budget of as much replaces it, \
+             --output FILE writes elsewhere",
             path.display()
         ))
         .into()),

@@ -251,7 +251,7 @@ fn a_second_is_enough_for_a_profile_whose_record_says_what_was_in_force() {
     let longer = crate::support::resealed(&longer);
     folder.write("p.profile", &longer);
     let tune = tune.replace("--force ", "");
-    refused(&tune, 2, &["p.profile: found a tuning of 600 s, accepted", "--force"]);
+    refused(&tune, 2, &["p.profile: a tuning of 600 s is there", "--force"]);
     assert_eq!(folder.read("p.profile"), longer);
 }
 

@@ -97,7 +97,7 @@ fn no_room_and_no_place_are_told_before_anything_is_measured() {
         refused(
             &format!("tune --quick {output}"),
             1,
-            &["a device or a pipe, accepted a file name"],
+            &["expected a file name, found standard output, a device or a pipe"],
         );
     }
     let device = Path::new("/dev/full").metadata();

@@ -22,7 +22,7 @@ use std::vec::Vec;
 fn no_pipe(path: &Path) -> io::Result<()> {
     #[cfg(unix)]
     if std::os::unix::fs::FileTypeExt::is_fifo(&fs::metadata(path)?.file_type()) {
-        return Err(io::Error::other("found a pipe, accepted a file"));
+        return Err(io::Error::other("expected a file, found a pipe"));
     }
     Ok(())
 }

@@ -27,7 +27,7 @@ pub unsafe fn passed() -> Result<Option<OwnedFd>, ServeError> {
         socket_acceptconn(socket) == Ok(true) && socket_type(socket) == Ok(SocketType::SEQPACKET)
     };
     let Some(socket) = files.into_iter().find(listens) else {
-        let text = "found another file, accepted a socket that listens (ListenSequentialPacket=)";
+        let text = "expected a socket that listens (ListenSequentialPacket=), found another file";
         return if is_none {
             Ok(None)
         } else {
@@ -128,7 +128,7 @@ impl Listener {
             PathBuf::from(beside)
         };
         let busy = |what: &str| {
-            let text = format!("{shown}: found {what}, accepted a path that is not in use");
+            let text = format!("{shown}: expected a path that is not in use, found {what}");
             Err(ServeError::Setting(text))
         };
         // From before anything is looked at or replaced until the end.

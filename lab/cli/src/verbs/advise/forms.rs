@@ -15,7 +15,7 @@ const BY: &str = "by cachewise advise";
 pub fn of(file: &Path) -> Result<Form, LabError> {
     let usage = |found: String| LabError::Usage(format!("--write {}: {found}", file.display()));
     let Some(form) = Form::of(file) else {
-        return Err(usage(format!("found a name that tells no form; accepted: {ACCEPTED}")));
+        return Err(usage(format!("expected {ACCEPTED}, found a name that tells no form")));
     };
     let is_others = fs::metadata(file).is_ok_and(|found| found.is_file() && found.len() > 0)
         && !fs::read_to_string(file)
@@ -25,7 +25,7 @@ pub fn of(file: &Path) -> Result<Form, LabError> {
             .any(|line| line.contains(BY));
     if is_others {
         return Err(usage(
-            "found a file that this command did not write; accepted: a new file".to_owned(),
+            "expected a new file, found a file that this command did not write".to_owned(),
         ));
     }
     Ok(form)
