@@ -14,7 +14,7 @@ use cachewise_measure::FigureKind;
 use elements::*;
 pub(crate) use elements::{classes, escape};
 
-/// Rules for a picture's classes, in terms of the [`palette`]'s properties.
+/// Rules for a picture's classes, in terms of the `palette`'s properties.
 pub const STYLE: &str = include_str!("style.css");
 /// Pixels of a picture's unit, where nothing else says how large it is shown: two beside each other on a page.
 const SCALE: f64 = 1.5;
