@@ -56,7 +56,7 @@ impl<'py> Buffer<'py> {
             };
             return Err(PyTypeError::new_err(format!(
                 "{name}: expected an object with the buffer protocol (bytearray, \
-                 memoryview, numpy.ndarray, array.array, mmap.mmap and the like){instead}, found {found}"
+                 memoryview, numpy.ndarray, array.array, mmap.mmap and the like), found {found}{instead}"
             )));
         }
         let mut view = Box::new(ffi::Py_buffer::new());

@@ -119,21 +119,21 @@ def test_what_is_refused_is_refused_with_a_sentence():
     tensor = type("Tensor", (), {"__module__": "torch"})()
     refused = [
         (ValueError, "dst has 4 bytes and src has 5", lambda: cachewise.copy(bytearray(4), bytes(5))),
-        (ValueError, "dst: found read-only", lambda: cachewise.zero(b"abc")),
+        (ValueError, "dst: expected writable memory, found read-only memory", lambda: cachewise.zero(b"abc")),
         (ValueError, "src: found elements with gaps", lambda: cachewise.copy(bytearray(64), grid[:, 0])),
         (ValueError, "one in C order and one in Fortran", lambda: cachewise.copy(grid, np.asfortranarray(grid))),
         (ValueError, "overlap", lambda: cachewise.copy(grid[1:], grid[:-1])),
         (TypeError, "dst: expected an object with the buffer protocol .*, found list", lambda: cachewise.zero([1])),
-        (TypeError, r"dst: found Tensor.*; its numpy\(\) is one", lambda: cachewise.zero(tensor)),
-        (TypeError, "src: found str", lambda: cachewise.copy(bytearray(1), "a")),
+        (TypeError, r"dst: expected an object .*, found Tensor; its numpy\(\) is one", lambda: cachewise.zero(tensor)),
+        (TypeError, "src: expected an object with the buffer protocol .*, found str", lambda: cachewise.copy(bytearray(1), "a")),
         (TypeError, "references to Python objects", lambda: cachewise.zero(np.array([[], {}], object))),
         (TypeError, "references to Python objects", lambda: cachewise.equal(np.zeros(2, "O"), bytes(16))),
         (TypeError, "references to Python objects", lambda: cachewise.zero(np.zeros(2, [("a", "i4"), ("b", "O")]))),
-        (ValueError, 'reuse: found "later"', lambda: cachewise.zero(bytearray(1), reuse="later")),
+        (ValueError, 'reuse: expected "soon", "never", None, found "later"', lambda: cachewise.zero(bytearray(1), reuse="later")),
         (ValueError, "value: expected 0 to 255, found 256", lambda: cachewise.fill(bytearray(1), 256)),
-        (ValueError, "value: found -1", lambda: cachewise.fill(bytearray(1), -1)),
-        (ValueError, "value: found 1180591620717411303424", lambda: cachewise.fill(bytearray(1), 1 << 70)),
-        (TypeError, "value: found 1.0", lambda: cachewise.fill(bytearray(1), 1.0)),
+        (ValueError, "value: expected 0 to 255, found -1", lambda: cachewise.fill(bytearray(1), -1)),
+        (ValueError, "value: expected 0 to 255, found 1180591620717411303424", lambda: cachewise.fill(bytearray(1), 1 << 70)),
+        (TypeError, "value: expected a whole number from 0 to 255, found 1.0", lambda: cachewise.fill(bytearray(1), 1.0)),
     ]
     for kind, sentence, call in refused:
         with pytest.raises(kind, match=sentence):

@@ -126,5 +126,5 @@ def test_a_truncated_or_foreign_file_is_refused_by_name(tmp_path):
         cachewise.records(cut, form="rows")
     with pytest.raises(FileNotFoundError, match="absent"):
         cachewise.records(tmp_path / "absent*.jsonl")
-    with pytest.raises(ValueError, match="form: found 'polars'"):
+    with pytest.raises(ValueError, match="form: expected 'pandas', 'arrow', 'rows', found 'polars'"):
         cachewise.records(TUNING, form="polars")

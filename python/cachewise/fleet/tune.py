@@ -158,7 +158,7 @@ class _Run:
 
     def _take(self, machine: str, future: Future[Any], now: float) -> None:
         if future.status != "finished":
-            found = {"outcome": "failed", "why": f"its worker failed: {_why(future)}"}
+            found: dict[str, Any] = {"outcome": "failed", "why": f"its worker failed: {_why(future)}"}
         else:
             found = future.result()
         if found["outcome"] == "tuned":
