@@ -244,7 +244,7 @@ impl Tools {
         let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
         let mut build = self.program(&cargo, &["-Ctarget-feature=+crt-static"])?;
         build.args(["build", "--release", "--locked", "--package", "cachewise-cli", "--target"]);
-        let folder = command::target().join("dist/static");
+        let folder = command::target().join("static");
         run_command(build.arg(TRIPLE).env("CARGO_TARGET_DIR", &folder))?;
         let tree = place.join("static");
         remove_folder(&tree)?;

@@ -203,7 +203,12 @@ mod tests {
             ("-1:1\n0:1\n1:1\n", "1: found \"-1:1\""),
         ] {
             let error = parse(text).expect_err(text).to_string();
-            assert!(error.starts_with(&format!("--distribution x.csv:{says}")), "{error}");
+            let (line, found) = says.split_once(": ").expect("a line and what is there");
+            assert!(
+                error.starts_with(&format!("--distribution x.csv:{line}: expected ")),
+                "{error}"
+            );
+            assert!(error.ends_with(&format!(", {found}")), "{error}");
         }
     }
 

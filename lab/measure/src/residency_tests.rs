@@ -42,7 +42,7 @@ fn levels_are_spelled_in_any_case() {
         assert_eq!(json, format!("\"{level}\""));
     }
     let refused = "L4".parse::<Level>().expect_err("no such level").to_string();
-    assert_eq!(refused, "\"L4\" is no level; accepted: L1, L2, LLC, DRAM");
+    assert_eq!(refused, "expected L1, L2, LLC or DRAM, found \"L4\"");
 }
 
 #[test]
