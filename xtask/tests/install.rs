@@ -1,4 +1,4 @@
-//! `xtask install` into an empty directory, and a C program built through pkg-config against it.
+//! `xtask install` into an empty directory, and programs of C and C++ that pkg-config and CMake link with it.
 #![cfg(all(target_os = "linux", target_env = "gnu"))]
 
 use std::path::Path;
@@ -52,33 +52,10 @@ fn an_installed_library_is_found_and_works() {
         "{package}"
     );
 
-    let mut flags = Command::new("pkg-config");
-    flags.args(["--cflags", "--libs", "cachewise"]);
-    let flags = text(run(flags.env("PKG_CONFIG_PATH", libraries.join("pkgconfig"))));
     let clone = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let example = clone.join("lib/capi/examples/log_ring.c");
     let program = directory.path().join("log_ring");
-    let mut compile = Command::new("cc");
-    compile.args(["-Wall", "-Wextra", "-Werror", "-o"]).arg(&program).arg(&example);
-    run(compile.args(flags.split_whitespace()));
-    let ran = text(run(Command::new(&program).env("LD_LIBRARY_PATH", &libraries)));
-    assert!(ran.ends_with("bytes sent\n"), "{ran}");
-
-    // As the page says to CMake.
-    let page = std::fs::read_to_string(clone.join("docs/c-library.md")).expect("the page");
-    let (_, lines) = page.split_once("```cmake\n").expect("CMake's lines");
-    let lines = lines.split_once("```").expect("their end").0;
-    let project = directory.path().join("project");
-    std::fs::create_dir(&project).expect("a directory");
-    std::fs::copy(&example, project.join("log_ring.c")).expect("copied");
-    let begun = "cmake_minimum_required(VERSION 3.13)\nproject(ring C)\nadd_executable(log_ring log_ring.c)\n";
-    std::fs::write(project.join("CMakeLists.txt"), format!("{begun}{lines}")).expect("written");
-    // Debian's CMake looks in no folder lib64.
-    let place = format!("-Dcachewise_DIR={}", libraries.join("cmake/cachewise").display());
-    run(Command::new("cmake").arg("-S").arg(&project).arg("-B").arg(&project).arg(place));
-    run(Command::new("cmake").arg("--build").arg(&project));
-    let ran = text(run(&mut Command::new(project.join("log_ring"))));
-    assert!(ran.ends_with("bytes sent\n"), "{ran}");
+    found_by_pkg_config_and_cmake(directory.path(), &example, &libraries);
 
     // The static libraries stand alone, each and both together, and offer the interface alone.
     let rows = clone.join("memory/pool-capi/examples/row_cache.c");
@@ -106,25 +83,90 @@ fn an_installed_library_is_found_and_works() {
     }
 }
 
+/// A program in C and in C++ that uses both libraries, and another one if it is told to.
+const BOTH: &str = "#include <cachewise.h>\n#include <cachewise_pool.h>\n#include <stddef.h>
+#ifdef __cplusplus\n#include <cachewise_pool.hpp>\n#include <vector>
+static bool fits(cw_pool *pool) {
+    cachewise::pool_resource large(pool);
+    std::pmr::vector<char> table(1 << 20, 1, &large);
+    return cw_pool_contains(pool, table.data());
+}
+#else\n#define fits(pool) 1\n#endif
+#ifdef OTHER\nsize_t other(size_t n);\n#else\n#define other(n) 4\n#endif
+int main(void) {
+    char to[3000], from[3000] = \"both\";
+    struct cw_pool_config config;
+    cw_pool *pool;
+    cw_copy(to, from, sizeof to);
+    cw_pool_config_init(&config);
+    config.capacity = 64 << 20;
+    return to[0] != 'b' || other(1000) != 4 || cw_pool_create(&config, &pool) != CW_OK || !fits(pool)
+        || cw_pool_free(pool, cw_pool_zalloc(pool, 2), 2) != CW_OK;
+}";
+
+/// What is installed is found: by pkg-config, shared and static, and by CMake, of the version that is asked for.
+fn found_by_pkg_config_and_cmake(folder: &Path, example: &Path, libraries: &Path) {
+    let project = folder.join("project");
+    std::fs::create_dir(&project).expect("a directory");
+    std::fs::copy(example, project.join("log_ring.c")).expect("copied");
+    let program = project.join("program");
+    for (compiler, name, source) in [
+        ("cc", "log_ring.c", None),
+        ("cc", "both.c", Some(BOTH)),
+        ("c++", "classes.cpp", Some(BOTH)),
+    ] {
+        source.inspect(|text| std::fs::write(project.join(name), text).expect("written"));
+        for (link, kind) in [(&[] as &[&str], "--libs"), (&["-static"], "--static")] {
+            let mut flags = Command::new("pkg-config");
+            flags.args(["--cflags", "--libs", kind, "cachewise", "cachewise_pool"]);
+            let flags = text(run(flags.env("PKG_CONFIG_PATH", libraries.join("pkgconfig"))));
+            let mut compile = Command::new(compiler);
+            compile.args(["-Wall", "-Wextra", "-Werror", "-o"]).arg(&program).args(link);
+            run(compile.arg(project.join(name)).args(flags.split_whitespace()));
+            let ran = text(run(Command::new(&program).env("LD_LIBRARY_PATH", libraries)));
+            assert!(source.is_some() || ran.ends_with("bytes sent\n"), "{ran}");
+        }
+    }
+    // The page's lines, and programs that use both.
+    let page = include_str!("../../docs/c-library.md");
+    let (_, lines) = page.split_once("```cmake\n").expect("CMake's lines");
+    let lines = lines.split_once("```").expect("their end").0;
+    let list = format!(
+        "cmake_minimum_required(VERSION 3.13)\nproject(linked C CXX)\nset(CMAKE_CXX_STANDARD 17)
+        find_package(cachewise ${{WANTED}} REQUIRED)\nadd_executable(log_ring log_ring.c)\n{lines}
+        add_executable(both both.c)\nadd_executable(classes classes.cpp)
+        foreach(one both classes)
+        target_link_libraries(${{one}} cachewise::cachewise cachewise::pool)\nendforeach()\n"
+    );
+    std::fs::write(project.join("CMakeLists.txt"), list).expect("written");
+    // Before 1.0 a minor version is another interface.
+    let wanted = [("0.1", false), ("0.3", false), ("1", false), ("0.2.1;EXACT", false)];
+    for (version, fits) in
+        wanted.into_iter().chain(["0.2", "0.2.0;EXACT", ""].map(|fit| (fit, true)))
+    {
+        let mut configure = Command::new("cmake");
+        configure.arg("-S").arg(&project).arg("-B").arg(&project);
+        // Debian's CMake looks in no folder lib64.
+        configure.arg(format!("-Dcachewise_DIR={}", libraries.join("cmake/cachewise").display()));
+        let output = configure.arg(format!("-DWANTED={version}")).output().expect("cmake");
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.success(), fits, "{version}: {told}");
+        assert_eq!(told.contains("cachewise-config.cmake, version: 0.2.0"), !fits, "{told}");
+    }
+    run(Command::new("cmake").arg("--build").arg(&project));
+    for name in ["log_ring", "both", "classes"] {
+        let ran = text(run(&mut Command::new(project.join(name))));
+        assert!(name != "log_ring" || ran.ends_with("bytes sent\n"), "{ran}");
+    }
+}
+
 /// A program may have another static library made by Rust, before or behind these: each brings the standard library.
 fn beside_another_rust_library(folder: &Path, include: &Path, libraries: &Path) {
     const OTHER: &str = "#[unsafe(no_mangle)] pub extern \"C\" fn other(n: usize) -> usize {
         std::thread::spawn(move || n.to_string().to_uppercase().len()).join().unwrap_or(0) }";
-    const MAIN: &str = "#include <cachewise.h>\n#include <cachewise_pool.h>\n#include <stddef.h>
-        size_t other(size_t n);
-        int main(void) {
-            char to[3000], from[3000] = \"both\";
-            struct cw_pool_config config;
-            cw_pool *pool;
-            cw_copy(to, from, sizeof to);
-            cw_pool_config_init(&config);
-            config.capacity = 64 << 20;
-            return to[0] != 'b' || other(1000) != 4 || cw_pool_create(&config, &pool) != CW_OK
-                || cw_pool_free(pool, cw_pool_zalloc(pool, 2), 2) != CW_OK;
-        }";
     let [source, main, program] = ["other.rs", "both.c", "both"].map(|name| folder.join(name));
     std::fs::write(&source, OTHER).expect("written");
-    std::fs::write(&main, MAIN).expect("written");
+    std::fs::write(&main, BOTH).expect("written");
     let other = folder.join("libother.a");
     let mut compile = Command::new("rustc");
     compile.args(["-O", "--edition", "2024", "--crate-type", "staticlib", "-o"]);
@@ -133,8 +175,8 @@ fn beside_another_rust_library(folder: &Path, include: &Path, libraries: &Path) 
     for archives in [[&other, &copy, &pool], [&copy, &pool, &other], [&pool, &other, &copy]] {
         for flags in [&[] as &[&str], &["-static"], &["-flto"]] {
             let mut link = Command::new("cc");
-            link.arg("-O2").args(flags).arg("-I").arg(include).arg("-o").arg(&program);
-            run(link.arg(&main).args(archives).args(["-lpthread", "-ldl", "-lm"]));
+            link.args(["-O2", "-DOTHER"]).args(flags).arg("-I").arg(include).arg("-o");
+            run(link.arg(&program).arg(&main).args(archives).args(["-lpthread", "-ldl", "-lm"]));
             run(&mut Command::new(&program));
         }
     }
