@@ -27,8 +27,9 @@ use fs_err as fs;
 use std::path::{Path, PathBuf};
 
 /// Documents with parts that are made from records.
-const DOCUMENTS: [&str; 8] = [
+const DOCUMENTS: [&str; 9] = [
     "README.md",
+    "docs/advise.md",
     "docs/findings.md",
     "docs/findings/000.md",
     "docs/findings/001.md",
