@@ -184,7 +184,7 @@ impl Tools {
         let most = if native { asked_for } else { GLIBC };
         ensure!(
             asked_for <= most,
-            "found glibc {asked_for:?} asked for, expected at most {GLIBC:?}"
+            "expected glibc {GLIBC:?} asked for at most, found {asked_for:?}"
         );
         step("archive and packages");
         let [major, minor] = most;
@@ -254,7 +254,7 @@ impl Tools {
         run_command(Command::new("strip").arg(&program))?;
         let told = printed(Command::new("objdump").arg("-p").arg(&program))?;
         let asks = told.lines().any(|line| line.contains("NEEDED") || line.contains("INTERP"));
-        ensure!(!asks, "{}: found dynamic linking, expected none", program.display());
+        ensure!(!asks, "{}: expected a static program, found dynamic linking", program.display());
         self.archive(&tree, &out.join(format!("cachewise-{VERSION}-x86_64-linux-static.tar.gz")))?;
         Ok(program)
     }
@@ -344,7 +344,7 @@ fn libc_alone(told: &str, native: bool) -> Result<[u32; 2]> {
     let needed = told.lines().filter_map(|line| line.trim().strip_prefix("NEEDED"));
     let is_ours = |name: &&str| LIBC.contains(name) || native && *name == "libgcc_s.so.1";
     let foreign: Vec<&str> = needed.map(str::trim).filter(|name| !is_ours(name)).collect();
-    ensure!(foreign.is_empty(), "found {foreign:?} needed, expected glibc's libraries");
+    ensure!(foreign.is_empty(), "expected glibc's libraries needed alone, found {foreign:?}");
     let versions = told.split(['(', ')', ' ', '\n']).filter_map(|word| {
         let mut parts = word.strip_prefix("GLIBC_")?.split('.').map(str::parse);
         Some([parts.next()?.ok()?, parts.next()?.ok()?])

@@ -89,7 +89,7 @@ const EXPORTED: &str = "cw_*";
 /// Builds and installs, or removes.
 pub fn run(args: &Install) -> Result<()> {
     let found = args.prefix.display();
-    ensure!(args.prefix.is_absolute(), "--prefix: found {found}, expected an absolute path");
+    ensure!(args.prefix.is_absolute(), "--prefix: expected an absolute path, found {found}");
     let destdir = args.destdir.as_deref();
     let list = staged(destdir, &args.prefix.join("share/cachewise/installed"));
     if args.uninstall {

@@ -28,7 +28,7 @@ pub fn run() -> Result<()> {
     let last = fs::read_to_string(root().join(".ci/last-release"))?;
     let (commit, figures) = last.trim().split_once(' ').context("a commit and figures")?;
     let then: Vec<usize> = figures.split(' ').map(str::parse).collect::<Result<_, _>>()?;
-    ensure!(then.len() == now.len(), ".ci/last-release: found {figures}, expected three figures");
+    ensure!(then.len() == now.len(), ".ci/last-release: expected three figures, found {figures}");
     for ((what, now), then) in
         ["lines of Rust", "of them tests", "words of Markdown"].iter().zip(now).zip(then)
     {

@@ -207,7 +207,7 @@ fn open_special(path: &Path) -> std::io::Result<File> {
                 std::thread::sleep(Duration::from_millis(20));
             }
             Err(error) if error.raw_os_error() == Some(libc::ENXIO) => {
-                return Err(std::io::Error::other("found a pipe that nobody reads"));
+                return Err(std::io::Error::other("expected a pipe with a reader, found none"));
             }
             opened => return opened,
         }

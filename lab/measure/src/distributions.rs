@@ -31,11 +31,9 @@ pub struct Distribution {
     pub alignments: Vec<(usize, f64)>,
 }
 
-/// A file that cannot be used; its line from 1, none where the file as a whole cannot be read.
-fn refused(file: &Path, line: Option<usize>, found: impl Display, accepted: &str) -> Refused {
-    let line = line.map_or_else(String::new, |line| format!(":{line}"));
-    let file = file.display();
-    Refused(format!("{file}{line}: expected {accepted}, found {found}"))
+/// A file that cannot be used; its line from 1.
+fn refused(file: &Path, line: usize, found: impl Display, accepted: &str) -> Refused {
+    Refused(format!("{}:{line}: expected {accepted}, found {found}", file.display()))
 }
 
 /// Derived from Fleetbench's `Memcpy_Fleet.csv` and so on (Apache-2.0), in the published form: quantiles
@@ -75,7 +73,7 @@ impl Distribution {
         let accepted = "alignments that are powers of two up to 4096, with probabilities";
         let alignments = next(accepted, 4096)?;
         if let Some((odd, _)) = alignments.iter().find(|(value, _)| !value.is_power_of_two()) {
-            return Err(refused(file, Some(3), odd, accepted));
+            return Err(refused(file, 3, odd, accepted));
         }
         let total: f64 = overlap.iter().map(|(_, probability)| probability).sum();
         let overlapping =
@@ -116,9 +114,10 @@ impl Distribution {
 fn text_of(path: &Path) -> Result<String, Refused> {
     // A device may be without end.
     let read = record::bytes(path).and_then(|bytes| {
-        String::from_utf8(bytes).map_err(|_| std::io::Error::other("bytes that are no UTF-8"))
+        String::from_utf8(bytes)
+            .map_err(|_| std::io::Error::other("expected text, found bytes that are no UTF-8"))
     });
-    read.map_err(|error| refused(path, None, error, "a readable file"))
+    read.map_err(|error| Refused(format!("{}: {error}", path.display())))
 }
 
 /// Reads one list of whole values up to `largest`: a file whose first line that is not blank has it.
@@ -139,7 +138,7 @@ fn list(
     accepted: &str,
     largest: usize,
 ) -> Result<Vec<(usize, f64)>, Refused> {
-    let refused = |found: &str| refused(file, Some(at + 1), found, accepted);
+    let refused = |found: &str| refused(file, at + 1, found, accepted);
     if line.is_empty() {
         return Err(refused("the end of the file"));
     }

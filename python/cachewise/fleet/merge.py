@@ -34,7 +34,7 @@ def merge(directory: Path, least: int) -> list[Merged]:
         sizes = " ".join(str((caches.get(level) or {}).get("bytes", 0)) for level in ("l1d", "l2", "llc"))
         groups.setdefault((signature(header), sizes), []).append(file)
     if not groups:
-        raise FleetError(f"{directory}: found no records of hosts, expected those of `fleet tune`")
+        raise FleetError(f"{directory}: expected records of hosts, of `fleet tune`, found none")
     cpus = {cpu: [files for key, files in groups.items() if key[0] == cpu] for cpu, _ in groups}
     place = directory / PROFILES / str(max(versions(directory), default=0) + 1)
     merged = []
@@ -42,7 +42,7 @@ def merge(directory: Path, least: int) -> list[Merged]:
         one = Merged(cpu, caches, len(files), sum(map(len, cpus[cpu])))
         merged.append(one)
         if one.hosts < least:
-            one.reason = f"found {one.hosts} hosts, expected {least} at least"
+            one.reason = f"expected {least} hosts at least, found {one.hosts}"
         elif one.hosts < max(map(len, cpus[cpu])) or (place / f"{cpu}.profile").exists():
             one.reason = "more hosts of this CPU have other caches"
         else:
@@ -74,7 +74,7 @@ def install(directory: Path, to: Path, version: int | None) -> list[Path]:
     """Installs the profiles of a version, each whole; returns where."""
     known = versions(directory)
     if not known or version is not None and version not in known:
-        raise FleetError(f"{directory}: found versions {known}, expected {version or 'one of `fleet merge`'}")
+        raise FleetError(f"{directory}: expected version {version or 'of `fleet merge`'}, found {known}")
     installed = []
     for profile in sorted((directory / PROFILES / str(version or max(known))).glob("*.profile")):
         # The record first: a profile names the one beside it.

@@ -39,7 +39,7 @@ pub fn bytes(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let file = open(path, &mut bytes)?;
     if file.take(MOST_BYTES + 1).read_to_end(&mut bytes)? as u64 > MOST_BYTES {
-        return Err(io::Error::other(format!("more than {MOST_BYTES} bytes")));
+        return Err(io::Error::other(format!("expected at most {MOST_BYTES} bytes, found more")));
     }
     Ok(bytes)
 }
@@ -59,7 +59,7 @@ fn open(path: &Path, first: &mut Vec<u8>) -> io::Result<fs::File> {
         match file.read(&mut part) {
             // No writer yet, or none any more.
             Ok(0) if begun.elapsed() > PATIENCE => {
-                return Err(io::Error::other("found a pipe without a writer"));
+                return Err(io::Error::other("expected a pipe with a writer, found none"));
             }
             Ok(0) => std::thread::sleep(Duration::from_millis(10)),
             Ok(length) => first.extend_from_slice(&part[..length]),
