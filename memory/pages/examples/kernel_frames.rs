@@ -39,6 +39,7 @@ fn scrub(core: &mut Core, frames: &[Frame], memory: &mut [u8], now: u32) -> bool
     Buddy::new(core, frames).land(index, order, State::ZeroResident, now).is_ok()
 }
 
+#[cfg_attr(test, test)]
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut memory = vec![0xFF; FRAMES * PAGE]; // the firmware left something there
     let mut core = INITIAL.core.clone();

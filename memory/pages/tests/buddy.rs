@@ -153,6 +153,17 @@ fn trim_takes_the_largest_block_of_those_the_dirty_one_and_of_those_the_oldest()
     }
 }
 
+/// Zeroing begins with the largest dirty block, down to the lowest order that is asked for.
+#[test]
+fn zeroing_takes_the_largest_dirty_block() {
+    fours([Some((DIRTY, 0)), None, Some((DIRTY, 0)), Some((DIRTY, 0))], |mut buddy, _| {
+        assert_eq!(buddy.take(0, DIRTY), Some(0), "the smallest; a page and a pair are left of it");
+        let found: Vec<_> = (0..4).map(|_| buddy.take_to_zero(1, 9, 0, 0)).collect();
+        assert_eq!(found, [Some((8, 3)), Some((2, 1)), None, None]);
+        assert_eq!(buddy.take_to_zero(0, 9, 0, 0), Some((1, 0)));
+    });
+}
+
 /// Memory is taken away when nobody used it for long enough; until then the answer is how long that is.
 #[test]
 fn idle_memory_is_told_from_what_was_used_lately_also_where_the_clock_wraps() {

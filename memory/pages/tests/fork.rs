@@ -13,7 +13,7 @@ fn small() -> Builder {
     quiet().capacity(16 << 20).page_size(PageSize::Base)
 }
 
-/// Whether every call on a pool of the parent's is refused as that.
+/// True if every call on a pool of the parent's is refused as that.
 pub fn refuses_all(pool: &Pool) -> bool {
     let is = |error: PoolError| matches!(error, PoolError::Forked);
     let block = std::ptr::NonNull::new(pool.base().cast_mut()).expect("mapped");
@@ -75,7 +75,7 @@ fn child_is_refused_keeps_what_was_in_use_and_makes_its_own_pool() {
     pool.is_sound();
 }
 
-/// What a fork cannot copy is not there in the child, and what the child has there is left alone when it drops the pool.
+/// Memory that a fork cannot copy is not there in the child, and what the child has there is left alone when it drops the pool.
 #[test]
 fn child_has_no_explicit_huge_pages_of_the_parents() {
     let _alone = alone();

@@ -41,7 +41,7 @@ const ENTRIES: [Entry; 4] = [
     },
 ];
 
-/// What happens to a written block before its memory is asked for again.
+/// Fates of a written block before its memory is asked for again.
 const BEFORE: [fn(&Pool, Block<'_, Dirty>); 5] = [
     |_, block| drop(block),
     |pool, block| {
@@ -312,6 +312,31 @@ fn large_block_is_made_of_dirty_and_zeroed_ones_and_of_what_this_thread_keeps() 
     assert!(stats.dirty > 0 && stats.cached > 0);
     assert!(pool.zalloc(8).expect("all of it").is_zero());
     assert!(pool.figures().wasted > 0, "half of it was zero already");
+}
+
+/// Zero and resident, then what is dirty, then absent memory; dirty memory is what a request for any contents gets.
+#[test]
+fn zalloc_takes_what_is_zero_then_what_is_dirty_then_what_is_absent() {
+    let mib = 1 << 20;
+    let builder = uncached().capacity(8 << 20).initial(2 << 20).page_size(PageSize::Base);
+    let pool = builder.made();
+    let counts = || {
+        let stats = pool.figures();
+        [stats.zero_hits, stats.hot_zeroed / mib, stats.populated / mib, stats.dirty_allocations]
+    };
+    let written = pool.alloc_bytes(mib as usize).expect("zero memory where nothing is dirty");
+    assert_eq!((counts(), pool.figures().wasted), ([0, 0, 0, 1], mib));
+    let dirty = written.as_ptr();
+    drop(written);
+    let mut held = Vec::new();
+    for (expected, is_the_dirty_one) in
+        [([1, 0, 0, 1], false), ([1, 1, 0, 1], true), ([1, 1, 1, 1], false)]
+    {
+        held.push(pool.zalloc_bytes(mib as usize).expect("room"));
+        let block = held.last().expect("just pushed");
+        assert!(block.is_zero());
+        assert_eq!((counts(), block.as_ptr() == dirty), (expected, is_the_dirty_one));
+    }
 }
 
 #[test]

@@ -138,8 +138,7 @@ pub fn serve(
         Ok(false) => return Err(refused(shown)(Errno::OPNOTSUPP)),
         Err(errno) => return Err(refused(shown)(errno)),
     }
-    let promised = PROMISED.max(settings.size / PROMISED_SECONDS) as f64;
-    let pace = Pace::new(settings.scrub.clone()).at_least(promised);
+    let pace = Pace::new(settings.scrub.clone()).at_least(promised(settings.size) as f64);
     let zeroer = Zeroer::start(source, pace).map_err(|source| ServeError::System {
         what: "starting the thread that zeroes".into(),
         source,
@@ -179,6 +178,11 @@ pub fn serve(
     (server.tell)(&format!("serves at {}", server.settings.socket.display()));
     while !server.turn(&listener.socket, stop)? {}
     Ok(())
+}
+
+/// Bytes a second that a server of that size zeroes beside busy threads at least.
+fn promised(size: u64) -> u64 {
+    PROMISED.max(size / PROMISED_SECONDS)
 }
 
 /// Raises a limit to what it may be; returns the limit.
@@ -385,5 +389,15 @@ impl Server<'_> {
         let pause = if idle == 0 { LOOK } else { pressure::pause(self.room).min(LOOK) };
         self.next_look = Instant::now() + pause;
         Some(self.room)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn beside_busy_threads_a_gib_takes_8_seconds_and_a_large_server_ten_minutes() {
+        for (gib, seconds) in [(1, 8), (10, 80), (750, 600), (4096, 600)] {
+            assert_eq!((gib << 30) / super::promised(gib << 30), seconds, "{gib} GiB");
+        }
     }
 }

@@ -181,6 +181,32 @@ fn a_lease_is_zero_and_ends_with_its_last_trace() {
     assert_eq!((status.given, status.made), (3, 1));
 }
 
+/// Files of each kind are zero, keep their length and are huge where they are said to be; what a kind lacks is named.
+#[test]
+fn every_kind_of_pages_serves_or_says_what_it_lacks() {
+    let kinds = [Pages::Tmpfs, Pages::Hugetlb, Pages::Memfd, Pages::Small];
+    let names = ["tmpfs", "hugetlb", "memfd", "small pages"];
+    let found = kinds.map(Source::find);
+    let first = found[..3].iter().find_map(|kind| kind.as_ref().ok());
+    assert_eq!(Source::find(Pages::Auto).ok().as_ref(), first);
+    for ((pages, name), found) in kinds.into_iter().zip(names).zip(found) {
+        if let Err(lacks) = found {
+            assert!(lacks.starts_with(&format!("{name}: ")) && !lacks.contains(';'), "{lacks}");
+            continue;
+        }
+        let server = server(2 * PAGE, |settings| settings.pages = pages);
+        for _ in 0..3 {
+            let mut memory = server.take(PAGE);
+            memory.map.fill(3);
+            let _ = memory.file.set_len(64 * PAGE as u64);
+            let beyond = FallocateFlags::empty();
+            assert!(rustix::fs::fallocate(&memory.file, beyond, 0, 64 * PAGE as u64).is_err());
+        }
+        let status = server.at_rest();
+        assert_eq!((&*status.pages, status.small == 0), (name, pages != Pages::Small));
+    }
+}
+
 /// A client keeps a page in a pipe, a name for the file, and memory beyond its end: none shows the next lease anything, and
 /// what is beyond the end comes back.
 #[test]

@@ -40,7 +40,7 @@ pub trait Asked {
     fn is_sound(&self);
     /// Gives a block back that the test holds, and uses no more.
     fn put(&self, start: NonNull<u8>, order: u32);
-    /// The same of a run.
+    /// Gives a run back.
     fn put_run(&self, start: NonNull<u8>, frames: u32);
 }
 
