@@ -1,4 +1,4 @@
-//! How far two tunings of one machine agree: log-spaced sizes with the same kernel, or with kernels whose
+//! Agreement of two tunings of one machine: log-spaced sizes with the same kernel, or with kernels whose
 //! times differ by at most 3 % in either of the two records.
 
 use anyhow::{Context, Result};

@@ -74,7 +74,7 @@ const STAGES: &[(&str, &[&str])] = &[
 /// Features of the workspace, the same wherever it is built, so that crates compile once.
 const FEATURES: &str = include_str!("../../.ci/features");
 
-/// How much of what a failed stage printed is shown.
+/// Lines shown of what a failed stage printed.
 const SHOWN: usize = 120;
 
 /// Runs the stages named, or all, two at once where there are two CPUs; their output is kept in
@@ -138,7 +138,6 @@ fn stage(
         );
         let mut shell = Command::new("bash");
         shell.args(["-c", &script]).current_dir(root()).stdin(Stdio::null());
-        // The file itself: `cargo test` builds another one in its place.
         // The file itself: `cargo test` builds another one in its place.
         shell.env("XTASK", format!("/proc/{}/exe", std::process::id()));
         shell.env("FEATURES", FEATURES.trim()).env("TARGET", command::target());

@@ -57,7 +57,7 @@ pub fn output(command: &mut Command) -> Result<Output> {
     Ok(output)
 }
 
-/// The same, of what it printed on stdout.
+/// Runs it to its end and returns its stdout.
 pub fn printed(command: &mut Command) -> Result<String> {
     Ok(text(&output(command)?.stdout))
 }

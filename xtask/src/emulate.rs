@@ -46,7 +46,7 @@ pub struct Options {
     /// Kernels and entries whose name contains one of these, separated by commas.
     #[arg(long, default_value = "avx512")]
     kernels: String,
-    /// How much of the case space is visited: small, normal, thorough.
+    /// Part of the case space that is visited: small, normal, thorough.
     #[arg(long, default_value = "small")]
     effort: String,
     /// Give up after this many minutes.

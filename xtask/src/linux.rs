@@ -121,7 +121,7 @@ fn folder() -> PathBuf {
     command::target().join("linux")
 }
 
-/// Whoever else builds there waits.
+/// Lock of the folder: another build there waits.
 fn locked(build: &Path) -> Result<fs::File> {
     fs::create_dir_all(build)?;
     let lock = fs::File::create(build.join("lock"))?;

@@ -60,12 +60,12 @@ enum Chore {
     Fuzz {
         /// Only these targets, by name.
         targets: Vec<String>,
-        /// How long each runs.
+        /// Seconds that each runs.
         #[arg(long, default_value_t = 60)]
         seconds: u64,
     },
-    /// How far two profiles of one machine agree: sizes with the same kernel, or with kernels whose
-    /// times differ by at most 3 % in either record, and the same by the records' intervals. Octaves only.
+    /// Agreement of two profiles of one machine: sizes with the same kernel, or with kernels whose
+    /// times differ by at most 3 % in either record. Octaves only.
     Agree {
         /// The first profile.
         first: PathBuf,
@@ -105,7 +105,7 @@ enum Chore {
     EmulateArch {
         /// powerpc64le or aarch64 [default: both].
         architecture: Option<String>,
-        /// How much of the case space is visited: small, normal, thorough.
+        /// Part of the case space is visited: small, normal, thorough.
         #[arg(long, default_value = "small")]
         effort: String,
     },

@@ -8,7 +8,7 @@ use std::process::Command;
 
 const TOOLCHAIN: &str = include_str!("../../.ci/nightly");
 const SANITIZED: &str = "x86_64-unknown-linux-gnu";
-/// It follows mappings through the C library only: a new one where another was has no past.
+/// Flags of the sanitizer. It follows mappings through the C library only: a new one where another was has no past.
 const SANITIZE: &str = "-Zsanitizer=thread --cfg rustix_use_libc";
 const THREADS: &str = "thread-sanitizer";
 /// For Miri: no crate has inline assembly there.

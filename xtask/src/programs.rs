@@ -1,7 +1,7 @@
 //! `xtask programs`: programs that nobody wrote for this project or that are written from public reports, each with its
 //! input and what is expected of it.
 //!
-//! Of groups that are advised on, `cachewise advise` answers. A program is a script: `sh SCRIPT prepare` makes its input once, and says with status 77 what it lacks;
+//! Programs are scripts: `sh SCRIPT prepare` makes its input once, and says with status 77 what it lacks;
 //! `sh SCRIPT run [WORD]`, in an empty directory, does the work and prints what has to be the same each time. They find
 //! `$COMMON`, `$PREPARED`, `$REPOSITORY`, `$PYTHON` and `$PERCENT` (of the input) in their environment. A server is a command
 //! line and the load that is run against it.
@@ -45,7 +45,7 @@ enum Group {
     Held,
 }
 
-/// How a program is run.
+/// Way in which a program is run.
 #[derive(Clone, Copy)]
 enum How {
     /// A script, and a word for it.

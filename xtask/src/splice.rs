@@ -140,7 +140,7 @@ fn figure(record: &Record, number: &str, file: &str, wanted: &str) -> Result<Mad
     Ok((format!("![{alt}]({file})"), Some((file.to_owned(), svg::document(plot, panel)))))
 }
 
-/// Of each program what can be gained at most, what was answered, and what that costs.
+/// A row for each program: what can be gained at most, what was answered, and what that costs.
 fn programs(records: &[Record]) -> String {
     let mut lines = "|program|at most|answer|CPU|memory|\n|---|---:|---|---:|---:|\n".to_owned();
     for record in records {

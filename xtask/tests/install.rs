@@ -104,7 +104,7 @@ int main(void) {
         || cw_pool_free(pool, cw_pool_zalloc(pool, 2), 2) != CW_OK;
 }";
 
-/// What is installed is found: by pkg-config, shared and static, and by CMake, of the version that is asked for.
+/// Installed files are found: by pkg-config, shared and static, and by CMake, of the version that is asked for.
 fn found_by_pkg_config_and_cmake(folder: &Path, example: &Path, libraries: &Path) {
     let project = folder.join("project");
     std::fs::create_dir(&project).expect("a directory");

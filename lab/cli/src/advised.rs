@@ -163,7 +163,7 @@ pub fn record(
     record
 }
 
-/// Where its memory is, for others' programs: bytes.
+/// Memory of a look for other programs: bytes.
 fn memory(look: &Look) -> serde_json::Value {
     let parts = &look.parts;
     serde_json::json!({

@@ -91,7 +91,7 @@ pub fn print(text: &str) -> anyhow::Result<()> {
     write_out(folded(&printable(text), width()).as_bytes())
 }
 
-/// As [`print`], for what a shell or a compiler takes: no line is folded.
+/// [`print`] for what a shell or a compiler takes: no line is folded.
 pub fn print_exactly(text: &str) -> anyhow::Result<()> {
     write_out(printable(text).as_bytes())
 }

@@ -113,7 +113,7 @@ impl Bar {
         self.bar.suspend(|| output::tell(line));
     }
 
-    /// How far this stage is, or all launches together.
+    /// Part of this stage that is done, or of all launches together.
     fn share(&self) -> f64 {
         let share = (self.done / self.units).clamp(0.0, 1.0);
         self.launch.map_or(share, |(which, many)| (f64::from(which - 1) + share) / f64::from(many))

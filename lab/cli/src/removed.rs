@@ -74,7 +74,7 @@ fn instead(words: &str) -> Option<String> {
     Some(format!("`{words}` was removed; instead: {instead}"))
 }
 
-/// As [`instead`], for what the parser of arguments refused.
+/// [`instead`] for what the parser of arguments refused.
 pub fn refused(error: &clap::Error) -> Option<String> {
     let found = |kind| match error.get(kind) {
         Some(ContextValue::String(text)) => Some(text.as_str()),
@@ -88,7 +88,7 @@ pub fn refused(error: &clap::Error) -> Option<String> {
     kinds.into_iter().find_map(|kind| instead(&format!("{verb} {}", found(kind)?)))
 }
 
-/// As [`instead`], for a word that the parser takes: an experiment's name, or an unknown option before a program.
+/// [`instead`] for a word that the parser takes: an experiment's name, or an unknown option before a program.
 pub fn accepted(cli: &Cli) -> Option<String> {
     let (verb, program) = match &cli.verb {
         Verb::Run(args) => return instead(&format!("run {}", args.experiment)),

@@ -4,7 +4,7 @@
 //! `take`, `run` and `give` what callers do, `in_flight` what scrubbing and trimming do, `check` looks at
 //! everything.
 //!
-//! It owns no memory and touches none: frames are numbers, and what is known of each is 16 bytes in
+//! The allocator owns no memory and touches none: frames are numbers, and what is known of each is 16 bytes in
 //! a slice that the caller brings. So an operating system's kernel can run it over its own page
 //! frames (`examples/kernel_frames.rs`), and a process can put both the slice and [`Core`] in
 //! memory shared with others.

@@ -77,7 +77,7 @@ pub struct Scrub {
     pub min_idle: Duration,
     /// Bytes zeroed between two checks of load, limits and requests to stop. 512 KiB by default.
     pub chunk: usize,
-    /// It rests after zeroing so many bytes without a request for zeroed memory, until the next
+    /// Bytes zeroed without a request for zeroed memory after which it rests until the next
     /// such request. 1 GiB by default.
     pub unused_limit: u64,
 }

@@ -31,7 +31,7 @@ pub const MESSAGE: usize = 16 << 10;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LeaseError {
-    /// Nobody serves there.
+    /// No server there.
     #[error("{socket}: expected the socket of a running `cachewise scrubd`: {source}")]
     Unreachable {
         /// The socket's path.
@@ -92,7 +92,7 @@ impl Lease {
         Lease::take_within(socket, bytes, patience(bytes) * 10)
     }
 
-    /// As [`take`](Lease::take), with a time limit of the caller's.
+    /// [`take`](Lease::take) with a time limit of the caller's.
     ///
     /// # Errors
     /// [`LeaseError`].
@@ -100,7 +100,7 @@ impl Lease {
         Lease::ask(socket, &format!("lease {bytes}"), within)
     }
 
-    /// As [`take`](Lease::take), a file that can be opened again by path while it is leased.
+    /// [`take`](Lease::take) of a file that can be opened again by path while it is leased.
     ///
     /// # Errors
     /// [`LeaseError`].

@@ -24,7 +24,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! What a pool costs, and when it gains nothing: `docs/page-pool.md`.
+//! Costs of a pool, and cases in which it gains nothing: `docs/page-pool.md`.
 #![no_std]
 #![warn(missing_docs)]
 

@@ -385,7 +385,7 @@ pub(crate) fn refused(errno: Errno) -> String {
     }
 }
 
-/// The same as an error.
+/// Error of that number, in the words of [`refused`].
 pub(crate) fn error(errno: Errno) -> std::io::Error {
     match errno {
         Errno::FAULT => std::io::Error::new(std::io::ErrorKind::OutOfMemory, refused(errno)),
@@ -447,7 +447,7 @@ pub(crate) unsafe fn discard(start: *mut u8, length: usize) -> Result<()> {
 }
 
 /// # Safety
-/// As for [`discard`].
+/// Promises of [`discard`].
 unsafe fn dont_need(start: *mut u8, length: usize) -> Result<()> {
     #[cfg(feature = "testing")]
     if inject::keeps_pages() {
@@ -483,7 +483,7 @@ fn drops_pages() -> bool {
 /// Makes pages be there without changing what they hold.
 ///
 /// # Safety
-/// As for [`discard`].
+/// Promises of [`discard`].
 pub(crate) unsafe fn populate(start: *mut u8, length: usize) -> Result<()> {
     may_fail!(Populate);
     // SAFETY: the caller's promise; this advice changes no contents.
@@ -501,7 +501,7 @@ pub(crate) unsafe fn populate(start: *mut u8, length: usize) -> Result<()> {
 /// Makes pages be there by writing one byte of each, the one it had.
 ///
 /// # Safety
-/// As for [`discard`].
+/// Promises of [`discard`].
 unsafe fn touch(start: *mut u8, length: usize) {
     for offset in (0..length).step_by(page_size()) {
         let byte = start.wrapping_add(offset);

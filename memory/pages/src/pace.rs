@@ -1,7 +1,7 @@
 //! When background zeroing may go on: the one implementation of the rules of [`Scrub`], for the scrubber
 //! of a pool and for other programs that zero in the background.
 //!
-//! It gives way to threads that want to run, which it notices by its own thread: that waits for a CPU then. So
+//! The work gives way to threads that want to run, which it notices by its own thread: that waits for a CPU then. So
 //! only those count that compete for the CPUs of this process, or for the quota of its control group, and not what
 //! others do elsewhere on the machine. It does not rest for ever: a small share is always taken, or a promised rate.
 
@@ -33,7 +33,7 @@ pub struct Pace {
     scrub: Scrub,
     /// The first moment of the next chunk by the limits.
     next: Instant,
-    /// The same by the share that is taken where CPUs are busy.
+    /// First moment by the share that is taken where CPUs are busy.
     least: Instant,
     /// Bytes a second that are zeroed at least where CPUs are busy, and the first moment by that; 0 is no such promise.
     promised: f64,

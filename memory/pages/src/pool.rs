@@ -89,7 +89,7 @@ impl Pool {
     /// with [`free_raw`](Pool::free_raw).
     ///
     /// # Errors
-    /// As [`alloc`](Pool::alloc).
+    /// Errors of [`alloc`](Pool::alloc).
     #[inline]
     pub fn alloc_raw(&self, order: u32) -> Result<NonNull<u8>, PoolError> {
         if self.inner.is_open()
@@ -103,7 +103,7 @@ impl Pool {
     /// [`zalloc`](Pool::zalloc) for callers that keep addresses.
     ///
     /// # Errors
-    /// As [`zalloc`](Pool::zalloc).
+    /// Errors of [`zalloc`](Pool::zalloc).
     #[inline]
     pub fn zalloc_raw(&self, order: u32) -> Result<NonNull<u8>, PoolError> {
         if self.inner.is_open()
@@ -117,7 +117,7 @@ impl Pool {
     /// [`zalloc_to_fill`](Pool::zalloc_to_fill) for callers that keep addresses.
     ///
     /// # Errors
-    /// As [`zalloc`](Pool::zalloc).
+    /// Errors of [`zalloc`](Pool::zalloc).
     pub fn zalloc_to_fill_raw(&self, order: u32) -> Result<NonNull<u8>, PoolError> {
         if self.inner.is_open()
             && let Some(index) = cache::take_hot(&self.inner, order)
@@ -148,7 +148,7 @@ impl Pool {
     /// A run of pages with any contents; free it with [`free_run_raw`](Pool::free_run_raw).
     ///
     /// # Errors
-    /// As [`alloc`](Pool::alloc).
+    /// Errors of [`alloc`](Pool::alloc).
     pub fn alloc_run_raw(&self, frames: u32) -> Result<NonNull<u8>, PoolError> {
         self.run(frames, 1, false)
     }
@@ -156,7 +156,7 @@ impl Pool {
     /// A run of zeroed pages; free it with [`free_run_raw`](Pool::free_run_raw).
     ///
     /// # Errors
-    /// As [`zalloc`](Pool::zalloc).
+    /// Errors of [`zalloc`](Pool::zalloc).
     pub fn zalloc_run_raw(&self, frames: u32) -> Result<NonNull<u8>, PoolError> {
         self.run(frames, 1, true)
     }
@@ -199,10 +199,10 @@ impl Pool {
     /// Frees a run.
     ///
     /// # Safety
-    /// As for [`free_raw`](Pool::free_raw).
+    /// Promises of [`free_raw`](Pool::free_raw).
     ///
     /// # Errors
-    /// As [`free_raw`](Pool::free_raw).
+    /// Errors of [`free_raw`](Pool::free_raw).
     #[cold]
     pub unsafe fn free_run_raw(&self, start: NonNull<u8>, frames: u32) -> Result<(), PoolError> {
         self.inner.usable()?;
@@ -219,10 +219,10 @@ impl Pool {
     /// Frees a run as zero.
     ///
     /// # Safety
-    /// As for [`free_raw`](Pool::free_raw), and every byte of it is zero.
+    /// Promises of [`free_raw`](Pool::free_raw), and every byte of it is zero.
     ///
     /// # Errors
-    /// As [`free_raw`](Pool::free_raw).
+    /// Errors of [`free_raw`](Pool::free_raw).
     pub unsafe fn free_zeroed_run_raw(
         &self,
         start: NonNull<u8>,

@@ -148,7 +148,7 @@ enum Ended {
     Zeroed,
     /// The engine was told to stop, and what is in the blocks is not known.
     Unknown,
-    /// It was late, failed or lied.
+    /// Late, failed or a lie.
     Failed,
 }
 

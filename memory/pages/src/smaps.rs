@@ -9,7 +9,7 @@ use std::vec::Vec;
 pub struct Mapped {
     /// First address, and the one behind the last.
     pub range: Range<usize>,
-    /// What stands behind them: permissions, offset, device, inode and name.
+    /// Rest of the line: permissions, offset, device, inode and name.
     pub about: String,
     figures: Vec<(String, usize)>,
     flags: String,
@@ -22,7 +22,7 @@ impl Mapped {
         self.figures.iter().find(|figure| figure.0 == name).map(|figure| figure.1)
     }
 
-    /// As [`figure`](Mapped::figure); 0 where the system does not give it.
+    /// [`figure`](Mapped::figure), or 0 where the system does not give it.
     #[must_use]
     pub fn bytes(&self, name: &str) -> usize {
         self.figure(name).unwrap_or(0)

@@ -15,9 +15,9 @@ pub enum ScrubberState {
     Idle = 1,
     /// Zeroing, or waiting its turn by the limits set.
     Working = 2,
-    /// It rests, but for a small share of a CPU: no CPU is idle, or the load is above its limit.
+    /// Resting, but for a small share of a CPU: no CPU is idle, or the load is above its limit.
     Load = 3,
-    /// It rests: there was no request for zeroed memory for long.
+    /// Resting: there was no request for zeroed memory for long.
     Unused = 4,
     /// Told to pause.
     Paused = 5,

@@ -32,7 +32,7 @@ pub(crate) struct Thread {
     pub(crate) ended: AtomicU32,
     /// Not 0 if its end will be reported (`cache.rs`).
     pub(crate) known: AtomicU32,
-    /// It is getting a cache.
+    /// Not 0 while it is getting a cache.
     pub(crate) entering: AtomicU32,
     /// Its mark in locks; 0 before the first.
     mark: AtomicU32,

@@ -9,7 +9,7 @@ use loom::sync::atomic::{AtomicU32, Ordering};
 
 use futex::Futex;
 
-/// Nobody has it; otherwise the mark of who has, written by the exchange that takes it.
+/// Value of a free lock; otherwise the mark of its holder, written by the exchange that takes it.
 const OPEN: u32 = 0;
 /// Beside a mark: somebody may be asleep.
 const AWAITED: u32 = 1;

@@ -168,7 +168,7 @@ pub unsafe extern "C" fn cw_pool_alloc(handle: *mut Handle, order: c_uint) -> *m
 /// See `cachewise_pool.h`.
 ///
 /// # Safety
-/// As [`cw_pool_alloc`].
+/// Promises of [`cw_pool_alloc`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cw_pool_zalloc(handle: *mut Handle, order: c_uint) -> *mut u8 {
     block(pool(handle).and_then(|pool| pool.zalloc_raw(order)))
@@ -177,7 +177,7 @@ pub unsafe extern "C" fn cw_pool_zalloc(handle: *mut Handle, order: c_uint) -> *
 /// See `cachewise_pool.h`.
 ///
 /// # Safety
-/// As [`cw_pool_alloc`].
+/// Promises of [`cw_pool_alloc`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cw_pool_zalloc_to_fill(handle: *mut Handle, order: c_uint) -> *mut u8 {
     block(pool(handle).and_then(|pool| pool.zalloc_to_fill_raw(order)))
@@ -186,7 +186,7 @@ pub unsafe extern "C" fn cw_pool_zalloc_to_fill(handle: *mut Handle, order: c_ui
 /// See `cachewise_pool.h`.
 ///
 /// # Safety
-/// As [`cw_pool_alloc`], and nobody uses the block any more.
+/// Promises of [`cw_pool_alloc`], and nobody uses the block any more.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cw_pool_free(handle: *mut Handle, block: *mut u8, order: c_uint) -> c_int {
     code(pool(handle).and_then(|pool| match NonNull::new(block) {
@@ -199,7 +199,7 @@ pub unsafe extern "C" fn cw_pool_free(handle: *mut Handle, block: *mut u8, order
 /// See `cachewise_pool.h`.
 ///
 /// # Safety
-/// As [`cw_pool_alloc`].
+/// Promises of [`cw_pool_alloc`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cw_pool_alloc_bytes(handle: *mut Handle, bytes: usize) -> *mut u8 {
     block(pool(handle).and_then(|pool| pool.alloc_run_raw(pool.frames_for(bytes)?)))
@@ -208,7 +208,7 @@ pub unsafe extern "C" fn cw_pool_alloc_bytes(handle: *mut Handle, bytes: usize) 
 /// See `cachewise_pool.h`.
 ///
 /// # Safety
-/// As [`cw_pool_alloc`].
+/// Promises of [`cw_pool_alloc`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cw_pool_zalloc_bytes(handle: *mut Handle, bytes: usize) -> *mut u8 {
     block(pool(handle).and_then(|pool| pool.zalloc_run_raw(pool.frames_for(bytes)?)))
@@ -217,7 +217,7 @@ pub unsafe extern "C" fn cw_pool_zalloc_bytes(handle: *mut Handle, bytes: usize)
 /// See `cachewise_pool.h`.
 ///
 /// # Safety
-/// As [`cw_pool_free`].
+/// Promises of [`cw_pool_free`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cw_pool_free_bytes(
     handle: *mut Handle,
@@ -234,7 +234,7 @@ pub unsafe extern "C" fn cw_pool_free_bytes(
 /// See `cachewise_pool.h`.
 ///
 /// # Safety
-/// As [`cw_pool_alloc`].
+/// Promises of [`cw_pool_alloc`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cw_pool_contains(handle: *const Handle, address: *const u8) -> c_int {
     pool(handle).is_ok_and(|pool| pool.contains(address)).into()
@@ -260,7 +260,7 @@ unsafe fn counted(
 /// See `cachewise_pool.h`.
 ///
 /// # Safety
-/// As [`cw_pool_alloc`]; `scrubbed` is null or writable.
+/// Promises of [`cw_pool_alloc`]; `scrubbed` is null or writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cw_pool_scrub(
     handle: *mut Handle,
@@ -274,7 +274,7 @@ pub unsafe extern "C" fn cw_pool_scrub(
 /// See `cachewise_pool.h`.
 ///
 /// # Safety
-/// As [`cw_pool_alloc`]; `bytes` is null or writable.
+/// Promises of [`cw_pool_alloc`]; `bytes` is null or writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cw_pool_trim(handle: *mut Handle, bytes: *mut usize) -> c_int {
     // SAFETY: the caller's promise.
@@ -284,7 +284,7 @@ pub unsafe extern "C" fn cw_pool_trim(handle: *mut Handle, bytes: *mut usize) ->
 /// See `cachewise_pool.h`.
 ///
 /// # Safety
-/// As [`cw_pool_alloc`]; `out` is null or writable for the size it says.
+/// Promises of [`cw_pool_alloc`]; `out` is null or writable for the size it says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cw_pool_get_stats(handle: *const Handle, out: *mut PoolStats) -> c_int {
     match pool(handle).and_then(Pool::stats) {
@@ -300,7 +300,7 @@ pub unsafe extern "C" fn cw_pool_get_stats(handle: *const Handle, out: *mut Pool
 /// See `cachewise_pool.h`.
 ///
 /// # Safety
-/// As [`cw_pool_get_stats`].
+/// Promises of [`cw_pool_get_stats`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cw_pool_stats(handle: *const Handle, out: *mut PoolStats) -> c_int {
     // SAFETY: the caller's promise.
@@ -310,7 +310,7 @@ pub unsafe extern "C" fn cw_pool_stats(handle: *const Handle, out: *mut PoolStat
 /// See `cachewise_pool.h`.
 ///
 /// # Safety
-/// As [`cw_pool_alloc`].
+/// Promises of [`cw_pool_alloc`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cw_pool_page_size(handle: *const Handle) -> usize {
     pool(handle).map_or(0, Pool::page_size)
@@ -319,7 +319,7 @@ pub unsafe extern "C" fn cw_pool_page_size(handle: *const Handle) -> usize {
 /// See `cachewise_pool.h`.
 ///
 /// # Safety
-/// As [`cw_pool_alloc`].
+/// Promises of [`cw_pool_alloc`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cw_pool_pause(handle: *mut Handle) -> c_int {
     pool(handle).map_or(0, |pool| pool.pause_scrubber().into())
@@ -328,7 +328,7 @@ pub unsafe extern "C" fn cw_pool_pause(handle: *mut Handle) -> c_int {
 /// See `cachewise_pool.h`.
 ///
 /// # Safety
-/// As [`cw_pool_alloc`].
+/// Promises of [`cw_pool_alloc`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cw_pool_resume(handle: *mut Handle) {
     if let Ok(pool) = pool(handle) {
@@ -339,7 +339,7 @@ pub unsafe extern "C" fn cw_pool_resume(handle: *mut Handle) {
 /// See `cachewise_pool.h`.
 ///
 /// # Safety
-/// As [`cw_pool_alloc`]; nobody is in a call on this pool, or uses a block of it afterwards.
+/// Promises of [`cw_pool_alloc`]; nobody is in a call on this pool, or uses a block of it afterwards.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cw_pool_destroy(handle: *mut Handle) {
     // SAFETY: null, or what `cw_pool_create` gave out, which is never freed.

@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 pub(super) const LIBRARY: &str = "libcachewise_preload.so";
-/// The same, counting.
+/// Library that also counts.
 pub(super) const STATISTICS_LIBRARY: &str = "libcachewise_preload_stats.so";
 
 /// Exit status of a shell for a program that cannot be run, and for one that is missing.
@@ -79,7 +79,7 @@ fn say_once(profile: Option<PathBuf>, command: &mut Command) {
 /// The program's file. Where there is none, that is said.
 ///
 /// # Errors
-/// It is not found, and reads as an option of `verb` that does not exist.
+/// A program that is not found, and reads as an option of `verb` that does not exist.
 pub(super) fn program(name: &OsStr, verb: &str) -> anyhow::Result<Option<PathBuf>> {
     let name = Path::new(name);
     let program = programs::find(name);

@@ -188,7 +188,7 @@ impl<'a> Plan<'a> {
         Ok(if weaker.is_some() { status::INCONCLUSIVE } else { status::OK })
     }
 
-    /// The same with files that replace nothing.
+    /// Plan with files that replace nothing.
     fn aside(self) -> Plan<'a> {
         let profile = self.profile.with_extension("weaker.profile");
         let record = match &self.args.record {
@@ -277,7 +277,7 @@ fn disturbed(record: &Record) -> bool {
 /// The share of the CPUs that others may use while a profile is measured that every program is to follow.
 const CROWDED: f64 = 0.25;
 
-/// How much others used, if that was more than [`CROWDED`] and more than half of one CPU.
+/// CPU time of others, if that was more than [`CROWDED`] and more than half of one CPU.
 fn crowded(record: &Record) -> Option<&str> {
     let others = record.header.warnings.iter().find(|warning| warning.id == "others")?;
     let used: f64 = others.figure.split(' ').next()?.parse().ok()?;

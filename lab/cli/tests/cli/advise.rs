@@ -43,7 +43,7 @@ fn row<'r>(record: &'r Record, name: &str) -> &'r cachewise_measure::Row {
     rows.find(|row| row.candidate == name).unwrap_or_else(|| panic!("{name}"))
 }
 
-/// What an answer rests on, by what the planted setting does: the exit status, the word, its fate.
+/// Grounds of an answer, by what the planted setting does: the exit status, the word, its fate.
 #[test]
 fn an_answer_rests_on_work_that_was_done_and_was_the_same() {
     let folder = Folder::new();

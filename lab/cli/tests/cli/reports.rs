@@ -39,7 +39,7 @@ fn changed_in(record: &str, of_type: &str, change: impl Fn(&mut Value)) -> Strin
     lines.collect()
 }
 
-/// The same of the record that was measured.
+/// Changed copy of the record that was measured.
 fn changed(of_type: &str, change: impl Fn(&mut Value)) -> String {
     changed_in(&measured().read("a.jsonl"), of_type, change)
 }

@@ -84,7 +84,7 @@ pub fn said(command: &mut Command) -> Said {
 }
 
 impl Said {
-    /// It ended with that status.
+    /// Checks that it ended with that status.
     #[track_caller]
     pub fn with(self, status: i32) -> Said {
         assert_eq!(self.status, Some(status), "{}: {self:#?}", self.arguments);
@@ -147,7 +147,7 @@ impl Folder {
         Folder(tempfile::tempdir().expect("a folder"))
     }
 
-    /// As the command takes it.
+    /// Path as the command takes it.
     pub fn path(&self, name: &str) -> String {
         self.0.path().join(name).to_string_lossy().into_owned()
     }

@@ -165,7 +165,7 @@ fn no_folder_for_temporary_files_is_needed() {
     without(&format!("exec --stats -- {nine}")).with(9);
 }
 
-/// As in some containers and changed roots.
+/// Surroundings of some containers and changed roots.
 #[test]
 fn programs_run_where_there_is_no_proc() {
     let folder = Folder::new();

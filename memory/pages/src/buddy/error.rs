@@ -7,7 +7,7 @@ pub enum FreeError {
     Foreign,
     /// A block of this order cannot start there.
     Misaligned,
-    /// It is not handed out: freed before.
+    /// Not handed out: freed before.
     DoubleFree,
     /// Inside a block that starts elsewhere.
     Interior,

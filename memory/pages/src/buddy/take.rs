@@ -76,7 +76,7 @@ impl Buddy<'_> {
     /// its frame `there`, and in state `rest` behind it.
     ///
     /// # Errors
-    /// As [`free`](Buddy::free), and [`FreeError::WrongOrder`] if the run is empty, or `there` lies before its end or
+    /// Errors of [`free`](Buddy::free), and [`FreeError::WrongOrder`] if the run is empty, or `there` lies before its end or
     /// behind the block's.
     pub fn keep_front(
         &mut self,

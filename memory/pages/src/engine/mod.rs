@@ -59,7 +59,7 @@ pub enum Cancelled {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EngineError {
-    /// It has a batch already and takes one at a time.
+    /// Busy: a batch is there already, and one at a time is taken.
     #[error("busy with another batch")]
     Busy,
     /// The system refused, with this error number.
@@ -68,7 +68,7 @@ pub enum EngineError {
     /// The device failed.
     #[error("the device failed (code {0})")]
     Device(i32),
-    /// It knows no such batch.
+    /// No batch of that token.
     #[error("no such batch")]
     Unknown,
 }

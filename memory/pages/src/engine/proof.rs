@@ -31,7 +31,7 @@ impl Proof {
     /// Checks whether the ranges that the engine called zero are zero, as far as they are read.
     ///
     /// # Safety
-    /// As for [`begin`](Proof::begin), of the same batch.
+    /// Promises of [`begin`](Proof::begin), of the same batch.
     pub(crate) unsafe fn holds(&mut self, batch: &[Range]) -> bool {
         if self.read >= WHOLE {
             return batch.last().is_none_or(|last| {

@@ -2,7 +2,7 @@
 //! without the lock, from a stack for each order. Stacks are filled, and relieved, by half at a time under the lock
 //! (`docs/decisions/pool-caches.md`).
 //!
-//! What a cache hands out is a number from a stack and one tag; what comes back is one tag, changed by
+//! A block is handed out by a number from a stack and one tag, and comes back by one tag, changed by
 //! compare-and-swap, so that a block freed twice is noticed here too. A cache goes back to its pool when its thread ends.
 
 use crate::buddy::Frame;

@@ -135,7 +135,7 @@ impl Inner {
         }
     }
 
-    /// What there is of it now, and the system's answer if it refused to let the pool grow.
+    /// Frames found now, and the system's answer if it refused to let the pool grow.
     fn find_once(
         &self,
         guard: &mut Guard<'_>,

@@ -14,7 +14,7 @@ use std::vec::Vec;
 /// Refusals after which no more is returned: memory that cannot be (locked, for example) would come up again and again.
 const REFUSALS: usize = 64;
 
-/// What came of returning one block to the system.
+/// Outcome of returning one block to the system.
 enum Returned {
     Bytes(usize),
     /// Refused: the block is still in flight, since it would come up again.

@@ -17,7 +17,7 @@ pub trait Contents: sealed::Sealed {}
 #[derive(Debug)]
 pub enum Zeroed {}
 
-/// It may hold any bytes: what its last user left.
+/// Contents of any kind: what the last user left.
 #[derive(Debug)]
 pub enum Dirty {}
 
@@ -105,7 +105,7 @@ impl Block<'_, Dirty> {
     /// Every byte of the block is zero.
     ///
     /// # Errors
-    /// As [`give_back`](Block::give_back).
+    /// Errors of [`give_back`](Block::give_back).
     pub unsafe fn give_back_zeroed(self) -> Result<(), PoolError> {
         let (pool, start, frames) = self.into_parts();
         // SAFETY: the block was this value's alone, and zero by the caller's promise.
@@ -154,7 +154,7 @@ impl Pool {
     /// A block of 2^order pages, every byte zero.
     ///
     /// # Errors
-    /// As [`alloc`](Pool::alloc), and [`PoolError::NotZero`] if verification found a byte that is
+    /// Errors of [`alloc`](Pool::alloc), and [`PoolError::NotZero`] if verification found a byte that is
     /// not zero.
     pub fn zalloc(&self, order: u32) -> Result<Block<'_, Zeroed>, PoolError> {
         let start = self.zalloc_raw(order)?;
@@ -165,17 +165,17 @@ impl Pool {
     /// these pages: the front of a block of the next power of two, or where there is none adjacent free blocks.
     ///
     /// # Errors
-    /// As [`alloc`](Pool::alloc).
+    /// Errors of [`alloc`](Pool::alloc).
     pub fn alloc_bytes(&self, bytes: usize) -> Result<Block<'_, Dirty>, PoolError> {
         let frames = self.frames_for(bytes)?;
         let start = self.alloc_run_raw(frames)?;
         Ok(Block::new(self, start, frames))
     }
 
-    /// As [`alloc_bytes`](Pool::alloc_bytes), every byte zero.
+    /// Block of [`alloc_bytes`](Pool::alloc_bytes), every byte zero.
     ///
     /// # Errors
-    /// As [`zalloc`](Pool::zalloc).
+    /// Errors of [`zalloc`](Pool::zalloc).
     pub fn zalloc_bytes(&self, bytes: usize) -> Result<Block<'_, Zeroed>, PoolError> {
         let frames = self.frames_for(bytes)?;
         let start = self.zalloc_run_raw(frames)?;
@@ -188,7 +188,7 @@ impl Pool {
     /// `zalloc`.
     ///
     /// # Errors
-    /// As [`zalloc`](Pool::zalloc).
+    /// Errors of [`zalloc`](Pool::zalloc).
     pub fn zalloc_to_fill(&self, order: u32) -> Result<Block<'_, Zeroed>, PoolError> {
         let start = self.zalloc_to_fill_raw(order)?;
         Ok(Block::new(self, start, 1 << order))
