@@ -43,10 +43,13 @@ def users_environment(prefix: Path, environment: Mapping[str, str], here: Path) 
 
 
 def _is_tools(prefix: Path) -> bool:
-    """Whether an environment is a tool's: by the files that uv and pipx leave in it, and by that of a cache above it."""
+    """True for a tool's environment: by the files that uv and pipx leave in it, or since it lies in uv's cache.
+
+    Others tag their folders as caches, too: those of tox and of Cargo may hold environments that a user has chosen.
+    """
     receipts = (prefix / name for name in ("uv-receipt.toml", "pipx_metadata.json"))
-    caches = (folder / "CACHEDIR.TAG" for folder in prefix.resolve().parents)
-    return any(file.is_file() for file in (*receipts, *caches))
+    tagged = (folder for folder in prefix.resolve().parents if (folder / "CACHEDIR.TAG").is_file())
+    return any(file.is_file() for file in receipts) or any(any(folder.glob("archive-v*")) for folder in tagged)
 
 
 if __name__ == "__main__":

@@ -87,10 +87,12 @@ def test_an_active_environment_of_its_own(user):
     assert user.run("cachewise", *PRINTS, VIRTUAL_ENV=str(venv), PATH=path) == str(venv)
 
 
-def test_a_conda_like_prefix_and_the_systems_python_are_left_alone(user):
-    """Neither is a virtual environment, whatever lies in the folder."""
+def test_a_conda_like_prefix_and_the_systems_python_and_tox_are_left_alone(user):
+    """None of them is a tool's environment, whatever lies in the folder."""
     user.make(user.venv)
-    for prefix in (user.home / "conda", Path("/usr")):
+    tox = user.make(user.project / ".tox" / "py3")
+    (tox.parent / "CACHEDIR.TAG").write_text("Signature: 8a477f597d28d172789f06886806bc55\n")
+    for prefix in (user.home / "conda", Path("/usr"), tox):
         environment = {"PATH": f"{prefix}/bin:/bin", "CONDA_PREFIX": str(prefix)}
         assert users_environment(prefix, environment, user.project) == environment
 
