@@ -3,7 +3,7 @@
 //! QEMU runs single programs of another architecture, and Debian's cross compilers link them with Rust's library for it
 //! (`rustup target add`). Emulation proves bytes, never speed: no time from it is kept.
 
-use crate::command::{Lacking, accepted, built, cargo, number_before, root, text};
+use crate::command::{Lacking, accepted, built, cargo, number_before, output, printed, root, text};
 use crate::emulate::Summary;
 use anyhow::{Context as _, Result, ensure};
 use std::path::Path;
@@ -98,6 +98,38 @@ fn emulated(target: &Target, effort: &str) -> Result<()> {
         tests += passed;
         calls += summary.calls;
     }
+    before_relocation(target)?;
     println!("emulated {name}: {tests} tests passed, {calls} calls checked by them");
+    Ok(())
+}
+
+/// The preload library in a resolver that copies, fills and compares before the library is relocated, and in copies that
+/// overlap.
+fn before_relocation(target: &Target) -> Result<()> {
+    let (name, triple) = (target.name, format!("{}-unknown-linux-gnu", target.name));
+    let compiler = format!("{name}-linux-gnu-gcc");
+    let mut build =
+        cargo(&format!("build --release -p cachewise-preload --target {triple} --target-dir"));
+    build.arg(root().join("target/emulate-arch")).current_dir(root());
+    let linker = format!("CARGO_TARGET_{}_LINKER", triple.to_uppercase().replace('-', "_"));
+    let library = built(build.env(linker, &compiler), Some(".so"))?;
+    let library = library.get("cachewise_preload").context("cargo built no preload library")?;
+    let folder = root().join("target/emulate-arch").join(name);
+    std::fs::create_dir_all(&folder)?;
+    for parts in [
+        "-shared -DCHOSEN -o chosen.so",
+        "-shared -DREFERS -o refers.so chosen.so",
+        "-DASKS -o asks refers.so chosen.so",
+    ] {
+        let mut link = Command::new(&compiler);
+        link.args(["-O1", "-fPIC", "-fno-builtin", "-Wl,-z,now", "-Wl,-rpath,."]);
+        link.arg(root().join("lib/preload/tests/c/resolver.c")).args(parts.split(' '));
+        output(link.current_dir(&folder))?;
+    }
+    let mut command = Command::new(target.emulator);
+    command.arg("-L").arg(format!("/usr/{name}-linux-gnu")).arg("-E");
+    command.arg(format!("LD_PRELOAD={}", library.display())).arg("./asks").current_dir(&folder);
+    let told = printed(&mut command)?;
+    ensure!(told.trim() == "42", "a call before relocation: expected 42, found {told}");
     Ok(())
 }

@@ -3,8 +3,8 @@
 //!
 //! A call of more than 128 bytes is compared with one number: up to it the table's answer is known,
 //! the plain AVX loop, and is jumped to directly. Above it a call finds its kernel with two
-//! dependent loads and an indirect jump. There is no lock. Slot 0 stands for the function that initialises, so that calls
-//! by this table need no test; the entry stubs, which may run before `COPY` has its addresses, test for 0:
+//! dependent loads and an indirect jump. There is no lock. Slot 0 stands for the function that initialises. A call tests
+//! for it, since it may come before `COPY` has its addresses:
 //!
 //! ```text
 //! size -> class -> ROWS[operation and hint][class] -> COPY[slot] -> jump
@@ -16,14 +16,13 @@
 //! a forked child. It is here, above all that fills the table: nothing that runs meanwhile calls by the
 //! table's functions.
 
-#[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
 use crate::early;
 use crate::operands;
 use crate::reuse::Reuse;
 use crate::rows::row;
 use crate::slots::{self, count};
 use crate::source;
-use crate::table::ROWS;
+use crate::table::{self, ROWS};
 use cachewise_kernels::kernel::{CompareFn, CopyFn, FillFn, ZeroFn};
 use cachewise_kernels::{Function, Operation, TABLE};
 
@@ -82,47 +81,17 @@ mod libc {
     };
 }
 
-/// The function for a size, by a row's number and the functions of its operation.
+/// The function for a size, by a row's number and the functions of its operation; `None` where nothing is decided yet.
 #[inline(always)]
-fn function<F: Copy>(functions: &[F], row: usize, n: usize) -> F {
+fn function<F: Copy>(functions: &[F], row: usize, n: usize) -> Option<F> {
     // SAFETY: every caller passes a row that `rows::row` made, which is below ROW_COUNT.
-    let row = unsafe { ROWS.get_unchecked(row) };
+    let slot = unsafe { table::rows().get_unchecked(row) }.slot(n);
+    if slot == 0 {
+        return None;
+    }
     // SAFETY: a row holds 0, what `slots::slot_of` or `operands::slot_of` made for a kernel of its operation, or what
     // `libc_slot` is for it: each is one of these functions.
-    unsafe { *functions.get_unchecked(row.slot(n)) }
-}
-
-/// The copy of that many bytes, more than the entries do by themselves; the five below are alike.
-#[inline(always)]
-pub(crate) fn copy(reuse: Reuse, n: usize) -> CopyFn {
-    function(&COPY, row(Operation::Copy, reuse), n)
-}
-
-#[inline(always)]
-pub(crate) fn r#move(reuse: Reuse, n: usize) -> CopyFn {
-    function(&MOVE, row(Operation::Move, reuse), n)
-}
-
-#[inline(always)]
-pub(crate) fn fill(reuse: Reuse, n: usize) -> FillFn {
-    function(&FILL, row(Operation::Fill, reuse), n)
-}
-
-#[inline(always)]
-pub(crate) fn zero(reuse: Reuse, n: usize) -> ZeroFn {
-    function(&ZERO, row(Operation::Zero, reuse), n)
-}
-
-#[cfg(not(all(target_arch = "x86_64", target_feature = "sse2")))]
-#[inline(always)]
-pub(crate) fn compare(n: usize) -> CompareFn {
-    function(&COMPARE, row(Operation::Compare, Reuse::Unknown), n)
-}
-
-#[cfg(not(all(target_arch = "x86_64", target_feature = "sse2")))]
-#[inline(always)]
-pub(crate) fn equal(n: usize) -> CompareFn {
-    function(&EQUAL, row(Operation::Equal, Reuse::Unknown), n)
+    Some(unsafe { *functions.get_unchecked(slot) })
 }
 
 /// Slot of the kernel that every CPU of this build can run: for calls that come while the table is
@@ -148,10 +117,11 @@ fn boot<F: Copy>(functions: &[F], operation: Operation, n: usize, fallback: usiz
     unsafe { *functions.get_unchecked(slot) }
 }
 
-/// Returns whether addresses in memory are right yet (`early.rs`).
-#[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
+/// Returns whether addresses in memory are right yet (`early.rs`): whether the table's first is what is there.
 fn is_relocated() -> bool {
     let (there, found): (usize, usize);
+    // A compiler takes both addresses from memory, which is not relocated either.
+    #[cfg(target_arch = "x86_64")]
     // SAFETY: an address, and the first word of a table, both by their distance from here.
     unsafe {
         core::arch::asm!(
@@ -166,6 +136,12 @@ fn is_relocated() -> bool {
             options(readonly, nostack, preserves_flags),
         );
     }
+    #[cfg(not(target_arch = "x86_64"))]
+    {
+        there = boot_copy as CopyFn as usize;
+        // SAFETY: the table's first word. Volatile: what it holds is known only once it is relocated.
+        found = unsafe { (&raw const COPY).cast::<usize>().read_volatile() };
+    }
     found == there
 }
 
@@ -178,16 +154,15 @@ pub mod boots {
     };
 }
 
-/// Functions that fill the table and then do the call's work, by operation; `$n` is the size among the arguments, and `$early`
-/// does the work where addresses are not right yet.
-macro_rules! boots {
-    ($($boot:ident: $functions:ident, $operation:ident, ($($argument:ident: $type:ty),*) -> $result:ty, $n:ident,
+/// By operation the function that fills the table and then does the call's work, and the call of what the table says; `$n`
+/// is the size among the arguments, and `$early` does the work where addresses are not right yet.
+macro_rules! operations {
+    ($($boot:ident $call:ident: $functions:ident, $operation:ident, ($($argument:ident: $type:ty),*) -> $result:ty, $n:ident,
         $early:ident($($passed:expr),*);)*) => {$(
         /// # Safety
         /// As the operation's kernels.
         #[cold]
         pub unsafe extern "C" fn $boot($($argument: $type),*) -> $result {
-            #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
             if !is_relocated() {
                 // SAFETY: the caller's promise.
                 return unsafe { early::$early($($passed),*) };
@@ -197,16 +172,33 @@ macro_rules! boots {
             // SAFETY: the caller's promise; the table holds kernels that this CPU can run.
             unsafe { kernel($($argument),*) }
         }
+
+        /// # Safety
+        /// As the operation's kernels.
+        #[cfg_attr(
+            all(target_arch = "x86_64", target_feature = "sse2"),
+            allow(dead_code, reason = "comparisons have no hint, and so only their entries")
+        )]
+        #[inline(always)]
+        pub(crate) unsafe fn $call(reuse: Reuse, $($argument: $type),*) -> $result {
+            match function(&$functions, row(Operation::$operation, reuse), $n) {
+                // SAFETY: the caller's promise; the table holds kernels that this CPU can run.
+                Some(kernel) => unsafe { kernel($($argument),*) },
+                // A call by name, whose distance from here is known before anything is relocated.
+                // SAFETY: the caller's promise.
+                None => unsafe { $boot($($argument),*) },
+            }
+        }
     )*};
 }
 
-boots! {
-    boot_copy: COPY, Copy, (dst: *mut u8, src: *const u8, n: usize) -> *mut u8, n, r#move(dst, src, n);
-    boot_move: MOVE, Move, (dst: *mut u8, src: *const u8, n: usize) -> *mut u8, n, r#move(dst, src, n);
-    boot_fill: FILL, Fill, (dst: *mut u8, byte: i32, n: usize) -> *mut u8, n, fill(dst, byte, n);
-    boot_zero: ZERO, Zero, (dst: *mut u8, n: usize) -> *mut u8, n, fill(dst, 0, n);
-    boot_compare: COMPARE, Compare, (a: *const u8, b: *const u8, n: usize) -> i32, n, compare(a, b, n);
-    boot_equal: EQUAL, Equal, (a: *const u8, b: *const u8, n: usize) -> i32, n, compare(a, b, n);
+operations! {
+    boot_copy copy: COPY, Copy, (dst: *mut u8, src: *const u8, n: usize) -> *mut u8, n, r#move(dst, src, n);
+    boot_move r#move: MOVE, Move, (dst: *mut u8, src: *const u8, n: usize) -> *mut u8, n, r#move(dst, src, n);
+    boot_fill fill: FILL, Fill, (dst: *mut u8, byte: i32, n: usize) -> *mut u8, n, fill(dst, byte, n);
+    boot_zero zero: ZERO, Zero, (dst: *mut u8, n: usize) -> *mut u8, n, fill(dst, 0, n);
+    boot_compare compare: COMPARE, Compare, (a: *const u8, b: *const u8, n: usize) -> i32, n, compare(a, b, n);
+    boot_equal equal: EQUAL, Equal, (a: *const u8, b: *const u8, n: usize) -> i32, n, equal(a, b, n);
 }
 
 #[cfg(test)]
@@ -244,7 +236,6 @@ mod tests {
         }
     }
 
-    #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
     #[test]
     fn a_program_that_runs_is_relocated() {
         assert!(is_relocated());

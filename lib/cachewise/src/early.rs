@@ -6,31 +6,20 @@
 //! are not filled in. So nothing here takes an address from memory, or calls anything. Whether it is so
 //! early, `dispatch.rs` sees.
 
-use core::arch::asm;
 use core::ptr;
 
 /// # Safety
 /// `memmove`'s contract.
 pub(crate) unsafe fn r#move(dst: *mut u8, src: *const u8, n: usize) -> *mut u8 {
-    if dst.addr().wrapping_sub(src.addr()) >= n {
+    let forwards = dst.addr().wrapping_sub(src.addr()) >= n;
+    let bytes = if ptr::eq(dst, src) { 0 } else { n };
+    for done in 0..bytes {
+        let at = if forwards { done } else { n - 1 - done };
+        // Volatile: a loop that a compiler knows becomes a call of `memmove`.
         // SAFETY: the caller's promise; no byte is stored before it is loaded.
-        unsafe {
-            asm!(
-                "rep movsb",
-                inout("rcx") n => _, inout("rdi") dst => _, inout("rsi") src => _,
-                options(nostack, preserves_flags),
-            );
-        }
-    } else if n > 0 && !ptr::eq(dst, src) {
-        let (last_to, last_from) = (dst.wrapping_add(n - 1), src.wrapping_add(n - 1));
-        // SAFETY: as above, from the end to the beginning; the direction is put back.
-        unsafe {
-            asm!(
-                "std", "rep movsb", "cld",
-                inout("rcx") n => _, inout("rdi") last_to => _, inout("rsi") last_from => _,
-                options(nostack),
-            );
-        }
+        let byte = unsafe { src.wrapping_add(at).read_volatile() };
+        // SAFETY: the caller's promise.
+        unsafe { dst.wrapping_add(at).write_volatile(byte) };
     }
     dst
 }
@@ -38,13 +27,9 @@ pub(crate) unsafe fn r#move(dst: *mut u8, src: *const u8, n: usize) -> *mut u8 {
 /// # Safety
 /// `memset`'s contract.
 pub(crate) unsafe fn fill(dst: *mut u8, byte: i32, n: usize) -> *mut u8 {
-    // SAFETY: the caller's promise.
-    unsafe {
-        asm!(
-            "rep stosb",
-            inout("rcx") n => _, inout("rdi") dst => _, in("al") byte as u8,
-            options(nostack, preserves_flags),
-        );
+    for at in 0..n {
+        // SAFETY: the caller's promise.
+        unsafe { dst.wrapping_add(at).write_volatile(byte as u8) };
     }
     dst
 }
@@ -52,25 +37,21 @@ pub(crate) unsafe fn fill(dst: *mut u8, byte: i32, n: usize) -> *mut u8 {
 /// # Safety
 /// `memcmp`'s contract.
 pub(crate) unsafe fn compare(a: *const u8, b: *const u8, n: usize) -> i32 {
-    let (first, second): (u32, u32);
-    // SAFETY: the caller's promise; the two bytes that are loaded again are the last that were compared,
-    // and none where n is 0.
-    unsafe {
-        asm!(
-            "xor {first:e}, {first:e}",
-            "xor {second:e}, {second:e}",
-            "test rcx, rcx",
-            "jz 2f",
-            "repe cmpsb",
-            "movzx {first:e}, byte ptr [rsi - 1]",
-            "movzx {second:e}, byte ptr [rdi - 1]",
-            "2:",
-            first = out(reg) first, second = out(reg) second,
-            inout("rcx") n => _, inout("rsi") a => _, inout("rdi") b => _,
-            options(nostack, readonly),
-        );
+    for at in 0..n {
+        // SAFETY: the caller's promise.
+        let [a, b] = [a, b].map(|from| i32::from(unsafe { from.wrapping_add(at).read_volatile() }));
+        if a != b {
+            return a - b;
+        }
     }
-    first as i32 - second as i32
+    0
+}
+
+/// # Safety
+/// `memcmp`'s contract.
+pub(crate) unsafe fn equal(a: *const u8, b: *const u8, n: usize) -> i32 {
+    // SAFETY: the caller's promise.
+    i32::from(unsafe { compare(a, b, n) } == 0)
 }
 
 #[cfg(test)]
@@ -104,6 +85,9 @@ mod tests {
                 // SAFETY: both have 300 bytes.
                 let found = unsafe { compare(from.as_ptr(), other.as_ptr(), n) };
                 assert_eq!(found.signum(), wanted, "{n} {differs}");
+                // SAFETY: as above.
+                let equal = unsafe { equal(from.as_ptr(), other.as_ptr(), n) };
+                assert_eq!(equal, i32::from(wanted == 0), "{n} {differs}");
             }
         }
     }

@@ -62,7 +62,6 @@ mod class;
 mod cursor;
 mod defaults;
 mod dispatch;
-#[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
 mod early;
 pub mod entry;
 mod follow;

@@ -5,6 +5,11 @@
 //! many times slower where stores meet later loads in the lower twelve bits of the address. So a kernel may gain in
 //! every state but the first, which libc keeps (`docs/decisions/the-tuner.md`). The test costs four instructions.
 
+#![cfg_attr(
+    not(all(feature = "os", target_os = "linux", target_arch = "x86_64")),
+    allow(dead_code, unused_imports, reason = "no kernel of another architecture has such states")
+)]
+
 use crate::slots::{self, Slot, libc_slot};
 #[cfg(all(feature = "os", target_os = "linux"))]
 use crate::system as libc;

@@ -128,10 +128,10 @@ pub unsafe extern "C" fn zero(dst: *mut u8, n: usize) -> *mut u8 {
 pub unsafe extern "C" fn compare(a: *const u8, b: *const u8, n: usize) -> i32 {
     #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
     crate::entry_compare!();
-    // SAFETY: the caller's promise; the table holds kernels that this CPU can run.
+    // SAFETY: the caller's promise.
     #[cfg(not(all(target_arch = "x86_64", target_feature = "sse2")))]
     unsafe {
-        dispatch::compare(n)(a, b, n)
+        dispatch::compare(Reuse::Unknown, a, b, n)
     }
 }
 
@@ -166,10 +166,10 @@ pub unsafe fn equal(a: *const u8, b: *const u8, n: usize) -> bool {
 pub unsafe extern "C" fn equal_int(a: *const u8, b: *const u8, n: usize) -> i32 {
     #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
     crate::entry_equal!();
-    // SAFETY: the caller's promise; the table holds kernels that this CPU can run.
+    // SAFETY: the caller's promise.
     #[cfg(not(all(target_arch = "x86_64", target_feature = "sse2")))]
     unsafe {
-        dispatch::equal(n)(a, b, n)
+        dispatch::equal(Reuse::Unknown, a, b, n)
     }
 }
 
@@ -234,9 +234,8 @@ unsafe extern "C" fn copy_nonoverlapping_hinted(
     if ptr::eq(dst, src) {
         return dst;
     }
-    let kernel = dispatch::copy(reuse, n);
-    // SAFETY: the caller's promise; the table holds kernels that this CPU can run.
-    unsafe { kernel(dst, src, n) }
+    // SAFETY: the caller's promise.
+    unsafe { dispatch::copy(reuse, dst, src, n) }
 }
 
 #[inline(never)]
@@ -248,9 +247,8 @@ unsafe extern "C" fn copy_hinted(dst: *mut u8, src: *const u8, n: usize, reuse: 
     if ptr::eq(dst, src) {
         return dst;
     }
-    let kernel = dispatch::r#move(reuse, n);
-    // SAFETY: the caller's promise; the table holds kernels that this CPU can run.
-    unsafe { kernel(dst, src, n) }
+    // SAFETY: the caller's promise.
+    unsafe { dispatch::r#move(reuse, dst, src, n) }
 }
 
 #[inline(never)]
@@ -259,9 +257,8 @@ unsafe extern "C" fn fill_hinted(dst: *mut u8, byte: i32, n: usize, reuse: Reuse
         // SAFETY: the caller's promise.
         return unsafe { fill(dst, byte, n) };
     }
-    let kernel = dispatch::fill(reuse, n);
-    // SAFETY: the caller's promise; the table holds kernels that this CPU can run.
-    unsafe { kernel(dst, byte, n) }
+    // SAFETY: the caller's promise.
+    unsafe { dispatch::fill(reuse, dst, byte, n) }
 }
 
 #[inline(never)]
@@ -270,7 +267,6 @@ unsafe extern "C" fn zero_hinted(dst: *mut u8, n: usize, reuse: Reuse) -> *mut u
         // SAFETY: the caller's promise.
         return unsafe { zero(dst, n) };
     }
-    let kernel = dispatch::zero(reuse, n);
-    // SAFETY: the caller's promise; the table holds kernels that this CPU can run.
-    unsafe { kernel(dst, n) }
+    // SAFETY: the caller's promise.
+    unsafe { dispatch::zero(reuse, dst, n) }
 }

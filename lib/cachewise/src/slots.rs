@@ -91,6 +91,7 @@ pub(crate) fn slot_of(kernel: &Kernel) -> Option<Slot> {
 }
 
 /// The place in [`TABLE`] of a slot's kernel, when this is compiled.
+#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code, reason = "for `operands.rs`"))]
 pub(crate) const fn place(operation: Operation, Slot(slot): Slot) -> Option<usize> {
     let places = places(operation);
     let at = slot as usize;
@@ -98,6 +99,7 @@ pub(crate) const fn place(operation: Operation, Slot(slot): Slot) -> Option<usiz
 }
 
 /// The place in [`TABLE`] of the first copy.
+#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code, reason = "for `operands.rs`"))]
 pub(crate) const FIRST_COPY: usize = COPY_KERNELS[0] as usize;
 
 /// The slot of the C library's routine.

@@ -62,6 +62,31 @@ impl Row {
 /// The decisions: a row for each operation and hint.
 pub static ROWS: [Row; ROW_COUNT] = [const { Row::new() }; ROW_COUNT];
 
+/// [`ROWS`] by their distance from here. On Arm a compiler takes their address from memory, which is not relocated yet where a
+/// resolver of another library calls.
+#[inline(always)]
+pub(crate) fn rows() -> &'static [Row; ROW_COUNT] {
+    #[cfg(target_arch = "aarch64")]
+    {
+        let rows: *const [Row; ROW_COUNT];
+        // SAFETY: an address.
+        unsafe {
+            core::arch::asm!(
+                ".hidden {table}",
+                "adrp {rows}, {table}",
+                "add {rows}, {rows}, :lo12:{table}",
+                table = sym ROWS,
+                rows = out(reg) rows,
+                options(pure, nomem, nostack, preserves_flags),
+            );
+        }
+        // SAFETY: the address of a static.
+        unsafe { &*rows }
+    }
+    #[cfg(not(target_arch = "aarch64"))]
+    &ROWS
+}
+
 /// Returns whether somebody has filled the table.
 #[cfg(all(feature = "os", target_os = "linux"))]
 pub(crate) fn is_filled() -> bool {

@@ -10,8 +10,8 @@
 //!
 //! `memset` of zeros is the operation zero: whole lines of zeros have ways of their own.
 
-/// Up to here the library loads everything before it stores anything, whatever the operation.
-const SMALL: usize = 128;
+/// Largest size of which the library loads everything before it stores anything, whatever the operation.
+const SMALL: usize = if cfg!(target_arch = "x86_64") { 128 } else { 0 };
 
 /// Bodies of the functions, for entries that are not a jump into `cachewise::raw`.
 pub(crate) mod plain {

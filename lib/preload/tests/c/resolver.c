@@ -1,5 +1,26 @@
-/* A function that is chosen when it is referred to, by a resolver that copies, fills and compares. */
+/* A function that is chosen when it is referred to, by a resolver that copies, fills and compares; with REFERS the library
+   that refers to it, with ASKS the program, which then copies between buffers that overlap. */
+#include <stdio.h>
 #include <string.h>
+
+#if defined REFERS
+int chosen(void);
+int call(void) { return chosen(); }
+#elif defined ASKS
+int call(void);
+
+int main(void) {
+    for (size_t n = 1; n < 300; n++)
+        for (size_t to = 0; to < 80; to++) {
+            unsigned char bytes[400];
+            for (size_t i = 0; i < sizeof bytes; i++) bytes[i] = i * 7 % 251;
+            memcpy(bytes + to, bytes + 40, n);
+            for (size_t i = 0; i < n; i++)
+                if (bytes[to + i] != (40 + i) * 7 % 251) return 1;
+        }
+    printf("%d\n", call());
+}
+#else
 
 enum { LARGE = 400000 };
 static char from[LARGE], to[LARGE];
@@ -23,3 +44,4 @@ static int (*resolve(void))(void) {
 }
 
 int chosen(void) __attribute__((ifunc("resolve")));
+#endif

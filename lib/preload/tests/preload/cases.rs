@@ -148,26 +148,29 @@ fn it_runs_under_an_auditor_and_opened_late() {
 fn in_a_resolver_before_it_is_relocated() {
     let directory = tempfile::tempdir().expect("a directory");
     let here = format!("-Wl,-rpath,{}", directory.path().display());
-    let shared = ["-O1", "-shared", "-fPIC", "-Wl,-z,now", "-fno-builtin"];
-    let resolver = compile(directory.path(), "resolver", &shared);
-    let source = |name: &str, text: &str, flags: &[&str], library: &Path| {
-        let built = directory.path().join(name);
-        let source = built.with_extension("c");
-        std::fs::write(&source, text).expect("written");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c/resolver.c");
+    for (name, part, flags, libraries) in [
+        ("chosen.so", "CHOSEN", &["-shared"][..], &[][..]),
+        ("refers.so", "REFERS", &["-shared"], &["chosen.so"]),
+        ("asks", "ASKS", &[], &["refers.so", "chosen.so"]),
+    ] {
         let mut compiler = Command::new("cc");
+        compiler.current_dir(&directory).args([
+            "-O1",
+            "-fPIC",
+            "-Wl,-z,now",
+            "-fno-builtin",
+            &here,
+        ]);
         run(compiler
-            .arg("-o")
-            .args([&built, &source])
             .args(flags)
-            .args([library, &resolver])
-            .arg(&here));
-        built
-    };
-    let text_of = "int chosen(void);\nint call(void) { return chosen(); }\n";
-    let refers = source("refers.so", text_of, &shared, &resolver);
-    let text_of =
-        "#include <stdio.h>\nint call(void);\nint main(void) { printf(\"%d\\n\", call()); }\n";
-    let program = source("asks", text_of, &[], &refers);
+            .arg(format!("-D{part}"))
+            .arg("-o")
+            .arg(name)
+            .arg(&source)
+            .args(libraries));
+    }
+    let program = directory.path().join("asks");
     for mut command in [plain(&program), preloaded(&program)] {
         assert_eq!(text(&run(&mut command).stdout), "42\n");
     }
