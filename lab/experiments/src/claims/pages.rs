@@ -229,20 +229,29 @@ impl Answers {
             .chain(NO_WORD)
             .map(|name| (class(name), name))
             .collect();
-        let sheet = Sheet {
-            style: html::page_style(),
-            filters: vec![
-                Filter::new("document", documents.iter().map(|name| (format!("d{name}"), *name))),
-                Filter::new("answer", words.iter().map(|(class, name)| (class.clone(), *name))),
-                Filter::new("CPU", CPUS.iter().map(|(name, class)| ((*class).to_owned(), *name))),
-            ],
-            rows: self.rows.iter().map(Entry::of).collect(),
-        };
-        html::render("rows.html", include_str!("rows.html"), sheet)
+        let filters = [
+            Filter::new("document", documents.iter().map(|name| (format!("d{name}"), *name))),
+            Filter::new("answer", words.iter().map(|(class, name)| (class.clone(), *name))),
+            Filter::new("CPU", CPUS.iter().map(|(name, class)| ((*class).to_owned(), *name))),
+        ];
+        let mut style = String::new();
+        for (filter, at) in filters.iter().zip(1..) {
+            for (class, _) in &filter.choices {
+                let others =
+                    |what: &str| format!("main:has(#f{at}-{class}:checked) .{what}:not(.{class})");
+                let cpus = if filter.name == "CPU" { others("cpu") + "," } else { String::new() };
+                _ = writeln!(style, "{cpus}{}{{display:none}}", others("row"));
+            }
+        }
+        let title = "Cachewise: all answers";
+        let first = ("rows", "To the rows");
+        let head = html::Head { title, brand: title, first, written: "", style };
+        let rows = self.rows.iter().map(Entry::of).collect();
+        html::render(head, include_str!("rows.html"), Sheet { filters, rows })
     }
 }
 
-/// What a shell is told to measure it again; none of what is measured by no command.
+/// Command that measures a record again; none where no command does.
 fn command(record: &str) -> Option<String> {
     let (name, classic) = match record.strip_suffix("-classic") {
         Some(name) => (name, " --classic"),
@@ -262,11 +271,10 @@ fn class(word: &str) -> String {
     format!("w-{}", word.replace(' ', "-"))
 }
 
-/// What the template of all rows draws.
+/// Values of the template of all rows.
 #[derive(Serialize)]
 struct Sheet<'a> {
-    style: String,
-    filters: Vec<Filter>,
+    filters: [Filter; 3],
     rows: Vec<Entry<'a>>,
 }
 

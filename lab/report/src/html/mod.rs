@@ -45,7 +45,7 @@ fn drawn(table: &Table, carrying: bool) -> Value {
 }
 
 /// The style of every page: palette, marks, layout.
-pub fn page_style() -> String {
+pub(crate) fn page_style() -> String {
     format!(
         ":root{{color-scheme:light dark;{light}}}\n\
          @media (prefers-color-scheme:dark){{:root{{{dark}}}}}\n\
@@ -73,35 +73,51 @@ pub fn page(sheets: &[Sheet<'_>]) -> Result<String, minijinja::Error> {
     let plots: Vec<Vec<Plot>> = sheets.iter().map(|sheet| plots(sheet.record)).collect();
     let keys = plots.iter().flatten().map(|plot| legend(plot).len()).max().unwrap_or(0);
     let toggle = |key| format!(".plot:has(.t{key}:not(:checked)) .s{key}{{display:none}}\n");
-    let style = page_style() + &(0..keys).map(toggle).collect::<String>();
     let sections = sheets.iter().zip(&plots).enumerate();
     let sections: Vec<Value> =
         sections.map(|(index, (sheet, plots))| section(index, sheet, plots)).collect();
-    let values = context! {
-        title => sections[0].get_attr("headline")?,
-        several => sections.len() > 1,
-        mixed => mixed(sheets),
-        sections,
-        style,
-        written => sheets[0].record.header.tool,
+    let title = sections[0].get_attr("headline")?;
+    let head = Head {
+        title: title.as_str().unwrap_or_default(),
+        brand: "Cachewise report",
+        first: ("r0", "To the report"),
+        written: &sheets[0].record.header.tool,
+        style: (0..keys).map(toggle).collect(),
     };
-    render("page.html", include_str!("page.html"), values)
+    let values = context! { several => sections.len() > 1, mixed => mixed(sheets), sections };
+    render(head, include_str!("page.html"), values)
 }
 
-/// A page made of one of our templates, whose name ends with `.html`.
+/// The parts of a page that are not its own template's.
+#[derive(serde::Serialize)]
+pub struct Head<'h> {
+    pub title: &'h str,
+    /// The line beside the choice of colours.
+    pub brand: &'h str,
+    /// The identifier of the content and the words of the link that skips to it.
+    pub first: (&'h str, &'h str),
+    /// The program that wrote the record; empty where there are several.
+    pub written: &'h str,
+    /// Rules behind those of every page.
+    pub style: String,
+}
+
+/// A page: the frame of all, and in it what a template makes of the values.
 ///
 /// # Errors
 /// The template is none, or needs what the values lack.
 pub fn render(
-    name: &'static str,
-    template: &'static str,
+    mut head: Head<'_>,
+    template: &str,
     values: impl serde::Serialize,
 ) -> Result<String, minijinja::Error> {
     let mut environment = Environment::new();
     environment.set_trim_blocks(true);
     environment.set_lstrip_blocks(true);
-    environment.add_template(name, template)?;
-    environment.get_template(name)?.render(values)
+    let body = environment.render_named_str("page.html", template, values)?;
+    head.style.insert_str(0, &page_style());
+    let frame = include_str!("frame.html");
+    environment.render_named_str("frame.html", frame, context! { head, body })
 }
 
 /// Differences between the machines of several records, in a sentence.
@@ -336,7 +352,7 @@ fn picture(plot: &Plot) -> Value {
     }
 }
 
-/// How to read the figure.
+/// Note under a figure: how to read it.
 fn note(plot: &Plot) -> String {
     let ratio = plot.value.is_ratio();
     let mut note = match plot.kind {

@@ -13,7 +13,7 @@ fn drawn(record: &Record) -> Vec<String> {
     plots(record).into_iter().flat_map(all).collect()
 }
 
-/// It is XML, and every number in an attribute is one.
+/// Well-formed XML, in which every number in an attribute is one.
 #[track_caller]
 fn well_formed(text: &str) {
     for bad in ["NaN", "inf", "\"null\""] {
