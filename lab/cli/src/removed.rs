@@ -49,6 +49,10 @@ const REMOVED: &[(&str, &str)] = &[
     ("tune --plot", "`--html PAGE.html` draws every figure"),
     ("run page-colour", "`cachewise report` draws its records; docs/findings.md has its answer"),
     ("run jumps", "`cachewise report` draws its records; docs/findings.md has its answer"),
+    (
+        "run buffer-reuse",
+        "`cachewise run study cached-target` has destinations just read and in memory",
+    ),
     ("run parallel", "`cachewise run page-fault` times memory made resident by threads"),
     ("run prefault", "`cachewise run page-fault` times memory made resident by threads"),
     (

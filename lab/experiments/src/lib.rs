@@ -72,7 +72,6 @@ pub const EXPERIMENTS: &[Experiment] = &[
     vector_state::EXPERIMENT,
     compare_latency::EXPERIMENT,
     study::cached_target::EXPERIMENT,
-    study::buffer_reuse::EXPERIMENT,
     study::read_batch::EXPERIMENT,
     study::aliasing::EXPERIMENT,
     study::values::EXPERIMENT,

@@ -5,7 +5,6 @@ use crate::bench::CellOutcome;
 use crate::prelude::*;
 
 pub(crate) mod aliasing;
-pub(crate) mod buffer_reuse;
 pub(crate) mod cached_target;
 pub(crate) mod extent;
 pub(crate) mod mapped;
