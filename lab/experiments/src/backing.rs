@@ -11,7 +11,7 @@ use cachewise_measure::units::time;
 use memmap2::{Advice, MmapMut};
 use std::time::Instant;
 
-/// How memory was backed before the samples of one experiment.
+/// Host's backing of memory before the samples of one experiment.
 pub(crate) struct Backing {
     bytes: usize,
     began: Reporting,

@@ -110,7 +110,7 @@ impl Operands {
 
 /// A C library in a helper.
 pub struct ElsewhereLibc {
-    /// As its rows call it.
+    /// Name in its rows.
     name: String,
     pub(crate) helper: Helper,
     /// The next sample's, as far as they are known.

@@ -21,7 +21,7 @@ pub struct Experiment {
     /// Sentences about what was measured, where no claim has them.
     pub(crate) say: fn(&[Row]) -> Vec<String>,
     pub(crate) tables: fn(&[Row]) -> Vec<Table>,
-    /// How its rows are drawn, beside its tables: goes into the record's header.
+    /// Figures beside its tables, named in the record's header.
     pub figures: fn() -> Vec<Figure>,
     /// References that stand for what is done if nobody changes anything: to be faster is
     /// a gain.

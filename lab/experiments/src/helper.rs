@@ -141,7 +141,7 @@ impl Helper {
         Ok((self.receive(), seen))
     }
 
-    /// The same for a candidate that is timed: what goes wrong is kept, and from then on nothing is asked.
+    /// Asks for a candidate that is timed: what goes wrong is kept, and from then on nothing is asked.
     pub(crate) fn ask_or_keep<T: DeserializeOwned>(&mut self, request: &Request) -> Option<T> {
         if self.failed.is_some() {
             return None;
@@ -154,7 +154,7 @@ impl Helper {
         self.failed.take()
     }
 
-    /// As [`ask`](Helper::ask), until `stop` says so: then the helper is killed, and there is no answer.
+    /// Asks until `stop` says so: then the helper is killed, and there is no answer.
     pub fn ask_until<T: DeserializeOwned>(
         &mut self,
         request: &Request,

@@ -159,7 +159,7 @@ impl Peer {
 /// The C library's function for an operation; it has none for pages.
 ///
 /// # Errors
-/// As [`Peer::load`].
+/// Errors of [`Peer::load`].
 pub fn shared(library: &Path, operation: Operation) -> Result<Option<Routine>, LabError> {
     if matches!(operation, Operation::CopyPages | Operation::ZeroPages) {
         return Ok(None);

@@ -48,7 +48,7 @@ pub const FAULT: &str = "fault";
 pub const CPU_OF_PAGE: &str = "CPU time of a page";
 /// A fault that finds its page there and zero, and maps it: what is left of a fault without zeroing.
 pub const READY_FAULT: &str = "ready 4k";
-/// The same where a fault maps the neighbours too, as it does when pages are read first.
+/// A ready page whose fault maps the neighbours too, as it does when pages are read first.
 pub const READY_AROUND: &str = "ready 4k, fault-around";
 /// A page of the pool, zeroed before: no fault.
 pub const PREZEROED: &str = "pool prezeroed";

@@ -27,7 +27,7 @@ pub struct PageSet {
     arena: Arena,
     pub pages: usize,
     pub files: usize,
-    /// Those that are compared, in that order.
+    /// Pages that are compared, in that order.
     pub pairs: Vec<(u32, u32)>,
 }
 

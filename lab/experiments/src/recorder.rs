@@ -13,7 +13,7 @@ pub trait Progress {
     fn cancelled(&self) -> bool;
 }
 
-/// Nobody looks on, and nobody stops it.
+/// No progress shown, and never stopped.
 impl Progress for () {
     fn begin(&mut self, _: &str, _: f64) {}
     fn advance(&mut self, _: &str, _: f64) {}

@@ -33,7 +33,7 @@ pub fn find(name: &str, item: Option<&str>) -> Result<&'static Experiment, LabEr
     }
 }
 
-/// Those that can be run.
+/// Experiments that can be run.
 pub fn here() -> impl Iterator<Item = &'static Experiment> {
     ALL.iter().filter(|experiment| experiment.is_here())
 }

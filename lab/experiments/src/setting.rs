@@ -222,7 +222,7 @@ impl Setting<'_, '_> {
         if asked.is_empty() { own.collect() } else { asked.clone() }
     }
 
-    /// Those of these operations that were asked for, or else all.
+    /// Operations of these that were asked for, or else all.
     pub(super) fn operations_of(&self, own: &[Operation]) -> Vec<Operation> {
         let asked = &self.options.operations;
         own.iter().copied().filter(|one| asked.is_empty() || asked.contains(one)).collect()

@@ -35,7 +35,7 @@ pub(super) fn field(
     Ok(routines)
 }
 
-/// Those that this CPU runs; a note for each other.
+/// Kernels that this CPU runs; a note for each other.
 fn runnable(setting: &mut Setting, kernels: Vec<&'static Kernel>) -> Result<Vec<&'static Kernel>> {
     let (here, absent) = select::runnable(kernels, setting.bench.features);
     for reason in absent {

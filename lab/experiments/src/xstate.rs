@@ -19,7 +19,7 @@ pub const AVX512: u64 = 0b111 << 5;
 pub enum Save {
     /// Every component asked for, each at its fixed place.
     Xsave,
-    /// As XSAVE, less what is in its initial state or unmodified since the last XRSTOR from the same
+    /// XSAVE less what is in its initial state or unmodified since the last XRSTOR from the same
     /// area (the modified optimisation).
     Xsaveopt,
     /// Compacted, less what is in its initial state.
@@ -144,7 +144,7 @@ impl Area {
     /// Restores `components` as the last save left them.
     ///
     /// # Safety
-    /// As [`save`](Area::save), and the area was saved to before, so that its MXCSR is valid.
+    /// Conditions of [`save`](Area::save); the area was saved to before, so that its MXCSR is valid.
     #[inline(always)]
     pub unsafe fn restore(&mut self, components: u64) {
         let (area, low, high) = (self.pointer(), components as u32, (components >> 32) as u32);

@@ -14,7 +14,7 @@ pub enum Advice {
     LibcIsFine(String),
     /// Run programs on the library.
     UseLibrary(String),
-    /// It was not measured, or not well enough: why, and the command that does.
+    /// Reason why nothing is known (not measured, or not well enough), and the command that measures.
     CannotTell(String),
 }
 

@@ -19,7 +19,7 @@ pub fn ratio(row: &Row) -> Option<String> {
     row.ratio.map(|ratio| format!("{:.2}{}", ratio.median, doubt(row)))
 }
 
-/// The same, or `-`.
+/// Ratio as a cell of a table; `-` where there is none.
 pub fn ratio_or_none(row: &Row) -> String {
     or_dash(ratio(row), |ratio| ratio)
 }

@@ -12,7 +12,7 @@ use std::fmt;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClosingAnswer {
     Yes,
-    /// It was shown that there is none worth having.
+    /// No gain worth having, which was shown.
     No,
     CannotTell,
 }

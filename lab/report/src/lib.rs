@@ -23,7 +23,7 @@ pub mod svg;
 pub mod table;
 pub mod text;
 
-/// How sizes, rates and times are written: one formatter for all.
+/// One formatter for sizes, rates and times.
 pub use cachewise_measure::units;
 pub use said::Said;
 pub use table::{Align, Table};

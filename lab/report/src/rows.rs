@@ -13,11 +13,6 @@ pub fn or_dash<T>(value: Option<T>, text: impl Fn(T) -> String) -> String {
     value.map_or("-".to_owned(), text)
 }
 
-/// A key for groups of rows.
-pub fn operation_and_size(row: &Row) -> (String, u64) {
-    (row.cell.operation.clone(), row.cell.size)
-}
-
 /// Each of some values once, in ascending order.
 pub fn sorted<T: Ord>(values: impl IntoIterator<Item = T>) -> Vec<T> {
     values.into_iter().collect::<BTreeSet<T>>().into_iter().collect()

@@ -65,7 +65,7 @@ impl Table {
         Table { caption: caption.into(), columns, rows: Vec::new(), remarks: Vec::new() }
     }
 
-    /// The same with the column heads in one text, parted by ` | `.
+    /// An empty table with the column heads in one text, parted by ` | `.
     pub fn of(caption: impl Into<String>, heads: &str) -> Table {
         Table::new(caption, &heads.split(" | ").collect::<Vec<_>>())
     }
@@ -89,7 +89,7 @@ impl Table {
         self.columns.iter().map(|(name, align)| (name.clone(), *align == Align::Right)).collect()
     }
 
-    /// The same with these columns alone.
+    /// Table of these columns alone.
     #[must_use]
     pub fn only(mut self, heads: &[&str]) -> Table {
         let kept: Vec<bool> =

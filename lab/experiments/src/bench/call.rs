@@ -166,7 +166,7 @@ impl<'c> Call<'c> {
         self
     }
 
-    /// As [`told`](Call::told), of the cell alone.
+    /// Changes the cell of its rows alone.
     #[must_use]
     pub fn in_cell(self, told: impl Fn(CellKey) -> CellKey + 'c) -> Call<'c> {
         self.told(move |mut row| Row { cell: told(std::mem::take(&mut row.cell)), ..row })

@@ -77,19 +77,19 @@ impl Cell {
         Cell::warm_as("warm", 0, 512)
     }
 
-    /// As warm, misaligned against each other and to every vector.
+    /// Warm, misaligned against each other and to every vector.
     pub fn misaligned() -> Cell {
         Cell::warm_as("misaligned", 24, 512 + 9)
     }
 
-    /// As warm, the destination 32 bytes above the source plus a power of two: the slow case of
+    /// Warm, the destination 32 bytes above the source plus a power of two: the slow case of
     /// `rep movsb` on AMD CPUs.
     pub fn above_power(size: usize) -> Cell {
         let apart = size.next_power_of_two().max(cachewise_kernels::PAGE_SIZE);
         Cell { apart, ..Cell::warm_as("above 2^n", 32, 0) }
     }
 
-    /// As warm; afterwards the destination is read, every line.
+    /// Warm; afterwards the destination is read, every line.
     pub fn read() -> Cell {
         Cell::warm_as("read", 0, 512).read_after(Delay::None, 1.0)
     }

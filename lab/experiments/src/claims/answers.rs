@@ -45,7 +45,7 @@ pub fn of_record(record: &Record) -> Vec<(&'static Claim, Answer)> {
     of_rows(experiment_of(record), &record.rows, is_classic, launched)
 }
 
-/// The same of rows that are in no record yet.
+/// Claims that rows answer which are in no record yet, judged together.
 pub fn of_rows(
     experiment: &str,
     rows: &[Row],
@@ -284,7 +284,7 @@ impl Answer {
         self.judged.word
     }
 
-    /// The same in a sentence.
+    /// Item, words, figures and bound in a sentence.
     pub fn sentence(&self, claim: &Claim) -> String {
         let words = claim.words(&self.measured);
         format!("{}: {words} Here {}{}", claim.item, self.text(claim), claim.ending())

@@ -287,7 +287,7 @@ impl Cells {
 /// Rounds or launches that a cell needs: sizes that follow from what a launch measured are not in all.
 const FEWEST: usize = 5;
 
-/// How a name begins that stands for whichever was fastest.
+/// Prefix of a list of names of which the fastest is meant.
 const FASTEST: &str = "fastest of ";
 
 /// The part of a row that counts.
@@ -302,9 +302,9 @@ pub enum Reads {
     Whole,
     /// A figure of the candidate, which has no interval and so no word.
     Figure(String),
-    /// The same over the reference's.
+    /// A figure of the candidate over the reference's.
     FigureOver(String),
-    /// The same, and its cells are launches.
+    /// Such a ratio whose cells are launches.
     FigureAcross(String),
     /// 1 for a launch whose histogram stands out near 600 ns.
     Spike,

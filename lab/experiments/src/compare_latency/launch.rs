@@ -30,7 +30,7 @@ pub struct LaunchOutcome {
 /// Carries out an order in a fresh process of the program.
 ///
 /// # Errors
-/// As [`run`], and a program that cannot be started or does not answer.
+/// Errors of [`run`], and a program that cannot be started or does not answer.
 pub fn in_process_of_its_own(
     program: &Path,
     order: &Order,

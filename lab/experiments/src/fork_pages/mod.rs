@@ -76,7 +76,7 @@ fn five(times: &[f64]) -> [f64; RUNS] {
     })
 }
 
-/// As `time` prints it: `0m9.584`.
+/// Minutes and seconds in the form of `time`: `0m9.584`.
 fn minutes(nanoseconds: f64) -> String {
     if !nanoseconds.is_finite() {
         return "-".to_owned();

@@ -47,7 +47,7 @@ const BUFFERS: &[(usize, usize)] = &[
     (4 << 10, 40_000),
 ];
 
-/// Those that the short run also copies to destinations in memory.
+/// Buffers that the short run also copies to destinations in memory.
 const COLD_QUICK: [usize; 3] = [4 << 10, 32 << 10, 256 << 10];
 
 /// Rows: name, kernel that zeroes, kernel that copies. The mixed ones stand at every size, also at

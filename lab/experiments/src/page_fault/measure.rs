@@ -23,7 +23,7 @@ use arms::{Arm, FaultCell, PAGE_LINES, Pools, Sample};
 use cachewise_measure::turns;
 use std::time::{Duration, Instant};
 
-/// Axis: the same as a fraction of the page.
+/// Axis: touched lines as a fraction of the page.
 const TOUCHED: &str = "touched";
 
 /// Repetitions that deplete the pool (003.11).
@@ -33,7 +33,7 @@ const FEWEST: usize = stats::LEAST_ROUNDS;
 /// For how long cells are sampled altogether; what a fault costs differs tenfold between machines,
 /// and who waits should know for how long. Asking for rounds or for another size lifts it.
 const LIMIT: Duration = Duration::from_secs(200);
-/// The same with `--quick`.
+/// [`LIMIT`] with `--quick`.
 const QUICK_LIMIT: Duration = Duration::from_secs(25);
 pub(super) fn figures() -> Vec<Figure> {
     let curve = |title, value| {

@@ -100,7 +100,7 @@ impl Connection {
         (self.calls > 0).then(|| self.cpu_ns / self.calls as f64)
     }
 
-    /// The same of both ends together: the kernel's work is charged to whichever thread it interrupts.
+    /// CPU time a call of both ends together: the kernel's work is charged to whichever thread it interrupts.
     pub(super) fn cpu_ns_of_both(&mut self) -> Option<f64> {
         // What was received is reported soon.
         while self.failed.is_none() && self.sent.messages < self.asked {

@@ -154,7 +154,7 @@ fn chosen(setting: &mut Setting) -> Result<[Vec<Routine>; 3]> {
     Ok([non_temporal, temporal, prefetching].map(routines))
 }
 
-/// The same kernel without its `prefetchnta`: `copy.mmx` for `copy.mmx.pf320`.
+/// Twin of a kernel without its `prefetchnta`: `copy.mmx` for `copy.mmx.pf320`.
 fn without_prefetch(kernel: &Kernel) -> Option<&'static Kernel> {
     let parts: Vec<&str> = kernel.name.split('.').filter(|part| !part.starts_with("pf")).collect();
     find(&parts.join(".")).filter(|twin| twin.name != kernel.name)

@@ -111,7 +111,7 @@ fn net(ours: &[f64], theirs: &[f64]) -> f64 {
     stats::median(&differences).max(0.0)
 }
 
-/// Whoever saves registers before every call and restores them afterwards.
+/// Owner of registers that are saved before every call and restored afterwards.
 struct Owner<'s> {
     support: &'s Support,
     save: Save,

@@ -5,7 +5,7 @@ use cachewise_pages::engine::{CpuEngine, CudaEngine, Engine, Progress, Range};
 use memmap2::{Advice, MmapMut};
 use std::time::Duration;
 
-/// How long an engine may take for a batch.
+/// Longest time of an engine for a batch.
 const DEADLINE: Duration = Duration::from_secs(5);
 /// The byte that memory holds before it is zeroed.
 const WRITTEN: u8 = 0x55;

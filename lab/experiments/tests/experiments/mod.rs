@@ -79,7 +79,7 @@ fn run_with(name: &str, options: &Options, patience: &mut Patience) -> RunOutcom
     RunOutcome { finish, rows: out.rows, notes: out.notes, verdicts }
 }
 
-/// Nobody stops it before so many advances.
+/// Progress that stops an experiment after a number of advances.
 fn patient(left: usize) -> Patience {
     Patience { begun: 0.0, advanced: 0.0, left }
 }

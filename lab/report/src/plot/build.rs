@@ -9,7 +9,7 @@ use cachewise_measure::record::{distinct, groups};
 use cachewise_measure::{CellKey, Figure, FigureKind, Machine, Record, Row};
 use std::collections::BTreeMap;
 
-/// So many candidates are drawn before anybody asks, the reference among them.
+/// Candidates that are shown at first, the reference among them.
 const SHOWN: usize = 7;
 
 /// The figures of a record: those it names, or for records from before they named any, speed
@@ -39,7 +39,7 @@ pub fn figures(record: &Record) -> Vec<Figure> {
     distinct(states).into_iter().map(figure).collect()
 }
 
-/// Those of a record's figures that it has rows for. Histograms of older records are tables alone.
+/// Figures of a record that it has rows for. Histograms of older records are tables alone.
 pub fn plots(record: &Record) -> Vec<Plot> {
     let figures = figures(record).into_iter();
     figures
@@ -126,7 +126,7 @@ fn panel_title(row: &Row, panels: &[String], flags: &[&String]) -> String {
     std::iter::once(row.cell.operation.clone()).chain(parts).collect::<Vec<_>>().join(", ")
 }
 
-/// Those coordinates that only say whether something is so.
+/// Coordinates that only say whether something is so.
 fn flags<'n>(rows: &[&Row], names: &'n [String]) -> Vec<&'n String> {
     let values = |name: &str| {
         distinct(rows.iter().filter_map(|row| row.axis(name))).into_iter().collect::<Vec<f64>>()

@@ -30,7 +30,7 @@ pub fn coordinate(row: &Row, name: &str) -> Option<Coordinate> {
     .filter(|found| !matches!(found, Coordinate::Number(value) if !value.is_finite()))
 }
 
-/// How the numbers of an axis are written.
+/// Unit of an axis's numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// `4 KiB`.
@@ -113,7 +113,7 @@ pub enum Quantity {
     Extra(String),
 }
 
-/// Those with a name of their own in records, and their titles.
+/// Quantities with a name of their own in records, and their titles.
 const KNOWN: [(&str, Quantity, &str); 6] = [
     ("gbps", Quantity::Gbps, "GB/s"),
     ("ns", Quantity::Ns, "time per call"),

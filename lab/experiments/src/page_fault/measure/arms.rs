@@ -29,7 +29,7 @@ pub(super) struct FaultCell {
 }
 
 impl FaultCell {
-    /// How long it takes, in arbitrary units: preparing and reading count like one repetition.
+    /// Duration in arbitrary units: preparing and reading count like one repetition.
     pub(super) fn weight(&self) -> f64 {
         (self.reps + 1) as f64 / self.threads as f64
     }
@@ -39,7 +39,7 @@ impl FaultCell {
 pub(super) enum Arm {
     /// An anonymous mapping of base pages, faulted in by the touch.
     Kernel,
-    /// The same with transparent huge pages.
+    /// An anonymous mapping of transparent huge pages.
     Huge,
     /// `mmap` with `MAP_POPULATE`, base pages or huge as the system likes.
     MapPopulate,
@@ -47,7 +47,7 @@ pub(super) enum Arm {
     Populate,
     /// Pages that are there and zero: a fault each, which zeroes nothing.
     Ready,
-    /// The same read first, so that a fault maps its neighbours too.
+    /// Ready pages read first, so that a fault maps its neighbours too.
     ReadyAround,
     /// One `calloc`, one `free`.
     Calloc,
@@ -55,7 +55,7 @@ pub(super) enum Arm {
     HotZero,
     /// The pool with everything zeroed before.
     Prezeroed,
-    /// The same on base pages, since huge ones make a TLB's life easier by themselves.
+    /// A zeroed pool on base pages, since huge ones make a TLB's life easier by themselves.
     PrezeroedBase,
     /// The pool with everything zeroed at first, and the scrubber against the program.
     Draining,

@@ -1,5 +1,4 @@
-//! How long a single zeroed page takes to be handed out, while the scrubber works and while it
-//! rests.
+//! Latency of handing out a single zeroed page, while the scrubber works and while it rests.
 
 use super::arms::unhindered;
 use crate::prelude::*;
