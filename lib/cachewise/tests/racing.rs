@@ -124,6 +124,24 @@ fn a_writer_beside_them_leads_no_comparison_outside() {
     });
 }
 
+/// More than 128 bytes that are copied to their own place are not written: another thread may write them, or none may.
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn what_is_copied_to_its_own_place_is_left_alone() {
+    if !crate::alone("racing::what_is_copied_to_its_own_place_is_left_alone") {
+        return;
+    }
+    let page = fenced();
+    // SAFETY: the page just made.
+    assert_eq!(unsafe { libc::mprotect(page.cast(), PAGE, libc::PROT_READ) }, 0);
+    with_each_entry(|| {
+        for n in [129, 256, 257, 513, 1100, PAGE] {
+            // SAFETY: readable bytes, of which none is written: that is what is tested.
+            assert_eq!(unsafe { raw::copy(page, page, n) }, page);
+        }
+    });
+}
+
 /// The exported functions read which entry is in use, how far its loop goes, and the end of a range and then its function:
 /// each may have changed since the one before.
 #[cfg(target_arch = "x86_64")]
