@@ -12,7 +12,15 @@ const REMOVED: &[(&str, &str)] = &[
     ("report --plot", "`-o PAGE.html`; the tables have the same figures"),
     ("tune --plot", "`--html PAGE.html`; `cachewise report RECORD` has the same figures"),
     ("report --splice", "`cargo run -p xtask -- splice` in the project's own sources"),
+    ("report --check", "`cargo run -p xtask -- splice --check` in the project's own sources"),
     ("man", "the packages bring the manual pages; `cachewise VERB --help` prints the same"),
+    ("learn", "`cachewise advise -- PROGRAM` says what a program gains"),
+    ("forget", "delete the profile, a file that `cachewise doctor` names"),
+    ("exec --unlearned", "`exec` without it: calls follow the profile alone"),
+    (
+        "compare --launches",
+        "`--budget`; two builds: `compare --figures cachewise OLD NEW -- run EXPERIMENT`",
+    ),
     ("export profile", "a profile is text already: `cachewise doctor` names its file"),
     ("export json", "a profile is text already: `cachewise doctor` names its file"),
     ("export c", "link the C library (docs/c-library.md), which follows the profile"),
@@ -36,17 +44,6 @@ const REMOVED: &[(&str, &str)] = &[
         "perf record -g -e page-faults -- PROGRAM, heaptrack PROGRAM, memray run PROGRAM (docs/advise.md)",
     ),
     ("advise --folded", "perf script, and a flame graph tool of your own (docs/advise.md)"),
-    (
-        "run --verify-only",
-        "`cargo test -p cachewise-kernels` checks every byte; `run` checks the buffers that it times",
-    ),
-    (
-        "tune --verify-only",
-        "`cargo test -p cachewise-kernels` checks every byte; `tune` checks the buffers that it times",
-    ),
-    ("run --plot", "`-o PAGE.html` draws every figure"),
-    ("report --plot", "`-o PAGE.html` draws every figure"),
-    ("tune --plot", "`--html PAGE.html` draws every figure"),
     ("run page-colour", "`cachewise report` draws its records; docs/findings.md has its answer"),
     ("run jumps", "`cachewise report` draws its records; docs/findings.md has its answer"),
     (
