@@ -263,6 +263,10 @@ fn without(outcome: &Outcome<Sample>, terms: &Terms<'_>, decided: &Decided) -> A
         };
         parts.push(format!("{} disqualified{more}: {why}", terms.settings[*at].name));
     }
+    if open.is_none() && !decided.open.is_empty() {
+        let undecided = counted(decided.open.len(), "setting");
+        parts.push(format!("{undecided} ran too few times to be compared"));
+    }
     if !decided.waiting.is_empty() {
         parts.push(format!("{} had no turn", counted(decided.waiting.len(), "setting")));
     }
@@ -389,8 +393,12 @@ mod tests {
     }
 
     fn found(parts: &[(f64, f64, Fate)], scatter: f64, allowed: Option<f64>) -> Answer {
+        of(&outcome(parts, scatter), allowed)
+    }
+
+    fn of(outcome: &Outcome<Sample>, allowed: Option<f64>) -> Answer {
         let one = Candidate::new("x", Kind::Variables, Acts::Anything, &[("A", "1")]);
-        let settings = vec![one; parts.len()];
+        let settings = vec![one; outcome.fates.len()];
         let terms = Terms {
             settings: &settings,
             cost: if allowed.is_some() { Figure::Level } else { Figure::Wall },
@@ -402,7 +410,7 @@ mod tests {
             words: &["p".to_owned()],
             waits: None,
         };
-        answer(&outcome(parts, scatter), &terms)
+        answer(outcome, &terms)
     }
 
     #[test]
@@ -426,6 +434,9 @@ mod tests {
         }
         let wide = found(&[(1.0, 1.0, Live)], 0.05, None);
         assert_eq!((wide.verdict, wide.setting), (Verdict::Unknown, Some(0)));
+        // Nothing promises most, or nothing was raced: there is a reason, too.
+        let none = Outcome { best: None, ..outcome(&[(1.0, 1.0, Live)], 0.05) };
+        assert!(!of(&none, None).why.is_empty());
     }
 
     #[test]

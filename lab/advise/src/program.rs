@@ -580,8 +580,12 @@ impl Programs {
                 Some(digest(&files.iter().map(read).collect::<Result<Vec<_>, _>>()?))
             }
         };
-        let output = if self.compared.is_empty() { &run.output[..] } else { &[] };
-        Ok(Printed::of(output, &run.told, exact))
+        if self.compared.is_empty() {
+            return Ok(Printed::of(&run.output, &run.told, exact));
+        }
+        // Files stand for the output's words, but not for the errors in it.
+        let told = format!("{}\n{}", run.told, String::from_utf8_lossy(&run.output));
+        Ok(Printed::of(&[], &told, exact))
     }
 
     /// The reason why a setting's run does not count: it is not in force, or the output is another one. Runs the plain program
