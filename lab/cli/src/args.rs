@@ -221,8 +221,10 @@ fn settle(text: &str) -> Result<f64, String> {
 /// Variables between spaces.
 fn variables(text: &str) -> Result<String, String> {
     let is_one = |pair: &str| pair.split_once('=').is_some_and(|(name, _)| !name.is_empty());
-    match text.split_whitespace().all(is_one) && !text.trim().is_empty() {
-        true => Ok(text.to_owned()),
+    let pairs: Vec<&str> = text.split_whitespace().collect();
+    match pairs.iter().all(|pair| is_one(pair)) && !pairs.is_empty() {
+        // Its name is one line.
+        true => Ok(pairs.join(" ")),
         false => Err(format!("expected NAME=VALUE, several between spaces, found {text}")),
     }
 }
@@ -703,7 +705,13 @@ fn reuse(text: &str) -> Result<Reuse, String> {
 
 #[cfg(test)]
 mod tests {
-    use super::duration;
+    use super::{duration, variables};
+
+    #[test]
+    fn a_settings_name_is_one_line() {
+        assert_eq!(variables(" A=1\n B=2 ").as_deref(), Ok("A=1 B=2"));
+        assert!(variables(" \n").is_err() && variables("A=1 =2").is_err());
+    }
 
     #[test]
     fn durations_may_have_a_fraction() {
