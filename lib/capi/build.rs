@@ -1,4 +1,4 @@
-//! How the shared library is linked, and whether its functions are written out.
+//! Linker options of the shared library, and whether its functions are written out.
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");

@@ -1,4 +1,4 @@
-//! How the shared library is linked, and the one that counts.
+//! Linker options of the shared library, and of the one that counts.
 
 fn main() {
     println!("cargo:rerun-if-changed=../preload/build.rs");

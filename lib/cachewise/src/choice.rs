@@ -1,4 +1,4 @@
-//! Which entry each operation takes, by the numbers and names of the entries: what is chosen, not what it
+//! The entry that each operation takes, by the numbers and names of the entries: what is chosen, not what it
 //! runs. So whoever decides needs none of their code, which leads to whoever decides.
 
 use crate::rows::{OPERATIONS, place};
@@ -49,7 +49,7 @@ pub struct Chosen {
 #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
 pub const HALVES: usize = core::mem::offset_of!(Chosen, halves);
 
-/// Which entries are in use.
+/// The entries in use.
 pub static CHOSEN: Chosen = Chosen {
     entries: [const { AtomicU8::new(FIRST) }; OPERATIONS.len()],
     halves: AtomicU8::new(0),

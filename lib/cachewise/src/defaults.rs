@@ -148,7 +148,7 @@ impl Kernels {
         }
     }
 
-    /// The same where an entry is in use: its own loop is the temporal kernel, which needs no table.
+    /// Kernels where an entry is in use: its own loop is the temporal kernel, which needs no table.
     fn in_use(operation: Operation, identity: &Identity) -> Kernels {
         let kernels = Kernels::find(operation, identity);
         #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]

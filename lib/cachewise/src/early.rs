@@ -1,6 +1,6 @@
 //! Calls that come before the dynamic linker has relocated this library.
 //!
-//! It relocates dependencies first, and what `LD_PRELOAD` names after every library of the program.
+//! The linker relocates dependencies first, and what `LD_PRELOAD` names after every library of the program.
 //! A library's resolver (GNU indirect functions) runs meanwhile, for a library that is relocated
 //! later and refers to it. If it calls `memcpy`, it arrives here: in code whose tables of addresses
 //! are not filled in. So nothing here takes an address from memory, or calls anything. Whether it is so

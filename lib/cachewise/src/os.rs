@@ -347,10 +347,10 @@ pub fn write(file: c_int, bytes: &[u8]) -> Result<usize, Errno> {
     written
 }
 
-/// The same file behind another number, from `least` up; closed in what the process executes.
+/// Duplicate of a descriptor, from `least` up; closed in what the process executes.
 ///
 /// # Errors
-/// Those of `fcntl`.
+/// An error of `fcntl`.
 pub fn duplicate(file: c_int, least: c_int) -> Result<c_int, Errno> {
     // SAFETY: reads and changes no memory.
     let made = unsafe { libc::syscall(libc::SYS_fcntl, file, libc::F_DUPFD_CLOEXEC, least) };

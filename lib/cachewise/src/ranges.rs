@@ -24,7 +24,7 @@ pub(crate) fn note(operation: Operation, row: usize) {
     }
 }
 
-/// The same of any row: `direct` is what its entry does by itself, if more than every entry does.
+/// Ranges of any row: `direct` is what its entry does by itself, if more than every entry does.
 fn note_ranges(ranges: &[Range; 2], operation: Operation, entries: &Row, direct: usize) {
     for range in ranges {
         range.last.store(0, Ordering::Relaxed);

@@ -97,7 +97,7 @@ proptest! {
     }
 }
 
-/// Where a profile is refused.
+/// Line and field of the refusal.
 fn refused(text: &[u8]) -> (Option<u32>, &'static str) {
     let error = ProfileText::parse(text).expect_err("a mistake");
     (error.line(), error.field())

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-/// How often a group that is not empty yet is removed again.
+/// Attempts to remove a group that is not empty yet.
 const TRIES: u32 = 50;
 
 /// The group; it is removed when this is dropped, with what is left in it.

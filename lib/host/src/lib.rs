@@ -1,4 +1,4 @@
-//! What the system says of this machine, read in one place: text files below a root ([`Tree`]), control groups of both
+//! Facts that the system tells of this machine, read in one place: text files below a root ([`Tree`]), control groups of both
 //! versions ([`Groups`]), `/proc/meminfo` ([`Meminfo`]), the memory that is left ([`Room`]), and the words for sizes ([`units`]).
 //!
 //! Everything is read below a root, so that tests can make up a machine. No dependencies; nothing here prints or decides.

@@ -40,7 +40,7 @@ impl Tree {
         Some(word.map_or(&*text, |(word, _)| word).to_owned())
     }
 
-    /// Whether a file or folder is there.
+    /// True if a file or folder is there.
     pub fn has(&self, name: impl AsRef<Path>) -> bool {
         self.0.join(name).exists()
     }

@@ -1,4 +1,4 @@
-//! How sizes, rates and times are written, and how sizes are read.
+//! Sizes, rates and times in text, and sizes read from it.
 
 /// Bytes with a binary prefix, rounded to two decimals: `256 B`, `4 KiB`, `1.5 MiB`.
 pub fn bytes(n: u64) -> String {

@@ -95,7 +95,7 @@ pub unsafe extern "C" fn _exit(status: c_int) -> ! {
     end(status)
 }
 
-/// The same by C99's name.
+/// `_exit` by C99's name.
 ///
 /// # Safety
 /// As the C function.

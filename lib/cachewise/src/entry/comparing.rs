@@ -123,7 +123,7 @@ macro_rules! entry_compare_xmm {
 /// A comparison of up to 64 bytes, from the first instruction on; more go to label 28, their first 32 bytes equal. `$same` as in
 /// [`entry_compare_classes`]; `$small`, `$near` and `$apart` are the macros of the operation's answers.
 ///
-/// Of no bytes nothing is read: 7 of 100 tests for equality have none (Fleetbench).
+/// Nothing is read of no bytes: 7 of 100 tests for equality have none (Fleetbench).
 #[doc(hidden)]
 #[macro_export]
 macro_rules! entry_compare_head {

@@ -235,7 +235,7 @@ macro_rules! entry_splat_byte {
     };
 }
 
-/// The same of zeros.
+/// Zeros in a register.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! entry_splat_zero {

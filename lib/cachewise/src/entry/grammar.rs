@@ -173,7 +173,7 @@ macro_rules! entry_through_the_table {
 /// A number is compared rather than a pointer followed: it needs no relocation, so that a call may come before
 /// the library is relocated. No branch on the size waits for it (`docs/decisions/entry-stubs.md`).
 ///
-/// What is jumped to is hidden: in a shared library that has this in it the jump would else be to a procedure
+/// The target is hidden: in a shared library that has this in it the jump would else be to a procedure
 /// linkage table, whose first use calls the dynamic linker, and the flags are lost.
 #[doc(hidden)]
 #[macro_export]

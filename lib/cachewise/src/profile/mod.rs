@@ -170,7 +170,7 @@ impl<'a> ProfileText<'a> {
         self.written
     }
 
-    /// What stands behind each line's first word, of the lines that begin with that word.
+    /// Rest of each line behind its first word, of the lines that begin with that word.
     fn lines(&self, key: &'static [u8]) -> impl Iterator<Item = Fields<'a>> + use<'a> {
         Lines { rest: self.body, number: 0 }.filter_map(move |(line, text)| {
             let (found, rest) = split_key(text);
@@ -257,7 +257,7 @@ pub fn fnv1a64(bytes: &[u8]) -> u64 {
 /// Writes the name of a profile's file for a CPU, `AuthenticAMD-25-1-1.profile`.
 ///
 /// # Errors
-/// Those of the writer.
+/// An error of the writer.
 pub fn write_file_name(out: &mut dyn Write, signature: &Signature) -> fmt::Result {
     let Signature { vendor, family, model, stepping } = signature;
     write!(out, "{vendor}-{family}-{model}-{stepping}.profile")

@@ -3,7 +3,7 @@
 
 use cachewise::profile::{Profile, fnv1a64};
 
-/// As they are, and with the end that belongs to them, so that what comes before is looked at.
+/// Inputs as they are, and with the end that belongs to them, so that what comes before is looked at.
 pub fn replay(bytes: &[u8]) {
     check(bytes);
     let mut body: Vec<u8> = match bytes.windows(5).rposition(|five| five == b"\nend ") {

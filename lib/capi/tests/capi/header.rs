@@ -53,7 +53,7 @@ fn c_kind(declared: &str) -> String {
     kind.to_owned()
 }
 
-/// The same of the functions in `src/`.
+/// Declarations of the functions in `src/`.
 fn definitions() -> BTreeMap<String, Vec<String>> {
     let source = std::fs::read_to_string(package().join("src/lib.rs")).expect("the source");
     // With a body, or in a macro's list.

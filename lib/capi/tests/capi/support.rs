@@ -35,7 +35,7 @@ pub fn package() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// How a program gets at the library.
+/// Ways to link a program with the library.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Linked {
     Shared,

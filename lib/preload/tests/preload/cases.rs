@@ -31,7 +31,7 @@ fn beyond(directory: &Path) -> PathBuf {
     decided(directory, "beyond.profile", &decisions)
 }
 
-/// What a program prints under both libraries, without a profile, with one that leaves everything to the C library, and
+/// Output of a program under both libraries, without a profile, with one that leaves everything to the C library, and
 /// with one that this CPU cannot follow in all.
 #[test]
 #[cfg_attr(not(feature = "as-shipped"), ignore = "cargo test -F as-shipped")]

@@ -19,7 +19,7 @@ fn material(directory: &Path) -> std::path::PathBuf {
     path
 }
 
-/// The same with and without; skipped by name where the program is missing.
+/// Equal output with and without; skipped by name where the program is missing.
 fn same(program: &str, arguments: &[&str], directory: &Path) {
     let shell = |make: fn(&Path) -> Command| -> Option<Output> {
         let mut command = make(Path::new(program));

@@ -85,7 +85,7 @@ pub fn preloaded(program: &Path) -> Command {
     command
 }
 
-/// The same under the library that counts, to where `CACHEWISE_STATS` says; for `0` as [`preloaded`].
+/// A command under the library that counts, to where `CACHEWISE_STATS` says; for `0` as [`preloaded`].
 pub fn watched(program: &Path, statistics: impl AsRef<OsStr>) -> Command {
     let mut command = preloaded(program);
     if statistics.as_ref() != "0" {
@@ -95,7 +95,7 @@ pub fn watched(program: &Path, statistics: impl AsRef<OsStr>) -> Command {
     command
 }
 
-/// The same without it.
+/// A command without either library.
 pub fn plain(program: &Path) -> Command {
     let mut command = Command::new(program);
     for (variable, _) in std::env::vars_os() {
