@@ -92,12 +92,7 @@ impl Pool {
     /// Errors of [`alloc`](Pool::alloc).
     #[inline]
     pub fn alloc_raw(&self, order: u32) -> Result<NonNull<u8>, PoolError> {
-        if self.inner.is_open()
-            && let Some(index) = cache::take(&self.inner, order, false)
-        {
-            return Ok(self.at(index));
-        }
-        self.block(order, false)
+        self.cached(order, false)
     }
 
     /// [`zalloc`](Pool::zalloc) for callers that keep addresses.
@@ -106,12 +101,18 @@ impl Pool {
     /// Errors of [`zalloc`](Pool::zalloc).
     #[inline]
     pub fn zalloc_raw(&self, order: u32) -> Result<NonNull<u8>, PoolError> {
+        self.cached(order, true)
+    }
+
+    /// A block from this thread's cache, or from the pool.
+    #[inline(always)]
+    fn cached(&self, order: u32, zeroed: bool) -> Result<NonNull<u8>, PoolError> {
         if self.inner.is_open()
-            && let Some(index) = cache::take(&self.inner, order, true)
+            && let Some(index) = cache::take(&self.inner, order, zeroed)
         {
             return Ok(self.at(index));
         }
-        self.block(order, true)
+        self.block(order, zeroed)
     }
 
     /// [`zalloc_to_fill`](Pool::zalloc_to_fill) for callers that keep addresses.

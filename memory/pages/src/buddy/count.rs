@@ -32,12 +32,6 @@ impl Counts {
             + self.quarantined
     }
 
-    /// Free frames that are there.
-    #[must_use]
-    pub const fn free_resident(&self) -> u64 {
-        self.dirty + self.zero_resident
-    }
-
     pub(super) fn of(&mut self, used: Use) -> &mut u64 {
         match used {
             Use::Free(State::Dirty) => &mut self.dirty,

@@ -78,14 +78,6 @@ impl CpuEngine {
 
 // SAFETY: it writes to the ranges of the batch that it is given, and has ended when it returns.
 unsafe impl Engine for CpuEngine {
-    fn name(&self) -> &'static str {
-        match self.method {
-            Method::Around => "cpu-around",
-            Method::Through => "cpu-through",
-            Method::System => "system",
-        }
-    }
-
     unsafe fn submit(&mut self, batch: &[Range]) -> Result<Token, EngineError> {
         // SAFETY: a range that is ours until this returns; the pool submits whole pages.
         let zero = |range: &Range| unsafe { self.method.zero(*range) };

@@ -53,7 +53,6 @@ macro_rules! driver {
 driver! {
     init = "cuInit" (c_uint);
     device = "cuDeviceGet" (*mut c_int, c_int);
-    name = "cuDeviceGetName" (*mut c_char, c_int, c_int);
     retain = "cuDevicePrimaryCtxRetain" (*mut Context, c_int);
     release = "cuDevicePrimaryCtxRelease_v2" (c_int);
     push = "cuCtxPushCurrent_v2" (Context);
@@ -152,17 +151,6 @@ impl CudaEngine {
         made.map(|()| engine).map_err(refused)
     }
 
-    /// The name of the device.
-    #[must_use]
-    pub fn device_name(&self) -> String {
-        let mut name = [0; 128];
-        let (place, length) = (name.as_mut_ptr().cast(), name.len() as c_int - 1);
-        // SAFETY: a place of that length; what follows it is zero.
-        let code = unsafe { (self.driver.name)(place, length, self.device) };
-        let name = CStr::from_bytes_until_nul(&name).ok().filter(|_| code == 0);
-        name.map_or("a device", |name| name.to_str().unwrap_or("a device")).to_string()
-    }
-
     /// Does something in the device's context.
     fn inside<T>(
         &self,
@@ -181,10 +169,6 @@ impl CudaEngine {
 // SAFETY: the device writes to the ranges of the batch at hand, in the order of one stream; `drop` waits for
 // the stream and unregisters the memory, after which the device has no way to it.
 unsafe impl Engine for CudaEngine {
-    fn name(&self) -> &'static str {
-        "cuda"
-    }
-
     fn uses_cpu(&self) -> bool {
         false
     }

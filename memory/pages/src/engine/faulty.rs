@@ -58,10 +58,6 @@ fn fill(ranges: &[Range], byte: u8, mut bytes: usize) {
 // SAFETY: it writes in `submit`, and in `poll` to batches that it keeps; after drop nothing is left
 // that could write.
 unsafe impl Engine for Faulty {
-    fn name(&self) -> &'static str {
-        "faulty"
-    }
-
     unsafe fn submit(&mut self, batch: &[Range]) -> Result<Token, EngineError> {
         let next = self.script.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
         let outcome = next.unwrap_or(BatchOutcome::Good);

@@ -87,9 +87,6 @@ pub enum EngineError {
 /// that is the promise on which blocks leave quarantine. What an engine says of the
 /// bytes is believed as far as said above.
 pub unsafe trait Engine: Send + core::fmt::Debug {
-    /// Its name, for reports.
-    fn name(&self) -> &'static str;
-
     /// True if a CPU does its work. Another engine goes on however many threads want to run.
     fn uses_cpu(&self) -> bool {
         true

@@ -86,13 +86,6 @@ int cuDeviceGet(int *device, int ordinal)
     return ordinal == 0 ? SUCCESS : 101;
 }
 
-int cuDeviceGetName(char *name, int length, int device)
-{
-    (void)device;
-    snprintf(name, (size_t)length, "test device");
-    return SUCCESS;
-}
-
 int cuDevicePrimaryCtxRetain(void **context, int device)
 {
     retained++;
