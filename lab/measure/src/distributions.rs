@@ -117,7 +117,12 @@ fn text_of(path: &Path) -> Result<String, Refused> {
         String::from_utf8(bytes)
             .map_err(|_| std::io::Error::other("expected text, found bytes that are no UTF-8"))
     });
-    read.map_err(|error| Refused(format!("{}: {error}", path.display())))
+    // An error that is not the system's says itself what was expected.
+    let accepted = |error: &std::io::Error| match error.raw_os_error() {
+        Some(_) => "expected a readable file, found ",
+        None => "",
+    };
+    read.map_err(|error| Refused(format!("{}: {}{error}", path.display(), accepted(&error))))
 }
 
 /// Reads one list of whole values up to `largest`: a file whose first line that is not blank has it.
