@@ -1,6 +1,7 @@
 //! The server as users start and stop it, programs and other users on a lease, and neighbours that need its memory.
 
 use crate::support::{Folder, asked, piped, program, refused, root, said, signal};
+use crate::surroundings::{ANSWER, IF_EQUAL, LOAD, error, filtered, step};
 use rustix::process::Signal;
 use std::os::unix::net::UnixDatagram;
 use std::os::unix::process::CommandExt as _;
@@ -207,6 +208,26 @@ fn a_manager_hears_when_clients_are_served_and_a_deaf_one_stops_nobody() {
         command.env("NOTIFY_SOCKET", &path);
     });
     deaf.ends(Signal::TERM, 0);
+}
+
+/// A system that refuses the question whether a lease has ended: asked at the start, and said.
+#[test]
+fn a_system_on_which_no_end_can_be_seen_is_refused_at_once() {
+    let folder = Folder::new();
+    let words = format!("scrubd --size 8M --pages small --socket {}", folder.path("socket"));
+    let mut command = asked(&words);
+    // The low half of the second argument.
+    let steps = [
+        step(LOAD, 0, 0, 0),
+        step(IF_EQUAL, 0, 3, libc::SYS_fcntl as u32),
+        step(LOAD, 0, 0, 24),
+        step(IF_EQUAL, 0, 1, libc::F_SETLEASE as u32),
+        error(libc::EINVAL),
+        step(ANSWER, 0, 0, libc::SECCOMP_RET_ALLOW),
+    ];
+    let told = said(filtered(&mut command, steps)).with(1);
+    assert!(told.line().contains("F_SETLEASE") && told.err.lines().count() == 1, "{told:?}");
+    assert!(folder.names().is_empty());
 }
 
 /// More memory than is there at once, and the end before it is.

@@ -238,16 +238,24 @@ fn a_file_that_may_not_grow_is_an_error_and_no_end_without_a_word() {
     }
 }
 
+pub const LOAD: u16 = (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16;
+pub const IF_EQUAL: u16 = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16;
+const IF_HAS: u16 = (libc::BPF_JMP | libc::BPF_JSET | libc::BPF_K) as u16;
+pub const ANSWER: u16 = (libc::BPF_RET | libc::BPF_K) as u16;
+
+/// A step of a filter of system calls: the number of the call is at 0, its arguments from 16 on.
+pub fn step(code: u16, jt: u8, jf: u8, k: u32) -> libc::sock_filter {
+    libc::sock_filter { code, jt, jf, k }
+}
+
+/// A step that refuses the call with that number of an error.
+pub fn error(number: i32) -> libc::sock_filter {
+    step(ANSWER, 0, 0, libc::SECCOMP_RET_ERRNO | number as u32)
+}
+
 /// Has the system refuse every thread of a program, and of what it starts, as a full `ulimit -u` does: a filter of system
 /// calls, since no limit holds for root.
 fn without_threads(command: &mut Command) -> &mut Command {
-    const LOAD: u16 = (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16;
-    const IF_EQUAL: u16 = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16;
-    const IF_HAS: u16 = (libc::BPF_JMP | libc::BPF_JSET | libc::BPF_K) as u16;
-    const ANSWER: u16 = (libc::BPF_RET | libc::BPF_K) as u16;
-    let step = |code, jt, jf, k| libc::sock_filter { code, jt, jf, k };
-    let error = |number: i32| step(ANSWER, 0, 0, libc::SECCOMP_RET_ERRNO | number as u32);
-    // The number of the call is at 0, its first argument at 16.
     let steps = [
         step(LOAD, 0, 0, 0),
         step(IF_EQUAL, 4, 0, libc::SYS_clone3 as u32),
@@ -258,6 +266,14 @@ fn without_threads(command: &mut Command) -> &mut Command {
         error(libc::ENOSYS),
         step(ANSWER, 0, 0, libc::SECCOMP_RET_ALLOW),
     ];
+    filtered(command, steps)
+}
+
+/// Has a command begin behind a filter.
+pub fn filtered<const N: usize>(
+    command: &mut Command,
+    steps: [libc::sock_filter; N],
+) -> &mut Command {
     let filter = move || {
         let mut steps = steps;
         let program = libc::sock_fprog { len: steps.len() as u16, filter: steps.as_mut_ptr() };
