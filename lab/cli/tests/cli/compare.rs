@@ -1,6 +1,6 @@
 //! `compare` of two commands: figures that do not depend on the clock.
 
-use crate::support::{program, root};
+use crate::support::{asked, program, root};
 use serde_json::Value;
 use std::fs;
 use std::process::Command;
@@ -134,30 +134,9 @@ fn arguments_of_both_are_behind_two_dashes_and_every_file_is_written() {
 #[ignore = "long: CI runs it, by --include-ignored"]
 fn records_are_a_format_of_figures() {
     let this = env!("CARGO_BIN_EXE_cachewise");
-    let mut command = program();
-    command.args([
-        "compare",
-        "--json",
-        "-",
-        "--budget",
-        "5min",
-        "--margin",
-        "50%",
-        "--figures",
-        "cachewise",
-        this,
-        this,
-    ]);
-    command.args([
-        "--",
-        "run",
-        "page-clear",
-        "--quick",
-        "--size",
-        "4K",
-        "--kernels",
-        "zero.(avx|sse2)",
-    ]);
+    let mut command = asked("compare --json - --budget 5min --margin 50% --figures cachewise");
+    command.args([this, this]);
+    command.args("-- run page-clear --quick --size 4K --kernels zero.(avx|sse2)".split(' '));
     let output = command.output().expect("it starts");
     let found: Value = serde_json::from_slice(&output.stdout).expect("one object");
     let rows = found["lines"].as_array().expect("lines").len();
@@ -198,23 +177,14 @@ fn the_action_builds_both_commits_and_fails_where_the_head_is_slower() {
     let folder = tempfile::tempdir().expect("a folder");
     let git = |words: &[&str]| {
         let mut command = Command::new("git");
-        command.args([
-            "-c",
-            "user.name=a",
-            "-c",
-            "user.email=a@b",
-            "-c",
-            "init.defaultBranch=main",
-        ]);
+        let settings = "-c user.name=a -c user.email=a@b -c init.defaultBranch=main";
+        command.args(settings.split(' '));
         let status = command.args(words).current_dir(folder.path()).status().expect("git starts");
         assert!(status.success(), "{words:?}");
     };
     let commit = |milliseconds: &str| {
-        fs::write(
-            folder.path().join("bench.in"),
-            format!("#!/bin/sh\necho work {milliseconds} ms\n"),
-        )
-        .expect("a file");
+        let text = format!("#!/bin/sh\necho work {milliseconds} ms\n");
+        fs::write(folder.path().join("bench.in"), text).expect("a file");
         git(&["add", "-A"]);
         git(&["commit", "-q", "-m", "a change"]);
     };
@@ -230,20 +200,16 @@ fn the_action_builds_both_commits_and_fails_where_the_head_is_slower() {
         let summary = folder.path().join("summary.md");
         fs::write(&summary, "").expect("a file");
         let mut command = Command::new("bash");
-        command
-            .arg(&script)
-            .current_dir(folder.path())
-            .env("PATH", &path)
-            .env("GITHUB_STEP_SUMMARY", &summary);
-        command
-            .env("BASE", "HEAD^")
-            .env("BUILD", "cp bench.in bench && chmod +x bench")
-            .env("COMMAND", "./bench");
-        let output = command
-            .env("FIGURES", "lines")
-            .env("OPTIONS", "--budget 5min")
-            .output()
-            .expect("bash starts");
+        command.arg(&script).current_dir(folder.path()).env("GITHUB_STEP_SUMMARY", &summary);
+        command.envs([
+            ("PATH", &*path),
+            ("BASE", "HEAD^"),
+            ("BUILD", "cp bench.in bench && chmod +x bench"),
+            ("COMMAND", "./bench"),
+            ("FIGURES", "lines"),
+            ("OPTIONS", "--budget 5min"),
+        ]);
+        let output = command.output().expect("bash starts");
         assert_eq!(output.status.code(), Some(status), "{milliseconds}: {output:?}");
         let summary = fs::read_to_string(&summary).expect("it was written");
         assert!(summary.contains(word) && summary.contains("| figure |"), "{summary}");
