@@ -81,6 +81,14 @@ pub fn files_in(folder: &Path, beginning: &str, end: &str) -> Result<Vec<PathBuf
     Ok(found)
 }
 
+/// Files that Git tracks, or would if they were added, and that are there: with that ending, relative to the root.
+pub fn tracked(ending: &str) -> Result<Vec<PathBuf>> {
+    let mut git = command("git ls-files -z --cached --others --exclude-standard");
+    let names = printed(git.current_dir(root()))?;
+    let files = names.split('\0').filter(|name| name.ends_with(ending)).map(PathBuf::from);
+    Ok(files.filter(|file| root().join(file).is_file()).collect())
+}
+
 /// A file's name without its ending.
 pub fn stem(file: &Path) -> &str {
     file.file_stem().and_then(|name| name.to_str()).unwrap_or_default()

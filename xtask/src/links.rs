@@ -1,7 +1,7 @@
 //! Every link of the repository's Markdown: that files and headings which are linked to are there.
 //! Addresses outside are not asked; they are listed as not checked.
 
-use crate::command::{command, printed, root};
+use crate::command::{root, tracked};
 use anyhow::{Result, ensure};
 use fs_err as fs;
 use pulldown_cmark::{Event, LinkType, Parser, Tag, TagEnd};
@@ -10,23 +10,17 @@ use std::path::{Component, Path, PathBuf};
 
 /// Checks what is local, and lists what is not.
 pub fn run() -> Result<()> {
-    let texts = texts()?;
+    let mut texts = BTreeMap::new();
+    for file in tracked(".md")? {
+        let text = fs::read_to_string(root().join(&file))?;
+        texts.insert(file, text);
+    }
     let found = check(&texts, &|path| root().join(path).exists());
     println!("{} links in {} files lead to what is there", found.local, texts.len());
     println!("not checked, outside the repository: {}", found.outside.len());
     found.outside.iter().for_each(|address| println!("  {address}"));
     ensure!(found.broken.is_empty(), "broken links:\n  {}", found.broken.join("\n  "));
     Ok(())
-}
-
-/// The pages that Git tracks, or would if they were added.
-fn texts() -> Result<BTreeMap<PathBuf, String>> {
-    let mut git = command("git ls-files -z --cached --others --exclude-standard");
-    let names = printed(git.current_dir(root()))?;
-    let files = names.split('\0').map(Path::new);
-    let files = files.filter(|file| file.extension().is_some_and(|end| end == "md"));
-    let files = files.filter(|file| root().join(file).is_file());
-    files.map(|file| Ok((file.to_owned(), fs::read_to_string(root().join(file))?))).collect()
 }
 
 #[derive(Default)]

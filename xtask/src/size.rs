@@ -1,29 +1,21 @@
 //! `xtask size`: lines of Rust, lines of its tests and words of Markdown, beside those of the last release, which
 //! `.ci/last-release` has (commit, lines, lines of tests, words): a release updates it with what this prints.
 
-use crate::command::{command, printed, root};
+use crate::command::{root, tracked};
 use anyhow::{Context as _, Result, ensure};
 use fs_err as fs;
 use std::path::Path;
 
 /// Prints the three sizes and what they were.
 pub fn run() -> Result<()> {
-    let mut git = command("git ls-files -z --cached --others --exclude-standard");
-    let names = printed(git.current_dir(root()))?;
     let mut now = [0; 3];
-    for name in names.split('\0').map(Path::new) {
-        let kind = name.extension().and_then(|kind| kind.to_str()).unwrap_or_default();
-        if !["rs", "md"].contains(&kind) {
-            continue;
-        }
-        // A file that was removed and not yet committed.
-        let Ok(text) = fs::read_to_string(root().join(name)) else { continue };
-        if kind == "md" {
-            now[2] += text.split_whitespace().count();
-        } else {
-            now[0] += text.lines().count();
-            now[1] += if is_of_tests(name) { text.lines().count() } else { inner_tests(&text) };
-        }
+    for name in tracked(".rs")? {
+        let text = fs::read_to_string(root().join(&name))?;
+        now[0] += text.lines().count();
+        now[1] += if is_of_tests(&name) { text.lines().count() } else { inner_tests(&text) };
+    }
+    for name in tracked(".md")? {
+        now[2] += fs::read_to_string(root().join(name))?.split_whitespace().count();
     }
     let last = fs::read_to_string(root().join(".ci/last-release"))?;
     let (commit, figures) = last.trim().split_once(' ').context("a commit and figures")?;
