@@ -177,9 +177,9 @@ fn cached(clock: &Clock, arena: &Arena, bytes: usize, random: &mut fastrand::Rng
     let mut times = Vec::with_capacity(passes);
     // Warmed in visiting order: of least recently used lines the first timed one is the oldest,
     // hence as far out as this footprint gets.
-    chase(clock, arena.as_mut_ptr(), &lines);
+    read(arena.as_mut_ptr(), &lines);
     for _ in 0..passes {
-        chase(clock, arena.as_mut_ptr(), &lines[lines_timed..]);
+        read(arena.as_mut_ptr(), &lines[lines_timed..]);
         times.push(chase(clock, arena.as_mut_ptr(), &lines[..lines_timed]));
     }
     crate::stats::quantile(&times, 0.25)
@@ -202,6 +202,15 @@ fn memory(clock: &Clock, arena: &Arena, random: &mut fastrand::Rng) -> f64 {
 
 fn line_numbers(bytes: usize) -> Vec<u32> {
     (0..(bytes / LINE).max(1) as u32).collect()
+}
+
+/// Loads from each of `lines` in turn, none of which waits for another: they leave the caches as a [`chase`] does, in
+/// a tenth of its time.
+fn read(base: *const u8, lines: &[u32]) {
+    for line in lines {
+        // SAFETY: a line of the arena, mapped and initialised, whose start is aligned for a word.
+        unsafe { base.wrapping_add(*line as usize * LINE).cast::<usize>().read_volatile() };
+    }
 }
 
 /// Nanoseconds per load of a chain of dependent loads from each of `lines` in turn, counted from
