@@ -33,7 +33,7 @@ macro_rules! call {
     }};
 }
 
-/// What a function prints into a file.
+/// Text that a function prints into a file.
 fn printed(control: &Control, print: impl FnOnce(*mut libc::FILE)) -> bool {
     // SAFETY: nobody else writes there while a question is open.
     let file = crate::memory_file(unsafe { &mut *control.text.get() });
@@ -188,33 +188,29 @@ fn now() -> u64 {
 /// True if the thread was interrupted in the call in which it was seen; that is then made again, if the kernel does not do
 /// so. Another one, at the same place with the same arguments and the same stack, it cannot be.
 pub fn waited(call: &Call, context: *mut c_void) -> bool {
-    let [number, arguments @ ..] = &call.registers;
-    let (number, arguments) =
-        (number.load(Relaxed), arguments.each_ref().map(|one| one.load(Relaxed)));
+    let [number, arguments @ ..] = call.registers.each_ref().map(|one| one.load(Relaxed));
     let (at, stack) = (call.at.load(Relaxed), call.stack.load(Relaxed));
     if at == 0 || context.is_null() {
         return false;
     }
     // SAFETY: the third argument of a handler with SA_SIGINFO.
     let context = unsafe { &mut (*context.cast::<libc::ucontext_t>()).uc_mcontext };
-    registers::waited(context, number, arguments, at, stack)
+    registers::waited(context, (number, arguments, at, stack))
 }
+
+/// A system call: its number, its arguments, the address behind it, and the stack.
+type Made = (u64, [u64; 6], u64, u64);
 
 #[cfg(target_arch = "x86_64")]
 mod registers {
+    use super::Made;
     use core::ffi::c_int;
     use libc::{REG_R8, REG_R9, REG_R10, REG_RAX, REG_RDI, REG_RDX, REG_RIP, REG_RSI, REG_RSP};
 
     /// Bytes of the instruction that makes a system call.
     const LENGTH: u64 = 2;
 
-    pub fn waited(
-        context: &mut libc::mcontext_t,
-        number: u64,
-        arguments: [u64; 6],
-        at: u64,
-        stack: u64,
-    ) -> bool {
+    pub fn waited(context: &mut libc::mcontext_t, (number, arguments, at, stack): Made) -> bool {
         let of = |register: c_int| context.gregs[register as usize] as u64;
         let kept = [REG_RDI, REG_RSI, REG_RDX, REG_R10, REG_R8, REG_R9].map(of);
         let is_there = kept == arguments && of(REG_RSP) == stack;
@@ -232,16 +228,12 @@ mod registers {
 
 #[cfg(target_arch = "aarch64")]
 mod registers {
+    use super::Made;
+
     /// Bytes of an instruction.
     const LENGTH: u64 = 4;
 
-    pub fn waited(
-        context: &mut libc::mcontext_t,
-        number: u64,
-        arguments: [u64; 6],
-        at: u64,
-        stack: u64,
-    ) -> bool {
+    pub fn waited(context: &mut libc::mcontext_t, (number, arguments, at, stack): Made) -> bool {
         let (first, found) = (context.regs[0], context.pc);
         // The first argument's register has the result.
         let is_there = context.regs[1..6] == arguments[1..]
@@ -259,7 +251,7 @@ mod registers {
 /// Elsewhere nothing is given back in the process itself.
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod registers {
-    pub fn waited(_: &mut libc::mcontext_t, _: u64, _: [u64; 6], _: u64, _: u64) -> bool {
+    pub fn waited(_: &mut libc::mcontext_t, _: super::Made) -> bool {
         false
     }
 }

@@ -1,4 +1,4 @@
-//! What the probe and its asker share: a file that both have mapped. One question at a time.
+//! Memory that the probe and its asker share: a file that both have mapped. One question at a time.
 //!
 //! All fields are atomic, since two processes use them; `asked` and `answered` order the others.
 
@@ -47,17 +47,17 @@ pub struct Control {
     pub asked: AtomicU32,
     /// Number of the last question that was answered.
     pub answered: AtomicU32,
-    /// Who is asked, as the process itself knows its numbers.
+    /// The process that is asked, as the process itself knows its numbers.
     pub process: AtomicI32,
     /// The thread that is asked.
     pub thread: AtomicI32,
-    /// What is called, of [`kind`].
+    /// The call, of [`kind`].
     pub kind: AtomicU32,
     /// Milliseconds that a copy may take: it waits in vain where a lock is held.
     pub patience: AtomicU32,
     /// 1 where the allocator refused: a build without statistics.
     pub refused: AtomicU32,
-    /// How the copy ended, as wait(2) has it, or the negative number of the error that prevented it.
+    /// Status of the copy's end, as wait(2) has it, or the negative number of the error that prevented it.
     pub ended: AtomicI32,
     /// 1 where the thread was in the call that it was seen in.
     pub waited: AtomicU32,
@@ -65,8 +65,8 @@ pub struct Control {
     pub addresses: [AtomicU64; 3],
     /// The answer; of text its length.
     pub numbers: [AtomicU64; 3],
-    /// Where the thread was seen.
+    /// Address at which the thread was seen.
     pub call: Call,
-    /// What was printed.
+    /// Printed text.
     pub text: UnsafeCell<[u8; TEXT]>,
 }

@@ -50,7 +50,7 @@ impl Running {
     }
 }
 
-/// Where Debian has other allocators.
+/// Debian's folder for other allocators.
 const LIBRARIES: &str = "/usr/lib/x86_64-linux-gnu";
 const HELD: &str = "../../xtask/programs/held/held.c";
 
