@@ -5,7 +5,10 @@
 //! `RUSAGE_CHILDREN`). A server that detaches itself from who started it would escape that;
 //! [`adopt_orphans`] makes it a child of ours, and [`reap_orphans`] waits for it.
 
-use rustix::process::{Pid, Signal, WaitOptions, kill_process, wait};
+use rustix::io::Errno;
+use rustix::process::{
+    Pid, Signal, WaitId, WaitIdOptions, WaitOptions, kill_process, wait, waitid,
+};
 use std::collections::HashSet;
 use std::io;
 use std::os::unix::process::ExitStatusExt as _;
@@ -43,6 +46,16 @@ pub struct Used {
     pub peak: u64,
     /// Page faults that read nothing from a disk.
     pub faults: u64,
+    /// Seconds that its first thread waited for a CPU: of a child whose work is another's, or several threads', a part.
+    pub delay: f64,
+}
+
+/// Seconds that a thread has waited for a CPU (proc(5), `schedstat`), by its folder below `/proc`; 0 where that is not told.
+#[must_use]
+pub fn delay(folder: &str) -> f64 {
+    let text = std::fs::read_to_string(format!("/proc/{folder}/schedstat")).unwrap_or_default();
+    let field = text.split_whitespace().nth(1);
+    field.and_then(|field| field.parse().ok()).unwrap_or(0.0) * 1e-9
 }
 
 /// Waits for a child, which nobody has waited for: how it ended, and what it used.
@@ -51,6 +64,10 @@ pub struct Used {
 /// Somebody has waited for it.
 pub fn wait_for(child: &mut Child) -> io::Result<(ExitStatus, Used)> {
     let number = i32::try_from(child.id()).map_err(io::Error::other)?;
+    // Ended and not waited for, it still tells how long it waited for a CPU; a short one is not seen to its end before.
+    let ended = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+    while matches!(waitid(WaitId::Pid(Pid::from_child(child)), ended), Err(Errno::INTR)) {}
+    let delay = delay(&number.to_string());
     let mut status = 0;
     // SAFETY: zeroes are a valid rusage.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
@@ -69,6 +86,7 @@ pub fn wait_for(child: &mut Child) -> io::Result<(ExitStatus, Used)> {
         // In kibibytes on Linux.
         peak: count(usage.ru_maxrss) << 10,
         faults: count(usage.ru_minflt),
+        delay,
     };
     Ok((ExitStatus::from_raw(status), used))
 }
@@ -99,7 +117,7 @@ pub fn reap_orphans(limit: Duration) -> bool {
     let begun = Instant::now();
     loop {
         match wait(WaitOptions::NOHANG) {
-            Ok(Some(_)) | Err(rustix::io::Errno::INTR) => {}
+            Ok(Some(_)) | Err(Errno::INTR) => {}
             Ok(None) if begun.elapsed() < limit => std::thread::sleep(Duration::from_millis(1)),
             Ok(None) => return false,
             Err(_) => return true,

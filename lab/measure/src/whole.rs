@@ -46,6 +46,8 @@ pub struct Run {
     pub system: f64,
     /// Their page faults that read nothing from a disk.
     pub faults: u64,
+    /// Seconds that it waited for a CPU: [`children::Used::delay`], and the wait of this process when it had ended.
+    pub delay: f64,
     /// Processes that it left running, and that were ended after it.
     pub left: usize,
     pub status: ExitStatus,
@@ -97,6 +99,8 @@ pub fn run(
     let watched = pidfd_open(group, PidfdFlags::empty())?;
     let (mut look, mut stopped) = (SOON, None);
     let printed = |file: &File| file.metadata().map_or(0, |metadata| metadata.len());
+    let own_delay = || children::delay("thread-self");
+    let mut before = own_delay();
     let cut = loop {
         let next = Timespec { tv_sec: 0, tv_nsec: look };
         match poll(&mut [PollFd::new(&watched, PollFlags::IN)], Some(&next)) {
@@ -112,18 +116,20 @@ pub fn run(
                 }
                 watch(group);
                 look = (look + look / 2).min(LOOK);
+                before = own_delay();
             }
             Err(rustix::io::Errno::INTR) => {}
             Ok(_) => break None,
             Err(error) => return Err(error.into()),
         }
     };
+    let seconds = begun.elapsed().as_secs_f64();
+    let late = own_delay() - before;
     if cut.is_some() {
         // Not waited for yet, so that its number is still its own.
         kill_process_group(group, Signal::KILL)?;
     }
     let (status, used_itself) = children::wait_for(&mut child)?;
-    let seconds = begun.elapsed().as_secs_f64();
     let is_over = !alone || children::reap_orphans(ENDING);
     let left = if is_over { 0 } else { children::end_all(ENDING) };
     if let Some(cut) = cut {
@@ -138,7 +144,7 @@ pub fn run(
     read_errors.take(TOLD).read_to_end(&mut told)?;
     let told = String::from_utf8_lossy(&told).trim().to_owned();
     let cpu = children::cpu_seconds() - used;
-    let children::Used { system, peak: resident, faults, .. } = used_itself;
+    let children::Used { system, peak: resident, faults, delay, .. } = used_itself;
     let (output, digest) = kept_of(read_output)?;
     Ok(Ended::Run(Run {
         seconds,
@@ -146,6 +152,7 @@ pub fn run(
         resident,
         system,
         faults,
+        delay: delay + late,
         left,
         status,
         output,

@@ -60,6 +60,34 @@ fn what_hangs_or_is_stopped_is_killed_with_all_that_it_started() {
     assert!(matches!(ended, Ok(Ended::TooLong)), "{ended:?}");
 }
 
+/// A program of some 20 ms that shares its CPU: what it does not work it waits for the CPU, to its end.
+#[test]
+fn a_short_program_beside_another_waited_for_a_cpu() {
+    use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+    if fs::read("/proc/self/schedstat").is_err() {
+        return eprintln!("this kernel does not tell how long a thread waited for a CPU");
+    }
+    let _alone = CHILDREN.lock();
+    let place = tempfile::tempdir().expect("a directory");
+    let all = sched_getaffinity(None).expect("CPUs");
+    let mut one = CpuSet::new();
+    one.set((0..).find(|cpu| all.is_set(*cpu)).expect("a CPU"));
+    sched_setaffinity(None, &one).expect("one of its own");
+    let mut neighbour = Command::new("sh").args(["-c", "while :; do :; done"]).spawn().expect("sh");
+    let mut command = Command::new("sh");
+    command.args(["-c", "i=0; while [ $i -lt 10000 ]; do i=$((i + 1)); done"]);
+    let (long, go) = (Duration::from_secs(600), AtomicBool::new(false));
+    let mut accounted = || {
+        let ended = whole::run(&mut command, place.path(), long, &go, &mut |_| (), false);
+        let Ok(Ended::Run(ran)) = ended else { panic!("{ended:?}") };
+        ((ran.cpu + ran.delay) / ran.seconds, ran.delay / ran.seconds)
+    };
+    let found: Vec<(f64, f64)> = (0..20).map(|_| accounted()).collect();
+    neighbour.kill().and_then(|()| neighbour.wait()).expect("ended");
+    let is_told = |(all, delay): &&(f64, f64)| (0.8..1.2).contains(all) && *delay > 0.2;
+    assert!(found.iter().filter(is_told).count() >= 10, "{found:?}");
+}
+
 /// A program that waits for a signal which nobody sends, and one that prints without an end: neither is waited for until
 /// its time is over, and the disk is not filled.
 #[test]
