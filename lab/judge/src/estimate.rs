@@ -42,7 +42,7 @@ pub fn always(rounds: usize, scatter: Scatter) -> f64 {
 /// The trust that a question asks of an estimate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sure {
-    /// It seems so: one standard error.
+    /// One standard error: it seems so.
     Seems,
     /// A new candidate keeps a bound: with one standard error it would in one tuning and not in the next.
     Likely,
@@ -172,7 +172,7 @@ impl Middle {
         Middle { rounds: logs.len(), mean, scatter: deviation(&off) }
     }
 
-    /// The same with the scatter around that mean.
+    /// Mean as of [`Middle::of`], with the scatter around it.
     #[must_use]
     pub fn around_mean(logs: &[f64]) -> Middle {
         let middle = Middle::of(logs);
@@ -185,7 +185,7 @@ impl Middle {
         away(logs, self.mean)
     }
 
-    /// The same where a tail is part of what is measured: the plain mean and its own scatter.
+    /// Mean and scatter where a tail is part of what is measured: the plain mean and its own scatter.
     #[must_use]
     pub fn with_tail(logs: &[f64]) -> Middle {
         if logs.len() < 4 {
@@ -213,7 +213,7 @@ impl Middle {
         }
     }
 
-    /// The same whatever the number of rounds.
+    /// Estimate as of [`Middle::pooled`], whatever the number of rounds.
     #[must_use]
     pub fn beside(self, pooled: f64, floor: f64) -> Estimate {
         self.estimate(0.6 * pooled.powi(2) + 0.4 * self.scatter.powi(2), floor)
@@ -287,7 +287,7 @@ impl Guard {
         Guard { is_to_prove: false, ..Guard::to_prove(allowed) }
     }
 
-    /// The same of a candidate that was refereed before, at other times.
+    /// Bound of [`Guard::until_shown`] on a candidate that was refereed before, at other times.
     #[must_use]
     pub fn in_force(allowed: f64) -> Guard {
         Guard { shown_by: 3.0, ..Guard::until_shown(allowed) }

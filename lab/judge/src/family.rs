@@ -52,7 +52,7 @@ fn student(values: &[f64]) -> f64 {
     }
 }
 
-/// How much of Student's distribution lies within `t` of 0 (Abramowitz and Stegun, 26.7.3 and 26.7.4).
+/// Part of Student's distribution that lies within `t` of 0 (Abramowitz and Stegun, 26.7.3 and 26.7.4).
 pub(crate) fn within(t: f64, freedom: usize) -> f64 {
     let angle = (t / (freedom as f64).sqrt()).atan();
     let (sine, cosine) = angle.sin_cos();

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`paired`] | rounds or launches that both sides share, of a number settled before |
 //! | [`unpaired`] | two runs that have no round in common |
-//! | [`anytime`], [`Pooled`] | rounds that are looked at after each one, as a race does |
+//! | [`Pooled`] | rounds that are looked at after each one, as a race does |
 
 use crate::estimate::away;
 use crate::family::within;
@@ -84,13 +84,6 @@ pub(crate) fn signed_rank_sums(rounds: usize) -> impl Iterator<Item = f64> {
         }
     }
     of_sum.into_iter()
-}
-
-/// The ratio of paired rounds that are looked at after each one: the interval holds at every look at once, from
-/// [`LEAST_LOOKED`] rounds on. NaN ends for fewer.
-#[must_use]
-pub fn anytime(ratios: &[f64]) -> Ratio {
-    Pooled::of(&[ratios]).ratio(ratios, 1)
 }
 
 /// The scatter of the rounds of several comparisons, which run beside each other: of few rounds each, together they know it.
@@ -242,6 +235,10 @@ pub fn of_median(values: &[f64]) -> (f64, f64) {
 mod tests {
     use super::*;
     use crate::verdict::Verdict;
+
+    fn anytime(ratios: &[f64]) -> Ratio {
+        Pooled::of(&[ratios]).ratio(ratios, 1)
+    }
 
     /// Rounds of two programs of which one takes `factor` of the other's time, with noise and with neighbours that
     /// take half of the CPU in some runs.

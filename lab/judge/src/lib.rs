@@ -9,7 +9,7 @@
 //! | [`margin`] | which differences matter: every threshold, with its reason |
 //! | [`verdict`] | faster, slower, same or unknown, and the sentences for them |
 //! | [`family`] | what stands of many comparisons at once |
-//! | [`race`] | which of several contestants is best: elimination, then fresh runs of the winner |
+//! | [`race`] | which of several contestants is best: a look at all, then rounds of the best |
 //! | [`turns`] | the order of contestants in each round |
 //! | [`order`] | medians, quantiles, means |
 //!

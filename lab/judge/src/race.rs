@@ -1,4 +1,4 @@
-//! Which of several contestants is best: one look at all, then rounds of the best beside the reference.
+//! Search for the best of several contestants: one look at all, then rounds of the best beside the reference.
 //!
 //! Contestants are numbered from 1: the user's own first, then in the order of their simplicity; 0 is the reference.
 //!
@@ -14,7 +14,6 @@ use crate::margin::{LEAST_LOOKED, NOT_WORTH, SIMPLER};
 use crate::order::median;
 use crate::ratio::{Ratio, of_rounds};
 use crate::turns;
-use crate::verdict::Verdict;
 
 /// Contestants that run beside the reference at a time.
 pub const KEEP: usize = 3;
@@ -28,10 +27,10 @@ const NEAR: f64 = 1.2;
 const LOOKS: f64 = 0.1;
 const MOST_LOOKS: usize = 3;
 
-/// How a run ended.
+/// End of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Ran<S> {
-    /// As it should: what it showed.
+    /// Success: what it showed.
     Well(S),
     /// Otherwise, and why. A contestant is disqualified; with the reference everything ends.
     Wrong(String),
@@ -104,7 +103,7 @@ impl<S> Runs<S> {
     }
 }
 
-/// What one run of a contestant lets expect.
+/// Expectation from one run of a contestant.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Promise {
     /// Its cost over another's.
@@ -115,6 +114,9 @@ pub struct Promise {
 
 /// A figure of a run, and the part of it that may be lost.
 pub type Bounded<'q, S> = (&'q dyn Fn(&S) -> f64, f64);
+
+/// Returns whether an outcome answers what was asked.
+pub type IsKnown<'q, S> = &'q dyn Fn(&Outcome<S>) -> bool;
 
 /// The question that a race is asked.
 #[derive(Clone, Copy)]
@@ -135,10 +137,10 @@ pub struct Question<'q, S> {
     pub cost: &'q dyn Fn(&S) -> f64,
     /// A figure of which only this part may be lost; none where nothing is bounded.
     pub loss: Option<Bounded<'q, S>>,
-    /// What the second run lets expect, over the first.
+    /// Expectation from the second run, over the first.
     pub promise: &'q dyn Fn(&S, &S) -> Promise,
-    /// True if a loss is an answer, too: two versions of a program are compared.
-    pub both_ways: bool,
+    /// Two versions of a program are compared, of which a loss is an answer, too: whether that is known.
+    pub is_known: Option<IsKnown<'q, S>>,
     /// The origin of all random orders.
     pub seed: u64,
 }
@@ -238,6 +240,12 @@ impl<S> Outcome<S> {
         self.over(who, 0, figure)
     }
 
+    /// Rounds in which both the reference and the first contestant had a turn, where it is the only one.
+    #[must_use]
+    pub fn pairs(&self) -> usize {
+        self.runs.iter().map(Runs::rounds).min().unwrap_or(0)
+    }
+
     /// The contestants in the race.
     fn live(&self) -> Vec<usize> {
         (1..=self.fates.len()).filter(|who| self.fates[who - 1] == Fate::Live).collect()
@@ -259,7 +267,7 @@ struct Racing<'r, 'q, R: Runner> {
     runner: &'r mut R,
     question: &'r Question<'q, R::Sample>,
     outcome: Outcome<R::Sample>,
-    /// Those that wait, the largest promise first.
+    /// Contestants that wait, the largest promise first.
     waiting: Vec<usize>,
     /// Orders of places that are drawn and not used.
     orders: Vec<Vec<usize>>,
@@ -328,7 +336,7 @@ impl<R: Runner> Racing<'_, '_, R> {
         Ok(true)
     }
 
-    /// What a contestant promises over another, by the middle of its looks.
+    /// Promise of a contestant over another, by the middle of its looks.
     fn promise(&self, who: usize, other: usize) -> Option<Promise> {
         let both = self.outcome.runs[other].0.iter().zip(&self.outcome.runs[who].0);
         let all: Vec<Promise> = both
@@ -341,7 +349,7 @@ impl<R: Runner> Racing<'_, '_, R> {
         (!all.is_empty()).then(|| Promise { ratio: median(&ratios), is_counted })
     }
 
-    /// What a contestant seems to lose, over the reference's; 1 where nothing is bounded.
+    /// Apparent loss of a contestant, over the reference's; 1 where nothing is bounded.
     fn seems_to_lose(&self, who: usize) -> f64 {
         let Some((figure, _)) = self.question.loss else { return 1.0 };
         let of = |who: usize| self.outcome.runs[who].median(figure);
@@ -512,7 +520,7 @@ impl<R: Runner> Racing<'_, '_, R> {
 
     /// Marks those that are shown to gain nothing, and one of each two that are told apart.
     fn eliminate(&mut self) {
-        if self.question.both_ways {
+        if self.question.is_known.is_some() {
             return;
         }
         let worth = 1.0 / (1.0 + self.question.margin);
@@ -578,14 +586,15 @@ impl<R: Runner> Racing<'_, '_, R> {
     /// Returns whether further rounds would not change the answer.
     fn is_settled(&self) -> bool {
         let live = self.outcome.live();
-        let both_ways = self.question.both_ways;
         let is_long = |who: &usize| self.outcome.runs[*who].rounds() >= MOST_ROUNDS;
-        if live.is_empty() || !both_ways && live.iter().all(is_long) {
+        if live.is_empty() {
             return true;
         }
-        if both_ways {
-            let told = |over: &Ratio| Verdict::at_any_look(over, self.question.margin);
-            return self.over(live[0], 0).is_some_and(|over| told(&over) != Verdict::Unknown);
+        if let Some(is_known) = self.question.is_known {
+            return is_known(&self.outcome);
+        }
+        if live.iter().all(is_long) {
+            return true;
         }
         if self.is_shown() {
             let best = self.outcome.best.unwrap_or(live[0]);
@@ -598,58 +607,4 @@ impl<R: Runner> Racing<'_, '_, R> {
         }
         false
     }
-}
-
-/// Pairs of runs: the reference's side, and the contestant's.
-#[derive(Clone, Debug)]
-pub struct Pairs<S> {
-    /// The reference's runs, and the contestant's.
-    pub sides: [Runs<S>; 2],
-    /// The reason why there are not as many as were asked for.
-    pub cut: Option<Cut>,
-}
-
-/// The reason why pairs ended early.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Cut {
-    /// The user stopped it.
-    Stopped,
-    /// The reference failed.
-    Reference(String),
-    /// The contestant failed.
-    Contestant(String),
-}
-
-/// Runs a contestant and the reference in so many pairs, with places balanced; `before` is called with each pair's number.
-///
-/// # Errors
-/// Returns the first error of [`Runner::run`].
-pub fn pairs<R: Runner>(
-    runner: &mut R,
-    who: usize,
-    count: usize,
-    seed: u64,
-    mut before: impl FnMut(&mut R, usize),
-) -> Result<Pairs<R::Sample>, R::Error> {
-    let mut pairs = Pairs { sides: [Runs::default(), Runs::default()], cut: None };
-    for (pair, order) in turns::orders(2, count, seed).into_iter().enumerate() {
-        before(runner, pair);
-        let mut samples = [None, None];
-        for side in order {
-            let is_own = side == 1;
-            match runner.run(if is_own { who } else { 0 })? {
-                Ran::Well(sample) => samples[side] = Some(sample),
-                Ran::Stopped => pairs.cut = Some(Cut::Stopped),
-                Ran::Wrong(why) if is_own => pairs.cut = Some(Cut::Contestant(why)),
-                Ran::Wrong(why) => pairs.cut = Some(Cut::Reference(why)),
-            }
-            if pairs.cut.is_some() {
-                return Ok(pairs);
-            }
-        }
-        for (runs, sample) in pairs.sides.iter_mut().zip(samples) {
-            runs.0.push(sample);
-        }
-    }
-    Ok(pairs)
 }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// Candidate's time over the reference's: below 1 is faster.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Ratio {
-    /// The estimate: the middle of the means of all pairs of rounds; of [`anytime`](crate::interval::anytime), a mean with far
+    /// The estimate: the middle of the means of all pairs of rounds; of [`Pooled`](crate::interval::Pooled), a mean with far
     /// rounds moved nearer.
     #[serde(with = "crate::rounded")]
     pub median: f64,

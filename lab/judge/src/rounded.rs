@@ -30,7 +30,7 @@ fn rounded(value: Value) -> Value {
 /// Writes a value with its floats rounded.
 ///
 /// # Errors
-/// Those of the serializer.
+/// Errors of the serializer.
 pub fn serialize<S: Serializer>(value: &impl Serialize, to: S) -> Result<S::Ok, S::Error> {
     rounded(serde_json::to_value(value).map_err(S::Error::custom)?).serialize(to)
 }
@@ -79,7 +79,7 @@ impl Rounded for BTreeMap<String, f64> {
 /// Reads a value in which `null` is what is not a number.
 ///
 /// # Errors
-/// Those of the deserializer, and of a value that has another form.
+/// Errors of the deserializer, and of a value that has another form.
 pub fn deserialize<'de, T: Rounded, D: Deserializer<'de>>(from: D) -> Result<T, D::Error> {
     T::Written::deserialize(from).map(T::read)
 }

@@ -1,11 +1,10 @@
 //! Four words for a comparison, and the sentences that the commands print.
 
-use crate::margin::{NOT_WORTH, SETTING};
 use crate::ratio::Ratio;
 use serde::{Deserialize, Serialize};
 
 /// The outcome of a comparison.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
     /// Takes less time than the reference: the interval excludes 1, and the estimate is beyond the margin.
@@ -15,6 +14,7 @@ pub enum Verdict {
     /// Differs by no more than the margin: the whole interval lies within it.
     Same,
     /// Neither was shown, or rounds are too few for an interval.
+    #[default]
     #[serde(rename = "cannot-tell")]
     Unknown,
 }
@@ -46,31 +46,6 @@ impl Verdict {
             () if low > 1.0 && median > most => Verdict::Slower,
             () if low >= 1.0 / most && high <= most => Verdict::Same,
             () => Verdict::Unknown,
-        }
-    }
-
-    /// The same where a change is proposed: what is called faster is so by more than the margin, whole interval.
-    #[must_use]
-    pub fn of_change(ratio: &Ratio, margin: f64) -> Verdict {
-        match Verdict::of(ratio, margin) {
-            Verdict::Faster if ratio.high >= 1.0 / (1.0 + margin) => Verdict::Unknown,
-            other => other,
-        }
-    }
-
-    /// The same of a program's setting, by fresh runs: what may gain no more than [`NOT_WORTH`] is the same. Fewer pairs than an
-    /// interval by ranks takes have the wider one of a race, which can show a gain.
-    #[must_use]
-    pub fn of_setting(ratio: &Ratio) -> Verdict {
-        let speed = ratio.inverse();
-        match Verdict::of_change(ratio, SETTING) {
-            _ if ratio.high < 1.0 / (1.0 + SETTING) => Verdict::Faster,
-            Verdict::Unknown
-                if ratio.has_interval() && speed.low <= 1.0 && speed.high < 1.0 + NOT_WORTH =>
-            {
-                Verdict::Same
-            }
-            other => other,
         }
     }
 
@@ -147,16 +122,6 @@ mod tests {
         }
         let few = Ratio { rounds: 5, ..ratio(0.5, 0.4, 0.6) };
         assert_eq!(few.verdict(0.0), Verdict::Unknown);
-    }
-
-    #[test]
-    fn a_change_is_worth_it_by_its_whole_interval() {
-        let word =
-            |low, high| Verdict::of_change(&ratio(f64::midpoint(low, high), low, high), 0.02);
-        assert_eq!(word(0.9, 0.979), Verdict::Faster);
-        assert_eq!(word(0.9, 0.99), Verdict::Unknown);
-        assert_eq!(word(1.05, 1.1), Verdict::Slower);
-        assert_eq!(word(0.99, 1.01), Verdict::Same);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Races on simulated programs whose truth is known: what is said is right as often as it promises, under ten kinds of noise.
 
+use cachewise_judge::Verdict;
 use cachewise_judge::interval::Pooled;
 use cachewise_judge::margin::{LEAST_LOOKED, SETTING};
 use cachewise_judge::race::{
@@ -10,7 +11,7 @@ use cachewise_judge::turns;
 use std::convert::Infallible;
 use std::f64::consts::TAU;
 
-/// What disturbs the runs of a program.
+/// Disturbances of the runs of a program.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Noise {
     Normal,
@@ -148,7 +149,7 @@ impl Simulated {
                 ratio: own.counter / other.counter,
                 is_counted: true,
             },
-            both_ways: false,
+            is_known: None,
             seed: self.clone().random.u64(..),
         }
     }
@@ -158,11 +159,23 @@ impl Simulated {
         outcome
     }
 
+    /// Two versions, looked at after every pair until they are told apart, or are the same.
+    fn compared(&mut self, budget: f64, margin: f64) -> Outcome<Sample> {
+        let is_known = |outcome: &Outcome<Sample>| word(outcome, margin) != Verdict::Unknown;
+        let question = Question { is_known: Some(&is_known), margin, ..self.asked(budget) };
+        self.race(&question)
+    }
+
     /// The number of the contestant that is shown to gain; 0 where none is.
     fn answer(&mut self, budget: f64) -> usize {
         let question = self.asked(budget);
         shown(&self.race(&question))
     }
+}
+
+/// The word over two versions.
+fn word(outcome: &Outcome<Sample>, margin: f64) -> Verdict {
+    Verdict::at_any_look(&outcome.ratio(1, seconds), margin)
 }
 
 fn seconds(sample: &Sample) -> f64 {
@@ -379,7 +392,7 @@ fn a_contestant_that_loses_more_than_is_allowed_is_no_answer() {
     }
 }
 
-/// What saves as much as a simpler one and loses less is no copy of it, and what is too dear keeps none from its turn.
+/// A contestant that saves as much as a simpler one and loses less is no copy of it, and what is too dear keeps none from its turn.
 #[test]
 fn a_look_sees_what_is_lost() {
     let right = (0..40).filter(|seed| {
@@ -397,12 +410,31 @@ fn a_look_sees_what_is_lost() {
 fn two_versions_are_told_apart_both_ways_or_called_the_same() {
     for (part, low, high) in [(0.9, 9.0, 1.0), (1.1, 1.0, 0.0), (1.0, 9.0, 1.03)] {
         let mut program = simulated(0.1, 0.02, Noise::Neighbour, &[part], 4);
-        let question = Question { both_ways: true, ..program.asked(60.0) };
-        let outcome = program.race(&question);
+        let outcome = program.compared(60.0, 0.02);
         let found = outcome.ratio(1, seconds);
         assert!(outcome.ended == Ended::Settled && program.clock < 60.0, "{part}: {found:?}");
         assert!(found.low <= part && part <= found.high, "{part}: {found:?}");
         assert!(found.high < high || found.low > low, "{part}: {found:?}");
+    }
+}
+
+/// A program against itself: called slower or faster in 1 of 100 at most by the margin that `compare` has; without one in 5,
+/// as an interval of 95 % promises, however many pairs are looked at.
+#[test]
+fn two_that_are_the_same_are_hardly_ever_told_apart_at_any_look() {
+    for (margin, most) in [(0.02, 1.0), (0.0, 5.0)] {
+        let (mut alarms, mut all) = (Vec::new(), 0);
+        for noise in NOISES.into_iter().filter(|noise| *noise != Noise::OneHasModes) {
+            for seed in 0..60 {
+                let mut program = simulated(0.5, 0.03, noise, &[1.0], 11 * seed + 5);
+                let outcome = program.compared(60.0, margin);
+                all += 1;
+                if word(&outcome, margin).is_different() {
+                    alarms.push((noise, outcome.pairs()));
+                }
+            }
+        }
+        assert!(100.0 * alarms.len() as f64 <= most * f64::from(all), "{margin}: {alarms:?}");
     }
 }
 
