@@ -20,7 +20,7 @@ pub struct Answer {
     pub setting: Option<usize>,
     /// Its cost over the plain program's.
     pub ratio: Option<Ratio>,
-    /// What else changes: figures over the plain program's.
+    /// Further changes: figures over the plain program's.
     pub costs: Vec<(Figure, Ratio)>,
     /// The reason, in a sentence.
     pub why: String,
@@ -43,7 +43,7 @@ impl Answer {
     }
 }
 
-/// What was asked, for the words of an answer.
+/// Terms of the question, for the words of an answer.
 #[derive(Clone, Debug)]
 pub struct Terms<'a> {
     /// The settings, in the race's order.
@@ -62,7 +62,7 @@ pub struct Terms<'a> {
     pub rounds: Option<usize>,
     /// The program's words.
     pub words: &'a [String],
-    /// What is said of a program that waits.
+    /// Remark on a program that waits.
     pub waits: Option<String>,
 }
 

@@ -2,14 +2,12 @@
 
 use crate::answer::{Answer, Terms, answer, percent};
 use crate::bound::{ACCOUNTED_FROM, Bound, Costs, Seen, WORTH};
-use crate::counts::Counts;
 use crate::executable::{Executable, Linkage, installed, is_go};
 use crate::four::{self, Look};
-use crate::gathered::Gathered;
+use crate::gathered::{Counts, Gathered};
 use crate::lists;
-use crate::load::Load;
 use crate::program::{
-    Arm, Failed, Figure, KILLED, Measured, NAMED, Prints, Programs, Sample, WORKS,
+    Arm, Conditions, Failed, Figure, KILLED, Measured, NAMED, Programs, Sample, WORKS,
 };
 use crate::settings::{self, ALLOCATORS, Acts, Candidate, Facts, LeftOut};
 use crate::watched::Watched;
@@ -95,22 +93,10 @@ pub struct Asked {
     pub also: Vec<Candidate>,
     /// Settings that may race, by their names.
     pub only: Option<Regex>,
-    /// A line of the shell before each run.
-    pub prepare: Option<String>,
-    /// The load, where the program is a server.
-    pub load: Option<Load>,
-    /// The figure in the output that is judged.
-    pub prints: Option<Prints>,
-    /// Lines that no run may print.
-    pub errors: Option<Regex>,
-    /// Files that have to be the same.
-    pub compared: Vec<PathBuf>,
-    /// Seconds between a load and the reading of memory.
-    pub settle: f64,
+    /// The conditions of every run.
+    pub conditions: Conditions,
     /// Loads that tell whether live memory grows.
     pub loads: usize,
-    /// Bytes that the program may have.
-    pub fits: Option<u64>,
     /// The library that asks a program's allocators.
     pub probe: Option<PathBuf>,
     /// The origin of all random orders.
@@ -132,7 +118,7 @@ pub struct Asked {
     pub stop: Arc<AtomicBool>,
 }
 
-/// What was found out.
+/// Findings on a program.
 pub struct Findings {
     /// The answer.
     pub answer: Answer,
@@ -140,7 +126,7 @@ pub struct Findings {
     pub outcome: Outcome<Sample>,
     /// The settings that raced: the user's own first, then the simplest.
     pub settings: Vec<Candidate>,
-    /// Those that did not, and why.
+    /// Settings that did not, and why.
     pub left_out: Vec<LeftOut>,
     /// The figure that was judged.
     pub cost: Figure,
@@ -150,9 +136,9 @@ pub struct Findings {
     pub first: Option<Sample>,
     /// The program's allocator, as mapped.
     pub allocator: String,
-    /// Where its memory is, from one run with its load.
+    /// Places of its memory, from one run with its load.
     pub memory: Option<Look>,
-    /// How much could be gained at most by what was counted.
+    /// Bound on the gain, by what was counted.
     pub bound: Option<Bound>,
     /// For the reader.
     pub notes: Vec<String>,
@@ -205,16 +191,8 @@ pub type Progress = Box<dyn FnMut(&str, f64, f64)>;
 pub fn ask(asked: &Asked, progress: Progress, tell: &dyn Fn(&str)) -> anyhow::Result<Findings> {
     children::adopt_orphans();
     let limit = Duration::from_secs_f64(asked.budget.unwrap_or(BUDGET.1));
-    let mut programs =
-        Programs::new(vec![asked.plain.clone()], Arc::clone(&asked.stop), limit, progress)?;
-    programs.prepare.clone_from(&asked.prepare);
-    programs.load.clone_from(&asked.load);
-    programs.prints.clone_from(&asked.prints);
-    programs.errors.clone_from(&asked.errors);
-    programs.compared.clone_from(&asked.compared);
-    programs.sampled = asked.goal != Goal::Time;
-    programs.settle = asked.settle;
-    programs.fits = asked.fits;
+    let (conditions, stop) = (asked.conditions.clone(), Arc::clone(&asked.stop));
+    let programs = Programs::new(vec![asked.plain.clone()], conditions, stop, limit, progress)?;
     let mut found = Findings {
         answer: Answer::unknown("it was stopped before its end", "the same again, to its end"),
         outcome: Outcome { ended: race::Ended::Stopped, ..Outcome::new(0) },
@@ -249,7 +227,7 @@ struct Prices {
     byte: f64,
 }
 
-/// What the first runs showed.
+/// Findings of the first runs.
 struct First {
     sample: Sample,
     watched: Watched,
@@ -328,7 +306,7 @@ impl Asked {
             ),
         };
         let one = (programs.begun.elapsed() - before).as_secs_f64();
-        let is_cpu = measured.is_mostly_cpu();
+        let is_cpu = measured.sample.is_mostly_cpu();
         let Measured { sample, watched, .. } = measured;
         found.first = Some(sample.clone());
         found.allocator = watched.allocator();
@@ -341,7 +319,9 @@ impl Asked {
             counts: None,
             is_cpu,
         };
-        let is_counted = self.goal == Goal::Time && self.prints.is_none() && self.load.is_none();
+        let is_counted = self.goal == Goal::Time
+            && self.conditions.prints.is_none()
+            && self.conditions.load.is_none();
         if is_counted
             && let Some(counting) = &self.counting
             && !observe(&mut found.programs, counting, &mut first)?
@@ -351,7 +331,7 @@ impl Asked {
         Ok(Some(first))
     }
 
-    /// Where the memory is, before any setting is tried; said at once.
+    /// Places of the memory, before any setting is tried; said at once.
     fn look_at_memory(
         &self,
         first: &First,
@@ -384,22 +364,22 @@ impl Asked {
 
     /// The answer that runs differ in kind: the first had something to do that the next ones do not find any more.
     fn unlike(&self, first: &First) -> Option<Answer> {
-        let again = first.observed.as_ref().filter(|_| self.prepare.is_none())?;
+        let again = first.observed.as_ref().filter(|_| self.conditions.prepare.is_none())?;
         is_unlike(&first.sample, again).then(|| prepare(&first.sample, again))
     }
 
     /// Judges by CPU time where other work leaves the program to wait for a CPU, and CPU is most of what it takes.
     fn judge_by(&self, first: &First, found: &mut Findings) {
         let busy = NoiseSnapshot::take().busy_since(&self.before);
-        let by_cpu = busy.is_some() && first.is_cpu && self.load.is_none();
+        let by_cpu = busy.is_some() && first.is_cpu && self.conditions.load.is_none();
         let time = if by_cpu { Figure::Cpu } else { Figure::Wall };
-        found.cost = match (self.goal, &self.prints) {
+        found.cost = match (self.goal, &self.conditions.prints) {
             (Goal::Memory, _) => Figure::Level,
             (Goal::Peak, _) => Figure::Peak,
             (Goal::Time, Some(_)) => Figure::Own(NAMED.to_owned()),
             (Goal::Time, None) => time.clone(),
         };
-        let lost = match &self.prints {
+        let lost = match &self.conditions.prints {
             Some(_) => Figure::Own(NAMED.to_owned()),
             None => time,
         };
@@ -460,7 +440,8 @@ impl Asked {
         let &Prices { fault, mapping, block, .. } = prices;
         let costs = Costs { fault, mapping, block, saved: &saved };
         let bound = Bound::of(&seen, first.counts.as_ref(), &costs);
-        found.bound = (self.goal == Goal::Time && self.prints.is_none()).then_some(bound);
+        found.bound =
+            (self.goal == Goal::Time && self.conditions.prints.is_none()).then_some(bound);
         bound
     }
 
@@ -468,8 +449,8 @@ impl Asked {
     /// that does its work itself, with settings of ours alone.
     fn is_bounded(&self, first: &First, facts: &Facts) -> bool {
         self.goal == Goal::Time
-            && self.prints.is_none()
-            && self.load.is_none()
+            && self.conditions.prints.is_none()
+            && self.conditions.load.is_none()
             && self.also.is_empty()
             && self.rounds.is_none()
             && facts.linkage == Linkage::Glibc
@@ -579,7 +560,7 @@ impl Asked {
             cost: &of_cost,
             loss: loss.as_ref().map(|_| (&of_loss as &dyn Fn(&Sample) -> f64, self.at_most)),
             promise: &promise,
-            both_ways: false,
+            is_known: None,
             seed: self.seed,
         };
         found.outcome = race::race(&mut found.programs, &question)?;
@@ -599,7 +580,7 @@ impl Asked {
         let next = found.outcome.runs[0].samples().next().cloned();
         if let Some(again) = next.filter(|again| is_unlike(&first.sample, again))
             && found.answer.verdict != Verdict::Faster
-            && self.prepare.is_none()
+            && self.conditions.prepare.is_none()
         {
             found.answer = prepare(&first.sample, &again);
         }
@@ -608,7 +589,7 @@ impl Asked {
 
     /// Under a limit: how far the answer stays below it; and where the plain program does not survive, the fastest that does.
     fn within_limit(&self, found: &mut Findings) {
-        let (Some(fits), runs) = (self.fits, &found.outcome.runs) else { return };
+        let (Some(fits), runs) = (self.conditions.fits, &found.outcome.runs) else { return };
         let median = |at: usize| runs[at].median(|sample| found.cost.of(sample));
         let survives = |at: &usize| {
             !matches!(found.outcome.fates[*at - 1], Fate::Disqualified(_))
@@ -645,7 +626,7 @@ impl Asked {
         }
     }
 
-    /// What the budget can see, before it is spent.
+    /// Gains that the budget can see, before it is spent.
     fn foreseen(
         &self,
         found: &Findings,
@@ -690,7 +671,7 @@ fn is_python(watched: &Watched) -> bool {
     })
 }
 
-/// What a run promises over another, by what scatters least: memory by its level, CPU time by CPU time and page faults.
+/// Promise of a run over another, by what scatters least: memory by its level, CPU time by CPU time and page faults.
 fn promised(cost: &Figure, is_cpu: bool, fault: f64, other: &Sample, own: &Sample) -> Promise {
     /// CPU seconds below which a run's own scatter is large.
     const COUNTED_FROM: f64 = 0.05;
@@ -762,10 +743,10 @@ fn prepare(first: &Sample, next: &Sample) -> Answer {
     )
 }
 
-/// What is said of a program that hardly works itself.
+/// Remark on a program that hardly works itself.
 fn waits(first: &First) -> Option<String> {
-    let Sample { wall, cpu, .. } = first.sample;
-    let part = (cpu + first.watched.delay()) / wall.max(1e-9);
+    let Sample { wall, cpu, delay, .. } = first.sample;
+    let part = (cpu + delay) / wall.max(1e-9);
     (part < WORKS).then(|| {
         format!(
             "it waits for {:.0} % of its time: where another process does the work, ask for that one, with this command as --load",

@@ -1,7 +1,7 @@
-//! How much of a run could be gained at most: by page faults that do not happen, and by copies, fills
+//! Bound on the part of a run that could be gained: by page faults that do not happen, and by copies, fills
 //! and comparisons that are done by the fastest routine.
 
-use crate::counts::Counts;
+use crate::gathered::Counts;
 
 /// Below this share of a run nothing is worth a setting.
 pub const WORTH: f64 = cachewise_judge::margin::SETTING;

@@ -47,7 +47,7 @@ impl Line {
 }
 
 /// The comparison of two programs.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct Comparison {
     /// The answer: `faster`, `slower`, `same` or `cannot-tell`.
     pub answer: Verdict,
@@ -63,7 +63,9 @@ pub struct Comparison {
     pub pairs: usize,
     /// Differences up to this part are of no interest.
     pub margin: f64,
-    /// Seconds that the pairs took.
+    /// Runs of both, with those before the pairs.
+    pub runs: usize,
+    /// Seconds that all of it took.
     pub seconds: f64,
     /// Seconds that would probably be enough; none where it is told, or no number of pairs would be.
     pub needs_seconds: Option<f64>,
@@ -142,41 +144,29 @@ impl Comparison {
         seconds: f64,
     ) -> Comparison {
         let sides = [&outcome.runs[0], &outcome.runs[1]];
-        let (lines, notes) = (lines(sides, judged, margin), Vec::new());
+        let lines = lines(sides, judged, margin);
         let ratio = outcome.ratio(1, |sample| judged.of(sample));
         let of = |runs: &Runs<Sample>| runs.of(|sample| judged.of(sample));
         let ratios = of_rounds(&of(sides[1]), &of(sides[0]));
         let (pairs, name) = (ratios.len(), judged.name());
-        let mut found = Comparison {
-            answer: Verdict::Unknown,
-            sentence: String::new(),
-            lines,
-            only_old: Vec::new(),
-            only_new: Vec::new(),
-            pairs,
-            margin,
-            seconds,
-            needs_seconds: None,
-            ratios,
-            notes,
-        };
+        let found = Comparison { lines, pairs, margin, seconds, ratios, ..Comparison::default() };
         if let Some(Fate::Disqualified(why)) = outcome.fates.first() {
-            found.sentence = format!("cannot tell: new does something else: {why}");
-            return found;
+            let sentence = format!("cannot tell: new does something else: {why}");
+            return Comparison { sentence, ..found };
         }
-        found.answer = Verdict::at_any_look(&ratio, margin);
-        found.sentence = match found.answer {
+        let answer = Verdict::at_any_look(&ratio, margin);
+        let needs_seconds = needed(&ratio, margin, seconds).filter(|_| answer == Verdict::Unknown);
+        let sentence = match answer {
             Verdict::Faster | Verdict::Slower => shown(name, &ratio),
             Verdict::Same => {
                 format!("no difference beyond {} %: {name} {}", 100.0 * margin, interval(&ratio))
             }
             Verdict::Unknown => {
-                found.needs_seconds = needed(&ratio, margin, seconds);
-                let more = would(found.needs_seconds, seconds);
+                let more = would(needs_seconds, seconds);
                 format!("cannot tell: {name} {}; {more}", interval(&ratio))
             }
         };
-        found
+        Comparison { answer, sentence, needs_seconds, ..found }
     }
 
     /// The answer over rows: benchmarks that both programs print, or several figures.
@@ -237,8 +227,7 @@ impl Comparison {
             margin,
             seconds,
             needs_seconds: needs.filter(|_| answer == Verdict::Unknown && !rows.rows.is_empty()),
-            ratios: Vec::new(),
-            notes: Vec::new(),
+            ..Comparison::default()
         }
     }
 }

@@ -22,7 +22,7 @@ const DEEPEST: usize = 5;
 /// Larger programs are not looked through.
 const MOST_BYTES: u64 = 512 << 20;
 
-/// How a program is linked.
+/// Linkage of a program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Linkage {
     /// By glibc's dynamic linker.
@@ -49,7 +49,7 @@ pub struct Executable {
     by: Option<(PathBuf, Vec<PathBuf>)>,
 }
 
-/// How preloading reaches a program.
+/// Reach of preloading into a program.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Reach {
     /// Programs that it starts are reached, but not the program itself: the reason.
@@ -92,7 +92,7 @@ impl Executable {
         Executable { file, by: None }
     }
 
-    /// How it is linked.
+    /// Its linkage.
     #[must_use]
     pub fn linkage(&self) -> Linkage {
         if is_secure(&self.file) {
@@ -113,7 +113,7 @@ impl Executable {
         }
     }
 
-    /// How preloading a library reaches it. Where the file says nothing, the kernel will.
+    /// Reach of a preloaded library. Where the file says nothing, the kernel will.
     #[must_use]
     pub fn reach(&self, library: &Path) -> Reach {
         self.reached(library).unwrap_or(Reach::After(Vec::new()))
@@ -394,7 +394,7 @@ fn is_loaded(name: &Path) -> bool {
     asked.output().is_ok_and(|said| said.status.success() && said.stderr.is_empty())
 }
 
-/// As a shell finds it: by `PATH` unless there is a slash in the name.
+/// File of a program as a shell finds it: by `PATH` unless there is a slash in the name.
 #[must_use]
 pub fn find(name: &Path) -> Option<PathBuf> {
     if name.components().count() > 1 || name.is_absolute() || name.starts_with(".") {
@@ -441,7 +441,7 @@ pub fn is_executable(path: &Path) -> bool {
 /// Opens a file that is one: no pipe that never ends, and no device.
 ///
 /// # Errors
-/// It is another kind of file, which the message names, or the system refuses to open it.
+/// Another kind of file, which the message names, or the system refuses to open it.
 pub fn regular(path: &Path) -> std::io::Result<fs::File> {
     let check = |metadata: fs::Metadata| {
         let kind = metadata.file_type();

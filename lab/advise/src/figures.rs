@@ -53,7 +53,7 @@ impl FromStr for Format {
     }
 }
 
-/// What a figure counts: how its cost is printed.
+/// Quantity of a figure, by which its cost is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Seconds.

@@ -1,4 +1,4 @@
-//! Where a program's memory is, from one run with its load, before any race: the four numbers, the word for them, what comes
+//! Places of a program's memory, from one run with its load, before any race: the four numbers, the word for them, what comes
 //! back when it is idle, and the price of a trim.
 
 use crate::load::Load;
@@ -21,7 +21,7 @@ const LATE: f64 = 0.85;
 /// A trim that returns this part of the level is worth its line of code.
 const WORTH: f64 = 0.1;
 
-/// What one run with its loads showed.
+/// Findings of one run with its loads.
 #[derive(Clone, Debug)]
 pub struct Look {
     /// Memory after the last load and the time to settle.
@@ -34,7 +34,7 @@ pub struct Look {
     pub idle: Option<[f64; 3]>,
     /// Seconds of that time.
     settle: f64,
-    /// What a trim returned, and how long the next load takes of its time; or why there was none.
+    /// Bytes that a trim returned, and the part of its time that the next load takes; or why there was none.
     pub trim: Result<Trim, String>,
     /// The line that finds the stacks of a leak.
     tool: String,
@@ -55,7 +55,7 @@ pub struct Trim {
 /// before it could be asked.
 ///
 /// # Errors
-/// It does not run any more, or the system fails.
+/// The program does not run any more, or the system fails.
 pub fn look(
     programs: &mut Programs,
     library: &Path,
@@ -68,7 +68,7 @@ pub fn look(
     let more = probe.variables(library);
     let words = programs.arms[0].words.iter().map(|word| word.to_string_lossy().into_owned());
     let line = crate::settings::command(&words.collect::<Vec<_>>());
-    let mut found = match programs.load.clone() {
+    let mut found = match programs.conditions.load.clone() {
         Some(load) => under_load(programs, &load, &mut probe, &more, loads)?,
         None => match alone(programs, &mut probe, &more, seconds)? {
             // It took less time than the run before.
@@ -136,7 +136,7 @@ fn under_load(
     loads: usize,
 ) -> anyhow::Result<Option<Look>> {
     let mut command = programs.plain_command(more);
-    let settle = programs.settle;
+    let settle = programs.conditions.settle;
     let (folder, limit) = (programs.directory.path().to_owned(), programs.limit);
     let stop = std::sync::Arc::clone(&programs.stop);
     let (mut lives, mut times) = (Vec::new(), Vec::new());

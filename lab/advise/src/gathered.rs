@@ -1,10 +1,10 @@
 //! The file in memory in which a program's processes count, under the library that counts. They inherit it, so that it has
 //! no name that other users could open, and processes of other users have it all the same.
 
-use crate::counts::Counts;
 use rustix::fd::{AsRawFd as _, OwnedFd};
 use rustix::fs::{MemfdFlags, SealFlags};
 use rustix::io::FdFlags;
+use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::os::unix::fs::{FileExt as _, MetadataExt as _};
@@ -17,6 +17,17 @@ const BYTES: usize = 64 << 10;
 const OPERATIONS: [&str; 5] = ["copy", "move", "fill", "zero", "compare"];
 const CLASSES: usize = 49;
 const SETS: usize = 16;
+
+/// Calls of a program's processes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Calls and bytes by operation and first size of the class: 0, and one for each octave.
+    pub calls: BTreeMap<(String, u64), (u64, u64)>,
+    /// Calls of the allocator, where they were counted.
+    pub blocks: Option<u64>,
+    /// Bytes that they asked for.
+    pub block_bytes: u64,
+}
 
 /// The file; processes that are started while it exists inherit it.
 #[derive(Debug)]

@@ -3,7 +3,7 @@
 //! 1. [`program`]: the one runner; [`load`] for servers, [`output`] compares, [`figure`] and [`figures`] read what is printed,
 //!    [`watched`] looks at the processes, [`executable`] at their files.
 //! 2. [`settings`]: what applies to a program, each with its condition; [`lists`] keeps the caller's.
-//! 3. [`bound`], [`counts`]: how much of a run could be gained, by what is counted.
+//! 3. [`bound`], [`gathered`]: how much of a run could be gained, by what is counted.
 //! 4. [`ask`]: from the first run to the answer. The race is `cachewise_judge::race`; [`answer`] has the words, and decides what
 //!    *no* may be said over; [`rows`] judges many figures at once.
 //! 5. [`written`]: the setting for a shell, a systemd unit, a Dockerfile.
@@ -12,7 +12,6 @@ pub mod answer;
 pub mod ask;
 pub mod bound;
 pub mod comparison;
-pub mod counts;
 pub mod executable;
 pub mod figure;
 pub mod figures;

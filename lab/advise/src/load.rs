@@ -12,9 +12,9 @@ use std::process::{Child, Command};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// How long a server may take until it listens, and to end when asked to.
+/// Time that a server may take until it listens, and to end when asked to.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// How often it is asked.
+/// Time between two questions to it.
 const OFTEN: Duration = Duration::from_millis(5);
 
 /// Time between two looks at a server that rests.
@@ -55,14 +55,14 @@ impl Load {
         let Ended::Run(run) = loaded? else {
             return Ok(if stop.load(Ordering::Relaxed) { Ended::Stopped } else { Ended::TooLong });
         };
-        let children::Used { cpu, system, peak, faults } = used;
-        Ok(Ended::Run(Run { cpu, system, resident: peak, faults, ..run }))
+        let children::Used { cpu, system, peak, faults, delay } = used;
+        Ok(Ended::Run(Run { cpu, system, resident: peak, faults, delay, ..run }))
     }
 
     /// Starts the server, does something with it once it listens, and ends it; `None` where the user stopped it before.
     ///
     /// # Errors
-    /// As [`run`](Load::run).
+    /// Errors of [`run`](Load::run).
     pub fn with<T>(
         &self,
         server: &mut Command,

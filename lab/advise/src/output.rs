@@ -1,4 +1,4 @@
-//! What runs print, compared: by digest where it is the same each time, by its shape where it is not, and errors counted.
+//! Output of runs, compared: by digest where it is the same each time, by its shape where it is not, and errors counted.
 //!
 //! Plain runs alone show what differs from run to run; the first of them, which may build a cache, does not count.
 
@@ -10,7 +10,7 @@ use std::sync::LazyLock;
 /// Lines of different shapes that are kept of one run.
 const MOST_SHAPES: usize = 2000;
 
-/// What one run printed or wrote.
+/// Output of one run, or a file that it wrote.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Printed {
     /// Digest of standard output or of the files that are compared; `None` where numbers in it are what is measured, or it is a
@@ -62,7 +62,7 @@ fn errors_in(line: &str) -> f64 {
 }
 
 impl Printed {
-    /// What was printed to both outputs; `exact` is the digest of what has to be the same to the byte.
+    /// Text of both outputs; `exact` is the digest of what has to be the same to the byte.
     #[must_use]
     pub fn of(output: &[u8], told: &str, exact: Option<u64>) -> Printed {
         let mut printed = Printed { exact, ..Printed::default() };
@@ -91,10 +91,10 @@ pub struct Outputs {
     plain: Vec<Printed>,
 }
 
-/// What another's output is.
+/// Comparison of another's output with that of plain runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Compared {
-    /// The same, as far as it repeats.
+    /// Equal, as far as it repeats.
     Same,
     /// The plain program has to run again before anything is said.
     Ask,

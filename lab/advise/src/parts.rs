@@ -1,7 +1,7 @@
 //! Memory of a program's processes by what holds it: live, freed and held by an allocator, given back lazily, the rest; and
 //! the word for it: leaked, held or needed.
 //!
-//! What is resident is the kernel's figure (proc(5), `smaps`), proportional where processes share it. What is live and what
+//! Resident memory is the kernel's figure (proc(5), `smaps`), proportional where processes share it. What is live and what
 //! is free are the allocators' (`probe`). A free block need not be resident, nor a live one: so each is at most what is
 //! resident where that allocator has its memory, the live ones first. glibc's arenas are found by what stands at their
 //! beginning. Whatever is resident and claimed by nobody is unknown, with the reason, and never added to a part.
@@ -17,7 +17,7 @@ use std::path::PathBuf;
 
 /// Arenas of glibc but the first begin at multiples of it (`HEAP_MAX_SIZE`, 64-bit).
 const ARENA: usize = 64 << 20;
-/// What is unknown counts as the rest up to this part of the level, or so many bytes.
+/// Unknown memory counts as the rest up to this part of the level, or so many bytes.
 const SMALL: f64 = 0.02;
 const SMALL_BYTES: f64 = 1048576.0;
 /// Live memory grows if each load adds this part of it, and so many bytes, and at least half of what any load adds: a cache
@@ -214,7 +214,7 @@ impl Parts {
         self.processes += other.processes;
     }
 
-    /// What is unknown and little belongs to the rest.
+    /// Unknown memory, where it is little, belongs to the rest.
     fn settle(&mut self) {
         let least = (SMALL * self.level()).max(SMALL_BYTES);
         let rest = &mut self.rest;

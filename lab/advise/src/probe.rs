@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 pub const LIBRARY: &str = "libcachewise_probe.so";
 /// A question is given up after so long: the copy takes a second at most, and copying what a program holds takes time.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How often a question is asked whose copy meets a lock that is held, and the milliseconds that the first copy may take:
+/// Tries of a question whose copy meets a lock that is held, and the milliseconds that the first copy may take:
 /// each next one may take twice as many.
 const TRIES: u32 = 6;
 const FIRST: u32 = 40;
@@ -65,7 +65,7 @@ const OLD_WAITS: [i64; 4] =
 #[cfg(not(target_arch = "x86_64"))]
 const OLD_WAITS: [i64; 0] = [];
 
-/// What one allocator of a process says, in bytes.
+/// Answer of one allocator of a process, in bytes.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Said {
     /// glibc: of each arena what it has of the system and what of it is free, the main one first; and large blocks.
@@ -102,7 +102,7 @@ impl Said {
 pub struct Trimmed {
     /// Name of the allocator.
     pub name: String,
-    /// What it returned.
+    /// Bytes that it returned.
     pub returned: u64,
     /// Seconds that it took.
     pub seconds: f64,
@@ -123,9 +123,9 @@ pub struct Probe {
     path: PathBuf,
     shared: MmapRaw,
     number: u32,
-    /// How often a question is asked; fewer where it will be asked again soon.
+    /// Tries of a question; fewer where it will be asked again soon.
     pub tries: u32,
-    /// What was found in a file, by device and number.
+    /// Findings in a file, by device and number.
     files: BTreeMap<(u64, u64), Vec<Found>>,
 }
 
@@ -161,7 +161,7 @@ impl Probe {
         unsafe { &*self.shared.as_ptr().cast::<Control>() }
     }
 
-    /// What the allocators of a process hold, or why it cannot be asked.
+    /// Memory that the allocators of a process hold, or why it cannot be asked.
     ///
     /// # Errors
     /// A reason for the reader.
@@ -179,7 +179,7 @@ impl Probe {
         }
     }
 
-    /// What one allocator says.
+    /// Answer of one allocator.
     fn of_one(&mut self, asked: &Asked, one: &Found) -> Result<Said, String> {
         let numbers = self.asked(asked, &asked.threads[0], one, false)?;
         let mut said = self.read(one, numbers)?;
@@ -507,7 +507,7 @@ fn first_address<'d>(file: &object::File<'d, &'d ReadCache<File>>) -> u64 {
     first & !(rustix::param::page_size() as u64 - 1)
 }
 
-/// What `malloc_info` printed (mallinfo(3), malloc_info(3)).
+/// Output of `malloc_info` (mallinfo(3), malloc_info(3)).
 fn of_glibc(text: &str) -> Option<Said> {
     let (heaps, totals) = text.rsplit_once("</heap>")?;
     let sized = |text: &str, what: &str| {
@@ -524,7 +524,7 @@ fn of_glibc(text: &str) -> Option<Said> {
     Some(Said::Glibc { arenas, mapped: sized(totals, "<total type=\"mmap\"").unwrap_or(0) })
 }
 
-/// What Python printed: bytes in blocks that live, and in its arenas; zeros of one that has none.
+/// Output of Python: bytes in blocks that live, and in its arenas; zeros of one that has none.
 fn of_python(text: &str) -> Option<(u64, u64)> {
     let number = |line: &str| {
         let digits: String =

@@ -32,7 +32,7 @@ const READ: f64 = 0.25;
 /// The shell that runs a script without `#!`, as the C library does.
 const SHELL: &str = "/bin/sh";
 const SUSPENDED: &str = "a signal stopped it and no SIGCONT followed: ended";
-/// How the end of a run at `--limit` is told, before its size.
+/// Words for the end of a run at `--limit`, before its size.
 pub(crate) const KILLED: &str = "killed at --limit ";
 const GROUP: &str = "--limit: no control group can be made here: expected root, or a group that is delegated to the user \
                      (systemd-run --user --scope -p Delegate=yes cachewise ...)";
@@ -54,6 +54,8 @@ pub struct Sample {
     pub level: f64,
     /// Page faults.
     pub faults: f64,
+    /// Seconds of waiting for a CPU, as far as they were seen.
+    pub delay: f64,
     /// Threads of one process, at most.
     pub threads: f64,
     /// Figures that the program prints, by name.
@@ -153,13 +155,9 @@ pub enum Prints {
     Rows(Format),
 }
 
-/// Shows a stage, seconds spent and seconds left.
-pub type Shown = Box<dyn FnMut(&str, f64, f64)>;
-
-/// Programs under test: the one runner of real ones.
-pub struct Programs {
-    /// The plain program, then those that are compared with it.
-    pub arms: Vec<Arm>,
+/// Conditions of every run: what goes before it, and what of it counts.
+#[derive(Clone, Default)]
+pub struct Conditions {
     /// A line of the shell before each run.
     pub prepare: Option<String>,
     /// The load, where the program is a server.
@@ -178,6 +176,17 @@ pub struct Programs {
     pub settle: f64,
     /// Bytes that a run may have: it is killed at more.
     pub fits: Option<u64>,
+}
+
+/// Shows a stage, seconds spent and seconds left.
+pub type Shown = Box<dyn FnMut(&str, f64, f64)>;
+
+/// Programs under test: the one runner of real ones.
+pub struct Programs {
+    /// The plain program, then those that are compared with it.
+    pub arms: Vec<Arm>,
+    /// The conditions of every run.
+    pub conditions: Conditions,
     /// The first arm that has that limit: 1 where the plain program does not survive it.
     pub limited_from: usize,
     /// The most that a run of each arm had of them.
@@ -198,7 +207,7 @@ pub struct Programs {
     pub notes: Vec<String>,
     /// Processes that runs left behind and that were ended, at most.
     pub left: usize,
-    /// How often each arm ran.
+    /// Runs of each arm.
     pub runs: Vec<usize>,
     /// The first run's seconds, once that has been.
     seconds: Option<f64>,
@@ -213,7 +222,7 @@ pub struct Programs {
 pub struct Measured {
     /// Its figures.
     pub sample: Sample,
-    /// What it printed.
+    /// Its output.
     pub printed: Printed,
     /// Its processes.
     pub watched: Watched,
@@ -224,19 +233,19 @@ const MOSTLY: f64 = 0.8;
 /// The part of a run that a program works, below which its work is somebody else's.
 pub(crate) const WORKS: f64 = 0.1;
 
-impl Measured {
+impl Sample {
     /// Returns whether it waited for nothing but a CPU.
     #[must_use]
     pub fn is_mostly_cpu(&self) -> bool {
-        let Sample { cpu, wall, .. } = self.sample;
-        cpu >= WORKS * wall && cpu + self.watched.delay() >= MOSTLY * wall
+        let &Sample { cpu, wall, delay, .. } = self;
+        cpu >= WORKS * wall && cpu + delay >= MOSTLY * wall
     }
 }
 
 /// The reason why a run is of no use.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Failed {
-    /// It ended otherwise than well: how.
+    /// Failure: how it ended.
     Wrong(String),
     /// The user wants to stop.
     Stopped,
@@ -267,6 +276,7 @@ impl Programs {
     /// No temporary folder can be made.
     pub fn new(
         arms: Vec<Arm>,
+        conditions: Conditions,
         stop: Arc<AtomicBool>,
         limit: Duration,
         progress: Shown,
@@ -277,17 +287,9 @@ impl Programs {
             runs: vec![0; arms.len()],
             verified: vec![false; arms.len()],
             peaks: vec![0; arms.len()],
-            fits: None,
             limited_from: 0,
             arms,
-            prepare: None,
-            load: None,
-            prints: None,
-            errors: None,
-            compared: Vec::new(),
-            any_output: false,
-            sampled: false,
-            settle: 0.0,
+            conditions,
             directory,
             stop,
             progress,
@@ -376,7 +378,7 @@ impl Programs {
     /// Runs that are accepted, for errors.
     #[must_use]
     pub fn accepted(&self) -> &'static str {
-        match self.load {
+        match self.conditions.load {
             Some(_) => {
                 "a server that listens, and a load that ends with status 0 within the budget"
             }
@@ -389,8 +391,8 @@ impl Programs {
     /// The time between a load's end and the end of a run, in which memory settles and is read.
     #[must_use]
     pub fn settled(&self) -> Duration {
-        match (self.sampled, &self.load) {
-            (true, Some(_)) => Duration::from_secs_f64(self.settle + READ),
+        match (self.conditions.sampled, &self.conditions.load) {
+            (true, Some(_)) => Duration::from_secs_f64(self.conditions.settle + READ),
             _ => Duration::ZERO,
         }
     }
@@ -398,14 +400,14 @@ impl Programs {
     /// Runs an arm once, with further variables.
     ///
     /// # Errors
-    /// It was never started, or the system fails.
+    /// The arm was never started, or the system fails.
     pub fn measure(
         &mut self,
         who: usize,
         more: &[(&str, OsString)],
     ) -> anyhow::Result<Result<Measured, Failed>> {
         let wrong = |why: String| Ok(Err(Failed::Wrong(why)));
-        if let Some(line) = &self.prepare {
+        if let Some(line) = &self.conditions.prepare {
             let mut shell = Command::new(SHELL);
             shell.args(["-c", line]).stdin(Stdio::null()).stdout(Stdio::null());
             let prepared = shell.status()?;
@@ -423,17 +425,17 @@ impl Programs {
         };
         let window = (self.settled() > Duration::ZERO).then_some(READ);
         let last = window.or(self.seconds.map(held::last_part));
-        let mut sampler = self.sampled.then(|| match last {
+        let mut sampler = self.conditions.sampled.then(|| match last {
             Some(last) => Sampler::new().with_last(last),
             None => Sampler::new(),
         });
-        let is_alone = self.load.is_none();
+        let is_alone = self.conditions.load.is_none();
         let mut watched = Watched::default();
         let watch = &mut |pid| {
             watched.look(pid);
             sampler.iter_mut().for_each(|sampler| sampler.look(pid, is_alone));
         };
-        let fits = self.fits.filter(|_| who >= self.limited_from);
+        let fits = self.conditions.fits.filter(|_| who >= self.limited_from);
         let group = fits.map(Group::with_limit).transpose().context(GROUP)?;
         if let Some(group) = &group {
             starts_in(&mut command, group)?;
@@ -441,7 +443,7 @@ impl Programs {
         let (groups, directory) = (Groups::of_process(), self.directory.path());
         let killed = groups.oom_kills();
         let settle = self.settled();
-        let ended = match &self.load {
+        let ended = match &self.conditions.load {
             None => whole::run(&mut command, directory, self.limit, &self.stop, watch, true),
             Some(load) => load.run(&mut command, directory, self.limit, &self.stop, settle, watch),
         };
@@ -509,13 +511,13 @@ impl Programs {
         if !run.status.success() {
             let told = run.told.lines().last().unwrap_or_default();
             let told = if told.is_empty() { String::new() } else { format!(": {told}") };
-            let which = if self.load.is_some() { "the load: " } else { "" };
+            let which = if self.conditions.load.is_some() { "the load: " } else { "" };
             return wrong(format!("{which}{}{told}", run.status));
         }
         if let Some(line) = self.error_in(&run) {
             return wrong(format!("--errors: it prints \"{line}\""));
         }
-        if self.sampled && held.is_none() {
+        if self.conditions.sampled && held.is_none() {
             return wrong(
                 "its memory cannot be read: it ended within a few milliseconds, or /proc is not mounted".to_owned(),
             );
@@ -536,6 +538,8 @@ impl Programs {
             peak: of_held(|held| held.peak, 0.0).max(run.resident as f64),
             level: of_held(|held| held.level, f64::NAN),
             faults: run.faults as f64,
+            // A short run ends between two looks at it.
+            delay: watched.delay().max(run.delay),
             threads: watched.threads as f64,
             own,
             held,
@@ -544,7 +548,7 @@ impl Programs {
     }
 
     fn error_in(&self, run: &Run) -> Option<String> {
-        let errors = self.errors.as_ref()?;
+        let errors = self.conditions.errors.as_ref()?;
         let output = String::from_utf8_lossy(&run.output);
         let mut lines = output.lines().chain(run.told.lines());
         lines.find(|line| errors.is_match(line)).map(|line| line.trim().to_owned())
@@ -552,7 +556,7 @@ impl Programs {
 
     /// The figures that it prints.
     fn own(&mut self, output: &[u8]) -> Result<BTreeMap<String, Own>, String> {
-        match &self.prints {
+        match &self.conditions.prints {
             None => Ok(BTreeMap::new()),
             Some(Prints::Rows(format)) => format.read(output),
             Some(Prints::Pattern(pattern)) => {
@@ -568,10 +572,11 @@ impl Programs {
         }
     }
 
-    /// What it printed or wrote. Bytes have to be the same, unless numbers in them are measured, or they are a load's.
+    /// Output, or files that it wrote. Bytes have to be the same, unless numbers in them are measured, or they are a load's.
     fn printed(&self, run: &Run) -> Result<Printed, String> {
-        let exact = match &self.compared[..] {
-            [] => (self.load.is_none() && self.prints.is_none()).then_some(run.digest),
+        let exact = match &self.conditions.compared[..] {
+            [] => (self.conditions.load.is_none() && self.conditions.prints.is_none())
+                .then_some(run.digest),
             files => {
                 let read = |file: &PathBuf| {
                     let read = whole::read(file).map(|(_, digest)| digest.to_ne_bytes().to_vec());
@@ -580,7 +585,7 @@ impl Programs {
                 Some(digest(&files.iter().map(read).collect::<Result<Vec<_>, _>>()?))
             }
         };
-        if self.compared.is_empty() {
+        if self.conditions.compared.is_empty() {
             return Ok(Printed::of(&run.output, &run.told, exact));
         }
         // Files stand for the output's words, but not for the errors in it.
@@ -599,7 +604,7 @@ impl Programs {
             }
             self.verified[who] = true;
         }
-        if self.any_output {
+        if self.conditions.any_output {
             return Ok(None);
         }
         let mut found = self.outputs.compare(&measured.printed, false);

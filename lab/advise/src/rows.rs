@@ -1,6 +1,6 @@
 //! Rows of figures that two programs print in pairs of launches, judged as one family.
 //!
-//! Of two hundred benchmarks ten differ by luck where each is judged alone. A row is called faster or slower only where it
+//! Ten of two hundred benchmarks differ by luck where each is judged alone. A row is called faster or slower only where it
 //! stands after the correction for how many rows there are, and for how often was looked.
 
 use crate::figures::{Kind, Own};
@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// A launch's figures by name.
 pub type Figures = BTreeMap<String, Own>;
 
-/// Pairs after which rows are looked at: each time twice as many.
+/// Pairs after which rows are looked at first; then each time twice as many.
 pub const FIRST_LOOK: usize = 6;
 /// Looks that are corrected for: up to 192 pairs.
 const LOOKS: f64 = 6.0;
@@ -27,6 +27,12 @@ fn p_of(ratios: &[f64]) -> f64 {
         probability *= (differing - successes) as f64 / (successes + 1) as f64;
     }
     (2.0 * family::p_around(ratios, 1.0).min(2.0 * tail)).min(1.0)
+}
+
+/// Returns whether rows are looked at after so many pairs.
+#[must_use]
+pub const fn is_looked_at(pairs: usize) -> bool {
+    pairs.is_multiple_of(FIRST_LOOK) && (pairs / FIRST_LOOK).is_power_of_two()
 }
 
 /// One row of both programs.

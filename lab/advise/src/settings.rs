@@ -102,7 +102,7 @@ const INSIDE: [(&str, &str, &str, &str); 8] = [
 ];
 
 impl Allocator {
-    /// How to install it, in a line.
+    /// Line that installs it.
     #[must_use]
     pub fn install(&self) -> String {
         let [debian, alpine, _] = self.packages;
@@ -132,7 +132,7 @@ pub fn is_of_allocator(name: &str) -> bool {
     OF_ALLOCATORS.iter().any(|of| name.starts_with(of))
 }
 
-/// How much a setting interferes: the simplest is recommended among those not told apart.
+/// Degrees of interference of a setting: the simplest is recommended among those not told apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
     /// Variables that the program's own libraries read.
@@ -163,7 +163,7 @@ pub enum Acts {
 pub struct Candidate {
     /// A name of a few words.
     pub name: String,
-    /// How much it interferes.
+    /// Degree of its interference.
     pub kind: Kind,
     /// Cost that it lowers.
     pub acts: Acts,
@@ -204,7 +204,7 @@ impl Candidate {
         (!pairs.is_empty()).then(|| Candidate::new(words, kind, Acts::Anything, &pairs))
     }
 
-    /// As it would be typed before the program's words.
+    /// Command line with the setting before the program's words.
     #[must_use]
     pub fn line(&self, command: &[String]) -> String {
         let (program, arguments) = command.split_at(command.len().min(1));
@@ -221,7 +221,7 @@ impl Candidate {
         }
     }
 
-    /// How simple it is: less interference first, then fewer settings. Keeping freed memory takes two variables of glibc, and
+    /// Order of simplicity: less interference first, then fewer settings. Keeping freed memory takes two variables of glibc, and
     /// is one setting; what is only taken away is the simplest.
     #[must_use]
     pub fn simplicity(&self) -> (Kind, usize) {
@@ -233,9 +233,23 @@ impl Candidate {
     }
 }
 
-/// A word as a shell takes it.
+/// A word as a shell takes it, in one line: control characters as bash, zsh, ksh and POSIX of 2024 read them.
 #[must_use]
 pub fn quoted(word: &str) -> String {
+    if !word.contains(char::is_control) {
+        return kept(word);
+    }
+    let escaped = word.chars().map(|c| match c {
+        '\\' | '\'' => format!("\\{c}"),
+        c if c.is_control() => c.to_string().bytes().map(|byte| format!("\\{byte:03o}")).collect(),
+        c => c.to_string(),
+    });
+    format!("$'{}'", escaped.collect::<String>())
+}
+
+/// A word as every shell takes it; a newline stays one.
+#[must_use]
+pub fn kept(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./=:,+@%".contains(c);
     if !word.is_empty() && word.chars().all(is_plain) {
         return word.to_owned();
@@ -282,7 +296,7 @@ pub struct Installed {
 /// Facts about the program and the machine.
 #[derive(Clone, Debug, Default)]
 pub struct Facts {
-    /// How it is linked.
+    /// Its linkage.
     pub linkage: Linkage,
     /// Its glibc; `None` where it is unknown.
     pub glibc: Option<(u32, u32)>,
@@ -364,7 +378,7 @@ impl Collected<'_> {
         self.candidates.push(Candidate::new(name, Kind::Variables, acts, variables));
     }
 
-    /// What the caller has set for an allocator is a setting, too, and the program without it a candidate.
+    /// Variables that the caller has set for an allocator are settings, too, and the program without it a candidate.
     fn without(&mut self) {
         for (name, value) in &self.facts.environment {
             if is_of_allocator(name) {
@@ -716,6 +730,12 @@ mod tests {
         assert_eq!(also.line(&words), "A=1 LD_PRELOAD=/x.so './my prog' 'a'\\''b'");
         let unset = Candidate { unset: vec!["B".to_owned()], variables: vec![], ..also };
         assert_eq!(unset.line(&words[1..]), "env -u B 'a'\\''b'");
+        let raw = "a\nb\u{1b}[1m\u{85}7\\'é";
+        let word = quoted(raw);
+        let mut bash = std::process::Command::new("bash");
+        bash.args(["-c", &format!("printf %s {word}")]);
+        let read = bash.output().expect("bash").stdout;
+        assert!(read == raw.as_bytes() && !word.contains(char::is_control), "{word}");
         assert!(Candidate::also("=1").is_none() && Candidate::also(" ").is_none());
     }
 }

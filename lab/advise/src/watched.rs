@@ -39,7 +39,7 @@ pub struct Watched {
 pub struct NotInForce {
     /// The process's name.
     pub process: String,
-    /// What it lacks.
+    /// Variable or library that it lacks.
     pub what: String,
 }
 

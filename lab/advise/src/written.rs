@@ -1,7 +1,7 @@
 //! A setting in the forms in which it is deployed: for a shell, an environment file, systemd, a Dockerfile, Kubernetes.
 
 use crate::lists::separator;
-use crate::settings::{ALLOCATORS, Candidate, quoted};
+use crate::settings::{ALLOCATORS, Candidate, kept};
 use std::path::Path;
 
 /// A form.
@@ -91,9 +91,9 @@ pub fn text(
 /// A value for a shell; of a list, before what is set already.
 fn joined(name: &str, value: &str) -> String {
     match separator(name) {
-        Some(' ') => format!("{}\"${{{name}:+ ${name}}}\"", quoted(value)),
-        Some(separator) => format!("{}${{{name}:+{separator}${name}}}", quoted(value)),
-        None => quoted(value),
+        Some(' ') => format!("{}\"${{{name}:+ ${name}}}\"", kept(value)),
+        Some(separator) => format!("{}${{{name}:+{separator}${name}}}", kept(value)),
+        None => kept(value),
     }
 }
 

@@ -461,7 +461,7 @@ pub struct Compare {
     /// Write everything as one JSON object; `-` is stdout, in place of the table
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
-    /// Write a self-contained page with a dot for each pair; of commands
+    /// Write a self-contained page; of commands with a dot for each pair
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
     /// Arguments of both programs

@@ -15,7 +15,7 @@ use cachewise_advise::figure::Pattern;
 use cachewise_advise::load::Load;
 use cachewise_advise::parts::LOADS;
 use cachewise_advise::probe::LIBRARY as LIBRARY_THAT_ASKS;
-use cachewise_advise::program::{Arm, Prints};
+use cachewise_advise::program::{Arm, Conditions, Prints};
 use cachewise_advise::settings::Candidate;
 use cachewise_experiments::LabError;
 use cachewise_judge::Verdict;
@@ -151,14 +151,18 @@ fn asked(
         rounds: args.rounds.map(|rounds| rounds as usize),
         also: args.also.iter().filter_map(|words| Candidate::also(words)).collect(),
         only: args.only.clone(),
-        prepare: args.prepare.clone(),
-        load: args.load.clone().map(|line| Load { line, ready: args.ready.clone() }),
-        prints: pattern,
-        errors: args.errors.clone(),
-        compared: args.compare.clone(),
-        settle: args.settle.unwrap_or(SETTLE),
+        conditions: Conditions {
+            prepare: args.prepare.clone(),
+            load: args.load.clone().map(|line| Load { line, ready: args.ready.clone() }),
+            prints: pattern,
+            errors: args.errors.clone(),
+            compared: args.compare.clone(),
+            sampled: args.goal != args::Goal::Time,
+            settle: args.settle.unwrap_or(SETTLE),
+            fits: args.limit.map(|bytes| bytes as u64),
+            any_output: false,
+        },
         loads: args.loads.unwrap_or(LOADS as u32) as usize,
-        fits: args.limit.map(|bytes| bytes as u64),
         probe,
         seed: args.seed.unwrap_or_else(crate::verbs::drawn_seed),
         before: NoiseSnapshot::take(),

@@ -10,12 +10,14 @@ use anyhow::bail;
 use cachewise_advise::comparison::{Comparison, Line, as_rows, strip};
 use cachewise_advise::executable::is_executable;
 use cachewise_advise::figures::Format;
-use cachewise_advise::program::{Arm, Failed, Figure, Measured, Prints, Programs, Sample};
+use cachewise_advise::program::{
+    Arm, Conditions, Failed, Figure, Measured, Prints, Programs, Sample,
+};
 use cachewise_advise::rows::{self, Figures, RowsFound};
 use cachewise_experiments::LabError;
 use cachewise_experiments::recorder::Progress as _;
 use cachewise_judge::margin::LEAST_LOOKED;
-use cachewise_judge::race::{self, Cut, Ended, Fate, Promise, Question, Runner as _};
+use cachewise_judge::race::{self, Ended, Fate, Outcome, Promise, Question, Runner as _};
 use cachewise_judge::{Ratio, Verdict};
 use cachewise_measure::{NoiseSnapshot, children};
 use cachewise_report::{Table, pairs};
@@ -122,17 +124,20 @@ fn commands(args: &Compare) -> anyhow::Result<u8> {
     children::adopt_orphans();
     let before = NoiseSnapshot::take();
     let mut bar = Bar::new()?;
-    bar.begin("each once, untimed", 1.0);
+    bar.begin("warming up", 1.0);
     let (stop, limit) = (bar.stop(), Duration::from_secs_f64(args.budget));
     let bar = std::rc::Rc::new(std::cell::RefCell::new(bar));
     let shown = std::rc::Rc::clone(&bar);
     let progress = move |_: &str, spent, left| shown.borrow_mut().expected("pairs", spent, left);
-    let mut programs = Programs::new(vec![old, new], stop, limit, Box::new(progress))?;
-    programs.prepare.clone_from(&args.prepare);
-    programs.compared.clone_from(&args.compare);
-    programs.any_output = args.any_output;
-    programs.prints = args.figures.map(Prints::Rows);
-    programs.sampled = args.judge.contains(&Judged::Memory);
+    let conditions = Conditions {
+        prepare: args.prepare.clone(),
+        compared: args.compare.clone(),
+        any_output: args.any_output,
+        prints: args.figures.map(Prints::Rows),
+        sampled: args.judge.contains(&Judged::Memory),
+        ..Conditions::default()
+    };
+    let mut programs = Programs::new(vec![old, new], conditions, stop, limit, Box::new(progress))?;
     let found = compared(args, &mut programs, &before);
     bar.borrow().clear();
     let mut found = found?;
@@ -158,20 +163,23 @@ fn compared(
         / warm.iter().flatten().count() as f64;
     let left = args.budget - programs.now();
     let fit = (left / (2.0 * seconds)).floor();
-    if fit < LEAST_LOOKED as f64 {
-        let least = args.budget - left + 2.0 * seconds * (LEAST_LOOKED as f64 + 1.0);
+    let pairs = if is_of_rows(args) { rows::FIRST_LOOK } else { LEAST_LOOKED };
+    if fit < pairs as f64 {
+        let least = args.budget - left + 2.0 * seconds * (pairs as f64 + 1.0);
         bail!(
-            "--budget: expected room for {LEAST_LOOKED} pairs of runs of {seconds:.1} s, found {:.0} s; --budget {:.0}s has it",
+            "--budget: expected room for {pairs} pairs of runs of {seconds:.1} s, found {:.0} s; --budget {:.0}s has it",
             args.budget,
             least.ceil()
         );
     }
     foresee(args, &warm, &judged, fit);
-    let is_of_rows = args.figures.is_some() || figures.len() > 1;
-    let mut found = match is_of_rows {
-        true => by_rows(args, programs, &figures)?,
-        false => by_race(args, programs, &judged, seconds)?,
-    };
+    let before = programs.now();
+    let judged = if by_cpu { vec![judged] } else { figures };
+    let mut found = raced(args, programs, &judged, seconds)?;
+    // Runs before the pairs are paid for, too.
+    found.runs = programs.runs.iter().sum();
+    found.seconds += before;
+    found.needs_seconds = found.needs_seconds.map(|needs| needs + before);
     if let Some(busy) = busy {
         let what = if by_cpu {
             "both are mostly CPU: their CPU time is judged"
@@ -184,7 +192,7 @@ fn compared(
 }
 
 /// Runs each some times, so that files are cached and it is known how long a run takes and whether all of them wait for a CPU
-/// alone; these runs are not counted.
+/// alone; these runs are no pairs.
 fn warmed(args: &Compare, programs: &mut Programs) -> anyhow::Result<([Vec<Sample>; 2], bool)> {
     let (mut warm, mut is_cpu) = ([Vec::new(), Vec::new()], true);
     for round in 0..WARM_RUNS {
@@ -196,7 +204,7 @@ fn warmed(args: &Compare, programs: &mut Programs) -> anyhow::Result<([Vec<Sampl
             match programs.measure(who, &[])? {
                 Ok(measured) => {
                     // Of several threads CPU time does not say how well they share the work.
-                    is_cpu &= measured.is_mostly_cpu() && measured.sample.threads <= 1.0;
+                    is_cpu &= measured.sample.is_mostly_cpu() && measured.sample.threads <= 1.0;
                     let Measured { sample, printed, .. } = measured;
                     if who == 0 {
                         programs.outputs.add(printed);
@@ -254,14 +262,35 @@ fn foresee(args: &Compare, warm: &[Vec<Sample>; 2], judged: &Figure, pairs: f64)
     output::tell(&format!("cachewise: the budget has room for {pairs:.0} pairs; {told}"));
 }
 
-/// One figure: a race of one contestant.
-fn by_race(
+/// True for benchmarks, or several figures.
+fn is_of_rows(args: &Compare) -> bool {
+    args.figures.is_some() || args.judge.len() > 1
+}
+
+/// Pairs until the answer is known: of one figure after each, of rows after 6, 12, 24 ... of them.
+fn raced(
     args: &Compare,
     programs: &mut Programs,
-    judged: &Figure,
+    figures: &[Figure],
     expected: f64,
 ) -> anyhow::Result<Comparison> {
     let begun = programs.now();
+    let (judged, is_of_rows) = (&figures[0], is_of_rows(args));
+    let own = |sample: &Sample| match args.figures {
+        Some(_) => sample.own.clone(),
+        None => as_rows(sample, figures),
+    };
+    let rows = |outcome: &Outcome<Sample>| {
+        let [old, new] = [0, 1].map(|who| -> Vec<Figures> {
+            outcome.runs[who].samples().take(outcome.pairs()).map(own).collect()
+        });
+        RowsFound::of(&old, &new, args.margin)
+    };
+    let cost = |sample: &Sample| judged.of(sample);
+    let is_known = |outcome: &Outcome<Sample>| match is_of_rows {
+        true => rows::is_looked_at(outcome.pairs()) && rows(outcome).is_settled(),
+        false => Verdict::at_any_look(&outcome.ratio(1, cost), args.margin) != Verdict::Unknown,
+    };
     let question = Question {
         contestants: 1,
         own: 1,
@@ -269,10 +298,10 @@ fn by_race(
         end: args.budget,
         rounds: None,
         margin: args.margin,
-        cost: &|sample: &Sample| judged.of(sample),
+        cost: &cost,
         loss: None,
         promise: &|_, _| Promise { ratio: 1.0, is_counted: false },
-        both_ways: true,
+        is_known: Some(&is_known),
         seed: args.seed.unwrap_or_else(drawn_seed),
     };
     let outcome = race::race(programs, &question)?;
@@ -282,7 +311,7 @@ fn by_race(
         Ended::Settled | Ended::Time => {}
     }
     if let Some(Fate::Disqualified(why)) = outcome.fates.first()
-        && outcome.runs[1].rounds() == 0
+        && (is_of_rows || outcome.runs[1].rounds() == 0)
     {
         let hint = if why.starts_with("another output") {
             "; --any-output compares them all the same"
@@ -291,88 +320,99 @@ fn by_race(
         };
         bail!("new: {why}{hint}");
     }
-    Ok(Comparison::of_race(&outcome, judged, args.margin, programs.now() - begun))
+    let seconds = programs.now() - begun;
+    Ok(match is_of_rows {
+        true => Comparison::of_rows(&rows(&outcome), outcome.pairs(), args.margin, seconds),
+        false => Comparison::of_race(&outcome, judged, args.margin, seconds),
+    })
 }
 
-/// Benchmarks, or several figures: rows that are looked at after 6, 12, 24 ... pairs.
-fn by_rows(
-    args: &Compare,
-    programs: &mut Programs,
-    figures: &[Figure],
-) -> anyhow::Result<Comparison> {
-    let begun = programs.now();
-    let [mut old, mut new]: [Vec<Figures>; 2] = [Vec::new(), Vec::new()];
-    let own = |sample: &Sample| match args.figures {
-        Some(_) => sample.own.clone(),
-        None => as_rows(sample, figures),
-    };
-    let seed = args.seed.unwrap_or_else(drawn_seed);
-    loop {
-        let pairs = old.len();
-        let one = (programs.now() - if pairs == 0 { 0.0 } else { begun }) / (pairs.max(1)) as f64;
-        let room = ((args.budget - programs.now()) / one).max(0.0) as usize;
-        let count =
-            rows::FIRST_LOOK.max(pairs).min(if pairs == 0 { rows::FIRST_LOOK } else { room });
-        if count == 0 {
-            break;
+/// The answer of a comparison, as it is printed and written.
+struct Said<'a> {
+    sentence: &'a str,
+    remarks: Vec<String>,
+    /// Every row, or those that differ.
+    table: &'a dyn Fn(bool) -> Table,
+    /// The judged figure of each pair, and its interval.
+    ratios: &'a [f64],
+    judged: Option<Ratio>,
+    margin: f64,
+    json: String,
+    /// Lines below all, on a terminal.
+    below: String,
+}
+
+impl Said<'_> {
+    /// Writes the files, and prints the text unless one of them is standard output.
+    fn write(&self, args: &Compare) -> anyhow::Result<()> {
+        let full = (self.table)(true);
+        let page = || {
+            let (judged, tables) = (self.judged.as_ref(), std::slice::from_ref(&full));
+            pairs::page(self.sentence, self.ratios, judged, self.margin, tables)
+        };
+        let mut in_place = false;
+        for (path, text) in [
+            (&args.csv, &(|| full.csv()) as &dyn Fn() -> String),
+            (&args.json, &|| format!("{}\n", self.json)),
+            (&args.markdown, &|| self.markdown(args.all)),
+            (&args.html, &page),
+        ] {
+            if let Some(path) = path {
+                output::write(path, text().as_bytes())?;
+                in_place |= output::is_stdout(path);
+            }
         }
-        let mut ran = 0;
-        let found =
-            race::pairs(programs, 1, count, seed.wrapping_add(pairs as u64), |programs, pair| {
-                ran = pair;
-                let left = one * (room.saturating_sub(pair)) as f64;
-                programs.progress(race::Stage::Show, left);
-            })?;
-        match found.cut {
-            Some(Cut::Stopped) => return Err(LabError::Interrupted.into()),
-            Some(Cut::Reference(why)) => bail!("old: {why}"),
-            Some(Cut::Contestant(why)) => bail!("new: {why}"),
-            None => {}
-        }
-        let [olds, news] = found.sides;
-        old.extend(olds.samples().map(own));
-        new.extend(news.samples().map(own));
-        if RowsFound::of(&old, &new, args.margin).is_settled() {
-            break;
-        }
+        if in_place { Ok(()) } else { output::print(&self.text(args.all)) }
     }
-    let found = RowsFound::of(&old, &new, args.margin);
-    Ok(Comparison::of_rows(&found, old.len(), args.margin, programs.now() - begun))
+
+    fn text(&self, all: bool) -> String {
+        let mut text = format!("{}\n", self.sentence);
+        for remark in &self.remarks {
+            text.push_str(&format!("  {remark}\n"));
+        }
+        let mut rows = (self.table)(all);
+        let more = rows.rows.len().saturating_sub(LISTED);
+        if !all && more > 0 {
+            rows.rows.truncate(LISTED);
+            rows.remarks.push(format!("{more} more; --all lists every row"));
+        }
+        if !rows.rows.is_empty() {
+            text.push_str(&format!("\n{}", rows.terminal(output::width())));
+        }
+        let width = usize::from(output::width().unwrap_or(72)).min(72);
+        if let Some(strip) = strip(self.ratios, width) {
+            text.push_str(&format!("\nnew over old, by pairs:\n{strip}"));
+        }
+        text + &self.below
+    }
+
+    fn markdown(&self, all: bool) -> String {
+        let mut text = format!("**{}**\n\n", self.sentence);
+        for remark in &self.remarks {
+            text.push_str(&format!("- {remark}\n"));
+        }
+        text.push_str(&format!("\n{}", (self.table)(all).markdown()));
+        if let Some(strip) = strip(self.ratios, 72) {
+            text.push_str(&format!("\nNew over old, by pairs:\n\n```\n{strip}```\n"));
+        }
+        text
+    }
 }
 
 /// Prints the answer and writes the files; the exit status.
 fn say(args: &Compare, found: &Comparison) -> anyhow::Result<u8> {
-    let full = table(found, true);
-    let judged: Option<Ratio> = found
-        .lines
-        .iter()
-        .find(|line| line.judged && !found.ratios.is_empty())
-        .map(|line| line.ratio);
-    let page = || {
-        pairs::page(
-            &found.sentence,
-            &found.ratios,
-            judged.as_ref(),
-            found.margin,
-            std::slice::from_ref(&full),
-        )
+    let judged = found.lines.iter().find(|line| line.judged && !found.ratios.is_empty());
+    let said = Said {
+        sentence: &found.sentence,
+        remarks: remarks(found),
+        table: &|all| table(found, all),
+        ratios: &found.ratios,
+        judged: judged.map(|line| line.ratio),
+        margin: found.margin,
+        json: serde_json::to_string(found)?,
+        below: String::new(),
     };
-    let mut in_place = false;
-    let json = format!("{}\n", serde_json::to_string(found)?);
-    for (path, text) in [
-        (&args.csv, full.csv()),
-        (&args.json, json),
-        (&args.markdown, markdown(found, args.all)),
-        (&args.html, page()),
-    ] {
-        if let Some(path) = path {
-            output::write(path, text.as_bytes())?;
-            in_place |= output::is_stdout(path);
-        }
-    }
-    if !in_place {
-        output::print(&text(found, args.all))?;
-    }
+    said.write(args)?;
     Ok(match found.answer {
         Verdict::Slower => status::REGRESSION,
         Verdict::Unknown => status::INCONCLUSIVE,
@@ -381,8 +421,10 @@ fn say(args: &Compare, found: &Comparison) -> anyhow::Result<u8> {
 }
 
 fn remarks(found: &Comparison) -> Vec<String> {
-    let mut remarks =
-        vec![format!("{} pairs of runs in random order, {:.0} s", found.pairs, found.seconds)];
+    let mut remarks = vec![format!(
+        "{} pairs of runs in random order, {} runs and {:.0} s in all",
+        found.pairs, found.runs, found.seconds
+    )];
     for (side, names) in SIDES.into_iter().zip([&found.only_old, &found.only_new]) {
         if !names.is_empty() {
             remarks.push(format!("only {side} prints: {}", names.join(", ")));
@@ -413,36 +455,4 @@ fn table(found: &Comparison, all: bool) -> Table {
         ]);
     }
     table
-}
-
-fn text(found: &Comparison, all: bool) -> String {
-    let mut text = format!("{}\n", found.sentence);
-    for remark in remarks(found) {
-        text.push_str(&format!("  {remark}\n"));
-    }
-    let mut rows = table(found, all);
-    let more = rows.rows.len().saturating_sub(LISTED);
-    if !all && more > 0 {
-        rows.rows.truncate(LISTED);
-        rows.remarks.push(format!("{more} more; --all lists every row"));
-    }
-    if !rows.rows.is_empty() {
-        text.push_str(&format!("\n{}", rows.terminal(output::width())));
-    }
-    if let Some(strip) = strip(&found.ratios, usize::from(output::width().unwrap_or(72)).min(72)) {
-        text.push_str(&format!("\nnew over old, by pairs:\n{strip}"));
-    }
-    text
-}
-
-fn markdown(found: &Comparison, all: bool) -> String {
-    let mut text = format!("**{}**\n\n", found.sentence);
-    for remark in remarks(found) {
-        text.push_str(&format!("- {remark}\n"));
-    }
-    text.push_str(&format!("\n{}", table(found, all).markdown()));
-    if let Some(strip) = strip(&found.ratios, 72) {
-        text.push_str(&format!("\nNew over old, by pairs:\n\n```\n{strip}```\n"));
-    }
-    text
 }

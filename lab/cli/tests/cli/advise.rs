@@ -1,13 +1,16 @@
 //! `advise` on programs of every kind. What a machine gains is not asked for: planted settings are, by the variable `PLANT`.
 
 use crate::exec::{asked_beside, compiled, libraries};
-use crate::support::{Folder, Said, has, piped, program, said, signal};
+use crate::support::{Folder, Said, documented, has, piped, program, said, signal};
+use cachewise_host::Group;
 use cachewise_measure::Record;
 use cachewise_measure::record::{self, names};
 use rustix::process::Signal;
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::Read as _;
 use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -119,6 +122,18 @@ fn what_cannot_be_told_leads_to_what_would_tell() {
     assert!(times.iter().all(|time| *time > 0.09e9), "{times:?} {found:#?}");
 }
 
+/// A client waits for the process that does its work: the answer names the way to ask for that one.
+#[test]
+fn a_program_whose_work_is_anothers_is_told_whom_to_ask() {
+    let busy = "i=0; while [ $i -lt 100000 ]; do i=$((i + 1)); done";
+    for (line, is_told) in [("sleep 1", true), (busy, false)] {
+        let (found, record) = advised(&PLANT, line);
+        let record = record.expect("a record");
+        let verdict = &record.end.as_ref().expect("an end").verdicts[0];
+        assert_eq!(verdict.contains("--load"), is_told, "{line}: {found:#?}");
+    }
+}
+
 #[test]
 fn a_planted_gain_is_the_answer_in_headline_row_and_record() {
     let folder = Folder::new();
@@ -142,6 +157,8 @@ fn a_planted_gain_is_the_answer_in_headline_row_and_record() {
     let headline = interval(found.out.lines().next().expect("a line"));
     assert!(rows.take(1).all(|row| interval(row) == headline), "{found:#?}");
     assert_eq!(record.header.settings[names::RECOMMENDED]["PLANT"].as_str(), Some("1"));
+    let keys: BTreeSet<String> = record.header.settings.keys().cloned().collect();
+    assert_eq!(keys, documented("docs/advise.md", "| `experiment`"));
     assert!(fs::read_to_string(&file).expect("written").contains("export PLANT=1"));
 }
 
@@ -365,6 +382,10 @@ fn memory_is_told_by_its_parts_before_any_race() {
         let (found, record) = on(&options, &["sh", "-c", &server]);
         assert!(matches!(found.status, Some(0 | 4)), "{found:#?}");
         let memory = &record.expect("a record").header.settings["memory"];
+        let keys: BTreeSet<String> =
+            memory.as_object().into_iter().flatten().map(|(key, _)| key.clone()).collect();
+        let mut documented = documented("docs/advise.md", "Of `memory`");
+        assert!(documented.remove("memory") && keys == documented, "{memory}");
         let of = |name: &str| memory[name].as_f64().unwrap_or(f64::NAN) / 1048576.0;
         if memory["lives"].as_array().is_some_and(|lives| lives.len() >= 3) {
             assert_eq!(memory["word"], word, "{memory}");
@@ -391,6 +412,16 @@ fn what_a_limit_kills_is_no_answer() {
         advised(&options, &line.replace("200 if", "20 if").replace("else 20", "else 200"));
     assert_eq!(found.status, Some(0), "{found:#?}");
     assert_eq!(word(&record.expect("a record")).0, "yes");
+    // A limit of the caller's own is told by its size.
+    let group = Group::with_limit(100 << 20).expect("as before");
+    let file = fs::File::options().write(true).open(group.processes()).expect("its processes");
+    let mut asked = program();
+    // SAFETY: a system call alone, which a forked child may make.
+    unsafe {
+        asked.pre_exec(move || rustix::io::write(&file, b"0").map(drop).map_err(Into::into));
+    }
+    asked.args(["advise", "--", "sh", "-c", &line.replace("else 20", "else 200")]);
+    has(said(&mut asked).with(1).err.lines().last().expect("a line"), &["memory limit", "100 MiB"]);
 }
 
 #[test]

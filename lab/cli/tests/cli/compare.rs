@@ -1,6 +1,6 @@
 //! `compare` of two commands: figures that do not depend on the clock.
 
-use crate::support::{asked, program, root};
+use crate::support::{asked, documented, keys, program, root};
 use serde_json::Value;
 use std::fs;
 use std::process::Command;
@@ -106,6 +106,9 @@ fn commands_are_compared_by_figures_and_by_what_they_print() {
         (&found["only_old"][0], &found["only_new"][0]),
         (&Value::from("gone"), &Value::from("fresh"))
     );
+    assert_eq!(keys(&found), documented("docs/guide/old-and-new.md", "| `answer`"));
+    let [runs, pairs] = ["runs", "pairs"].map(|key| found[key].as_u64().expect(key));
+    assert!(runs >= 2 * pairs + 2, "runs before the pairs cost, too: {found}");
 }
 
 #[test]
@@ -149,6 +152,9 @@ fn records_are_a_format_of_figures() {
 
 #[test]
 fn what_cannot_be_compared_is_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let runs = folder.path().join("runs");
+    let fails_later = format!("sh -c 'echo >>{0}; [ $(wc -l <{0}) -lt 6 ]'", runs.display());
     for (arguments, status) in [
         (&["true", "no-such-program-here"][..], 127),
         (&["true 'open", "true"], 2),
@@ -156,6 +162,7 @@ fn what_cannot_be_compared_is_refused() {
         (&["A=1 true", "true"], 2),
         (&["false", "true"], 1),
         (&["true", "false"], 1),
+        (&[&*fails_later, "true"], 1),
         // Another output is not the same work.
         (&["sh -c 'echo 1'", "sh -c 'echo 2'"], 1),
         (&["--budget", "1s", "sleep 0.4", "sleep 0.4"], 1),

@@ -1,7 +1,9 @@
 //! `report`, `compare`, `completions` and `man` as a user would type them: once for real, and every
 //! bad input once.
 
-use crate::support::{Folder, asked, cachewise, ends, has, names, ok, piped, refused, root, said};
+use crate::support::{
+    Folder, asked, cachewise, documented, ends, has, keys, names, ok, piped, refused, root, said,
+};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::process::{Command, Stdio};
@@ -196,15 +198,18 @@ fn comparing_tells_by_exit_status() {
     assert_eq!(unread.wait().expect("it ends").code(), Some(3), "| head hides what was found");
 
     ok(&format!(
-        "compare {plain} {plain} --margin 3% --csv {} --markdown {} --json {} --all",
+        "compare {plain} {plain} --margin 3% --csv {} --markdown {} --json {} --html {} --all",
         folder.path("c.csv"),
         folder.path("c.md"),
-        folder.path("c.json")
+        folder.path("c.json"),
+        folder.path("c.html")
     ));
+    has(&folder.read("c.html"), &["<table"]);
     let csv = folder.read("c.csv");
     assert!(csv.lines().count() >= 10 && csv.contains("no difference shown"), "{csv}");
     has(&folder.read("c.md"), &["| verdict |"]);
     let json: Value = serde_json::from_str(&folder.read("c.json")).expect("JSON");
+    assert_eq!(keys(&json), documented("docs/guide/old-and-new.md", "| `outcome`"));
     assert_eq!((&json["outcome"], &json["margin"]), (&json!("no-difference"), &json!(0.03)));
     refused(&format!("compare {plain} {plain} --csv /nonexistent/a"), 1, &["/nonexistent/a"]);
 }

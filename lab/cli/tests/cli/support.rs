@@ -3,6 +3,8 @@
 use cachewise::cpu::{Caches, Cpu};
 use cachewise::profile::fnv1a64;
 use cachewise_measure::record::{self, Record};
+use serde_json::Value;
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs;
 use std::os::unix::process::CommandExt as _;
@@ -13,6 +15,21 @@ use std::time::Duration;
 /// The repository.
 pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// Words in backticks in the block of a page that has a mark.
+pub fn documented(page: &str, mark: &str) -> BTreeSet<String> {
+    let text = fs::read_to_string(root().join(page)).expect(page);
+    let block = text.split("\n\n").find(|block| block.contains(mark)).expect(mark);
+    block.split('`').skip(1).step_by(2).map(str::to_owned).collect()
+}
+
+/// Keys of all objects in a value, but of those below `cell`.
+pub fn keys(value: &Value) -> BTreeSet<String> {
+    let own = value.as_object().into_iter().flatten();
+    let inner = own.clone().filter(|(key, _)| *key != "cell").map(|(_, value)| value);
+    let inner = inner.chain(value.as_array().into_iter().flatten()).flat_map(keys);
+    own.map(|(key, _)| key.clone()).chain(inner).collect()
 }
 
 /// Gives a command the signals' default actions, which a shell's background job and `nohup` take away.

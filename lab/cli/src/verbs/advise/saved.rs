@@ -14,7 +14,7 @@ const LEAST: u64 = 256;
 pub struct Saved {
     /// Nanoseconds a call, by operation and bytes.
     by_size: BTreeMap<(String, u64), f64>,
-    /// Share saved of calls with the sizes of programs, in the cache or in memory, whichever saves more.
+    /// Nanoseconds a call of those with the sizes of programs, in the cache or in memory, whichever saves more.
     of_small: BTreeMap<String, f64>,
 }
 

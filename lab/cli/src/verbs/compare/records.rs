@@ -1,15 +1,13 @@
 //! Two records of `run --launches`.
 
+use super::Said;
 use crate::args::Compare;
+use crate::status;
 use crate::verbs::redraw::Loaded;
-use crate::{output, status};
 use cachewise_measure::Record;
 use cachewise_report::closing::Trust;
 use cachewise_report::compare::{self, CompareOutcome, Comparison};
 use std::path::Path;
-
-/// Lines of the table where not every row was asked for.
-const LISTED: usize = 40;
 
 /// Compares, says so, and exits by what it found.
 pub fn run(args: &Compare, [old, new]: [&Path; 2]) -> anyhow::Result<u8> {
@@ -33,21 +31,17 @@ pub fn run(args: &Compare, [old, new]: [&Path; 2]) -> anyhow::Result<u8> {
         );
     }
     found.differences.splice(0..0, differences);
-    let mut in_place = false;
-    for (path, text) in [
-        (&args.csv, found.table(true).csv()),
-        (&args.json, format!("{}\n", serde_json::to_string(&found)?)),
-        (&args.markdown, markdown(&found, args.all)),
-    ] {
-        if let Some(path) = path {
-            output::write(path, text.as_bytes())?;
-            in_place |= output::is_stdout(path);
-        }
-    }
-    if !in_place {
-        output::print(&text(&found, args.all))?;
-        output::print(&format!("\ntrust:      {}\n", trust(&found, &old, &new)))?;
-    }
+    let said = Said {
+        sentence: &found.sentence,
+        remarks: found.remarks(),
+        table: &|all| found.table(all),
+        ratios: &[],
+        judged: None,
+        margin: found.margin,
+        json: serde_json::to_string(&found)?,
+        below: format!("\ntrust:      {}\n", trust(&found, &old, &new)),
+    };
+    said.write(args)?;
     Ok(match found.outcome {
         CompareOutcome::Slower => status::REGRESSION,
         CompareOutcome::CannotTell => status::INCONCLUSIVE,
@@ -68,32 +62,4 @@ fn trust(found: &Comparison, old: &Record, new: &Record) -> Trust {
         trust.doubt(format!("the runs differ in {difference}"));
     }
     trust
-}
-
-fn text(found: &Comparison, all: bool) -> String {
-    let mut text = format!("{}\n", found.sentence);
-    for remark in found.remarks() {
-        text.push_str(&format!("  {remark}\n"));
-    }
-    let mut table = found.table(all);
-    let more = table.rows.len().saturating_sub(LISTED);
-    if !all && more > 0 {
-        table.rows.truncate(LISTED);
-        table.remarks.push(format!("{more} more changed; --all lists every row"));
-    }
-    if !table.rows.is_empty() {
-        text.push('\n');
-        text.push_str(&table.terminal(output::width()));
-    }
-    text
-}
-
-fn markdown(found: &Comparison, all: bool) -> String {
-    let mut text = format!("{}\n\n", found.sentence);
-    for remark in found.remarks() {
-        text.push_str(&format!("- {remark}\n"));
-    }
-    text.push('\n');
-    text.push_str(&found.table(all).markdown());
-    text
 }
