@@ -287,11 +287,29 @@ impl Field {
         if seen.is_above(GUARD, ALWAYS) { seen.low(Sure::Seems) } else { 0.0 }
     }
 
-    /// Returns whether an arm seems to lose more than a headline in a state at a size: however much it gains in others,
-    /// it is not decided for.
+    /// Loss (logarithm) above which no profile names a kernel in a view, however much it gains in others: a headline;
+    /// where calls of libc through the library were measured, what these lose, since libc would lose it as well.
+    fn most_lost(view: &View, handed_over: f64) -> f64 {
+        let headline = (1.0 + HEADLINE).ln();
+        match view.destination {
+            Destination::Repeated => headline.max(handed_over),
+            _ => headline,
+        }
+    }
+
+    /// Returns whether the figure that is printed of the referee's rounds of a cell is such a loss: no profile is written
+    /// with one, however the rounds scatter.
+    pub(super) fn is_lost(view: &View, handed_over: f64, rounds: &[f64]) -> bool {
+        median(rounds) > Field::most_lost(view, handed_over)
+    }
+
+    /// Returns whether an arm seems to lose more than it may in a state at a size.
     fn seems_lost(&self, arm: usize, size: usize) -> bool {
-        let most = (1.0 + HEADLINE).ln().max(self.handed_over(size));
-        self.covering(arm, size).any(|(_, seen)| seen.layouts.iter().any(|of| of.mean > most))
+        let libc = self.handed_over(size);
+        self.covering(arm, size).any(|(view, seen)| {
+            let most = Field::most_lost(view, libc);
+            seen.layouts.iter().any(|of| of.mean > most)
+        })
     }
 
     /// Returns whether an arm at that many bytes is what a decision for libc comes to there anyway.

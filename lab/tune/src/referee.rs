@@ -13,9 +13,8 @@ use super::visits::{Visits, between};
 use cachewise::Reuse;
 use cachewise::profile::Decision;
 use cachewise_judge::estimate::{Estimate, Guard, Middle, Ruling, Scatter, deviation};
-use cachewise_judge::margin::{GUARD, HEADLINE, LAYOUTS};
+use cachewise_judge::margin::{GUARD, LAYOUTS};
 use cachewise_measure::LabError;
-use cachewise_measure::stats::median;
 use std::collections::BTreeMap;
 
 #[cfg(test)]
@@ -197,7 +196,8 @@ impl Trial {
         let default = self.field.is_default(point.arm, point.size);
         let ends = point.size == self.end(point.grid);
         let least = if ends && !default { 0.0 } else { GUARD };
-        let guard = self.handed_over(point).max(least);
+        let libc = self.handed_over(point);
+        let guard = libc.max(least);
         // A kernel that is in use was refereed before, at other times: it is out where it is shown to lose.
         let known = self.field.is_previous(point.arm, point.grid);
         let guard = match () {
@@ -206,10 +206,7 @@ impl Trial {
             () => Guard::until_shown(guard),
         };
         match guard.rules(self.estimate(cell, rounds), last) {
-            // The figure that is printed of it: however it scatters, no profile is written with such a loss.
-            Some(Ruling::Kept)
-                if median(rounds) > (1.0 + HEADLINE).ln().max(self.handed_over(point)) =>
-            {
+            Some(Ruling::Kept) if Field::is_lost(view, libc, rounds) => {
                 (last || rounds.len() >= PLENTY).then_some(Ruling::Lost)
             }
             ruling => ruling,

@@ -83,7 +83,9 @@ fn rounds_are_ruled_on_when_they_are_enough() {
     }
 }
 
-/// Zen 4's zeroing of 2 to 3 KiB: the way to libc costs nothing at the lower size and 6 % at the upper one.
+/// Zen 4's zeroing of 2 to 3 KiB: the way to libc costs nothing at the lower size and 6 % at the upper one, in calls on
+/// the same operands. In other states it is a smaller part: on Emerald Rapids 12 % there let fills of 3 KiB into memory
+/// lose 5 %.
 #[test]
 fn between_two_sizes_a_kernel_may_lose_what_libc_does_at_the_upper_one() {
     let mut trial = trial(4096, |_| FIRST);
@@ -101,7 +103,9 @@ fn between_two_sizes_a_kernel_may_lose_what_libc_does_at_the_upper_one() {
         let point = Point { arm: FIRST, size, grid };
         see(&mut trial, point, &[0.04; 4]);
         for cell in trial.cells(&point) {
-            assert_eq!(trial.ruling(&point, &cell, true), Some(ruling), "{size}");
+            let is_repeated = cell.destination == Destination::Repeated;
+            let ruling = if is_repeated { ruling } else { Ruling::Lost };
+            assert_eq!(trial.ruling(&point, &cell, true), Some(ruling), "{size} {cell:?}");
         }
     }
 }
