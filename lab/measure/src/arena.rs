@@ -122,7 +122,7 @@ impl Arena {
         Arena::within(&MemoryBudget::process(), bytes, pages, seed)
     }
 
-    /// As [`new`](Arena::new), within the given budget.
+    /// Allocates like [`new`](Arena::new), within the given budget.
     pub fn within(
         budget: &MemoryBudget,
         bytes: usize,

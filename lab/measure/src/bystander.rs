@@ -117,7 +117,7 @@ impl Reader {
     /// and returns their sum.
     ///
     /// # Safety
-    /// As [`touch`](Reader::touch).
+    /// Requires the same as [`touch`](Reader::touch).
     pub unsafe fn every(ptr: *const u8, n: usize, step: usize) -> u64 {
         let mut sums = [0_u64; 4];
         for (count, at) in (0..n).step_by(step.max(1)).enumerate() {

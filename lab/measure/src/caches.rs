@@ -95,7 +95,7 @@ impl Caches {
         }
     }
 
-    /// How much of the LLC operands are made for.
+    /// Bytes of the LLC that operands are made for.
     pub fn usable(&self) -> usize {
         self.llc_usable.unwrap_or(self.llc.bytes)
     }

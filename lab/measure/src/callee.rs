@@ -265,7 +265,7 @@ pub fn once(function: Function, place: &Place) {
     }
 }
 
-/// So many bytes of no operation.
+/// Bytes of no operation.
 macro_rules! apart {
     ($bytes:literal) => {
         #[cfg(target_arch = "x86_64")]

@@ -12,7 +12,7 @@ pub const BIN_NS: f64 = 10.0;
 /// Bins kept: up to 5000 ns (seed 004.7's wider cut).
 const BINS: usize = 500;
 
-/// How often calls took how long.
+/// Histogram of the times of calls.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CallTimes {
     /// Calls per bin of [`BIN_NS`].
@@ -64,7 +64,7 @@ impl CallTimes {
         self.counts[..bins].iter().sum::<u64>() as f64 / self.calls() as f64
     }
 
-    /// As a histogram cut at `cut_ns`, `join` bins to one.
+    /// Histogram cut at `cut_ns`, `join` bins to one.
     pub fn histogram(&self, cut_ns: f64, join: usize) -> Histogram {
         let join = join.max(1);
         let bins = ((cut_ns / BIN_NS).round() as usize).min(self.counts.len()) / join * join;

@@ -25,7 +25,7 @@ pub struct Distribution {
     pub name: String,
     /// Sizes with how often they occur.
     pub sizes: Vec<(usize, f64)>,
-    /// How often source and destination overlap.
+    /// Part of the calls whose source and destination overlap.
     pub overlapping: f64,
     /// Alignments of the pointers with how often they occur.
     pub alignments: Vec<(usize, f64)>,

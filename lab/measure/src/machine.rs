@@ -309,7 +309,7 @@ impl Libc {
     /// The glibc of a dynamic linker's file, with what is in force under these tunables.
     ///
     /// # Errors
-    /// It cannot be run, or is none of glibc's.
+    /// Loader that cannot be run, or is none of glibc's.
     pub fn of_loader(loader: &Path, tunables: &str) -> io::Result<Libc> {
         let asked = |option: &str| {
             let mut command = Command::new(loader);

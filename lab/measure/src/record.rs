@@ -1,4 +1,4 @@
-//! How results are written down: JSON lines, one header, rows, notes, one end. The fields are
+//! Format of results: JSON lines, one header, rows, notes, one end. The fields are
 //! documented for other programs in `docs/schema/record.md`.
 //!
 //! A record is written to a temporary file beside its destination and renamed when it is finished,
@@ -50,7 +50,7 @@ pub struct Header {
     /// Latency per level, where it was calibrated.
     pub latencies: Option<Latencies>,
     pub warnings: Vec<Warning>,
-    /// How the rows are drawn.
+    /// Figures that are drawn from the rows.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub figures: Vec<Figure>,
 }

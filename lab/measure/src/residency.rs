@@ -23,9 +23,9 @@ pub use slots::Slots;
 /// Access of an operation to an operand, which decides how [`Operand::prepare`] prepares it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Access {
-    /// It is read: its contents stay.
+    /// Read: its contents stay.
     Read,
-    /// It is written: it gets other non-zero bytes first, so that no store finds its own value.
+    /// Written: it gets other non-zero bytes first, so that no store finds its own value.
     Write,
 }
 

@@ -162,7 +162,7 @@ pub struct SampledCell<'a> {
     pub bystander: Option<&'a mut Bystander>,
 }
 
-/// How a cell is sampled.
+/// Plan of a cell's samples.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
     /// Rounds in all, [`MIN_ROUNDS`] at least.
@@ -205,7 +205,7 @@ pub struct CellResult {
     pub candidates: Vec<Samples>,
     /// Calls per sample, the same for all.
     pub calls_per_sample: u32,
-    /// How often a sample meets the same slot: above 1, later calls meet what earlier ones of the
+    /// Times that a sample meets the same slot: above 1, later calls meet what earlier ones of the
     /// same candidate left behind.
     pub visits_per_slot: f64,
     /// Result of the test for drift over the rounds.

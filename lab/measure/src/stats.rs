@@ -30,7 +30,7 @@ fn sen_slope(values: &[f64]) -> f64 {
     median(&slopes.collect::<Vec<f64>>())
 }
 
-/// How far apart two values stand, the earlier one and the later one, for each pair.
+/// Distance of two values, the earlier one and the later one, for each pair.
 fn pairs(values: &[f64]) -> impl Iterator<Item = (usize, f64, f64)> {
     let from = move |(at, earlier): (usize, &f64)| {
         let earlier = *earlier;

@@ -18,7 +18,7 @@ const WATCHED_NS: f64 = 20_000.0;
 /// A sample is disturbed when the thread did not run for more than this part of it.
 const STOLEN: f64 = 0.05;
 
-/// How the samples of a visit are taken.
+/// Conditions of a visit's samples.
 #[derive(Clone, Copy, Debug)]
 pub struct Visit {
     clock: Clock,
@@ -59,7 +59,7 @@ impl Visit {
     /// enough; one time at least. `None` where the first was disturbed.
     ///
     /// # Errors
-    /// Those of `take`.
+    /// Returns the first error of `take`.
     pub fn sample<E>(
         &self,
         take: impl FnMut() -> Result<Option<Parts>, E>,
@@ -77,7 +77,7 @@ const PRECISE: f64 = 0.01;
 /// (`record/*-tune-quick-*`), most of them the median of seven.
 const SAMPLES: f64 = 500_000.0;
 
-/// How long a sample may go on against the clock's steps: all samples of a tuning together take no more
+/// Time that a sample may go on against the clock's steps: all samples of a tuning together take no more
 /// than its budget, so that a coarse clock makes intervals wider and no tuning longer.
 fn longest(budget: f64) -> Duration {
     Duration::from_secs_f64((budget / SAMPLES).clamp(0.0, 1.0))

@@ -15,9 +15,9 @@ use std::process::{Command, ExitStatus};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// How long a server that a program has ended may take to end after it, so that its CPU time is known.
+/// Time that a server that a program has ended may take to end after it, so that its CPU time is known.
 pub const ENDING: Duration = Duration::from_millis(200);
-/// How often it is looked whether to stop.
+/// Time between two looks whether to stop.
 const LOOK: i64 = 50_000_000;
 /// And how soon after the start.
 const SOON: i64 = 1_500_000;
@@ -29,7 +29,7 @@ pub const KEPT: u64 = 16 << 20;
 const PART: u64 = 256 << 10;
 /// Bytes of standard error that are kept: its end.
 const TOLD: u64 = 64 << 10;
-/// How long a program may be stopped by a signal: nobody is there who would let it go on.
+/// Time that a program may be stopped by a signal: nobody is there who would let it go on.
 const MOST_STOPPED: Duration = Duration::from_secs(2);
 
 /// One run of a program.
@@ -62,13 +62,13 @@ pub struct Run {
 #[derive(Debug)]
 pub enum Ended {
     Run(Run),
-    /// It was killed after its time.
+    /// Killed after its time.
     TooLong,
-    /// It was killed because somebody wants to stop.
+    /// Killed on the user's request to stop.
     Stopped,
-    /// It was killed, since a signal had stopped it and no SIGCONT followed.
+    /// Killed, since a signal had stopped it and no SIGCONT followed.
     Suspended,
-    /// It was killed, since its output had [`MOST_OUTPUT`].
+    /// Killed, since its output had [`MOST_OUTPUT`].
     TooMuch,
 }
 

@@ -53,11 +53,11 @@ const OWN: usize = 40;
 pub(super) struct CellRounds {
     /// Logarithms of time over libc's, between operands on lines' starts.
     aligned: Vec<f64>,
-    /// The same between operands at odd offsets.
+    /// Logarithms between operands at odd offsets.
     odd: Vec<f64>,
     /// The middles of each layout, and of all rounds.
     middles: OnceCell<[Middle; 3]>,
-    /// How far all of them lie from their median.
+    /// Distances of all of them from their median.
     off: OnceCell<Vec<f64>>,
 }
 
@@ -116,14 +116,14 @@ struct Seen {
     whole: Estimate,
     /// Estimate that is held against the guard: all of them, or those of one layout.
     worst: Estimate,
-    /// Of operands at odd offsets alone.
+    /// Estimate of operands at odd offsets alone.
     odd: Estimate,
-    /// Of operands on lines and at odd offsets, at this size alone.
+    /// Estimates of operands on lines and at odd offsets, at this size alone.
     layouts: [Estimate; 2],
 }
 
 impl Seen {
-    /// The same where libc does the calls whose operands are on lines.
+    /// Results where libc does the calls whose operands are on lines.
     fn or_libc(self, view: &View) -> Seen {
         if view.layout != Layout::Aligned {
             return self;
@@ -426,7 +426,7 @@ impl Field {
         })
     }
 
-    /// How far an arm's rounds lie from their median, in a view at a size.
+    /// Distances of an arm's rounds from their median, in a view at a size.
     fn off(&self, arm: usize, view: usize, size: usize) -> &[f64] {
         self.rounds[arm][view][size].off()
     }
@@ -589,7 +589,7 @@ impl Field {
     }
 }
 
-/// How far rounds lie from their median, where they are enough to have one.
+/// Distances of rounds from their median, where they are enough to have one.
 fn off_median(rounds: &[f64]) -> Vec<f64> {
     if rounds.len() < LEAST_ROUNDS { Vec::new() } else { away(rounds, median(rounds)) }
 }

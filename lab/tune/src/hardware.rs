@@ -36,7 +36,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::time::Instant;
 
-/// How a tuning meets the machine.
+/// Conditions of a tuning on the machine.
 pub struct Setup<'h> {
     /// When the tuning began: what the user has waited since.
     pub begun: Instant,

@@ -1,6 +1,6 @@
 //! The hints: from what size on non-temporal stores pay, one number each. Pure.
 //!
-//! What is compared is a difference of totals (operation and reader, or operation and bystander)
+//! Compared is a difference of totals (operation and reader, or operation and bystander)
 //! over the time of libc's operation: a ratio would have a denominator that a bystander's noise can
 //! bring near 0.
 

@@ -101,7 +101,7 @@ impl Referee<'_, '_> {
     /// The numbers under `never`, beside a bystander: what of them is upheld.
     ///
     /// # Errors
-    /// Those of the machine.
+    /// Returns the first error of [`Machine::visit`](super::seam::Machine::visit).
     pub(super) fn never(
         &mut self,
         trials: &[Trial],

@@ -220,7 +220,7 @@ pub(super) fn samples(cell: &TuningCell, first: bool) -> usize {
     }
 }
 
-/// How much of the sizes, in octaves, each size of a grid stands for.
+/// Octaves that each size of a grid stands for.
 pub(super) fn weights(sizes: &[usize]) -> Vec<f64> {
     let at = |index: usize| (sizes[index] as f64).log2();
     let last = sizes.len() - 1;

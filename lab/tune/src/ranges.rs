@@ -9,7 +9,7 @@ pub(super) const LIBC: usize = 0;
 /// Ranges that an operation under `unknown` may have.
 pub(super) const MOST_RANGES: usize = 6;
 
-/// The same of a grid above which comes one range more, unless its last arm goes on.
+/// Ranges of a grid above which comes one range more, unless its last arm goes on.
 pub(super) fn most_ranges(extends: bool) -> usize {
     MOST_RANGES - usize::from(!extends)
 }

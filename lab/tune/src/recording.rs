@@ -319,7 +319,7 @@ fn left_out(sizes: &str, over: &[&(Operation, usize, String)]) -> String {
     )
 }
 
-/// How a tuning's rows are drawn.
+/// Figures drawn from a tuning's rows.
 fn figures() -> Vec<Figure> {
     let title = "Operation and reader over libc's, operands on lines";
     vec![Figure::curve(title, "size", "total_ratio").of(Layout::Aligned.name())]

@@ -213,7 +213,7 @@ impl Trial {
         }
     }
 
-    /// How much longer libc takes at that size when the library calls it; between two measured sizes, the larger of
+    /// Loss of libc (logarithm) at that size when the library calls it; between two measured sizes, the larger of
     /// both. On Zen 4 a `memset` of 2048 bytes hides the extra jump, one of 2304 does not.
     fn handed_over(&self, point: &Point) -> f64 {
         let sizes = &self.field.sizes;
@@ -335,7 +335,7 @@ impl Referee<'_, '_> {
     /// Looks, repairs, and ends with decisions that were looked at.
     ///
     /// # Errors
-    /// Those of the machine.
+    /// Returns the first error of [`Machine::visit`](super::seam::Machine::visit).
     pub(super) fn run(&mut self, trials: &mut [Trial], stop: f64) -> Result<Vec<Repair>, LabError> {
         let begun = self.visits.machine.now();
         let mut repairs = Vec::new();

@@ -13,7 +13,7 @@ pub enum Purpose {
     Hints,
     /// The library with its decisions against libc.
     Referee,
-    /// The same under the hint `never`, beside a bystander.
+    /// The library under the hint `never`, beside a bystander.
     Never,
 }
 

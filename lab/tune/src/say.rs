@@ -71,7 +71,7 @@ impl<'t> Tuned<'t> {
         !self.decisions.kernels.is_empty()
     }
 
-    /// The same for whoever draws it; none where nothing was tuned.
+    /// Verdict and decisions for a report; none where nothing was tuned.
     pub fn said(&self, record: &Record) -> Option<Said> {
         let decided = experiment_of(record) == Purpose::Race.name() && self.is_decided();
         decided.then(|| Said {
@@ -203,7 +203,7 @@ impl<'t> Tuned<'t> {
         table
     }
 
-    /// How often libc was timed in most cells of the race, in words, where that shows nothing.
+    /// Number of libc's rounds in most cells of the race, in words, where that shows nothing.
     fn too_few_rounds(&self) -> Option<String> {
         let libc = self.rows.iter().filter(|row| row.experiment == Purpose::Race.name());
         let libc = libc.filter(|row| row.candidate == row.reference);
@@ -415,7 +415,7 @@ fn state(row: &Row) -> String {
     described(row, &[Layout::Aligned])
 }
 
-/// The same, where operands on lines and anywhere are one state.
+/// State where operands on lines and anywhere are one.
 fn state_anywhere(row: &Row) -> String {
     described(row, &[Layout::Aligned, Layout::Misaligned])
 }

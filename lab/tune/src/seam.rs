@@ -121,7 +121,7 @@ impl Facts {
 pub struct Competitor {
     /// `libc`, or a kernel's canonical name.
     pub name: String,
-    /// How it stores.
+    /// Class of its stores.
     pub class: Class,
 }
 
@@ -146,7 +146,7 @@ impl Competitor {
     }
 }
 
-/// How an arm stores.
+/// Class of an arm's stores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
     /// The process's own libc.
@@ -197,7 +197,7 @@ pub struct TuningCell {
     pub size: usize,
     /// State of the destination (`compare` and `equal`: of both operands).
     pub destination: Destination,
-    /// How the operands lie to each other and to lines and pages.
+    /// Places of the operands in relation to each other, to lines and pages.
     pub layout: Layout,
     /// Work timed behind the call, in the same sample.
     pub after: After,
@@ -223,7 +223,7 @@ impl TuningCell {
     }
 }
 
-/// How operands lie.
+/// Layout of operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Layout {
     /// Both on a line's start, apart in their low twelve bits.

@@ -82,10 +82,10 @@ pub struct Repair {
     pub operation: Operation,
     /// Under which hint it was looked at: `Unknown`, whose ranges the others share, or `Never`.
     pub reuse: Reuse,
-    /// Which kernel.
+    /// Kernel that was taken back.
     pub kernel: String,
     /// Around which size of the grid.
     pub size: usize,
-    /// Which round of repairs, from 1; 0 for what was undecided at the deadline.
+    /// Round of repairs, from 1; 0 for what was undecided at the deadline.
     pub round: usize,
 }

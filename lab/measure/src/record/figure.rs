@@ -75,7 +75,7 @@ impl Figure {
     }
 }
 
-/// How a [`Figure`] is drawn.
+/// Form of a [`Figure`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FigureKind {

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// How often something took how long.
+/// Histogram of times.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Histogram {
     /// Edges of the bins in nanoseconds, one more than there are bins.

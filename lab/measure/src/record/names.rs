@@ -3,7 +3,7 @@
 pub const LIBC: &str = "libc";
 /// The library itself, decision included.
 pub const LIBRARY: &str = "cachewise";
-/// The same in a shared library, where a program finds libc too.
+/// Name of the routine in a shared library, where a program finds libc too.
 pub const SHARED: &str = "cachewise.shared";
 /// The C library under tunables, in a process of its own.
 pub const TUNED_LIBC: &str = "libc+tunables";

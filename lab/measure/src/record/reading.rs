@@ -44,7 +44,7 @@ pub fn bytes(path: &Path) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// How long a pipe may have no writer.
+/// Time that a pipe may have no writer.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Opens a file, and reads the first of what a pipe has: an error where nobody writes to it, for which a program would
@@ -72,7 +72,7 @@ fn open(path: &Path, first: &mut Vec<u8>) -> io::Result<fs::File> {
     Ok(file)
 }
 
-/// How a gzip file begins (RFC 1952, 2.3.1).
+/// First bytes of a gzip file (RFC 1952, 2.3.1).
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 
 /// Reads a whole record, unpacking it where it is compressed by gzip. Of a file with several,
@@ -109,7 +109,7 @@ fn parted(path: &Path) -> (PathBuf, Option<&str>) {
 /// Reads every record of a file, in their order there.
 ///
 /// # Errors
-/// As [`read`], but for several.
+/// Reads several records as [`read`] does.
 pub fn read_all(path: &Path) -> Result<Vec<Record>, RecordError> {
     records(&path.display().to_string(), &unpacked(path)?, None)
 }
@@ -176,7 +176,7 @@ pub fn unpacked(path: &Path) -> Result<String, RecordError> {
 /// Reads a record from text; errors call it `file`.
 ///
 /// # Errors
-/// As [`read`].
+/// Returns the errors of [`read`].
 pub fn read_text(file: &str, text: &str) -> Result<Record, RecordError> {
     let mut all = records(file, text, None)?;
     match (all.pop(), all.len()) {
@@ -231,7 +231,7 @@ fn records(file: &str, text: &str, wanted: Option<&str>) -> Result<Vec<Record>, 
     Ok(all)
 }
 
-/// How a row's line begins as [`Writer`](super::Writer) writes it.
+/// Beginning of a row's line as [`Writer`](super::Writer) writes it.
 const ROW: &str = "{\"type\":\"row\"";
 
 const KINDS: [&str; 5] = ["header", "row", "note", "decisions", "end"];

@@ -167,7 +167,7 @@ pub struct CellKey {
     /// Residency of the destination, if given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub destination: Option<Residency>,
-    /// How the operands lie, what is restored before each sample, or the part of an experiment.
+    /// Layout of the operands, what is restored before each sample, or the part of an experiment.
     pub state: String,
     /// Fraction of the destination read afterwards.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -26,7 +26,7 @@ pub struct Proof {
     /// The range that counts as this level, in nanoseconds.
     #[serde(with = "crate::rounded")]
     pub expected: (f64, f64),
-    /// The same for humans, one line.
+    /// One line for a reader.
     pub text: String,
 }
 

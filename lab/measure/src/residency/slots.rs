@@ -5,7 +5,7 @@ use crate::{Caches, LINE, MeasureError};
 
 pub(super) const PAGE: usize = 4096;
 
-/// How an operand's slots lie in an arena. `offset` is where one begins: modulo a page where slots are
+/// Layout of an operand's slots in an arena. `offset` is where one begins: modulo a page where slots are
 /// a page or more or there is only one, modulo a line otherwise.
 #[derive(Clone, Debug)]
 pub struct Slots {

@@ -50,7 +50,7 @@ pub(crate) fn sample(operation: f64, reader: f64) -> Sample {
     Sample { operation, reader, bystander: 0.0 }
 }
 
-/// So many rounds of an arm in a view at a size, of operands at odd offsets or on lines' starts, a little
+/// Adds `many` rounds of an arm in a view at a size, of operands at odd offsets or on lines' starts, a little
 /// apart from their middle.
 fn rounds_of(
     field: &mut Field,
@@ -67,7 +67,7 @@ fn rounds_of(
     }
 }
 
-/// The same with the destination in the cache or not; repeated as in the cache.
+/// Adds rounds with the destination in the cache or not; repeated as in the cache.
 pub(crate) fn rounds(
     field: &mut Field,
     arm: usize,

@@ -108,7 +108,7 @@ pub(super) fn copies_by_bytes(kernel: &Kernel, clock: &Clock, arena: &Arena) -> 
     [1, 16].into_iter().any(|above| took(above) > 4.0 * plain)
 }
 
-/// How much longer integer work takes after a copy by vectors of 64 bytes than after one by integers, where
+/// Time ratio of integer work after a copy by vectors of 64 bytes than after one by integers, where
 /// there are such vectors.
 pub(super) fn after_wide_vectors(clock: &Clock, kernels: &[&Kernel]) -> Option<PairedRatio> {
     let wide = kernels.iter().find(|kernel| kernel.registers == RegisterClass::Zmm)?;

@@ -19,7 +19,7 @@ const MOST_CALLS: usize = 32;
 /// Places in a list that is gone through again, at most: 1.5 KiB, little of any L1.
 const MOST_PLACES: usize = 64;
 
-/// How often the calls of one sample on the same operands could fill L1: 8,000 stores of 32 bytes and
+/// Times that the calls of one sample on the same operands could fill L1: 8,000 stores of 32 bytes and
 /// more, of which a store buffer holds some 100 back when the clock is read, 1 %.
 const TIMES_L1: usize = 8;
 

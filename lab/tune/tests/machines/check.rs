@@ -15,7 +15,7 @@ use cachewise_tune::tuning::{Ruling, Settings, Tuning};
 pub struct TuningOutcome {
     /// Seconds, the longest.
     pub seconds: f64,
-    /// How wrong the line of progress was, of the whole time.
+    /// Error of the line of progress, of the whole time.
     pub time_left: f64,
     /// Median over tunings of the largest loss, and the largest.
     pub worst_median: f64,

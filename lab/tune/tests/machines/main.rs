@@ -91,7 +91,7 @@ fn plain(table: Table) -> Kind {
     }
 }
 
-/// The same where a call of libc takes 1.4 ns more through the library, as on Zen 4 (`libc.handed-over` in its
+/// Machine where a call of libc takes 1.4 ns more through the library, as on Zen 4 (`libc.handed-over` in its
 /// tunings), and small ones are done by this stub's own loops.
 fn through_the_library(mut kind: Kind, stub: &str) -> Kind {
     kind.handing_over = 1.4;
@@ -199,7 +199,7 @@ struct Promise {
     regret: f64,
     /// Sizes at which two seeds agree.
     agreement: f64,
-    /// The same where the second starts from the first's profile.
+    /// Sizes at which they agree where the second starts from the first's profile.
     from_previous: f64,
     ranges: usize,
 }

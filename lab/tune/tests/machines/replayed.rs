@@ -279,7 +279,7 @@ fn state_of(cell: &TuningCell) -> String {
     format!("{:?} {}{contents}", cell.destination, cell.layout.name()).to_lowercase()
 }
 
-/// What is decided from each kept record, with the gain of each range in each state: none loses more than a headline.
+/// Decisions from each kept record, with the gain of each range in each state: none loses more than a headline.
 /// `CACHEWISE_RECORDS` names further records; `--nocapture` prints the table.
 #[test]
 fn no_range_of_a_kept_record_loses_in_a_state() {

@@ -18,7 +18,7 @@ pub struct Kind {
     pub facts: Facts,
     /// GB/s of restoring a state.
     pub bandwidth: f64,
-    /// How much larger than usual all noise is.
+    /// Factor of all noise.
     pub noise: f64,
     /// Part of the wall time that the process may run.
     pub quota: f64,
@@ -26,7 +26,7 @@ pub struct Kind {
     pub neighbour: bool,
     /// Slowdown from the beginning to the end.
     pub drift: f64,
-    /// How often and how long somebody else runs on this CPU, as a factor.
+    /// Factor of other processes' times on this CPU.
     pub steal: f64,
     /// True if the destination's state is restored before every sample.
     pub restores: bool,
@@ -73,7 +73,7 @@ pub struct Simulated {
     stolen: Vec<f64>,
     /// Costs of this tuning's layout: by operation, arm, state and size.
     run: BTreeMap<(Operation, usize, usize), Vec<f64>>,
-    /// How much an arm feels the LLC's load, and a neighbour.
+    /// Factors of the LLC's load and of a neighbour, by arm.
     feels: BTreeMap<(Operation, usize), (f64, f64)>,
     /// True where the last writer left the destination in memory.
     evicted: BTreeMap<(Operation, usize), bool>,
@@ -113,7 +113,7 @@ fn walk(random: &mut Rng, moments: usize, sd: f64, seconds: f64) -> Vec<f64> {
         .collect()
 }
 
-/// How much of an operation's time is the LLC's.
+/// Part of an operation's time that is the LLC's.
 fn in_llc(log2: f64) -> f64 {
     ((log2 - 19.5) / 1.5).clamp(0.0, 1.0) * ((26.2 - log2) / 2.0).clamp(0.0, 1.0)
 }
@@ -123,7 +123,7 @@ impl Kind {
         &self.table[&operation]
     }
 
-    /// How much an arm feels the LLC's load, and a neighbour: properties of the machine.
+    /// Factors of the LLC's load and of a neighbour, by arm: properties of the machine.
     fn feels(&self) -> BTreeMap<(Operation, usize), (f64, f64)> {
         let mut random = Rng::with_seed(7);
         let mut feels = BTreeMap::new();
