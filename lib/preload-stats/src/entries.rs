@@ -1,7 +1,31 @@
 //! The exported functions: each counts its call and then does it as `libcachewise_preload.so` does.
 
 use crate::statistics::{Operation, count};
-use cachewise::raw;
+#[cfg(not(target_arch = "x86_64"))]
+use cachewise::raw as operation;
+
+#[cfg(target_arch = "x86_64")]
+mod operation {
+    //! The operations as `libcachewise_preload.so` exports them: no call of theirs reads an address in memory, where a
+    //! resolver that runs before this library is relocated would find none.
+
+    macro_rules! entries {
+        ($($name:ident($($argument:ident: $type:ty),*) -> $result:ty = $entry:ident;)*) => {$(
+            #[unsafe(naked)]
+            pub(super) unsafe extern "C" fn $name($($argument: $type),*) -> $result {
+                cachewise::$entry!();
+            }
+        )*};
+    }
+
+    entries! {
+        copy_nonoverlapping(dst: *mut u8, src: *const u8, n: usize) -> *mut u8 = entry_copy;
+        copy(dst: *mut u8, src: *const u8, n: usize) -> *mut u8 = entry_move;
+        fill(dst: *mut u8, byte: i32, n: usize) -> *mut u8 = entry_fill;
+        zero(dst: *mut u8, n: usize) -> *mut u8 = entry_zero;
+        compare(a: *const u8, b: *const u8, n: usize) -> i32 = entry_compare;
+    }
+}
 
 /// The exported functions, with the contracts of their namesakes in the C library; a form that knows the destination's
 /// room ends the program where `n` exceeds it.
@@ -26,33 +50,33 @@ fn copy(dst: *mut u8, src: *const u8, n: usize) -> *mut u8 {
     let distance = dst.addr().wrapping_sub(src.addr());
     if distance < n || distance.wrapping_neg() < n {
         // SAFETY: the exported function's caller promises `memmove`'s contract.
-        return unsafe { raw::copy(dst, src, n) };
+        return unsafe { operation::copy(dst, src, n) };
     }
     // SAFETY: as above, and the buffers do not overlap.
-    unsafe { raw::copy_nonoverlapping(dst, src, n) }
+    unsafe { operation::copy_nonoverlapping(dst, src, n) }
 }
 
 fn r#move(dst: *mut u8, src: *const u8, n: usize) -> *mut u8 {
     count(Operation::Move, n);
     // SAFETY: the exported function's caller promises `memmove`'s contract.
-    unsafe { raw::copy(dst, src, n) }
+    unsafe { operation::copy(dst, src, n) }
 }
 
 fn fill(dst: *mut u8, byte: i32, n: usize) -> *mut u8 {
     if byte as u8 == 0 {
         count(Operation::Zero, n);
         // SAFETY: the exported function's caller promises `memset`'s contract.
-        return unsafe { raw::zero(dst, n) };
+        return unsafe { operation::zero(dst, n) };
     }
     count(Operation::Fill, n);
     // SAFETY: as above.
-    unsafe { raw::fill(dst, byte, n) }
+    unsafe { operation::fill(dst, byte, n) }
 }
 
 fn compare(a: *const u8, b: *const u8, n: usize) -> i32 {
     count(Operation::Compare, n);
     // SAFETY: the exported function's caller promises `memcmp`'s contract.
-    unsafe { raw::compare(a, b, n) }
+    unsafe { operation::compare(a, b, n) }
 }
 
 exported! {

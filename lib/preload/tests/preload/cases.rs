@@ -171,7 +171,8 @@ fn in_a_resolver_before_it_is_relocated() {
             .args(libraries));
     }
     let program = directory.path().join("asks");
-    for mut command in [plain(&program), preloaded(&program)] {
+    let counts = directory.path().join("counts").display().to_string();
+    for mut command in [plain(&program), preloaded(&program), watched(&program, &counts)] {
         assert_eq!(text(&run(&mut command).stdout), "42\n");
     }
 }
