@@ -18,7 +18,7 @@ pub(crate) enum Access {
 pub(crate) struct Buffer<'py> {
     // In a box: exporters may keep its address (`PyBuffer_FillInfo` points into it).
     view: Box<ffi::Py_buffer>,
-    /// In which orders of its elements it has no gaps.
+    /// True if it has no gaps in C's order of elements; below, in Fortran's.
     c_order: bool,
     fortran_order: bool,
     _attached: Python<'py>,
@@ -35,8 +35,8 @@ impl<'py> Buffer<'py> {
             Err(error) if is_array(object) => error,
             other => return other,
         };
-        // NumPy does not export dates, nor other libraries' types, nor names of fields with a colon,
-        // though it has their bytes. What it does not give either is refused as it was.
+        // NumPy does not export dates, other libraries' types and fields with a colon in their names, but gives their
+        // bytes as a view of type void. What has no such view is refused with the first error.
         let size: usize = object.getattr("itemsize")?.extract()?;
         let Ok(bytes) = object.call_method1("view", (format!("V{size}"),)) else {
             return Err(refused);
@@ -123,7 +123,7 @@ impl<'py> Buffer<'py> {
     fn shape(&self) -> &[ffi::Py_ssize_t] {
         let dimensions = usize::try_from(self.view.ndim).unwrap_or(0);
         match NonNull::new(self.view.shape) {
-            // SAFETY: so many numbers, which live as long as the view.
+            // SAFETY: `ndim` numbers, which live as long as the view.
             Some(shape) => unsafe { std::slice::from_raw_parts(shape.as_ptr(), dimensions) },
             None => &[],
         }

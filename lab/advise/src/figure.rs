@@ -3,7 +3,7 @@
 use crate::figures::{Kind, Own, unit};
 use regex_lite::Regex;
 
-/// The pattern, and what is good.
+/// Pattern of a figure, and the direction in which it is better.
 #[derive(Clone, Debug)]
 pub struct Pattern {
     /// The first group is the number, or all of it.
@@ -13,8 +13,8 @@ pub struct Pattern {
 }
 
 impl Pattern {
-    /// The geometric mean of all its numbers, as a cost, and their unit as the program prints it: of seconds and bytes in
-    /// seconds and bytes, whatever prefix it chose this time.
+    /// The geometric mean of all its numbers, as a cost, and their unit. Times and sizes are converted to seconds and bytes,
+    /// because a program may choose another prefix in each run.
     ///
     /// # Errors
     /// No number above 0, a part of a number, or numbers of unlike units: what was found.
@@ -103,7 +103,7 @@ fn has_decimal_comma() -> bool {
         && !locale.starts_with("en_")
 }
 
-/// The number that a word is: `8.25`, `8,25`, `1,234,567.8`, `1.234,5`. `None` for a word that is none. A single comma or
+/// The number that a word is: `8.25`, `8,25`, `1,234,567.8`, `1.234,5`. `None` for other words. A single comma or
 /// dot before three digits is a thousand's or a decimal one: a comma that may be either is refused.
 fn number(word: &str, may_be_decimal: bool) -> Result<Option<f64>, String> {
     let parse = |text: String| text.parse::<f64>().ok().filter(|number| number.is_finite());

@@ -1,8 +1,8 @@
-//! Programs that nobody here wrote: run, compared, and what to set for them.
+//! What to set for any program: runs it with settings and without, and compares.
 //!
 //! 1. [`program`]: the one runner; [`load`] for servers, [`output`] compares, [`figure`] and [`figures`] read what is printed,
 //!    [`watched`] looks at the processes, [`executable`] at their files.
-//! 2. [`settings`]: what applies to a program, each with its condition; [`lists`] keeps the caller's.
+//! 2. [`settings`]: what applies to a program, each with its condition; [`lists`] keeps the caller's values of variables.
 //! 3. [`bound`], [`gathered`]: how much of a run could be gained, by what is counted.
 //! 4. [`ask`]: from the first run to the answer. The race is `cachewise_judge::race`; [`answer`] has the words, and decides what
 //!    *no* may be said over; [`rows`] judges many figures at once.

@@ -1,7 +1,7 @@
 //! Rows of figures that two programs print in pairs of launches, judged as one family.
 //!
-//! Ten of two hundred benchmarks differ by luck where each is judged alone. A row is called faster or slower only where it
-//! stands after the correction for how many rows there are, and for how often was looked.
+//! Of two hundred benchmarks ten differ by luck where each is judged alone. A row is called faster or slower only where it
+//! stands after the correction for the number of rows and of looks.
 
 use crate::figures::{Kind, Own};
 use cachewise_judge::{Ratio, Verdict, family, interval};
@@ -15,8 +15,8 @@ pub const FIRST_LOOK: usize = 6;
 /// Looks that are corrected for: up to 192 pairs.
 const LOOKS: f64 = 6.0;
 
-/// The p of no difference: the better of ranks, which see small differences, and of signs, which disturbed rounds do not
-/// move; corrected for being two.
+/// The p of no difference: the smaller of the rank test, which sees small differences, and the sign test, which disturbed
+/// rounds do not move; corrected for two tests.
 fn p_of(ratios: &[f64]) -> f64 {
     let differing = ratios.iter().filter(|ratio| **ratio != 1.0).count();
     let above = ratios.iter().filter(|ratio| **ratio > 1.0).count();

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// A variable that every run has: where the process that does the work lacks it, no other reaches it either.
+/// A variable of every run: if the process that does the work lacks it, no setting reaches that process.
 pub const MARK: &str = "CACHEWISE_QUIET";
 
 /// One process, as it was seen last.

@@ -253,7 +253,7 @@ mod tests {
         }
     }
 
-    /// A shell that reads the file has both, the operator's last; what is unset is gone.
+    /// A list that is set keeps its values, after the setting's; what is unset is gone.
     #[test]
     fn a_shell_has_the_values_and_a_list_that_is_set_is_extended() {
         let sets = candidate(&[("GLIBC_TUNABLES", "a=1"), ("A", "1:b \"$c\" 5%")]);

@@ -180,7 +180,7 @@ fn recommended(found: &Findings) -> Option<&Candidate> {
     found.answer.setting.filter(|_| is_yes).and_then(|at| found.settings.get(at))
 }
 
-/// Notes: those so far, and the settings that were disqualified or not tried, with the reason.
+/// Notes of the race, and the settings that were disqualified or not tried, with the reason.
 fn notes(found: &Findings) -> Vec<Note> {
     let fates = found.settings.iter().zip(&found.outcome.fates);
     let disqualified = fates.clone().filter_map(|(one, fate)| match fate {
@@ -202,7 +202,7 @@ fn name_of(found: &Findings, who: usize) -> &str {
     if who == 0 { PLAIN } else { &found.settings[who - 1].name }
 }
 
-/// The runs of a setting; none without one. Times are the clock's, the ratio is that of the judged figure.
+/// The runs of a setting; none if it never ran. Times are the clock's, the ratio is that of the judged figure.
 fn row(found: &Findings, program: &str, who: usize) -> Option<Row> {
     let (runs, plain) = (&found.outcome.runs[who], &found.outcome.runs[0]);
     if runs.rounds() == 0 {

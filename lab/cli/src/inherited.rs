@@ -6,7 +6,7 @@ use std::os::unix::process::CommandExt as _;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The standard library sets the first; while the second is ignored, no child can be waited for.
+/// SIGPIPE, which the standard library sets; SIGCHLD, which, ignored, keeps children from being waited for.
 const SIGNALS: [i32; 2] = [libc::SIGPIPE, libc::SIGCHLD];
 static IGNORED: [AtomicBool; 2] = [const { AtomicBool::new(false) }; 2];
 static CLOSED: [AtomicBool; 3] = [const { AtomicBool::new(false) }; 3];
@@ -16,10 +16,10 @@ extern "C" fn look() {
     for (signal, ignored) in SIGNALS.into_iter().zip(&IGNORED) {
         ignored.store(is_ignored(signal), Ordering::Relaxed);
     }
-    // SAFETY: nothing is called when it comes.
+    // SAFETY: the default action calls nothing.
     unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };
-    // A file that may not grow (`ulimit -f`) is an error of the write, and no end without a word. A program that is
-    // started has the default again: a function is not inherited.
+    // A write beyond `ulimit -f` is an error instead of a silent end. A started program has the default again:
+    // handlers are not inherited.
     if !is_ignored(libc::SIGXFSZ) {
         let nothing: extern "C" fn(i32) = nothing;
         // SAFETY: a function that does nothing.
@@ -38,7 +38,7 @@ extern "C" fn nothing(_: i32) {}
 #[unsafe(link_section = ".init_array")]
 static LOOK: extern "C" fn() = look;
 
-/// Has the program begin as the command did.
+/// Restores this inherited state in the program that is started.
 pub fn hand_on(command: &mut Command) -> &mut Command {
     let begin = || {
         let ignored = |(_, ignored): &(i32, &AtomicBool)| ignored.load(Ordering::Relaxed);

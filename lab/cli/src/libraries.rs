@@ -1,7 +1,7 @@
 //! A preload library that the command carries, put where the dynamic linker can read it.
 //!
-//! Beside the program and in its tree is looked first (`verbs/exec.rs`): what an administrator
-//! installed is what runs. This is for `cargo install`, which installs nothing but the command.
+//! `verbs/exec.rs` looks first beside the program and in its tree, so that a library which an administrator installed
+//! is used. `cargo install` installs the command alone, and needs this one.
 
 use anyhow::{Context as _, bail};
 use cachewise_libraries::{build_name, embedded};

@@ -54,7 +54,7 @@ mod twins;
 mod vector_state;
 pub mod zeroing_engines;
 
-/// All experiments, in the order `list experiments` prints them; then those that left.
+/// All experiments, in the order `list experiments` prints them; then retired ones, whose records are still read.
 pub const EXPERIMENTS: &[Experiment] = &[
     matrix::COPY_MATRIX,
     matrix::ZERO_MATRIX,

@@ -27,7 +27,7 @@ pub struct PageSet {
     arena: Arena,
     pub pages: usize,
     pub files: usize,
-    /// Pages that are compared, in that order.
+    /// Pages to compare, in order.
     pub pairs: Vec<(u32, u32)>,
 }
 
@@ -97,8 +97,8 @@ impl PageSet {
         unsafe { std::slice::from_raw_parts(self.page(index), PAGE_SIZE) }
     }
 
-    /// Its pairs become the last `most` comparisons of putting every page into a tree in random order, when the
-    /// tree is nearly full.
+    /// Puts every page into a tree in random order, and keeps the last `most` comparisons of it, when the tree is nearly
+    /// full, as the pairs.
     pub fn descend(&mut self, most: usize, seed: u64) {
         let mut order: Vec<u32> = (0..self.pages as u32).collect();
         fastrand::Rng::with_seed(seed).shuffle(&mut order);

@@ -39,11 +39,10 @@ pub fn kernels(
     Ok(chosen)
 }
 
-/// Names less like the wanted one than this are not near.
+/// Least similarity of a name that is suggested.
 const NEAR: f64 = 0.75;
 
-/// The names most like `wanted`, three at most and best first, where any is like it, as the end of an
-/// error.
+/// End of an error: up to three names similar to `wanted`, best first; empty if there is none.
 #[must_use]
 pub fn nearest<'a>(wanted: &str, names: impl Iterator<Item = &'a str>) -> String {
     let scored = names.map(|name| (strsim::jaro_winkler(wanted, name), name));

@@ -43,8 +43,8 @@ impl Ratio {
         Ratio { median: 1.0 / median, low: 1.0 / high, high: 1.0 / low, rounds }
     }
 
-    /// Returns whether it has the rounds that an interval takes; of fewer, its ends are those of all of them, or of a
-    /// confidence sequence.
+    /// Returns whether it has enough rounds for an interval; with fewer, `low` and `high` are the extremes, or a confidence
+    /// sequence's.
     pub fn has_interval(&self) -> bool {
         self.rounds >= LEAST_ROUNDS
     }
@@ -56,8 +56,8 @@ impl Ratio {
 }
 
 /// Candidate over reference of the rounds that both had a turn in. A round that only one had a turn in is NaN. A
-/// round in which either took no time, or less, gives no ratio; where these are more than a quarter nothing does:
-/// such times cannot be compared.
+/// round in which either took zero or negative time gives no ratio; if these are more than a quarter, the result is
+/// empty.
 #[must_use]
 pub fn of_rounds(candidate: &[f64], reference: &[f64]) -> Vec<f64> {
     let pairs = candidate.iter().zip(reference);
@@ -84,7 +84,7 @@ mod tests {
         lost[..5].fill(-3.0);
         let none = Ratio::paired(&lost, &[1.0; 16]);
         assert!(none.rounds == 0 && none.verdict(0.0) == Verdict::Unknown && !none.is_sound());
-        // Every other round was another's.
+        // The candidate had a turn in every second round.
         let turns: Vec<f64> = (0..20).map(|n| if n % 2 == 0 { 2.0 } else { f64::NAN }).collect();
         let shared = Ratio::paired(&turns, &[1.0; 20]);
         assert_eq!((shared.median, shared.rounds), (2.0, 10));

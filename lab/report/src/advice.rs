@@ -14,7 +14,7 @@ pub enum Advice {
     LibcIsFine(String),
     /// Run programs on the library.
     UseLibrary(String),
-    /// Reason why nothing is known (not measured, or not well enough), and the command that measures.
+    /// Reason why it is not known, and the command that measures it.
     CannotTell(String),
 }
 

@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct Claim {
     /// The item of the checklist, `000.6`; `own` where no document asks.
     pub item: String,
-    /// Its words, or some of them, as they stand in the document. A row without is about those of the row above.
+    /// Quotation from the document. A row without one is about the row above's.
     #[serde(default)]
     pub quote: String,
     /// The sense of its words where they are a question, a condition or a slip.
@@ -27,7 +27,7 @@ pub struct Claim {
     pub asks: String,
     /// The document's statement; none where it only asks.
     says: Option<Says>,
-    /// Whatever was measured instead of what the document speaks of: a stand-in, or a limit. Such a row has no word.
+    /// Stand-in or limit that was measured instead of the document's subject. Such a row has no answer.
     #[serde(default)]
     pub instead: String,
     /// The document's own figure where `says` has none.
@@ -39,7 +39,7 @@ pub struct Claim {
     /// The experiment whose records answer; with `-classic` those by the document's parameters.
     pub record: String,
     pub cells: Cells,
-    /// The reference's cells, where they are others: of those the likest is taken.
+    /// The reference's cells where they differ from `cells`; the most similar one is taken.
     pub base: Option<Cells>,
     /// Candidates and references. A name with `|` is the first of them that was measured, one that
     /// begins with `fastest of` the fastest; a `*` at its end stands for anything.
@@ -193,7 +193,7 @@ impl Measured {
         }
     }
 
-    /// Adds what another record has.
+    /// Adds another record's values.
     pub(super) fn join(&mut self, other: &Measured) {
         for (name, values) in &other.0 {
             self.0.entry(name).or_default().extend(values);
@@ -300,11 +300,11 @@ pub enum Reads {
     /// Reader and bystander: the costs of others.
     After,
     Whole,
-    /// A figure of the candidate, which has no interval and so no word.
+    /// A figure of the candidate, which has no interval and so no answer.
     Figure(String),
     /// A figure of the candidate over the reference's.
     FigureOver(String),
-    /// Such a ratio whose cells are launches.
+    /// Such a ratio, of cells that are launches.
     FigureAcross(String),
     /// 1 for a launch whose histogram stands out near 600 ns.
     Spike,
@@ -333,7 +333,7 @@ impl Reads {
             Reads::Figure(name) if name.contains("share") || name.starts_with("within_") => {
                 format!("{:.0} %", value * 100.0)
             }
-            // Of a small part two digits as well.
+            // Small values have two digits, too.
             _ if value > 0.0 && value < 0.1 => format!("{value:.3}"),
             _ => significant(value),
         }
@@ -452,8 +452,8 @@ impl Claim {
     }
 }
 
-/// The size from which on a candidate is faster and at no larger one slower, the border between two sizes taken on the
-/// straight line over the logarithm of the size; infinite where it is not faster at the largest.
+/// The size from which on a candidate is faster, interpolated between two sizes (linear over the logarithm of the size);
+/// infinite where it is not faster at the largest.
 fn break_even(points: &mut [(u64, &Ratios)]) -> f64 {
     points.sort_unstable_by_key(|(size, _)| *size);
     let is = |ratios: &Ratios, wanted: fn(f64) -> bool| {

@@ -1,4 +1,4 @@
-//! `compare-latency`.
+//! `compare-latency`: single comparisons by length and first difference, and those of idle guests' pages (document 004).
 
 pub(crate) mod launch;
 mod measure;

@@ -133,7 +133,7 @@ fn lost(arm: &mut Arm, batch: usize, clock: &Clock, bystander: &Bystander) -> Re
         }
         let (mut beside, begun) = (0.0, passes.load(Ordering::Relaxed));
         let mut walked = 0.0;
-        // As long as it takes to have seen whole passes.
+        // At least two whole passes.
         while passes.load(Ordering::Relaxed) < begun + 2 && !zeroing.is_finished() {
             beside += walks();
             walked += 1.0;
@@ -141,7 +141,7 @@ fn lost(arm: &mut Arm, batch: usize, clock: &Clock, bystander: &Bystander) -> Re
         let done = passes.load(Ordering::Relaxed) - begun;
         stop.store(true, Ordering::Relaxed);
         let ended = zeroing.join().unwrap_or_else(|_| nothing("the thread that zeroes panicked"));
-        // Alone before and after: a clock that rises meanwhile is nobody's gain.
+        // Alone before and after, so that a clock that rises meanwhile cancels out.
         let alone = f64::midpoint(before, quiet());
         let batches = done as f64 * (MEMORY.max(batch) / batch) as f64;
         ((beside - walked * alone) / batches.max(1.0), ended)
@@ -179,7 +179,7 @@ fn rows(setting: &Setting, batch: usize, arms: &[Arm], found: &[BatchTimes]) -> 
 }
 
 /// The engine that costs least here, in a sentence: CPU time and what a reader pays afterwards, for a GB in batches
-/// of a huge page, in a tenth of a second. Nobody else is looked at.
+/// of a huge page. It takes a tenth of a second, and has no bystander.
 ///
 /// # Errors
 /// Refused memory; an engine that fails.

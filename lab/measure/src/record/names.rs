@@ -3,7 +3,7 @@
 pub const LIBC: &str = "libc";
 /// The library itself, decision included.
 pub const LIBRARY: &str = "cachewise";
-/// Name of the routine in a shared library, where a program finds libc too.
+/// The library, shared, as far from the caller as libc.
 pub const SHARED: &str = "cachewise.shared";
 /// The C library under tunables, in a process of its own.
 pub const TUNED_LIBC: &str = "libc+tunables";
@@ -20,7 +20,7 @@ pub const ADVISED_CPU: &str = "CPU time";
 pub const ADVISED_FRESH: &str = "fresh runs";
 /// Figure: bytes of memory that the largest process held at most.
 pub const PEAK: &str = "peak_bytes";
-/// Figure: the same over the plain program's.
+/// Figure: those bytes over the plain program's.
 pub const PEAK_RATIO: &str = "peak_ratio";
 /// Setting of a record of `advise`: the variables that it recommends.
 pub const RECOMMENDED: &str = "recommended";

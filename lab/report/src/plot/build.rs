@@ -9,7 +9,7 @@ use cachewise_measure::record::{distinct, groups};
 use cachewise_measure::{CellKey, Figure, FigureKind, Machine, Record, Row};
 use std::collections::BTreeMap;
 
-/// Candidates that are shown at first, the reference among them.
+/// Candidates that are drawn at first, the reference among them.
 const SHOWN: usize = 7;
 
 /// The figures of a record: those it names, or for records from before they named any, speed
@@ -39,7 +39,7 @@ pub fn figures(record: &Record) -> Vec<Figure> {
     distinct(states).into_iter().map(figure).collect()
 }
 
-/// Figures of a record that it has rows for. Histograms of older records are tables alone.
+/// Plots of a record's figures that have rows. Histograms of older records are tables alone.
 pub fn plots(record: &Record) -> Vec<Plot> {
     let figures = figures(record).into_iter();
     figures
@@ -126,7 +126,7 @@ fn panel_title(row: &Row, panels: &[String], flags: &[&String]) -> String {
     std::iter::once(row.cell.operation.clone()).chain(parts).collect::<Vec<_>>().join(", ")
 }
 
-/// Coordinates that only say whether something is so.
+/// Coordinates that are 0 or 1.
 fn flags<'n>(rows: &[&Row], names: &'n [String]) -> Vec<&'n String> {
     let values = |name: &str| {
         distinct(rows.iter().filter_map(|row| row.axis(name))).into_iter().collect::<Vec<f64>>()
@@ -191,7 +191,7 @@ fn key_name(row: &Row, several_operations: bool) -> &str {
 
 /// The rows' candidates, in the figure's order.
 fn keys(rows: &[&Row], figure: &Figure, several_operations: bool) -> Vec<Key> {
-    // One that no other is compared with is not the reference, unless it is drawn alone.
+    // A candidate that no other is compared with is not the reference, unless it is drawn alone.
     let alone = rows.iter().all(|row| row.candidate == rows[0].candidate);
     let serves = |name: &str| rows.iter().any(|row| row.reference == name && row.candidate != name);
     let mut keys: Vec<Key> = Vec::new();
@@ -280,8 +280,8 @@ fn points(rows: &[&Row], value: &Quantity, x: &Axis, y: Option<&Axis>) -> Vec<Po
     points
 }
 
-/// Leaves on: the reference, those that the sentences name, and those that are best at the most places, then the
-/// nearest to it.
+/// Shows the reference, the candidates that the sentences name, those that are best at most places, then those nearest
+/// to the best; hides the others.
 fn choose_shown<'t>(plot: &mut Plot, sentences: impl Iterator<Item = &'t str>) {
     if plot.keys.len() <= SHOWN {
         return;
@@ -386,7 +386,7 @@ mod tests {
             }
         }
         rows.push(row("copy", 1024, "warm", "libc"));
-        // The headline's are there, however slow they are.
+        // Candidates that the headline names are shown, however slow they are.
         let mut told = record(rows.clone());
         told.end.iter_mut().for_each(|end| end.verdicts = vec!["(copy.k11, at best) loses".into()]);
         let figure = figure(FigureKind::Curve, "size", "gbps");

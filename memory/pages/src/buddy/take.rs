@@ -43,8 +43,8 @@ impl Buddy<'_> {
         places.len()
     }
 
-    /// Takes an aligned group of free blocks, one at least, as one block. Its first tag says so of all
-    /// of them.
+    /// Takes an aligned group of free blocks, one at least, as one block. The first tag stands for
+    /// all of them.
     pub(super) fn take_group(&mut self, base: u32, order: u32, to: Use) {
         let (mut index, mut tag) = (base, Tag::new(to, order));
         while index < base + (1 << order) {
@@ -90,7 +90,7 @@ impl Buddy<'_> {
             return Err(FreeError::WrongOrder { actual: order });
         }
         let (keep, there, end) = (index + frames, index + there, index + (1 << order));
-        // The block's own tag comes last: until then all of it is one block.
+        // The block's own tag is written last: until then all of it is one block.
         let mut first = order;
         for (from, to) in [(index, keep), (keep, there), (there, end)] {
             for (part, order) in self.parts(from, to - from) {

@@ -8,7 +8,7 @@ use crate::isa::Features;
 use crate::kernel::{Kernel, Prefetch, RegisterClass};
 use core::arch::asm;
 
-/// A body of eight LD and eight STD, with a touch if any.
+/// A body of eight LD and eight STD, with a prefetch ("touch") if any.
 macro_rules! words {
     ($(#[$doc:meta])* $name:ident, touch $ahead:literal / $behind:literal $touch:literal) => {
         body! {

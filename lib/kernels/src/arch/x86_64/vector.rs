@@ -44,8 +44,8 @@ pub(super) trait ComparingVector: Vector {
         unsafe { Self::differing_4(a, b) }.is_some()
     }
     /// As [`differing`](ComparingVector::differing) for each of four vectors, where any of them
-    /// differs; every byte is loaded once. What comes after the first that is not 0 is of no
-    /// meaning.
+    /// differs; every byte is loaded once. Values after the first that is not 0 are
+    /// undefined.
     unsafe fn differing_4(a: *const u8, b: *const u8) -> Option<[u64; 4]>;
 }
 
