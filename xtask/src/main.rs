@@ -72,7 +72,7 @@ enum Chore {
         /// The second profile, its record beside it.
         second: PathBuf,
     },
-    /// Make the parts of documents again that come from records: claims, figures, items of the source documents.
+    /// Make the parts of documents again that come from records: claims and figures.
     Splice {
         /// Write nothing: a part that is out of date is an error.
         #[arg(long)]

@@ -11,8 +11,7 @@
 //! - `machine`: the machine in a line;
 //! - `figure N FILE.svg [PANEL]`: the first panel of figure N whose title starts so, as a picture beside the document;
 //! - `programs`: of a file of `advise` records, a row each;
-//! - `claims short`, `claims counts`, `claims phrases`, `claims DOCUMENT`: a folder's answers about the source documents;
-//! - `items DOCUMENT`: the same document's items, with what answers them.
+//! - `claims short`, `claims counts`, `claims phrases`, `claims DOCUMENT`: a folder's answers about the source documents.
 
 use crate::command::root;
 use anyhow::{Context as _, Result, bail, ensure};
@@ -27,7 +26,7 @@ use fs_err as fs;
 use std::path::{Path, PathBuf};
 
 /// Documents with parts that are made from records.
-const DOCUMENTS: [&str; 9] = [
+const DOCUMENTS: [&str; 8] = [
     "README.md",
     "docs/advise.md",
     "docs/findings.md",
@@ -36,7 +35,6 @@ const DOCUMENTS: [&str; 9] = [
     "docs/findings/002.md",
     "docs/findings/003.md",
     "docs/findings/004.md",
-    "docs/checklist.md",
 ];
 
 /// All answers, a row each, of the records in `record/`.
@@ -118,9 +116,8 @@ fn make(source: &Path, what: &str) -> Result<Made> {
         ["claims", "counts"] => (answers()?.counts(), None),
         ["claims", "phrases"] => (answers()?.phrases(), None),
         ["claims", document] => (answers()?.page(document), None),
-        ["items", document] => (answers()?.items(document), None),
         _ => bail!(
-            "expected machine, figure N FILE.svg [PANEL], programs, claims DOCUMENT or items DOCUMENT, \
+            "expected machine, figure N FILE.svg [PANEL], programs, or claims DOCUMENT, \
              found \"{what}\""
         ),
     })

@@ -1,9 +1,8 @@
-//! Answers for readers: the short answer, a page for each document, the list of items, and all rows as CSV and as a
+//! Answers for readers: the short answer, a page for each document, and all rows as CSV and as a
 //! page with filters.
 
 use super::answers::{Answer, Answered, Answers, CPUS, OWN, agrees, range};
 use super::claim::{Found, PHRASES, bound};
-use super::items::{Item, Kind, items};
 use super::rule::{Ratios, Word};
 use crate::registry;
 use cachewise_judge::interval;
@@ -174,25 +173,6 @@ impl Answers {
     pub fn phrases(&self) -> String {
         let rows = PHRASES.iter().map(|(_, words, expect)| line(&[*words, &*bound(*expect)]));
         line(&["words", "yes"]) + &line(&["---", "---:"]) + &rows.collect::<String>()
-    }
-
-    /// The items of one document as a Markdown list: those whose rows answer them by number, the others with what
-    /// answers them.
-    pub fn items(&self, document: &str) -> String {
-        let of_document = || items().filter(|item| item.number.starts_with(document));
-        let has_rows = |item: &Item| self.rows.iter().any(|row| row.claim.item == item.number);
-        let with_rows: Vec<&str> = of_document().filter(has_rows).map(|item| item.number).collect();
-        let mut text =
-            format!("- Answered by [rows](findings/{document}.md): {}.\n", with_rows.join(", "));
-        for item in of_document().filter(|item| !item.answer.is_empty()) {
-            let said = match item.kind {
-                Kind::Quoted => format!("\"{}\"", item.words),
-                Kind::Inferred => format!("† {}", item.words),
-                Kind::Elsewhere(source) => format!("{} ({source})", item.words),
-            };
-            _ = writeln!(text, "- {}: {said}: {}.", item.number, item.answer);
-        }
-        text
     }
 
     /// All rows, a line each.
