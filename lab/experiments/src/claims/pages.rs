@@ -149,8 +149,8 @@ impl Answers {
 
     /// A document's main answers, as Markdown, and the commands that ask them.
     pub fn page(&self, document: &str) -> String {
-        let mut text = line(&["he says", "measured", "answer", "times"])
-            + &line(&["---", "---", "---", "---:"]);
+        let mut text = line(&["item", "he says", "measured", "answer", "times"])
+            + &line(&["---", "---", "---", "---", "---:"]);
         let mut commands = Vec::new();
         let mut said = String::new();
         for row in self.rows_of(document) {
@@ -160,12 +160,18 @@ impl Answers {
                 continue;
             }
             let (answer, asks) = (row.answer(), row.asks());
-            text += &line(&[&*said, &*asks, &*format!("**{answer}**"), &*row.times()]);
+            text += &line(&[
+                &*row.claim.item,
+                &*said,
+                &*asks,
+                &*format!("**{answer}**"),
+                &*row.times(),
+            ]);
             commands.extend(command(&row.claim.record));
         }
         let commands: Vec<String> =
             distinct(commands).iter().map(|one| format!("`{one}`")).collect();
-        _ = write!(text, "\nTry it: {}.\n", commands.join(", "));
+        _ = write!(text, "\n\\*: one process. Try it: {}.\n", commands.join(", "));
         text
     }
 

@@ -186,9 +186,19 @@ fn options_without_meaning_are_refused_in_a_line() {
     for (names, options, begins, says) in [
         (buffers, placed, "--residency: not for ", "; it takes --"),
         ("aliasing values twins sticky vector-state extent", classic, "--classic", ""),
-        ("page-clear page-copy", quick("", &[5000]), "--size: found 5000", "pages of 4096 bytes"),
+        (
+            "page-clear page-copy",
+            quick("", &[5000]),
+            "--size: expected whole pages of 4096 bytes, ",
+            "found 5000",
+        ),
         ("cached-target", quick("copy\\.sse2", &[]), "", "stores non-temporally or prefetches"),
-        ("receive", quick("copy\\.sse2", &[]), "--kernels: found 1 with temporal stores and 0", ""),
+        (
+            "receive",
+            quick("copy\\.sse2", &[]),
+            "--kernels: expected one of each, ",
+            "found 1 with temporal stores and 0 ",
+        ),
         ("reuse-map", quick("copy\\.sse2", &[]), "", "none of the kernels chosen"),
         ("page-clear", quick("zero.nonesuch", &[]), "", "nearest"),
         ("extent", quick("", &[5000]), "", "an extent of 5000 bytes; accepted"),
