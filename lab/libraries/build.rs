@@ -17,8 +17,8 @@ const LIBRARIES: [(&str, &str); 4] = [
     ("cachewise-probe", "libcachewise_probe.so"),
 ];
 
-/// Builds of the preload library for CPUs that can do more, of the feature `levels`: flags of the compiler after `-C`.
-const LEVELS: [&str; 2] = ["x86-64-v4", "x86-64-v3"];
+/// CPUs that the preload library is built for as well: the compiler's `target-cpu`.
+const LEVEL: &str = "x86-64-v4";
 
 /// The folders of `lib/` that the libraries are made of.
 const SOURCES: [&str; 6] = ["capi", "cachewise", "kernels", "preload", "preload-stats", "probe"];
@@ -51,12 +51,10 @@ fn main() {
         let plain =
             built(&root, &out, &variable("TARGET"), &LIBRARIES.map(|(package, _)| package), None);
         LIBRARIES.iter().for_each(|(_, file)| carry(&plain, file, file));
-        let is_x86 = variable("CARGO_CFG_TARGET_ARCH") == "x86_64";
-        let levels = is_x86 && env::var_os("CARGO_FEATURE_LEVELS").is_some();
-        for level in LEVELS.iter().filter(|_| levels) {
+        if variable("CARGO_CFG_TARGET_ARCH") == "x86_64" {
             let (package, file) = LIBRARIES[1];
-            let built = built(&root, &out, &variable("TARGET"), &[package], Some(level));
-            carry(&built, file, &format!("glibc-hwcaps/{level}/{file}"));
+            let built = built(&root, &out, &variable("TARGET"), &[package], Some(LEVEL));
+            carry(&built, file, &format!("glibc-hwcaps/{LEVEL}/{file}"));
         }
     }
     table.push(']');

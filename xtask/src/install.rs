@@ -53,9 +53,9 @@ const SHARED: [(&str, &str); 4] = [
     ("libcachewise_pool_c.so", "libcachewise_pool.so"),
 ];
 
-/// Levels of x86-64 that the C library and the preload library are built for as well, the first two of [`SHARED`]: the
-/// dynamic linker takes the one that fits its CPU from these folders of `glibc-hwcaps` (ld.so(8)).
-const LEVELS: [&str; 2] = ["x86-64-v3", "x86-64-v4"];
+/// CPUs that the C library and the preload library are built for as well, the first two of [`SHARED`]: the dynamic linker
+/// takes them from this folder of `glibc-hwcaps` where it has one (ld.so(8)).
+const LEVEL: &str = "x86-64-v4";
 
 /// C interfaces: folder of the headers, Cargo's static library, name of the installed one, description.
 const INTERFACES: [(&str, &str, &str, &str); 2] = [
@@ -154,10 +154,8 @@ fn files(prefix: &Path, libdir: &Path, release: &Path) -> Result<Vec<(PathBuf, C
         }
     };
     SHARED.into_iter().for_each(|library| shared(libdir, release, library));
-    for level in LEVELS {
-        let (folder, built) = (libdir.join("glibc-hwcaps").join(level), release.join(level));
-        SHARED[..2].iter().for_each(|library| shared(&folder, &built, *library));
-    }
+    let (folder, built) = (libdir.join("glibc-hwcaps").join(LEVEL), release.join(LEVEL));
+    SHARED[..2].iter().for_each(|library| shared(&folder, &built, *library));
     for (folder, built, name, about) in INTERFACES {
         let header = root().join(folder).join(format!("{name}.h"));
         let archive = static_library(&release.join(built), &header, name)?;
@@ -284,17 +282,15 @@ pub(crate) fn all_built() -> Result<PathBuf> {
     Ok(release)
 }
 
-/// Has both libraries built for each level, by package, level and target folder, and puts them into the level's folder.
+/// Has both libraries built for [`LEVEL`], by package, level and target folder, and puts them into the level's folder.
 pub(crate) fn level_builds(
     release: &Path,
     mut build: impl FnMut(&str, &str, &Path) -> Result<PathBuf>,
 ) -> Result<()> {
-    for level in LEVELS {
-        let folder = release.join(level);
-        for (package, (file, _)) in ["cachewise-capi", "cachewise-preload"].iter().zip(SHARED) {
-            let built = build(package, level, &folder)?;
-            fs::copy(built.join(file), folder.join(file))?;
-        }
+    let folder = release.join(LEVEL);
+    for (package, (file, _)) in ["cachewise-capi", "cachewise-preload"].iter().zip(SHARED) {
+        let built = build(package, LEVEL, &folder)?;
+        fs::copy(built.join(file), folder.join(file))?;
     }
     Ok(())
 }

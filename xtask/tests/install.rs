@@ -33,7 +33,7 @@ fn an_installed_library_is_found_and_works() {
     let names = "libcachewise.so.0.2 libcachewise.so libcachewise.a \
         libcachewise_preload.so libcachewise_preload.so.0.2 \
         libcachewise_preload_stats.so libcachewise_preload_stats.so.0.2 pkgconfig/cachewise.pc \
-        glibc-hwcaps/x86-64-v3/libcachewise.so.0.2 glibc-hwcaps/x86-64-v4/libcachewise_preload.so \
+        glibc-hwcaps/x86-64-v4/libcachewise.so.0.2 glibc-hwcaps/x86-64-v4/libcachewise_preload.so \
         libcachewise_pool.so libcachewise_pool.so.0.2 \
         libcachewise_pool.a pkgconfig/cachewise_pool.pc ../include/cachewise_pool.h ../include/cachewise_pool.hpp \
         ../include/cachewise.h ../bin/cachewise ../share/man/man1/cachewise.1 \

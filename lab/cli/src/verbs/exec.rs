@@ -174,9 +174,8 @@ pub(super) fn library(
     });
     let places = places(library, own.parent().unwrap_or(Path::new("/")), &named, &searched);
     let mut hindered = None;
-    let levels = levels();
-    for found in
-        places.iter().flat_map(|place| builds(place, &levels)).filter(|file| file.is_file())
+    let level = level();
+    for found in places.iter().flat_map(|place| builds(place, level)).filter(|file| file.is_file())
     {
         let path = fs::canonicalize(found)?;
         match check_loadable(&path) {
@@ -187,9 +186,9 @@ pub(super) fn library(
     if let Some(why) = hindered {
         return Err(why);
     }
-    let carried = levels.iter().map(|level| format!("{LEVELS}/{level}/{library}"));
-    let mut carried = carried.filter(|file| cachewise_libraries::embedded(file).is_some());
-    let own = crate::libraries::written_out(carried.next().as_deref().unwrap_or(library));
+    let carried = level.map(|level| format!("{level}/{library}"));
+    let carried = carried.filter(|file| cachewise_libraries::embedded(file).is_some());
+    let own = crate::libraries::written_out(carried.as_deref().unwrap_or(library));
     if let Some(written_out) = own.with_context(|| {
         format!(
             "{library}: beside the command it was not found, and the copy inside the command was not \
@@ -209,30 +208,26 @@ pub(super) fn library(
     )
 }
 
-/// Folder beside a library with its builds for CPUs that can do more, where the dynamic linker looks first.
-const LEVELS: &str = "glibc-hwcaps";
-
-/// The levels of x86-64 that this CPU has, the highest first, by the names of their folders.
-fn levels() -> Vec<&'static str> {
+/// Folder beside a library with its build for x86-64-v4, where the dynamic linker looks first, if this CPU has that.
+fn level() -> Option<&'static str> {
     #[cfg(target_arch = "x86_64")]
     {
         macro_rules! has {
             ($($feature:tt)+) => { $(std::is_x86_feature_detected!($feature))&&+ };
         }
         let third = has!("avx" "avx2" "bmi1" "bmi2" "f16c" "fma" "lzcnt" "movbe");
-        let fourth = has!("avx512f" "avx512bw" "avx512cd" "avx512dq" "avx512vl");
-        let all = [(third && fourth, "x86-64-v4"), (third, "x86-64-v3")];
-        all.into_iter().filter(|(has, _)| *has).map(|(_, level)| level).collect()
+        let fourth = third && has!("avx512f" "avx512bw" "avx512cd" "avx512dq" "avx512vl");
+        fourth.then_some("glibc-hwcaps/x86-64-v4")
     }
     #[cfg(not(target_arch = "x86_64"))]
-    Vec::new()
+    None
 }
 
 /// A library's builds, the one for this CPU first.
-fn builds(plain: &Path, levels: &[&str]) -> Vec<PathBuf> {
+fn builds(plain: &Path, level: Option<&str>) -> impl Iterator<Item = PathBuf> {
     let name = plain.file_name().unwrap_or_default();
-    let beside = |level: &&str| plain.with_file_name(LEVELS).join(level).join(name);
-    levels.iter().map(beside).chain([plain.to_owned()]).collect()
+    let beside = level.map(|level| plain.with_file_name(level).join(name));
+    beside.into_iter().chain([plain.to_owned()])
 }
 
 /// In the directories that `CACHEWISE_LIBRARY` names; beside the program, in the library directories of
@@ -290,11 +285,11 @@ mod tests {
 
     #[test]
     fn the_build_for_this_cpu_comes_before_the_plain_one() {
-        let found = builds(Path::new("/usr/lib/libx.so"), &["x86-64-v4", "x86-64-v3"]);
-        let expected =
-            ["glibc-hwcaps/x86-64-v4/libx.so", "glibc-hwcaps/x86-64-v3/libx.so", "libx.so"];
-        assert_eq!(found, expected.map(|file| Path::new("/usr/lib").join(file)));
-        assert!(levels().is_sorted_by(|a, b| a > b));
+        let plain = Path::new("/usr/lib/libx.so");
+        let of_cpu = Path::new("/usr/lib/glibc-hwcaps/x86-64-v4/libx.so");
+        let found = builds(plain, Some("glibc-hwcaps/x86-64-v4"));
+        assert!(found.eq([of_cpu, plain]));
+        assert!(builds(plain, None).eq([plain]));
     }
 
     #[test]

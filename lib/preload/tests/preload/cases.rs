@@ -81,7 +81,7 @@ fn by_name_the_build_for_this_cpu_is_loaded_and_by_path_the_one_it_is() {
     let mut linker = Command::new("/lib64/ld-linux-x86-64.so.2");
     let told = text(&run(linker.arg("--help")).stdout);
     let has = |level: &&str| told.contains(&format!("{level} (supported, searched)"));
-    let levels = ["x86-64-v4", "x86-64-v3"].into_iter().filter(has);
+    let levels = ["x86-64-v4"].into_iter().filter(has);
     let folders: Vec<String> = levels.map(|level| format!("glibc-hwcaps/{level}")).collect();
     let fits = folders.first().map_or("", String::as_str);
     let by_path = folders.iter().map(|folder| (path(folder), path(folder)));

@@ -17,10 +17,10 @@ pub fn statistics_library() -> &'static Path {
     BUILT.get_or_init(|| built("cachewise-preload-stats"))
 }
 
-/// A folder with the plain library, and in `glibc-hwcaps` its builds for x86-64-v3 and -v4, as it is installed.
+/// A folder with the plain library, and in `glibc-hwcaps` its build for x86-64-v4, as it is installed.
 pub fn installed() -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("installed");
-    for level in ["", "x86-64-v3", "x86-64-v4"] {
+    for level in ["", "x86-64-v4"] {
         let place = match level {
             "" => folder.clone(),
             level => folder.join("glibc-hwcaps").join(level),
