@@ -35,6 +35,8 @@ const STAGES: &[(&str, &[&str])] = &[
         &[
             "cargo package --allow-dirty --quiet -p cachewise-kernels -p cachewise -p cachewise-host -p cachewise-pages",
             "cargo test -p xtask --features installation --test install --test dist",
+            // The static command and the wheel for musl, which dist makes.
+            "cargo check --quiet --workspace --exclude xtask --lib --bins --target x86_64-unknown-linux-musl",
         ],
     ),
     ("avx512-emulated", &["xtask emulate-avx512 --limit 30"]),

@@ -181,10 +181,11 @@ fn become_ordinary() {
     if let Ok(cpus) = rustix::thread::sched_getaffinity(main) {
         let _ = rustix::thread::sched_setaffinity(None, &cpus);
     }
-    let parameters = libc::sched_param { sched_priority: 0 };
+    // Priority 0; musl's has further fields.
+    let parameters = std::mem::MaybeUninit::<libc::sched_param>::zeroed();
     for policy in [libc::SCHED_BATCH, libc::SCHED_OTHER] {
-        // SAFETY: this thread, and valid parameters.
-        if unsafe { libc::sched_setscheduler(0, policy, &raw const parameters) } == 0 {
+        // SAFETY: this thread, and parameters of numbers, which are zero.
+        if unsafe { libc::sched_setscheduler(0, policy, parameters.as_ptr()) } == 0 {
             break;
         }
     }

@@ -287,9 +287,10 @@ impl Worker {
 
 /// Has this thread take no CPU from a thread that runs: so it notices that none is idle, by having to wait.
 fn gives_way() {
-    let none = libc::sched_param { sched_priority: 0 };
-    // SAFETY: this thread alone, and a value that is read. Where it is refused, less is noticed.
-    unsafe { libc::sched_setscheduler(0, libc::SCHED_BATCH, &raw const none) };
+    // Priority 0; musl's has further fields.
+    let none = std::mem::MaybeUninit::<libc::sched_param>::zeroed();
+    // SAFETY: this thread alone, and numbers that are read, all zero. Where it is refused, less is noticed.
+    unsafe { libc::sched_setscheduler(0, libc::SCHED_BATCH, none.as_ptr()) };
 }
 
 #[cfg(test)]
