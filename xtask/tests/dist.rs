@@ -87,7 +87,7 @@ ls /etc/cachewise/*.profile
 judged cachewise doctor > /doctor
 grep -q /etc/cachewise/ /doctor
 # The build that fits this CPU.
-level=$(if grep -qw avx512vl /proc/cpuinfo; then echo glibc-hwcaps/x86-64-v4/; fi)
+level=$(if grep -qw avx512_vbmi2 /proc/cpuinfo; then echo glibc-hwcaps/x86-64-v4/; fi)
 cachewise exec -- /bin/cat /proc/self/maps | grep -q \"/usr/lib/$(uname -m)-linux-gnu/${level}libcachewise_preload.so\"
 cachewise exec --stats -- /bin/ls / 2>&1 | grep -q '^copy '
 ldconfig -p | grep -q 'libcachewise.so.0.2 '
@@ -162,7 +162,7 @@ fn archive_works(place: &Path) {
     sh("tar -xzf dist/*-x86_64-unknown-linux-gnu.tar.gz", place);
     let maps = sh("cachewise-*/bin/cachewise exec -- cat /proc/self/maps", place);
     // The build that fits the CPU.
-    let has = is_x86_feature_detected!("avx512vl");
+    let has = is_x86_feature_detected!("avx512vbmi2");
     let level = if has { "glibc-hwcaps/x86-64-v4/" } else { "" };
     let own = format!("linux-gnu/lib/{level}libcachewise_preload.so");
     assert!(maps.contains(&own), "{maps}");
