@@ -65,7 +65,7 @@ unsafe impl Send for Bystander {}
 
 /// The code that uses the destination afterwards.
 ///
-/// It loads one 8-byte word of each line it touches, in ascending order, and sums them up in four
+/// A walk loads one 8-byte word of each line it touches, in ascending order, and sums them up in four
 /// independent sums: enough to bring every touched line to the core, little enough that memory,
 /// not arithmetic, is the limit. The loads are volatile, so none is optimised away.
 #[derive(Clone, Copy, Debug)]

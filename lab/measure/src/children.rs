@@ -61,7 +61,7 @@ pub fn delay(folder: &str) -> f64 {
 /// Waits for a child, which nobody has waited for: how it ended, and what it used.
 ///
 /// # Errors
-/// Somebody has waited for it.
+/// The child has been waited for already.
 pub fn wait_for(child: &mut Child) -> io::Result<(ExitStatus, Used)> {
     let number = i32::try_from(child.id()).map_err(io::Error::other)?;
     // Ended and not waited for, it still tells how long it waited for a CPU; a short one is not seen to its end before.

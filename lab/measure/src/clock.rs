@@ -15,7 +15,7 @@ pub(crate) struct Ticks(u64);
 
 /// A calibrated clock. Copying it is cheap.
 ///
-/// It is read in this crate alone: others hand over what is to be timed.
+/// Only this crate reads the clock: others hand over what is to be timed.
 ///
 /// ```
 /// let clock = cachewise_measure::Clock::of_process();

@@ -35,7 +35,7 @@ pub enum MeasureError {
     /// The operating system refused to map memory.
     #[error("mapping {bytes} bytes failed: {source}")]
     Map { bytes: usize, source: std::io::Error },
-    /// Whoever asked for it had it stopped; what is finished was honestly measured.
+    /// The run was stopped by its caller; what is finished was measured whole.
     #[error("interrupted")]
     Interrupted,
     /// A candidate produced wrong bytes; nothing it did may be timed.

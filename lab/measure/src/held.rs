@@ -256,7 +256,7 @@ pub fn processes(program: i32, others: Option<&BTreeSet<i32>>) -> Vec<i32> {
 struct Share {
     bytes: f64,
     huge: f64,
-    /// Of `bytes`: shared memory that is mapped.
+    /// Shared memory that is mapped, a part of `bytes`.
     mapped: f64,
     /// Beside `bytes`: explicit huge pages that others may have, too.
     common: f64,

@@ -26,7 +26,7 @@ pub unsafe fn overwrite(start: *mut u8, n: usize, seed: u64) {
     }
 }
 
-/// The same by non-temporal stores where there are any, so that whole lines are in memory and in no cache
+/// [`overwrite`] by non-temporal stores where there are any, so that whole lines are in memory and in no cache
 /// afterwards; by temporal ones elsewhere, and at ends that are no whole words.
 ///
 /// # Safety

@@ -76,7 +76,7 @@ operations! {
     fn cw_equal(a: *const u8, b: *const u8, n: usize) -> c_int = entry_equal, raw::equal_int;
 }
 
-/// The same with a hint.
+/// Exported operations with a hint about reuse.
 macro_rules! hinted {
     ($(fn $name:ident($($argument:ident: $type:ty),*; $hint:ident: c_uint) -> *mut u8 = $raw:path, as $plain:ident;)*) => {$(
         /// See `cachewise.h`.
