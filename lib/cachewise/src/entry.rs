@@ -8,9 +8,9 @@
 //! `storing.rs`, `filling.rs`, `comparing.rs` and `differing.rs`. [`variants()`] names them, so that each can be called, measured
 //! and tested by itself; `ways.rs` holds them.
 //!
-//! In a build for x86-64-v3 or -v4 the widest is the exported function. In the plain build up to 64 bytes are the same for every CPU,
-//! and one number per operation says which is in use behind them ([`CHOSEN`], in `choice.rs`): the exported function
-//! jumps by it, or not at all, since `avx2` follows in it. `defaults.rs` has the rule, by CPUID's features, which is asked when
+//! In a build for x86-64-v3 or -v4 the widest is the exported function. In the plain build one number per
+//! operation says which is in use ([`CHOSEN`], in `choice.rs`): the exported function jumps by it, or not at all, since `avx2` follows
+//! in it. Up to 64 bytes are the same for every CPU, but that fills and comparisons jump to `avx512vl` first of all. `defaults.rs` has the rule, by CPUID's features, which is asked when
 //! the table is filled: by the first call that has a choice.
 //!
 //! The macros are not for use by programs: `raw.rs` makes its functions of them, and so do the C

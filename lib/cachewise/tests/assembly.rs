@@ -179,8 +179,9 @@ fn every_class_costs_what_the_table_says() {
                     }
                     for used in looks.info(one).used_memory() {
                         match used.access() {
-                            OpAccess::Read => found.loads += 1,
-                            OpAccess::Write => found.stores += 1,
+                            // Under a mask as well.
+                            OpAccess::Read | OpAccess::CondRead => found.loads += 1,
+                            OpAccess::Write | OpAccess::CondWrite => found.stores += 1,
                             _ => {}
                         }
                     }
@@ -223,6 +224,17 @@ fn exported() -> [(u64, Operation); 6] {
     .map(|(function, operation)| (function as u64, operation))
 }
 
+/// Returns whether the entry is asked for before anything else: that of copies and moves is the same up to 64 bytes.
+fn asks_first(operation: Operation) -> bool {
+    !matches!(operation, Operation::Copy | Operation::Move)
+}
+
+/// Place of a function's first instruction that does its work.
+fn working(function: u64) -> u64 {
+    let first = decoded(function);
+    if first.is_ip_rel_memory_operand() { decoded(first.next_ip()).next_ip() } else { function }
+}
+
 /// Address of what follows the sizes up to 64 bytes of a function: the first jump by the size leads there, of comparisons
 /// the second.
 fn large(function: u64, operation: Operation) -> u64 {
@@ -239,16 +251,22 @@ fn large(function: u64, operation: Operation) -> u64 {
     };
     match operation {
         // Between them is the test of the first 32 bytes.
-        Operation::Compare | Operation::Equal => jump(jump(function, 32), 64),
-        _ => jump(function, 32),
+        Operation::Compare | Operation::Equal => jump(jump(working(function), 32), 64),
+        _ => jump(working(function), 32),
     }
 }
 
-/// Address that an exported function jumps to if `avx2` is not the stub.
-fn others(exported: u64, operation: Operation) -> u64 {
-    let jump = decoded(decoded(large(exported, operation)).next_ip());
-    assert_eq!(jump.mnemonic(), Mnemonic::Jne);
-    jump.near_branch_target()
+/// Target of the jump behind a comparison of the operation's number with that of `avx2`, at that place.
+fn choice(at: u64, operation: Operation, jump: Mnemonic) -> u64 {
+    let number = decoded(at);
+    assert_eq!(number.mnemonic(), Mnemonic::Cmp, "{operation}");
+    let chosen = (&raw const entry::CHOSEN).addr() + entry::place(operation);
+    assert_eq!(number.memory_size(), iced_x86::MemorySize::UInt8, "{operation}");
+    assert_eq!(number.ip_rel_memory_address(), chosen as u64, "{operation}: its number");
+    assert_eq!(number.try_immediate(1).ok(), Some(u64::from(entry::AVX2)), "{operation}");
+    let one = decoded(number.next_ip());
+    assert_eq!(one.mnemonic(), jump, "{operation}");
+    one.near_branch_target()
 }
 
 /// The address of a stub, by its number.
@@ -310,8 +328,9 @@ fn assert_same(one: u64, other: u64, end: Option<(u64, u64)>, what: &str) {
     assert!(seen.len() > 30, "{what}: {} instructions", seen.len());
 }
 
-/// Small sizes are the same in the exported function and in every stub. Behind them the exported function compares the stub's
-/// number and nothing else before it is in that stub's code: of `avx2`, which follows, and of the others.
+/// Small sizes are the same in the exported function and in every stub, but that fills and comparisons go to `avx512vl` first
+/// of all. Behind them the exported function compares the stub's number and nothing else before it is in that stub's code: of
+/// `avx2`, which follows, and of the others.
 #[test]
 #[cfg_attr(target_feature = "avx2", ignore = "no number is asked in this build")]
 fn one_number_leads_to_the_code_of_its_stub() {
@@ -325,24 +344,24 @@ fn one_number_leads_to_the_code_of_its_stub() {
         // `avx512vl` has classes of its own.
         for small in stubs.into_iter().take(2) {
             let ends = (large(function, operation), large(small, operation));
-            assert_same(function, small, Some(ends), &format!("{operation}, small"));
+            assert_same(working(function), small, Some(ends), &format!("{operation}, small"));
         }
-        let number = decoded(large(function, operation));
-        assert_eq!(number.mnemonic(), Mnemonic::Cmp, "{operation}");
-        let chosen = (&raw const entry::CHOSEN).addr() + entry::place(operation);
-        assert_eq!(number.memory_size(), iced_x86::MemorySize::UInt8, "{operation}");
-        assert_eq!(number.ip_rel_memory_address(), chosen as u64, "{operation}: its number");
-        assert_eq!(number.try_immediate(1).ok(), Some(u64::from(entry::AVX2)), "{operation}");
         let [sse2, avx2, avx512vl] = stubs;
-        let follows = decoded(number.next_ip()).next_ip();
+        let behind_small = large(function, operation);
+        let others = choice(behind_small, operation, Mnemonic::Jne);
+        let follows = decoded(decoded(behind_small).next_ip()).next_ip();
         assert_same(follows, large(avx2, operation), None, &format!("{operation} avx2"));
-        let below = decoded(others(function, operation));
+        if asks_first(operation) {
+            assert_eq!(choice(function, operation, Mnemonic::Ja), avx512vl, "{operation}");
+            assert_eq!(others, sse2, "{operation}");
+            continue;
+        }
+        assert_eq!(working(function), function, "{operation}: nothing is asked first");
+        let below = decoded(others);
         assert_eq!(below.mnemonic(), Mnemonic::Jb, "{operation}");
         // Behind the instruction that says what is returned: `mempcpy` comes with another.
-        let first = decoded(sse2);
-        let returns = first.mnemonic() == Mnemonic::Mov;
-        let behind = if returns { first.next_ip() } else { sse2 };
-        assert_eq!(below.near_branch_target(), behind, "{operation}");
+        assert_eq!(decoded(sse2).mnemonic(), Mnemonic::Mov, "{operation}");
+        assert_eq!(below.near_branch_target(), decoded(sse2).next_ip(), "{operation}");
         assert_same(
             below.next_ip(),
             large(avx512vl, operation),
@@ -452,7 +471,7 @@ fn no_stub_loads_from_its_destination() {
     }
 }
 
-/// Up to 128 bytes by the exported function, and of more than small sizes by `avx512vl`.
+/// Up to 128 bytes by the exported function, and by `avx512vl` from where it goes there.
 #[test]
 #[cfg_attr(target_feature = "avx2", ignore = "no number is asked in this build")]
 fn no_jump_of_a_small_call_lies_across_32_bytes() {
@@ -469,8 +488,12 @@ fn no_jump_of_a_small_call_lies_across_32_bytes() {
             no_jump_across_32_bytes(&code, function);
         }
         assert!(returns.len() > 1, "{operation}: every size has the same return");
-        let avx512vl = others(function, operation);
-        for n in 65..=128 {
+        let (avx512vl, from) = if asks_first(operation) {
+            (stub(operation, entry::AVX512VL), 0)
+        } else {
+            (choice(large(function, operation), operation, Mnemonic::Jne), 65)
+        };
+        for n in from..=128 {
             no_jump_across_32_bytes(&run_by(avx512vl, n, entry::AVX512VL), avx512vl);
         }
     }

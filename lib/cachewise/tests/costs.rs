@@ -11,7 +11,7 @@ use cachewise_kernels::Operation::{self, Compare, Copy, Equal, Fill, Move, Zero}
 pub struct Class {
     /// Operations that have it.
     pub operations: &'static [Operation],
-    /// The number of the entry; `None` where all are the same.
+    /// Number of the entry; `None` where all are the same, or all but `avx512vl` if that has small classes of its own.
     pub entry: Option<u8>,
     /// The smallest size.
     pub first: usize,
@@ -63,29 +63,34 @@ pub static CLASSES: &[Class] = &[
     class(&[Zero], None, (4, 15), [0, 2, 2, 2]),
     class(FILLS, None, (16, 32), [0, 2, 0, 1]),
     class(FILLS, None, (33, 64), [0, 4, 1, 2]),
-    class(&[Fill], Some(SSE2), (65, 128), [0, 8, 4, 6]),
-    class(&[Zero], Some(SSE2), (65, 128), [0, 8, 4, 5]),
+    class(&[Fill], Some(SSE2), (65, 128), [0, 8, 3, 5]),
+    class(&[Zero], Some(SSE2), (65, 128), [0, 8, 3, 4]),
     class(FILLS, Some(AVX2), (65, 128), [0, 4, 1, 2]),
     class(FILLS, Some(AVX2), (129, 256), [0, 8, 2, 3]),
-    class(FILLS, Some(AVX512VL), (65, 128), [0, 2, 2, 3]),
+    class(FILLS, Some(AVX512VL), (0, 63), [0, 1, 1, 2]),
+    class(FILLS, Some(AVX512VL), (64, 128), [0, 2, 2, 3]),
     class(FILLS, Some(AVX512VL), (129, 256), [0, 4, 3, 4]),
-    class(FILLS, Some(AVX512VL), (257, 512), [0, 8, 4, 6]),
+    class(FILLS, Some(AVX512VL), (257, 512), [0, 8, 4, 5]),
     class(COMPARISONS, None, (0, 0), [0, 0, 2, 2]),
     class(COMPARISONS, None, (1, 1), [2, 0, 1, 2]),
     class(COMPARISONS, None, (2, 32), [4, 0, 0, 2]),
     class(COMPARISONS, None, (33, 64), [8, 0, 1, 3]),
-    class(COMPARISONS, Some(SSE2), (65, 128), [20, 0, 6, 10]),
+    class(COMPARISONS, Some(SSE2), (65, 128), [20, 0, 5, 9]),
     class(COMPARISONS, Some(AVX2), (65, 128), [10, 0, 2, 4]),
     class(COMPARISONS, Some(AVX2), (129, 256), [18, 0, 3, 6]),
-    class(COMPARISONS, Some(AVX512VL), (65, 128), [8, 0, 3, 5]),
-    class(COMPARISONS, Some(AVX512VL), (129, 256), [12, 0, 4, 6]),
+    class(COMPARISONS, Some(AVX512VL), (0, 32), [2, 0, 1, 2]),
+    class(COMPARISONS, Some(AVX512VL), (33, 64), [4, 0, 2, 3]),
+    class(COMPARISONS, Some(AVX512VL), (65, 128), [6, 0, 3, 5]),
+    class(COMPARISONS, Some(AVX512VL), (129, 256), [10, 0, 4, 6]),
 ];
 
 /// Classes of an operation by one of its entries, from the smallest size on.
 pub fn classes(operation: Operation, entry: &str) -> impl Iterator<Item = &'static Class> {
     let number =
         (0..).zip(variants(operation)).find(|(_, of)| of.name == entry).map(|(number, _)| number);
+    let own_small = number == Some(AVX512VL) && !COPIES.contains(&operation);
     CLASSES.iter().filter(move |class| {
-        class.operations.contains(&operation) && (class.entry.is_none() || class.entry == number)
+        let is_entrys = class.entry == number || class.entry.is_none() && !own_small;
+        class.operations.contains(&operation) && is_entrys
     })
 }

@@ -94,11 +94,7 @@ mod functions {
     #[unsafe(no_mangle)]
     #[unsafe(naked)]
     pub unsafe extern "C" fn memset(dst: *mut u8, byte: i32, n: usize) -> *mut u8 {
-        naked_asm!(
-            entry_fill_small!(whole sse2, "rdx", "edx", entry_splat_byte),
-            "23:",
-            large!(fill),
-        )
+        naked_asm!(entry_fill_small!(sse2, "rdx", "edx", entry_splat_byte), "23:", large!(fill),)
     }
 
     /// Functions with `memcmp`'s contract.
@@ -114,7 +110,7 @@ mod functions {
                 naked_asm!(
                     ".hidden {page}",
                     entry_compare_head!(
-                        whole sse2, "", entry_compare_small, entry_compare_near, entry_compare_apart
+                        sse2, "", entry_compare_small, entry_compare_near, entry_compare_apart
                     ),
                     // 65 and more, the first 32 of them equal: by 32, and the last 32.
                     "28:",

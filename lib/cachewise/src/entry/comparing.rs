@@ -22,7 +22,7 @@
 //!
 //! *Then* is a branch: what comes before it is found equal first, so that the first difference
 //! found is the first there is, and buffers that differ early are not read to their end. Most that differ do so in
-//! their first 32 bytes, which no entry is chosen for and no vector of 32 is used for: nothing is left to be cleared. Where the
+//! their first 32 bytes, where `sse2` and `avx2` use no vector of 32: nothing is left to be cleared. Where the
 //! vectors of one test overlap, they are looked through in the order of their places.
 //!
 //! The difference is computed from the loaded registers. Bytes are never loaded again: another thread may have
@@ -127,11 +127,8 @@ macro_rules! entry_compare_xmm {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! entry_compare_head {
-    (behind $way:ident, $same:expr, $small:ident, $near:ident, $apart:ident) => {
-        ".p2align 6\n"
-    };
     // Up to 32 one class, also of no bytes, and nothing is read that is not compared: a load under a mask does not fault.
-    (whole avx512vl, $same:expr, $small:ident, $near:ident, $apart:ident) => {
+    (avx512vl, $same:expr, $small:ident, $near:ident, $apart:ident) => {
         concat!(
             "cmp rdx, 32\n",
             "{{disp32}} ja 23f\n",
@@ -153,14 +150,14 @@ macro_rules! entry_compare_head {
             ".p2align 6\n",
         )
     };
-    (whole $way:ident, $same:expr, $small:ident, $near:ident, $apart:ident) => {
+    ($way:ident, $same:expr, $small:ident, $near:ident, $apart:ident) => {
         concat!(
             "cmp rdx, 32\n",
-            "{{disp32}} ja 23f\n", // long forms, so that no jump lies across 32 bytes
+            "{{disp32}} ja 23f\n", // long forms, so that no jump lies across 32 bytes, with a choice in front or without
             "cmp edx, 1\n",
-            "{{disp32}} jbe 25f\n",
-            "mov eax, edi\n",
-            "or eax, esi\n",
+            "jbe 25f\n",
+            "{{rex}} mov eax, edi\n",
+            "{{rex}} or eax, esi\n",
             "and eax, 4095\n",
             "cmp eax, dword ptr [rip + {page}]\n",
             "jg 20f\n",
@@ -175,6 +172,8 @@ macro_rules! entry_compare_head {
             ".p2align 5\n",
             "25:\n",
             $crate::$small!(one),
+            ".p2align 4\n",
+            $crate::$apart!(near),
             ".p2align 4\n",
             "20:\n", // 2 to 32, but not as above
             "cmp dword ptr [rip + {page}], -1\n",
@@ -295,7 +294,7 @@ macro_rules! entry_compare_evex {
     (larger, $same:expr) => {
         concat!(
             "cmp rdx, 128\n",
-            "{{disp32}} ja 29f\n",
+            "ja 29f\n",
             $crate::entry_compare_evex!(second),
             "vmovdqu64 zmm21, [rdi + rdx - 64]\n",
             "vpxorq zmm21, zmm21, [rsi + rdx - 64]\n",
@@ -578,9 +577,9 @@ macro_rules! entry_compare_way {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! entry_compare_in {
-    ($part:ident, $choice:expr, $way:ident, $($operand:tt)*) => {
+    ($part:ident $way:ident, $($operand:tt)*) => {
         $crate::entry_comparison!(
-            (COMPARE, COMPARE_ROW, Compare), $part, $choice, $way, "",
+            (COMPARE, COMPARE_ROW, Compare), $part $way, "",
             (entry_compare_small, entry_compare_near, entry_compare_apart), $($operand)*
         )
     };
@@ -590,9 +589,9 @@ macro_rules! entry_compare_in {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! entry_equal_in {
-    ($part:ident, $choice:expr, $way:ident, $($operand:tt)*) => {
+    ($part:ident $way:ident, $($operand:tt)*) => {
         $crate::entry_comparison!(
-            (EQUAL, EQUAL_ROW, Equal), $part, $choice, $way, "inc eax\n",
+            (EQUAL, EQUAL_ROW, Equal), $part $way, "inc eax\n",
             (entry_equal_small, entry_equal_near, entry_equal_apart), $($operand)*
         )
     };
@@ -602,13 +601,14 @@ macro_rules! entry_equal_in {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! entry_comparison {
-    (($functions:ident, $row:ident, $operation:ident), $part:ident, $choice:expr, $way:ident, $same:expr,
+    (($functions:ident, $row:ident, $operation:ident), $part:ident $way:ident, $same:expr,
         ($small:ident, $near:ident, $apart:ident) $(, $($operand:tt)*)?) => {
         $crate::entry_text!($functions, $row, $crate::entry::Operation::$operation, (
             ".hidden {page}\n.hidden {narrow}",
-            $crate::entry_compare_head!($part $way, $same, $small, $near, $apart),
+            $crate::entry_choice!($part first),
+            $crate::entry_compare_head!($way, $same, $small, $near, $apart),
             "28:",
-            $choice,
+            $crate::entry_choice!($part then),
             $crate::entry_compare_way!($way, $same, $crate::$apart!($way)),
             "39:",
             $crate::entry_next!("rdx", "row", ""),

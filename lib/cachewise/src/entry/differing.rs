@@ -152,6 +152,19 @@ macro_rules! entry_compare_classes_apart {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! entry_compare_apart {
+    // A bit for each of 2 to 32 bytes that differs, and perhaps more behind the last.
+    (near) => {
+        concat!(
+            "24:\n",
+            "pmovmskb eax, xmm0\n",
+            "not r8d\n",
+            "xor eax, 0xFFFF\n",
+            "shl r8, cl\n",
+            "or rax, r8\n",
+            "tzcnt rcx, rax\n",
+            $crate::entry_compare_bytes!(),
+        )
+    };
     (classes) => {
         concat!($crate::entry_compare_classes_apart!(), $crate::entry_compare_apart!(last))
     };
@@ -317,16 +330,6 @@ macro_rules! entry_compare_near {
             "cmp r8w, -1\n",
             "jne 24f\n",
             "ret\n",
-            ".p2align 4\n",
-            // A bit for each byte that differs, and perhaps more behind the last.
-            "24:\n",
-            "pmovmskb eax, xmm0\n",
-            "not r8d\n",
-            "xor eax, 0xFFFF\n",
-            "shl r8, cl\n",
-            "or rax, r8\n",
-            "tzcnt rcx, rax\n",
-            $crate::entry_compare_bytes!(),
         )
     };
 }
@@ -368,6 +371,9 @@ macro_rules! entry_compare_small {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! entry_equal_apart {
+    (near) => {
+        ""
+    };
     (classes) => {
         "55:\n40:\nxor eax, eax\nret\n"
     };

@@ -16,11 +16,8 @@ macro_rules! entry_put {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! entry_fill_small {
-    (behind $way:ident, $n:literal, $half:literal, $byte:ident) => {
-        ""
-    };
     // One class, unless the vector would reach into the next page: a fault under a mask is none, but costs as much.
-    (whole avx512vl, $n:literal, $half:literal, $byte:ident) => {
+    (avx512vl, $n:literal, $half:literal, $byte:ident) => {
         concat!(
             "mov rax, rdi\n",
             concat!("cmp ", $n, ", 63\n"),
@@ -40,7 +37,7 @@ macro_rules! entry_fill_small {
             $crate::entry_fill_small!(classes $n, $half, $byte),
         )
     };
-    (whole $way:ident, $n:literal, $half:literal, $byte:ident) => {
+    ($way:ident, $n:literal, $half:literal, $byte:ident) => {
         concat!(
             "mov rax, rdi\n",
             concat!("cmp ", $n, ", 64\n"),
@@ -58,6 +55,11 @@ macro_rules! entry_fill_small {
             $crate::entry_put!(sse: "+ 0", concat!("+ ", $n, " - 1")),
             "ret\n",
             ".p2align 5\n",
+            "28:\n",
+            $crate::entry_put!(sse: "+ 0", "+ 1"),
+            $crate::entry_put!(sse: concat!("+ ", $n, " - 2"), concat!("+ ", $n, " - 1")),
+            "ret\n",
+            ".p2align 6\n",
             $crate::$byte!(apart),
             "22:\n",
             $crate::$byte!(word),
@@ -85,11 +87,6 @@ macro_rules! entry_fill_small {
             "27:\n",
             "mov [rdi], cx\n",
             concat!("mov [rdi + ", $n, " - 1], cl\n"),
-            "ret\n",
-            ".p2align 5\n",
-            "28:\n",
-            $crate::entry_put!(sse: "+ 0", "+ 1"),
-            $crate::entry_put!(sse: concat!("+ ", $n, " - 2"), concat!("+ ", $n, " - 1")),
             "ret\n",
             ".p2align 6\n",
         )
@@ -280,19 +277,7 @@ macro_rules! entry_fill_beyond_zeros {
         ""
     };
     ($other:ident) => {
-        concat!("44:\ntest sil, sil\njnz 41b\n", $crate::entry_fill_left!($other))
-    };
-}
-
-/// Before the code of others: the upper halves that have the byte are cleared.
-#[doc(hidden)]
-#[macro_export]
-macro_rules! entry_fill_left {
-    (avx2) => {
-        "vzeroupper\n"
-    };
-    ($other:ident) => {
-        ""
+        concat!("44:\ntest sil, sil\njnz 41b\n", $crate::entry_vector!(done $other))
     };
 }
 
@@ -300,11 +285,12 @@ macro_rules! entry_fill_left {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! entry_fill_in {
-    ($part:ident, $choice:expr, $way:ident, $($operand:tt)*) => {
+    ($part:ident $way:ident, $($operand:tt)*) => {
         $crate::entry_text!(FILL, FILL_ROW, $crate::entry::Operation::Fill, (
-            $crate::entry_fill_small!($part $way, "rdx", "edx", entry_splat_byte),
+            $crate::entry_choice!($part first),
+            $crate::entry_fill_small!($way, "rdx", "edx", entry_splat_byte),
             "23:",
-            $choice,
+            $crate::entry_choice!($part then),
             $crate::entry_fill_way!($way, "rdx", entry_splat_byte, $crate::entry_fill_limit!()),
             $crate::entry_fill_beyond_zeros!($way),
             "43:",
@@ -314,7 +300,7 @@ macro_rules! entry_fill_in {
             "jmp {zero}",
             ".p2align 4",
             "39:",
-            $crate::entry_fill_left!($way),
+            $crate::entry_vector!(done $way),
             "test sil, sil",
             "jz 43b",
             // rdi is still dst, as the kernels expect it.
@@ -332,11 +318,12 @@ macro_rules! entry_fill_in {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! entry_zero_in {
-    ($part:ident, $choice:expr, $way:ident, $($operand:tt)*) => {
+    ($part:ident $way:ident, $($operand:tt)*) => {
         $crate::entry_text!(ZERO, ZERO_ROW, $crate::entry::Operation::Zero, (
-            $crate::entry_fill_small!($part $way, "rsi", "esi", entry_splat_zero),
+            $crate::entry_choice!($part first),
+            $crate::entry_fill_small!($way, "rsi", "esi", entry_splat_zero),
             "23:",
-            $choice,
+            $crate::entry_choice!($part then),
             $crate::entry_fill_way!(
                 $way, "rsi", entry_splat_zero,
                 "cmp rsi, [rip + {direct} + {row} * 8]\nja 39f\n"

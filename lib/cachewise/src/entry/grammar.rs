@@ -1,11 +1,11 @@
-//! Macros that the entries are written in: vectors of five kinds, groups of them, and the jump into the
+//! Macros that the entries are written in: vectors of four kinds, groups of them, and the jump into the
 //! table.
 //!
 //! | kind | registers | bytes | leaves |
 //! |---|---|---|---|
 //! | `sse` | xmm0-15 | 16 | nothing |
 //! | `avx` | ymm0-15 | 32 | upper halves, which `done` clears |
-//! | `evex16` `evex32` `evex64` | xmm, ymm, zmm 20-29 | 16, 32, 64 | nothing that slows SSE down |
+//! | `evex32` `evex64` | ymm, zmm 20-29 | 32, 64 | nothing that slows SSE down |
 //!
 //! A register is named by its number in the description, 0 to 9 (`avx`: to 15); with EVEX these are
 //! the registers 20 to 29, which no SSE instruction can name. So there is nothing to clear, and the
@@ -21,9 +21,6 @@ macro_rules! entry_width {
     (avx) => {
         "32"
     };
-    (evex16) => {
-        "16"
-    };
     (evex32) => {
         "32"
     };
@@ -36,50 +33,36 @@ macro_rules! entry_width {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! entry_vector {
-    (load sse $r:literal $at:expr) => {
-        concat!("movups xmm", $r, ", ", $at, "\n")
-    };
-    (store sse $r:literal $at:expr) => {
-        concat!("movups ", $at, ", xmm", $r, "\n")
-    };
-    (put sse $r:literal $at:expr) => {
-        concat!("movaps ", $at, ", xmm", $r, "\n")
-    };
-    (load avx $r:literal $at:expr) => {
-        concat!("vmovdqu ymm", $r, ", ", $at, "\n")
-    };
-    (store avx $r:literal $at:expr) => {
-        concat!("vmovdqu ", $at, ", ymm", $r, "\n")
-    };
-    (put avx $r:literal $at:expr) => {
-        concat!("vmovdqa ", $at, ", ymm", $r, "\n")
-    };
-    (load evex16 $r:literal $at:expr) => {
-        concat!("vmovdqu64 xmm2", $r, ", ", $at, "\n")
-    };
-    (store evex16 $r:literal $at:expr) => {
-        concat!("vmovdqu64 ", $at, ", xmm2", $r, "\n")
-    };
-    (load evex32 $r:literal $at:expr) => {
-        concat!("vmovdqu64 ymm2", $r, ", ", $at, "\n")
-    };
-    (store evex32 $r:literal $at:expr) => {
-        concat!("vmovdqu64 ", $at, ", ymm2", $r, "\n")
-    };
-    (load evex64 $r:literal $at:expr) => {
-        concat!("vmovdqu64 zmm2", $r, ", ", $at, "\n")
-    };
-    (store evex64 $r:literal $at:expr) => {
-        concat!("vmovdqu64 ", $at, ", zmm2", $r, "\n")
-    };
-    (put evex64 $r:literal $at:expr) => {
-        concat!("vmovdqa64 ", $at, ", zmm2", $r, "\n")
+    // Of a fill's entry by that name, too.
+    (done avx2) => {
+        "vzeroupper\n"
     };
     (done avx) => {
         "vzeroupper\n"
     };
     (done $other:ident) => {
         ""
+    };
+    ($what:ident sse $r:literal $at:expr) => {
+        $crate::entry_vector!($what "movups ", "movaps ", "xmm" $r $at)
+    };
+    ($what:ident avx $r:literal $at:expr) => {
+        $crate::entry_vector!($what "vmovdqu ", "vmovdqa ", "ymm" $r $at)
+    };
+    ($what:ident evex32 $r:literal $at:expr) => {
+        $crate::entry_vector!($what "vmovdqu64 ", "vmovdqa64 ", "ymm2" $r $at)
+    };
+    ($what:ident evex64 $r:literal $at:expr) => {
+        $crate::entry_vector!($what "vmovdqu64 ", "vmovdqa64 ", "zmm2" $r $at)
+    };
+    (load $any:literal, $aligned:literal, $v:literal $r:literal $at:expr) => {
+        concat!($any, $v, $r, ", ", $at, "\n")
+    };
+    (store $any:literal, $aligned:literal, $v:literal $r:literal $at:expr) => {
+        concat!($any, $at, ", ", $v, $r, "\n")
+    };
+    (put $any:literal, $aligned:literal, $v:literal $r:literal $at:expr) => {
+        concat!($aligned, $at, ", ", $v, $r, "\n")
     };
 }
 
@@ -168,7 +151,8 @@ macro_rules! entry_through_the_table {
     };
 }
 
-/// Behind what is the same in all: to the entry that was chosen; `avx2` follows.
+/// The way of an exported function to the entry that was chosen; `avx2` follows. Fills and comparisons go to `avx512vl`
+/// `first`, since its small sizes are others, and to `sse2` behind them; copies to both there.
 ///
 /// A number is compared rather than a pointer followed: it needs no relocation, so that a call may come before
 /// the library is relocated. No branch on the size waits for it (`docs/decisions/entry-stubs.md`).
@@ -178,12 +162,28 @@ macro_rules! entry_through_the_table {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! entry_choice {
-    () => {
-        ".hidden {chosen}
-        .hidden {others}
-        cmp byte ptr [rip + {chosen} + {operation}], {avx2}
-        {{disp32}} jne {others}
-        "
+    (chosen first) => {
+        $crate::entry_choice!(ja "{avx512vl}")
+    };
+    (chosen then) => {
+        $crate::entry_choice!(jne "{sse2}")
+    };
+    (chosen copy) => {
+        $crate::entry_choice!(jne "{others}")
+    };
+    // Behind the instruction that says what is returned, of three bytes.
+    (behind copy) => {
+        ".hidden {sse2}\n{{disp32}} jb {sse2} + 3\n"
+    };
+    (whole $place:ident) => {
+        ""
+    };
+    ($jump:ident $entry:literal) => {
+        concat!(
+            concat!(".hidden {chosen}\n.hidden ", $entry, "\n"),
+            "cmp byte ptr [rip + {chosen} + {operation}], {avx2}\n",
+            concat!("{{disp32}} ", stringify!($jump), " ", $entry, "\n"),
+        )
     };
 }
 

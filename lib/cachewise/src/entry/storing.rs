@@ -30,10 +30,10 @@ macro_rules! entry_copy_small {
     (behind $way:ident) => {
         ""
     };
-    (whole avx512vl) => {
+    ($part:ident avx512vl) => {
         $crate::entry_copy_small!(classes $crate::entry_copy_two!(evex32))
     };
-    (whole $way:ident) => {
+    ($part:ident $way:ident) => {
         $crate::entry_copy_small!(classes concat!(
             $crate::entry_copy_many!(ends sse),
             $crate::entry_copy_many!(four sse),
@@ -300,13 +300,13 @@ macro_rules! entry_copy_way {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! entry_copy_or_move {
-    ($functions:ident, $row:ident, $operation:expr, $small:expr, $choice:expr, $way:expr,
-        $before:expr, $after:expr $(, $($operand:tt)*)?) => {
-        $crate::entry_text!($functions, $row, $operation, (
-            $small,
+    ($functions:ident, $row:ident, $operation:ident, $part:ident $way:ident, $before:expr, $after:expr
+        $(, $($operand:tt)*)?) => {
+        $crate::entry_text!($functions, $row, $crate::entry::Operation::$operation, (
+            $crate::entry_copy_small!($part $way),
             "23:",
-            $choice,
-            $way,
+            $crate::entry_choice!($part copy),
+            $crate::entry_copy_way!($way),
             "39:",
             $crate::entry_next!("rdx", "row", ""),
             $before,

@@ -5,13 +5,13 @@ use crate::choice::{COUNT, Entry, VARIANTS};
 use cachewise_kernels::Function;
 
 /// An operation by the entry that follows in the exported functions: the widest that this build's target allows, and nothing
-/// is asked; where that is the least, `avx2`, and the others by the number ([`entry_choice`](crate::entry_choice)).
+/// is asked; where that is the least, `avx2`, and those in brackets by the number ([`entry_choice`](crate::entry_choice)).
 #[cfg(all(target_feature = "avx512vl", target_feature = "avx512bw", target_feature = "bmi2"))]
 #[doc(hidden)]
 #[macro_export]
 macro_rules! entry_following {
-    ($in:ident, $module:ident $(, $operand:ident = $other:ident)?) => {
-        $crate::$in!(whole, "", avx512vl, $($operand = sym $crate::entry::ways::$other::avx512vl)?)
+    ($in:ident, $module:ident($($entry:ident)+) $(, $operand:ident = $other:ident)?) => {
+        $crate::$in!(whole avx512vl, $($operand = sym $crate::entry::ways::$other::avx512vl)?)
     };
 }
 
@@ -23,8 +23,8 @@ macro_rules! entry_following {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! entry_following {
-    ($in:ident, $module:ident $(, $operand:ident = $other:ident)?) => {
-        $crate::$in!(whole, "", avx2, $($operand = sym $crate::entry::ways::$other::avx2)?)
+    ($in:ident, $module:ident($($entry:ident)+) $(, $operand:ident = $other:ident)?) => {
+        $crate::$in!(whole avx2, $($operand = sym $crate::entry::ways::$other::avx2)?)
     };
 }
 
@@ -32,13 +32,11 @@ macro_rules! entry_following {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! entry_following {
-    ($in:ident, $module:ident $(, $operand:ident = $other:ident)?) => {
+    ($in:ident, $module:ident($($entry:ident)+) $(, $operand:ident = $other:ident)?) => {
         $crate::$in!(
-            whole,
-            $crate::entry_choice!(),
-            avx2,
-            others = sym $crate::entry::ways::$module::others
-            $(, $operand = sym $crate::entry::ways::$other::avx2)?
+            chosen avx2,
+            $($entry = sym $crate::entry::ways::$module::$entry,)+
+            $($operand = sym $crate::entry::ways::$other::avx2)?
         )
     };
 }
@@ -48,7 +46,7 @@ macro_rules! entry_following {
 #[macro_export]
 macro_rules! entry_copy {
     () => {
-        $crate::entry_following!(entry_copy_in, copy, elsewhere = r#move)
+        $crate::entry_following!(entry_copy_in, copy(others), elsewhere = r#move)
     };
 }
 
@@ -58,14 +56,12 @@ macro_rules! entry_copy {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! entry_copy_in {
-    ($part:ident, $choice:expr, $way:ident, $($operand:tt)*) => {
+    ($part:ident $way:ident, $($operand:tt)*) => {
         $crate::entry_copy_or_move!(
             COPY,
             COPY_ROW,
-            $crate::entry::Operation::Copy,
-            $crate::entry_copy_small!($part $way),
-            $choice,
-            $crate::entry_copy_way!($way),
+            Copy,
+            $part $way,
             "mov rcx, rdi\n\
              sub rcx, rsi\n\
              cmp rcx, rdx\n\
@@ -86,7 +82,7 @@ macro_rules! entry_copy_in {
 #[macro_export]
 macro_rules! entry_move {
     () => {
-        $crate::entry_following!(entry_move_in, r#move)
+        $crate::entry_following!(entry_move_in, r#move(others))
     };
 }
 
@@ -94,18 +90,8 @@ macro_rules! entry_move {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! entry_move_in {
-    ($part:ident, $choice:expr, $way:ident, $($operand:tt)*) => {
-        $crate::entry_copy_or_move!(
-            MOVE,
-            MOVE_ROW,
-            $crate::entry::Operation::Move,
-            $crate::entry_copy_small!($part $way),
-            $choice,
-            $crate::entry_copy_way!($way),
-            "",
-            "",
-            $($operand)*
-        )
+    ($part:ident $way:ident, $($operand:tt)*) => {
+        $crate::entry_copy_or_move!(MOVE, MOVE_ROW, Move, $part $way, "", "", $($operand)*)
     };
 }
 
@@ -114,7 +100,7 @@ macro_rules! entry_move_in {
 #[macro_export]
 macro_rules! entry_fill {
     () => {
-        $crate::entry_following!(entry_fill_in, fill, zero = zero)
+        $crate::entry_following!(entry_fill_in, fill(sse2 avx512vl), zero = zero)
     };
 }
 
@@ -123,7 +109,7 @@ macro_rules! entry_fill {
 #[macro_export]
 macro_rules! entry_zero {
     () => {
-        $crate::entry_following!(entry_zero_in, zero)
+        $crate::entry_following!(entry_zero_in, zero(sse2 avx512vl))
     };
 }
 
@@ -132,7 +118,7 @@ macro_rules! entry_zero {
 #[macro_export]
 macro_rules! entry_compare {
     () => {
-        $crate::entry_following!(entry_compare_in, compare)
+        $crate::entry_following!(entry_compare_in, compare(sse2 avx512vl))
     };
 }
 
@@ -141,15 +127,15 @@ macro_rules! entry_compare {
 #[macro_export]
 macro_rules! entry_equal {
     () => {
-        $crate::entry_following!(entry_equal_in, equal)
+        $crate::entry_following!(entry_equal_in, equal(sse2 avx512vl))
     };
 }
 
-/// An operation's module: its entries. `$behind` is the length of the instruction that says what is returned. `$other` is the operation of which the entry of the same name does what this one leaves to it, by the operand of that name.
+/// An operation's module: its entries. `$other` is the operation of which the entry of the same name does what this one leaves to it, by the operand of that name.
 macro_rules! operation {
-    ($(#[$doc:meta])* $module:ident, $operation:ident, $in:ident, $behind:literal,
+    ($(#[$doc:meta])* $module:ident, $operation:ident, $in:ident,
         ($($argument:ident: $kind:ty),*) -> $result:ty
-        $(, $operand:ident = $other:ident)?) => {
+        $(, $operand:ident = $other:ident)? $(; $others:item)?) => {
         $(#[$doc])*
         pub mod $module {
             use super::*;
@@ -158,34 +144,23 @@ macro_rules! operation {
             /// As the operation's kernels.
             #[unsafe(naked)]
             pub unsafe extern "C" fn sse2($($argument: $kind),*) -> $result {
-                $crate::$in!(whole, "", sse2, $($operand = sym super::$other::sse2)?)
+                $crate::$in!(whole sse2, $($operand = sym super::$other::sse2)?)
             }
 
             /// # Safety
             /// As the operation's kernels; AVX2 and BMI2.
             #[unsafe(naked)]
             pub unsafe extern "C" fn avx2($($argument: $kind),*) -> $result {
-                $crate::$in!(whole, "", avx2, $($operand = sym super::$other::avx2)?)
+                $crate::$in!(whole avx2, $($operand = sym super::$other::avx2)?)
             }
 
-            /// Part of `avx512vl` behind its small sizes, or `sse2` where its number is below that of `avx2`: behind the
-            /// comparison of an exported function, whose flags it asks for.
-            ///
-            /// # Safety
-            /// As [`avx512vl`], and of more bytes than are small.
-            #[unsafe(naked)]
-            pub unsafe extern "C" fn others($($argument: $kind),*) -> $result {
-                $crate::$in!(
-                    behind, concat!(".hidden {sse2}\n{{disp32}} jb {sse2} + ", $behind), avx512vl,
-                    sse2 = sym sse2 $(, $operand = sym super::$other::avx512vl)?
-                )
-            }
+            $($others)?
 
             /// # Safety
             /// As the operation's kernels; AVX-512 with VL and BW, and BMI2.
             #[unsafe(naked)]
             pub unsafe extern "C" fn avx512vl($($argument: $kind),*) -> $result {
-                $crate::$in!(whole, "", avx512vl, $($operand = sym super::$other::avx512vl)?)
+                $crate::$in!(whole avx512vl, $($operand = sym super::$other::avx512vl)?)
             }
 
             pub(super) static ENTRIES: [Entry; COUNT] = [
@@ -199,29 +174,46 @@ macro_rules! operation {
 
 operation! {
     /// `memcpy`'s contract, and overlap.
-    copy, Copy, entry_copy_in, "3", (dst: *mut u8, src: *const u8, n: usize) -> *mut u8,
-    elsewhere = r#move
+    copy, Copy, entry_copy_in, (dst: *mut u8, src: *const u8, n: usize) -> *mut u8,
+    elsewhere = r#move;
+    /// Part of `avx512vl` behind its small sizes, or `sse2` where its number is below that of `avx2`: behind the
+    /// comparison of an exported function, whose flags it asks for.
+    ///
+    /// # Safety
+    /// As [`avx512vl`], and of more bytes than are small.
+    #[unsafe(naked)]
+    pub unsafe extern "C" fn others(dst: *mut u8, src: *const u8, n: usize) -> *mut u8 {
+        crate::entry_copy_in!(behind avx512vl, sse2 = sym sse2, elsewhere = sym r#move::avx512vl)
+    }
 }
 operation! {
     /// `memmove`'s contract.
-    r#move, Move, entry_move_in, "3", (dst: *mut u8, src: *const u8, n: usize) -> *mut u8
+    r#move, Move, entry_move_in, (dst: *mut u8, src: *const u8, n: usize) -> *mut u8;
+    /// As [`copy::others`].
+    ///
+    /// # Safety
+    /// As [`copy::others`].
+    #[unsafe(naked)]
+    pub unsafe extern "C" fn others(dst: *mut u8, src: *const u8, n: usize) -> *mut u8 {
+        crate::entry_move_in!(behind avx512vl, sse2 = sym sse2)
+    }
 }
 operation! {
     /// `memset`'s contract.
-    fill, Fill, entry_fill_in, "3", (dst: *mut u8, byte: i32, n: usize) -> *mut u8,
+    fill, Fill, entry_fill_in, (dst: *mut u8, byte: i32, n: usize) -> *mut u8,
     zero = zero
 }
 operation! {
     /// A fill with zeros.
-    zero, Zero, entry_zero_in, "3", (dst: *mut u8, n: usize) -> *mut u8
+    zero, Zero, entry_zero_in, (dst: *mut u8, n: usize) -> *mut u8
 }
 operation! {
     /// `memcmp`'s contract.
-    compare, Compare, entry_compare_in, "0", (a: *const u8, b: *const u8, n: usize) -> i32
+    compare, Compare, entry_compare_in, (a: *const u8, b: *const u8, n: usize) -> i32
 }
 operation! {
     /// 1 where all bytes are equal, else 0.
-    equal, Equal, entry_equal_in, "0", (a: *const u8, b: *const u8, n: usize) -> i32
+    equal, Equal, entry_equal_in, (a: *const u8, b: *const u8, n: usize) -> i32
 }
 
 /// By operation, as [`place`](crate::rows::place) has them.
