@@ -5,7 +5,7 @@ use cachewise_measure::Record;
 use std::path::{Path, PathBuf};
 
 /// Digest of all quotations as they were last looked up: the documents' text is not in this repository.
-const QUOTED: u64 = 4_868_375_222_258_318_852;
+const QUOTED: u64 = 11_246_189_553_190_005_156;
 
 /// The folder of the documents' text: named by the environment, or beside the checkout.
 fn documents() -> Option<PathBuf> {
