@@ -4,13 +4,12 @@ use super::field::Field;
 use super::hints::{self, Never};
 use super::never;
 use super::plan;
-use super::ranges::ranges;
+use super::referee::Trial;
 use super::rounds::{Evidence, Log, Purpose};
 use super::seam::{Competitor, Facts, TuningCell};
 use super::tuner::{Decided, decided};
 use super::tuning::Tuning;
 use cachewise::profile::{Decision, FIRST_SIZE, OPERATIONS};
-use cachewise_judge::estimate::{Estimate, Scatter, Sure};
 use cachewise_kernels::{Operation, TABLE};
 use cachewise_measure::LabError;
 use cachewise_measure::Row;
@@ -27,20 +26,21 @@ pub fn decide_again(rows: &[Row], facts: Facts, previous: &[Decision]) -> Result
             "the record has no rows of a tuning (experiment `tune`)".to_owned(),
         ));
     }
-    let mut fields = Vec::new();
+    let (mut fields, mut repairs, mut refereed) = (Vec::new(), Vec::new(), Vec::new());
     for operation in OPERATIONS {
         let mut field = field(operation, &evidence, &facts, previous);
         field.remember(&evidence);
-        refuse(&mut field, &evidence);
-        let chosen = hints::chosen(&field, &facts);
-        let extends = plan::extends(&facts, &field.sizes);
+        // Sizes that nobody looked at need no lot.
+        let mut trial = Trial::new(field, &facts, &mut fastrand::Rng::with_seed(0));
+        repairs.extend(trial.again(&evidence, &facts));
+        refereed.extend(trial.refereed());
+        let (unknown, field) = (trial.ranges(), trial.field);
         let shown = hints::never(&field, &evidence);
         let shown = shown.and_then(|from| never::again(&field, &evidence, from));
         let never = Never { default: hints::default(&field, &evidence), shown };
-        let unknown = ranges(&field.sizes, &chosen, &[], extends);
         fields.push(Decided { field, unknown, never });
     }
-    Ok(decided(&fields, facts))
+    Ok(Tuning { refereed, repairs, ..decided(&fields, facts) })
 }
 
 /// An operation's race as a record has it; of one that it has none of, libc alone.
@@ -59,25 +59,4 @@ fn field(operation: Operation, evidence: &Evidence, facts: &Facts, previous: &[D
     let mut views = plan::views(operation, facts);
     views.retain(|view| logs.iter().any(|(cell, _)| view.holds(cell)));
     Field::new(operation, arms, (sizes, views), facts, previous)
-}
-
-/// Takes out what the record's referee saw fail.
-fn refuse(field: &mut Field, evidence: &Evidence) {
-    for (cell, log) in evidence.of(Purpose::Referee) {
-        if cell.operation != field.operation || cell.script.is_some() {
-            continue;
-        }
-        for name in log.others.keys() {
-            let Some(arm) = field.arms.iter().position(|arm| arm.name == *name) else { continue };
-            let seen = Estimate::of(&log.log_ratios(name), 0.0);
-            let near = |size: &usize| (*size as f64 / cell.size as f64).ln().abs();
-            let nearest = (0..field.sizes.len())
-                .min_by(|a, b| near(&field.sizes[*a]).total_cmp(&near(&field.sizes[*b])));
-            let Some(nearest) = nearest else { continue };
-            let is_enough = seen.rounds >= Scatter::Pooled.least_rounds();
-            if is_enough && seen.is_above(field.guard(nearest), Sure::Seems) {
-                field.refused[arm][nearest] = true;
-            }
-        }
-    }
 }

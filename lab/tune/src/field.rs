@@ -7,6 +7,7 @@ use super::rounds::{Evidence, Purpose};
 use super::seam::{Class, Competitor, Destination, Facts, Layout, Sample, TuningCell};
 use cachewise::profile::{Decision, OR_LIBC};
 use cachewise_judge::estimate::{Estimate, Middle, Scatter, Sure, away, deviation};
+use cachewise_judge::interval::paired;
 use cachewise_judge::margin::{EQUAL, GUARD, HEADLINE, HOPELESS, IN_FORCE, LAYOUTS};
 use cachewise_judge::race;
 use cachewise_kernels::Operation;
@@ -298,9 +299,10 @@ impl Field {
     }
 
     /// Returns whether the figure that is printed of the referee's rounds of a cell is such a loss: no profile is written
-    /// with one, however the rounds scatter.
+    /// with one, however the rounds scatter. Of few rounds that is not their median.
     pub(super) fn is_lost(view: &View, handed_over: f64, rounds: &[f64]) -> bool {
-        median(rounds) > Field::most_lost(view, handed_over)
+        let ratios: Vec<f64> = rounds.iter().map(|log| log.exp()).collect();
+        paired(&ratios).median.ln() > Field::most_lost(view, handed_over)
     }
 
     /// Returns whether an arm seems to lose more than it may in a state at a size.
@@ -331,12 +333,6 @@ impl Field {
     /// Least loss of an arm that is shown in one of the views.
     fn proven_loss(&self, arm: usize, size: usize) -> f64 {
         self.covering(arm, size).map(|(_, of)| of.whole.low(Sure::Likely)).fold(0.0, f64::max)
-    }
-
-    /// Loss that an arm may have in a state at a size: the guard, or what libc itself loses there when the library
-    /// calls it, since then no decision keeps the guard.
-    pub(super) fn guard(&self, size: usize) -> f64 {
-        GUARD.max(self.handed_over(size))
     }
 
     /// Returns whether a view's next turn at a size is of operands at odd offsets: every other one.

@@ -6,8 +6,8 @@ use super::field::Field;
 use super::hints;
 use super::plan::{self, View};
 use super::ranges::{Border, LIBC, MOST_RANGES, Range, choose, most_ranges, ranges, settle};
-use super::rounds::Purpose;
-use super::seam::{Arm, Facts, Layout, Stage, TuningCell};
+use super::rounds::{Evidence, Purpose};
+use super::seam::{Arm, Facts, Layout, Sample, Stage, TuningCell};
 use super::tuning::{Refereed, Repair};
 use super::visits::{Visits, between};
 use cachewise::Reuse;
@@ -15,7 +15,7 @@ use cachewise::profile::Decision;
 use cachewise_judge::estimate::{Estimate, Guard, Middle, Ruling, Scatter, deviation};
 use cachewise_judge::margin::{GUARD, LAYOUTS};
 use cachewise_measure::LabError;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 #[cfg(test)]
 mod tests;
@@ -30,7 +30,7 @@ const PLENTY: usize = 12;
 const LEAST_ROUNDS: usize = Scatter::Pooled.least_rounds();
 
 /// One arm at one size that it is decided for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Point {
     arm: usize,
     size: usize,
@@ -51,7 +51,8 @@ pub(super) struct Trial {
     lying: u64,
     /// True if the last arm goes on above the grid.
     extends: bool,
-    seen: BTreeMap<(Point, TuningCell), Vec<f64>>,
+    /// Logarithms of an arm's times over libc's in a cell.
+    seen: BTreeMap<(usize, TuningCell), Vec<f64>>,
 }
 
 /// The decisions of one operation and hint.
@@ -91,6 +92,12 @@ impl Trial {
         *cachewise::size_class(self.field.sizes[grid] as u64).end() as usize
     }
 
+    /// Returns whether a range ends with a size of the grid. Before libc, it does so behind the size that was raced: a
+    /// cache's size is a power of two, as those are, and one byte more may be another matter.
+    fn ends(&self, grid: usize) -> bool {
+        self.chosen.get(grid + 1).map_or(!self.extends, |above| *above == LIBC)
+    }
+
     /// The first size of the kernel above, where two kernels meet above a size of the grid.
     fn border(&self, grid: usize) -> usize {
         let sizes = &self.field.sizes;
@@ -120,7 +127,8 @@ impl Trial {
     }
 
     /// Points to examine: a size in every gap between two sizes of the grid that a kernel is
-    /// decided for, both sides of every change between kernels, both ends of every range.
+    /// decided for, both sides of every change between kernels, both ends of every range; and what was looked at for
+    /// other ranges and is in one of that kernel now, since its figures are printed.
     fn points(&self) -> Vec<Point> {
         let (sizes, chosen) = (&self.field.sizes, &self.chosen);
         let mut points = Vec::new();
@@ -133,9 +141,7 @@ impl Trial {
         for grid in 0..sizes.len() {
             let differs = |other: Option<usize>| other.is_none_or(|o| chosen[o] != chosen[grid]);
             let above = (grid + 1 < sizes.len()).then_some(grid + 1);
-            // Before libc, the range ends behind the size that was raced: a cache's size is a power of
-            // two, as those are, and one byte more may be another matter.
-            let ends = above.map_or(!self.extends, |above| chosen[above] == LIBC);
+            let ends = self.ends(grid);
             if differs(grid.checked_sub(1)) || differs(above) && !ends {
                 add(sizes[grid], grid);
             }
@@ -155,6 +161,16 @@ impl Trial {
         }
         // A border at a size of the grid.
         points.dedup();
+        let ranges = self.ranges();
+        let seen: BTreeSet<_> = self.seen.keys().map(|(arm, cell)| (*arm, cell.size)).collect();
+        for (arm, size) in seen {
+            let has = |of: &Range| of.arm == arm && (of.from..=of.to).contains(&(size as u64));
+            let is_point = |point: &Point| (point.arm, point.size) == (arm, size);
+            if ranges.iter().any(has) && !points.iter().any(is_point) {
+                let grid = nearest(sizes, size, |grid| chosen[*grid] == arm);
+                points.extend(grid.map(|grid| Point { arm, size, grid }));
+            }
+        }
         points
     }
 
@@ -169,16 +185,10 @@ impl Trial {
         views.map(move |view| view.cell(operation, size, odd))
     }
 
-    /// The cell whose calls are a cell's own without what comes after them, where it has none itself.
-    fn call_of(&self, cell: &TuningCell) -> Option<TuningCell> {
-        let view = self.field.views.iter().find(|view| view.is_call_of(cell))?;
-        Some(view.cell(cell.operation, cell.size, cell.layout == Layout::Misaligned))
-    }
-
     /// Ruling from a cell's rounds, and from its calls alone.
     fn ruling(&self, point: &Point, cell: &TuningCell, last: bool) -> Option<Ruling> {
         let whole = self.ruling_of(point, cell, last);
-        match self.call_of(cell) {
+        match call_of(&self.field, cell) {
             Some(call) if whole != Some(Ruling::Lost) => {
                 let alone = self.ruling_of(point, &call, last)?;
                 whole.map(|_| alone)
@@ -188,13 +198,13 @@ impl Trial {
     }
 
     fn ruling_of(&self, point: &Point, cell: &TuningCell, last: bool) -> Option<Ruling> {
-        let rounds = self.seen.get(&(*point, *cell)).map_or(&[][..], Vec::as_slice);
+        let rounds = self.seen.get(&(point.arm, *cell)).map_or(&[][..], Vec::as_slice);
         let view = self.field.views.iter().find(|view| view.holds(cell))?;
         if !is_enough(rounds) {
             return (last && !view.proven).then_some(Ruling::Kept);
         }
         let default = self.field.is_default(point.arm, point.size);
-        let ends = point.size == self.end(point.grid);
+        let ends = self.ends(point.grid) && point.size == self.end(point.grid);
         let least = if ends && !default { 0.0 } else { GUARD };
         let libc = self.handed_over(point);
         let guard = libc.max(least);
@@ -248,18 +258,86 @@ impl Trial {
             if may && rulings.contains(&Some(Ruling::Lost)) && self.move_border(&point) {
                 continue;
             }
-            if !std::mem::replace(&mut self.field.refused[point.arm][point.grid], true) {
-                let lost = rulings.contains(&Some(Ruling::Lost));
-                repairs.push(Repair {
-                    operation: self.field.operation,
-                    reuse: Reuse::Unknown,
-                    kernel: self.field.arms[point.arm].name.clone(),
-                    size: self.field.sizes[point.grid],
-                    round: if lost { round } else { 0 },
-                });
-            }
+            let lost = rulings.contains(&Some(Ruling::Lost));
+            self.refuse(&point, if lost { round } else { 0 }, repairs);
         }
         any
+    }
+
+    /// Takes an arm out around a point; whether it was there.
+    fn refuse(&mut self, point: &Point, round: usize, repairs: &mut Vec<Repair>) -> bool {
+        let was = std::mem::replace(&mut self.field.refused[point.arm][point.grid], true);
+        repairs.extend((!was).then(|| Repair {
+            operation: self.field.operation,
+            reuse: Reuse::Unknown,
+            kernel: self.field.arms[point.arm].name.clone(),
+            size: self.field.sizes[point.grid],
+            round,
+        }));
+        !was
+    }
+
+    /// Points of the ranges with rounds that are a loss.
+    fn lost(&self) -> Vec<Point> {
+        let is_lost = |point: &Point| {
+            self.seen.keys().any(|(arm, cell)| {
+                (*arm, cell.size) == (point.arm, point.size)
+                    && self.ruling(point, cell, true) == Some(Ruling::Lost)
+            })
+        };
+        self.points().into_iter().filter(is_lost).collect()
+    }
+
+    /// Ends with ranges in which nothing that was seen is a loss: one that ends elsewhere may have what was looked at for
+    /// another.
+    fn close(&mut self, round: usize, repairs: &mut Vec<Repair>) {
+        loop {
+            self.give_up();
+            let lost = self.lost();
+            if !lost.iter().fold(false, |any, point| self.refuse(point, round, repairs) || any) {
+                return;
+            }
+        }
+    }
+
+    /// Decides by a record's rounds of the referee, as it did itself but for what is not in them.
+    pub(super) fn again(&mut self, evidence: &Evidence, facts: &Facts) -> Vec<Repair> {
+        for (cell, log) in evidence.of(Purpose::Referee) {
+            if cell.operation != self.field.operation || cell.script.is_some() {
+                continue;
+            }
+            for name in log.others.keys() {
+                let Some(arm) = self.field.arms.iter().position(|of| of.name == *name) else {
+                    continue;
+                };
+                log.pairs(name).for_each(|(library, libc)| self.see(arm, *cell, library, libc));
+            }
+        }
+        let mut repairs = Vec::new();
+        for round in 1.. {
+            let mut taken = false;
+            for point in self.lost() {
+                taken |= self.move_border(&point) || self.refuse(&point, round, &mut repairs);
+            }
+            if !taken {
+                self.close(round, &mut repairs);
+                break;
+            }
+            self.chosen = hints::chosen(&self.field, facts);
+        }
+        repairs
+    }
+
+    /// Adds a round of the library with an arm beside libc.
+    fn see(&mut self, arm: usize, cell: TuningCell, library: Sample, libc: Sample) {
+        let mut add = |cell, log: f64| {
+            let rounds = self.seen.entry((arm, cell)).or_default();
+            rounds.extend(Some(log).filter(|log| log.is_finite()));
+        };
+        add(cell, (library.total() / libc.total()).ln());
+        if let Some(call) = call_of(&self.field, &cell) {
+            add(call, (library.operation / libc.operation).ln());
+        }
     }
 
     /// Decides again among the arms that are decided for at a size or next to it, and libc.
@@ -300,20 +378,36 @@ impl Trial {
         let visited = |cell: &TuningCell| {
             self.field.views.iter().any(|view| view.holds(cell) && view.is_refereed(cell.size))
         };
-        for ((point, cell), rounds) in self.seen.iter().filter(|((_, cell), _)| visited(cell)) {
+        for ((arm, cell), rounds) in self.seen.iter().filter(|((_, cell), _)| visited(cell)) {
             let Estimate { mean, error, rounds } = self.estimate(cell, rounds);
+            let (arm, size, sizes) = (*arm, cell.size, &self.field.sizes);
+            let used = in_use.iter().find(|point| (point.arm, point.size) == (arm, size));
+            let Some(grid) = nearest(sizes, size, |_| true) else { continue };
+            let point = used.copied().unwrap_or(Point { arm, size, grid });
             found.push(Refereed {
                 cell: *cell,
-                name: self.field.arms[point.arm].name.clone(),
+                name: self.field.arms[arm].name.clone(),
                 ratio: mean.exp(),
                 error,
                 rounds,
-                verdict: self.ruling(point, cell, true).unwrap_or(Ruling::Undecided),
-                in_use: in_use.contains(point),
+                verdict: self.ruling(&point, cell, true).unwrap_or(Ruling::Undecided),
+                in_use: used.is_some(),
             });
         }
         found
     }
+}
+
+/// The cell whose calls are a cell's own without what comes after them, where it has none itself.
+fn call_of(field: &Field, cell: &TuningCell) -> Option<TuningCell> {
+    let view = field.views.iter().find(|view| view.is_call_of(cell))?;
+    Some(view.cell(cell.operation, cell.size, cell.layout == Layout::Misaligned))
+}
+
+/// The position of the size of a grid that is nearest to a size, of those that may be.
+fn nearest(sizes: &[usize], size: usize, may: impl Fn(&usize) -> bool) -> Option<usize> {
+    let away = |grid: &usize| (sizes[*grid] as f64 / size as f64).ln().abs();
+    (0..sizes.len()).filter(may).min_by(|a, b| away(a).total_cmp(&away(b)))
 }
 
 /// Fewer rounds show nothing.
@@ -358,6 +452,7 @@ impl Referee<'_, '_> {
                 break;
             }
         }
+        trials.iter_mut().for_each(|trial| trial.close(REPAIRS, &mut repairs));
         self.follow(trials)?;
         Ok(repairs)
     }
@@ -427,12 +522,7 @@ impl Referee<'_, '_> {
         };
         let library = round.others.into_iter().flatten().reduce(between);
         if let Some(library) = library {
-            let seen = (library.total() / round.reference.total()).ln();
-            trial.seen.entry((point, cell)).or_default().push(seen);
-            if let Some(call) = trial.call_of(&cell) {
-                let seen = (library.operation / round.reference.operation).ln();
-                trial.seen.entry((point, call)).or_default().push(seen);
-            }
+            trial.see(point.arm, cell, library, round.reference);
         }
         let others = library.map(|library| (&*trial.field.arms[point.arm].name, library));
         self.visits.evidence.push(Purpose::Referee, cell, round.reference, others);

@@ -54,16 +54,6 @@ impl Log {
         let times = self.others.get(name).into_iter().flatten();
         times.zip(&self.reference).filter_map(|(other, reference)| Some(((*other)?, *reference)))
     }
-
-    /// Logarithms of one of the others' totals over the reference's, where both are.
-    pub(super) fn log_ratios(&self, name: &str) -> Vec<f64> {
-        logarithms(self.pairs(name))
-    }
-}
-
-fn logarithms(rounds: impl Iterator<Item = (Sample, Sample)>) -> Vec<f64> {
-    let ratios = rounds.map(|(ours, theirs)| (ours.total() / theirs.total()).ln());
-    ratios.filter(|ratio| ratio.is_finite()).collect()
 }
 
 impl Evidence {

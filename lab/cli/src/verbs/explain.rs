@@ -10,6 +10,8 @@ use cachewise_experiments::LabError;
 use cachewise_kernels::{Operation, find};
 use cachewise_measure::{Record, record};
 use cachewise_report::units::exact_bytes;
+use cachewise_tune::again::decide_again;
+use cachewise_tune::recording;
 use cachewise_tune::say::Tuned;
 use std::path::{Path, PathBuf};
 
@@ -142,19 +144,31 @@ impl<'a> Call<'a> {
         Some(format!("{source} says nothing about {} with reuse {hint}", self.op))
     }
 
-    /// The reason that the tuning gave for its decision.
-    fn why(&self, record: &Record) -> Option<String> {
-        let mut lines = record.decisions.kernels.iter();
-        let found = lines.find(|line| {
+    /// The reason that the tuning gave for its decision; where the profile was decided again from the record, the reason
+    /// that this has.
+    fn why(&self, profile: &Profile, record: &Record) -> Option<String> {
+        let decided = profile.decisions.iter().find(|line| {
+            (line.operation, line.reuse) == (self.op, self.reuse)
+                && (line.from..=line.to).contains(&self.size)
+        })?;
+        let is_it = |line: &record::Decision| {
             (&*line.operation, &*line.reuse) == (self.op.name(), self.reuse.name())
-                && (line.from..=line.to.unwrap_or(MAX_SIZE)).contains(&self.size)
-        });
-        found?.why.clone()
+                && (line.from, line.to.unwrap_or(MAX_SIZE)) == (decided.from, decided.to)
+                && line.kernel == decided.kernel
+        };
+        if let Some(line) = record.decisions.kernels.iter().find(|line| is_it(line)) {
+            return line.why.clone();
+        }
+        let header = &record.header;
+        let (facts, previous) = (recording::facts(header), recording::previous(header));
+        let again = decide_again(&record.rows, facts, &previous).ok()?;
+        recording::decisions(&again).kernels.into_iter().find(is_it)?.why
     }
 
     /// Results at the measured sizes around the one asked for, with the checks; and of small calls.
     fn evidence(&self, profile: &Path, chosen: Option<&str>) -> anyhow::Result<String> {
-        let named = Profile::read(profile)?.record.context("the profile names no record")?;
+        let read = Profile::read(profile)?;
+        let named = read.record.as_ref().context("the profile names no record")?;
         // One that was kept under another name has the profile's; the checksum tells.
         let names = ["jsonl.gz", "jsonl"].map(|form| profile.with_extension(form));
         let mut paths = std::iter::once(profile.with_file_name(&named.name)).chain(names);
@@ -176,7 +190,7 @@ impl<'a> Call<'a> {
         if tables.is_empty() {
             bail!("{file}: no rows of this operation that decisions are made from today");
         }
-        let why = self.why(&record).map_or_else(String::new, |why| format!("why: {why}\n"));
+        let why = self.why(&read, &record).map_or_else(String::new, |why| format!("why: {why}\n"));
         Ok(format!("{why}{tables}record: {file}\n"))
     }
 }

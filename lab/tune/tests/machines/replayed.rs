@@ -26,6 +26,11 @@ use std::path::PathBuf;
 
 /// The kept tunings (that of 2026-11-22 has no states of today), and the gain in percent when this test was written: of the
 /// decisions in the record, of those that are made from its rows, and of nine tunings on its machine the middle one.
+///
+/// Two of the third figures were higher. Emerald Rapids, 2.46: `equal` of 4 to 6 and of 18 to 36 KiB gained 0.4 in the mean and
+/// lost 14 % where unequal operands were evicted; no state below -3 % comes first (without that rule 2.21 today). Zen 1,
+/// 0.82: cells with one or two rounds of the decided kernel counted, non-temporal stores from 6 MiB on with 0.55; now three
+/// rounds are the least, and no range went.
 const KEPT: [(&str, [f64; 3]); 5] = [
     ("2026-11-24-tune-quick-zen5-guest", [4.33, 4.84, 4.21]),
     ("2026-11-25-tune-quick-zen3-guest", [1.23, 4.02, 1.84]),
@@ -248,8 +253,11 @@ fn gains(name: &str) -> [f64; 3] {
         .map(|seed| {
             let mut machine = Replayed::new(&evidence, facts);
             let settings = Settings { budget: 60.0, seed, previous: previous.clone() };
-            let tuning = tuner::run(&mut machine, &settings, &mut Evidence::default());
-            gain(&evidence, &facts, &tuning.expect("nothing stops it").decisions)
+            let mut rounds = Evidence::default();
+            let tuning =
+                tuner::run(&mut machine, &settings, &mut rounds).expect("nothing stops it");
+            assert_eq!(check::printed_losses(&tuning, &rounds.rows()), [""; 0], "{name}, {seed}");
+            gain(&evidence, &facts, &tuning.decisions)
         })
         .collect();
     let of = |decisions: &[Decision]| gain(&evidence, &facts, decisions);
@@ -279,48 +287,63 @@ fn state_of(cell: &TuningCell) -> String {
     format!("{:?} {}{contents}", cell.destination, cell.layout.name()).to_lowercase()
 }
 
-/// Decisions from each kept record, with the gain of each range in each state: none loses more than a headline.
-/// `CACHEWISE_RECORDS` names further records; `--nocapture` prints the table.
+/// Gain in percent of a decision's range by state: of each the geometric mean over its cells.
+fn gain_by_state(
+    facts: &Facts,
+    seen: &[(TuningCell, f64)],
+    line: &Decision,
+) -> BTreeMap<String, f64> {
+    // What stands for libc at small sizes is nobody's decision.
+    let below = facts.below_libc[entry::place(line.operation)] == Some(line.kernel.as_str());
+    let is_free = line.kernel == LIBC || below;
+    let from = if is_free { libc_from(line.operation).max(line.from) } else { line.from };
+    let is_of_it = |cell: &TuningCell| {
+        cell.operation == line.operation && (from..=line.to).contains(&(cell.size as u64))
+    };
+    let mut states: BTreeMap<String, Vec<f64>> = BTreeMap::new();
+    for (cell, log) in seen.iter().filter(|(cell, _)| is_of_it(cell)) {
+        states.entry(state_of(cell)).or_default().push(*log);
+    }
+    let mean = |logs: Vec<f64>| check::percent(-logs.iter().sum::<f64>() / logs.len() as f64);
+    states.into_iter().map(|(state, logs)| (state, mean(logs))).collect()
+}
+
+/// Decisions that each kept record has and those made from its rows: of these no range loses more than a headline in a
+/// state, nor does a cell that is printed of it. `CACHEWISE_RECORDS` names further records; `--nocapture` prints the table.
 #[test]
 fn no_range_of_a_kept_record_loses_in_a_state() {
     let kept = KEPT.iter().map(|(name, _)| at("record").join(format!("{name}.jsonl.gz")));
     let more = std::env::var("CACHEWISE_RECORDS").unwrap_or_default();
     let more: Vec<PathBuf> = more.split_whitespace().map(PathBuf::from).collect();
     let mut lost = Vec::new();
+    println!("| record | decided | operation | bytes | kernel | worst state | best state |");
+    println!("|---|---|---|---|---|---|---|");
     for path in kept.chain(more) {
         let name = path.file_name().expect("a file").to_string_lossy().into_owned();
         let record = unpacked(&path);
         let (facts, previous) = (facts(&record.header), previous(&record.header));
         let evidence = Evidence::of_rows(&record.rows);
         let again = decide_again(&record.rows, facts, &previous).expect("rows of a tuning");
-        let seen = over_libc(&evidence, &facts, &again.decisions);
-        println!("{name}");
-        for line in again.decisions.iter().filter(|line| line.reuse == Reuse::Unknown) {
-            let Decision { operation, from, to, kernel, .. } = line;
-            // What stands for libc at small sizes is nobody's decision.
-            let below = facts.below_libc[entry::place(*operation)] == Some(kernel.as_str());
-            let is_free = kernel == LIBC || below;
-            let from = if is_free { libc_from(*operation).max(*from) } else { *from };
-            let inside = |cell: &TuningCell| (from..=*to).contains(&(cell.size as u64));
-            let mut states: BTreeMap<String, Vec<f64>> = BTreeMap::new();
-            for (cell, log) in
-                seen.iter().filter(|(cell, _)| cell.operation == *operation && inside(cell))
-            {
-                states.entry(state_of(cell)).or_default().push(*log);
-            }
-            let gains = states.into_iter().map(|(state, logs)| {
-                let gain = check::percent(-logs.iter().sum::<f64>() / logs.len() as f64);
-                if gain < 100.0 * (1.0 / (1.0 + HEADLINE) - 1.0) {
-                    lost.push(format!(
-                        "{name}: {operation} {from} {to} {kernel}: {state} {gain:.1} %"
-                    ));
+        lost.extend(check::printed_losses(&again, &record.rows));
+        for (when, decisions) in [("then", &recorded(&record)), ("again", &again.decisions)] {
+            let seen = over_libc(&evidence, &facts, decisions);
+            for line in decisions.iter().filter(|line| line.reuse == Reuse::Unknown) {
+                let gains = gain_by_state(&facts, &seen, line);
+                let by_gain = |a: &(&String, &f64), b: &(&String, &f64)| a.1.total_cmp(b.1);
+                let (worst, best) = (gains.iter().min_by(by_gain), gains.iter().max_by(by_gain));
+                let (Some(worst), Some(best)) = (worst, best) else { continue };
+                let Decision { operation, from, to, kernel, .. } = line;
+                let [worst_of, best_of] =
+                    [worst, best].map(|(of, gain)| format!("{gain:+.1} {of}"));
+                let of_it = format!("{operation} | {from} to {to} | {kernel}");
+                if kernel != LIBC {
+                    println!("| {name} | {when} | {of_it} | {worst_of} | {best_of} |");
                 }
-                format!("{state} {gain:+.1}")
-            });
-            let gains: Vec<String> = gains.collect();
-            let shown = if kernel == LIBC { String::new() } else { gains.join(", ") };
-            println!("  {operation} {from} {to} {kernel}: {shown}");
+                if when == "again" && *worst.1 < check::percent(-(1.0 + HEADLINE).ln()) {
+                    lost.push(format!("{name}: {of_it}: {worst_of}"));
+                }
+            }
         }
     }
-    assert!(lost.is_empty(), "{} {lost:#?}", lost.len());
+    assert_eq!(lost, [""; 0]);
 }
