@@ -70,7 +70,7 @@ pub static CLASSES: &[Class] = &[
     class(FILLS, Some(AVX512VL), (0, 63), [0, 1, 1, 2]),
     class(FILLS, Some(AVX512VL), (64, 128), [0, 2, 2, 3]),
     class(FILLS, Some(AVX512VL), (129, 256), [0, 4, 3, 4]),
-    class(FILLS, Some(AVX512VL), (257, 512), [0, 8, 4, 5]),
+    class(FILLS, Some(AVX512VL), (257, 512), [0, 8, 4, 6]),
     class(COMPARISONS, None, (0, 0), [0, 0, 2, 2]),
     class(COMPARISONS, None, (1, 1), [2, 0, 1, 2]),
     class(COMPARISONS, None, (2, 32), [4, 0, 0, 2]),

@@ -136,7 +136,7 @@ macro_rules! entry_fill_many {
             "ja 30f\n",
             $crate::entry_put!($kind: "+ 0", concat!("+ ", $n, " - 1")),
             "ret\n",
-            ".p2align 5\n",
+            ".p2align 6\n",
             "30:\n",
         )
     };
