@@ -314,7 +314,16 @@ impl Trial {
             }
         }
         let mut repairs = Vec::new();
-        for round in 1.. {
+        // What failed is no candidate there, whatever else is decided for.
+        for (arm, cell) in self.seen.keys().copied().collect::<Vec<_>>() {
+            let Some(grid) = nearest(&self.field.sizes, cell.size, |_| true) else { continue };
+            let point = Point { arm, size: cell.size, grid };
+            if self.ruling(&point, &cell, true) == Some(Ruling::Lost) {
+                self.refuse(&point, 1, &mut repairs);
+            }
+        }
+        self.chosen = hints::chosen(&self.field, facts);
+        for round in 2.. {
             let mut taken = false;
             for point in self.lost() {
                 taken |= self.move_border(&point) || self.refuse(&point, round, &mut repairs);
