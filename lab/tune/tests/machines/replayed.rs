@@ -29,8 +29,8 @@ use std::path::PathBuf;
 ///
 /// Two of the third figures were higher. Emerald Rapids, 2.46: `equal` of 4 to 6 and of 18 to 36 KiB gained 0.4 in the mean and
 /// lost 14 % where unequal operands were evicted; no state below -3 % comes first (without that rule 2.21 today). Zen 1,
-/// 0.82: cells with one or two rounds of the decided kernel counted, non-temporal stores from 6 MiB on with 0.55; now three
-/// rounds are the least, and no range went.
+/// 0.82: cells with one or two rounds of the decided kernel counted, non-temporal stores from 6 MiB on, decided
+/// today as well, with 0.55; now three rounds are the least.
 const KEPT: [(&str, [f64; 3]); 5] = [
     ("2026-11-24-tune-quick-zen5-guest", [4.33, 4.84, 4.21]),
     ("2026-11-25-tune-quick-zen3-guest", [1.23, 4.02, 1.84]),
