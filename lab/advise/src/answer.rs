@@ -194,14 +194,8 @@ fn of_best(outcome: &Outcome<Sample>, terms: &Terms<'_>, best: usize) -> Option<
         return None;
     }
     let lost = terms.loss.as_ref().map(|(figure, allowed)| (over(figure), *allowed));
-    let costs: Vec<(Figure, Ratio)> = terms
-        .loss
-        .iter()
-        .map(|(figure, _)| figure)
-        .chain(&terms.beside)
-        .map(|figure| (figure.clone(), over(figure)))
-        .filter(|(_, ratio)| ratio.median.is_finite())
-        .collect();
+    let loss = terms.loss.iter().map(|(figure, _)| figure);
+    let costs = changes(outcome, best, loss.chain(&terms.beside));
     let setting = &terms.settings[best - 1];
     let mut why = format!("{}: {}", setting.name, said(&terms.cost, &ratio));
     let verdict = match lost {
@@ -227,6 +221,16 @@ fn of_best(outcome: &Outcome<Sample>, terms: &Terms<'_>, best: usize) -> Option<
         _ => setting.line(terms.words),
     };
     Some(Answer { verdict, setting: Some(best - 1), ratio: Some(ratio), costs, why, next })
+}
+
+/// Further changes by a setting, where they were measured.
+pub(crate) fn changes<'a>(
+    outcome: &Outcome<Sample>,
+    who: usize,
+    figures: impl Iterator<Item = &'a Figure>,
+) -> Vec<(Figure, Ratio)> {
+    let over = |figure: &Figure| (figure.clone(), outcome.ratio(who, |sample| figure.of(sample)));
+    figures.map(over).filter(|(_, ratio)| ratio.median.is_finite()).collect()
 }
 
 /// A figure that is lost or gained beside: "time 0.98 (0.95 .. 1.02)".
@@ -290,9 +294,9 @@ fn without(outcome: &Outcome<Sample>, terms: &Terms<'_>, decided: &Decided) -> A
     }
 }
 
-/// The next step where settings had no turn: the budget in which all have one.
+/// The next step where settings had no turn, or too few: the budget in which all have their rounds.
 fn with_all(outcome: &Outcome<Sample>, terms: &Terms<'_>, decided: &Decided) -> String {
-    let waiting = decided.waiting.len() as f64;
+    let waiting = (decided.waiting.len() + decided.open.len()) as f64;
     let seconds = terms.budget + terms.one * waiting * (5.0 + 5.0 / 3.0);
     match outcome.fates.len() {
         0 => "nothing: there is no setting".to_owned(),
@@ -491,7 +495,10 @@ mod tests {
         let far = outcome(&[(1.0, 0.98, Live)], 0.3);
         assert!(next(&far).contains("quieter"), "{}", next(&far));
         let short = outcome(&[(1.0, 1.0, NoGain), (1.0, 1.0, Waiting)], 0.01);
-        assert!(next(&short).contains("--budget 3min"), "{}", next(&short));
+        let few = Outcome { best: None, ..outcome(&[(1.0, 1.0, NoGain), (1.0, 0.5, Live)], 0.01) };
+        for short in [short, few] {
+            assert!(next(&short).contains("--budget 3min"), "{}", next(&short));
+        }
         let ended = |ended| Outcome { ended, ..open.clone() };
         let limit = "killed at the memory limit of its control group, 80 MiB".to_owned();
         assert!(next(&ended(Ended::Unrepeatable(limit))).contains("larger limit"));

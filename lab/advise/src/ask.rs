@@ -1,6 +1,6 @@
 //! The question "what should be set for this program", from the first run to the answer.
 
-use crate::answer::{Answer, Terms, answer, percent};
+use crate::answer::{Answer, Terms, answer, changes, percent};
 use crate::bound::{ACCOUNTED_FROM, Bound, Costs, Seen, WORTH};
 use crate::executable::{Executable, Linkage, installed, is_go};
 use crate::four::{self, Look};
@@ -603,6 +603,7 @@ impl Asked {
                 Some(at) => Answer {
                     setting: Some(at - 1),
                     ratio: Some(found.outcome.ratio(at, |sample| found.cost.of(sample))),
+                    costs: changes(&found.outcome, at, found.loss.iter().chain(&self.beside())),
                     ..Answer::of(
                         Verdict::Faster,
                         format!("{}: the fastest that survives", found.settings[at - 1].name),

@@ -156,7 +156,7 @@ pub struct Advise {
     #[arg(long, value_name = "FILE")]
     pub input: Option<PathBuf>,
     /// With --goal memory or peak: how much time a setting may lose [default: 2%]
-    #[arg(long, value_name = "PERCENT", value_parser = percent, allow_negative_numbers = true)]
+    #[arg(long, value_name = "PERCENT", value_parser = loss, allow_negative_numbers = true)]
     pub at_most: Option<f64>,
     /// With --load and --goal memory: seconds between the end of the load and the reading [default: 1]
     #[arg(long, value_name = "SECONDS", value_parser = settle, allow_negative_numbers = true)]
@@ -658,11 +658,16 @@ fn placement(text: &str) -> Result<(Level, Level), String> {
 
 /// Per cent as a fraction.
 fn percent(text: &str) -> Result<f64, String> {
-    let number = text.trim().trim_end_matches('%').trim_end();
-    match number.parse::<f64>() {
-        Ok(value) if (0.0..=100.0).contains(&value) => Ok(value / 100.0),
-        _ => Err(format!("expected a percentage from 0 to 100, found \"{text}\"")),
-    }
+    let part = loss(text).ok().filter(|part| *part <= 1.0);
+    part.ok_or_else(|| format!("expected a percentage from 0 to 100, found \"{text}\""))
+}
+
+/// A loss as a fraction: what takes three times as long loses 200 %.
+fn loss(text: &str) -> Result<f64, String> {
+    let number = text.trim().trim_end_matches('%').trim_end().parse().ok();
+    let number = number.filter(|number| (0.0..f64::INFINITY).contains(number));
+    let part = number.map(|number| number / 100.0);
+    part.ok_or_else(|| format!("expected a percentage of 0 or more, found \"{text}\""))
 }
 
 fn operation(text: &str) -> Result<Operation, String> {

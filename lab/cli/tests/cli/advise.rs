@@ -213,7 +213,7 @@ fn options_that_are_none_and_files_that_are_missing_are_told_at_once() {
         (vec!["--at-most=3%"], 2, "--at-most needs --goal"),
         (vec!["--settle=2"], 2, "--settle needs --load"),
         (vec!["--goal=memory", "--at-most=lots"], 2, "lots"),
-        (vec!["--also=narenas"], 2, "NAME=VALUE"),
+        (vec!["--goal=memory", "--at-most=310%", "--also=narenas"], 2, "NAME=VALUE"),
         (vec!["--input=/nonexistent/file"], 1, "No such file"),
         (vec!["--input", &pipe], 1, "found a pipe"),
         (vec!["--write", &chart], 2, "*.conf"),
