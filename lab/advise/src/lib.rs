@@ -1,4 +1,4 @@
-//! What to set for any program: runs it with settings and without, and compares.
+//! Settings for any program: it is run with them and without, and compared.
 //!
 //! 1. [`program`]: the one runner; [`load`] for servers, [`output`] compares, [`figure`] and [`figures`] read what is printed,
 //!    [`watched`] looks at the processes, [`executable`] at their files.

@@ -189,14 +189,4 @@ mod tests {
             assert!(error.contains(says), "{error}");
         }
     }
-
-    #[test]
-    fn a_library_is_loaded_or_refused_in_the_loaders_words() {
-        let peer: Peer = "c=libc.so.6:memcpy".parse().expect("a peer");
-        assert!(matches!(peer.load().expect("libc").function, Function::Copy(_)));
-        for text in ["c=/nonexistent/lib.so:memcpy", "c=libc.so.6:my_memcpy"] {
-            let error = text.parse::<Peer>().expect("a peer").load().expect_err(text).to_string();
-            assert!(error.starts_with("--peer c: "), "{error}");
-        }
-    }
 }

@@ -76,13 +76,4 @@ mod tests {
         let period = kernels(&[Operation::Copy], Some("copy[A-Z0]")).expect("seed 002");
         assert!(period.iter().all(|kernel| !kernel.aliases.is_empty()));
     }
-
-    #[test]
-    fn an_unknown_name_brings_the_nearest_and_a_broken_pattern_is_refused() {
-        let error = kernels(&[Operation::Copy], Some("copy.avx.mt")).expect_err("no such kernel");
-        let LabError::UnknownKernel { nearest, .. } = error else { panic!("{error}") };
-        assert!(nearest.contains("copy.avx.nt"), "{nearest}");
-        assert_eq!(super::nearest("nosuch", ["hints", "sticky", "read-batch"].into_iter()), "");
-        assert!(matches!(kernels(&[Operation::Copy], Some("copy(")), Err(LabError::Usage(_))));
-    }
 }

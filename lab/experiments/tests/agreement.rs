@@ -2,8 +2,7 @@
 
 use cachewise_experiments::claims::{Answers, CPUS, OWN, all, of_record};
 use cachewise_experiments::said;
-use cachewise_measure::units::bytes;
-use cachewise_measure::{Record, Row, record};
+use cachewise_measure::Record;
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -88,37 +87,6 @@ fn commands_print_what_findings_print() {
     let shown = lines.len();
     assert!(shown > 300, "{shown}");
     assert!(wrong.is_empty(), "{} of {shown}: {wrong:#?}", wrong.len());
-}
-
-/// Whatever sizes a run chooses, its sentences name them and no others.
-#[test]
-fn sentences_name_the_sizes_that_were_measured() {
-    let mut renamed = 0;
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../record");
-    let of_one = |name: &str| name.ends_with("-zen1-guest") && !name.contains("-tune-");
-    for (name, record) in record::folder(&folder, of_one).expect("records") {
-        let odd = |row: &Row| {
-            let mut row = row.clone();
-            row.cell.size = row.cell.size * 3 + 1;
-            row
-        };
-        let rows: Vec<Row> = record.rows.iter().map(odd).collect();
-        let sizes: BTreeSet<String> = rows.iter().map(|row| bytes(row.cell.size)).collect();
-        for (claim, answer) in of_record(&Record { rows, ..record }) {
-            let sentence = answer.sentence(claim);
-            let Some((before, _)) = claim.asks.split_once("{size}") else { continue };
-            let (_, named) = sentence.split_once(before).expect(before);
-            let numbers = named
-                .split(' ')
-                .take_while(|word| *word == "and" || *word == "to" || word.parse::<f64>().is_ok());
-            for number in numbers.filter(|word| word.parse::<f64>().is_ok()) {
-                let is_it = |size: &&String| size.split(' ').next() == Some(number);
-                assert!(sizes.iter().any(|size| is_it(&size)), "{name}, {number}: {sentence}");
-                renamed += 1;
-            }
-        }
-    }
-    assert!(renamed > 20, "{renamed}");
 }
 
 /// A figure that somebody wrote above a page's table stands in the rows: none is made from a rounded one.

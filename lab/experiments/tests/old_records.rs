@@ -1,10 +1,9 @@
 //! Every record that is kept is read and drawn.
 
 use cachewise_experiments::{registry, said};
-use cachewise_measure::{Figure, FigureKind, ProofVerdict, Record};
+use cachewise_measure::{Figure, FigureKind, ProofVerdict};
 use cachewise_report::plot;
 use cachewise_report::rows::experiment_of;
-use std::collections::{BTreeMap, BTreeSet};
 
 #[test]
 fn every_record_is_read_and_drawn() {
@@ -43,30 +42,4 @@ fn every_record_is_read_and_drawn() {
         }
     }
     assert!(withheld > 0, "records whose proofs failed are among them");
-}
-
-/// On every terminal no word and no figure of any table is broken, and no line is longer than the terminal
-/// unless it is one word.
-#[test]
-fn tables_fit_terminals_of_all_widths() {
-    let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<BTreeSet<_>>();
-    // The newest record of each experiment has all its columns.
-    let newest: BTreeMap<String, (String, Record)> = crate::stored::records()
-        .into_iter()
-        .map(|(name, record)| (experiment_of(&record).to_owned(), (name, record)))
-        .collect();
-    for (name, record) in newest.into_values() {
-        for mut table in said::said(&record).tables.into_iter().take(4) {
-            table.rows.truncate(12);
-            let whole = words(&table.terminal(None));
-            for width in [60, 80, 100, 140] {
-                let text = table.terminal(Some(width));
-                assert_eq!(words(&text), whole, "{name}, {width}:\n{text}");
-                let long = text.lines().find(|line| {
-                    line.chars().count() > usize::from(width) && line.trim().contains(' ')
-                });
-                assert_eq!(long, None, "{name}, {width}: {}", table.caption);
-            }
-        }
-    }
 }

@@ -204,6 +204,8 @@ mod tests {
             ("1:1\n2:1\n1:1\n", "2: found \"2:1\""),
             ("1:1\n0:1\n3:1\n", "3: found 3"),
             ("1:0\n0:1\n1:1\n", "1: found no probability above zero"),
+            ("8:0.5,16:1.5\n0:1\n1:1\n", "1: found \"16:1.5\""),
+            ("8:1\n0:1\n", "3: found the end of the file"),
             ("-1:1\n0:1\n1:1\n", "1: found \"-1:1\""),
         ] {
             let error = parse(text).expect_err(text).to_string();

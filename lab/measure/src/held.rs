@@ -104,7 +104,7 @@ impl Sampler {
         }
     }
 
-    /// The same, with three readings or more in the last seconds of a run, as far as they take no more than their part of a
+    /// A sampler with three readings or more in the last seconds of a run, as far as they take no more than their part of a
     /// CPU.
     pub fn with_last(self, seconds: f64) -> Sampler {
         Sampler { longest: Duration::from_secs_f64(seconds / LEAST), ..self }
@@ -150,7 +150,7 @@ impl Sampler {
 
 impl Held {
     /// Summary of the readings of a run that ended then; the level is that of its last seconds, or of its last part.
-    /// Where none was made in that, the last reading is the level, if it was made in the last half; else there is none.
+    /// Without a reading in that, the last one is the level, if it was made in the last half; else there is none.
     pub fn of(readings: Vec<Reading>, end: f64, window: Option<f64>) -> Option<Held> {
         let part = |from: f64| -> Vec<Reading> {
             readings.iter().copied().filter(|reading| reading.at >= from).collect()

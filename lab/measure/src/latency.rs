@@ -1,4 +1,4 @@
-//! How long a dependent load takes at each level of this machine: the yardstick of the residency
+//! Times of a dependent load at each level of this machine: the yardstick of the residency
 //! proofs.
 //!
 //! Lines are visited in random order by loads of which each needs the one before it, so that no

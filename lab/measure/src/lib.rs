@@ -1,4 +1,4 @@
-//! How a figure is obtained: the machine it was obtained on, a calibrated clock, operands whose
+//! Figures as they are obtained: the machine they are of, a calibrated clock, operands whose
 //! place in the cache hierarchy is made and proved, candidates that take turns, paired statistics,
 //! named noise, and records that outlive the run.
 //!

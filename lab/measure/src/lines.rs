@@ -1,5 +1,5 @@
 //! Preparation of a buffer's lines before a sample: other bytes in it, and out of every cache.
-//! Whoever puts operands in their state does it by these.
+//! Operands are put in their state by these.
 
 use crate::LINE;
 use crate::arena::non_zero_bytes;

@@ -14,7 +14,7 @@
 //! either, each call is followed by its reader and its bystander, and each part is an interval of
 //! its own with the clock's cost subtracted.
 //!
-//! Nobody is billed for pages or code that are touched for the first time: arenas are written when
+//! Pages or code that are touched for the first time are billed to nobody: arenas are written when
 //! they are made, every candidate makes exactly two untimed calls before anything is timed, and
 //! then the same number of trial samples, which size the rest and are not kept.
 

@@ -1,6 +1,6 @@
 //! Did it move the right bytes? Checked on the very buffers that are timed.
 //!
-//! What is right is stated here by the operation's meaning and compared with slices, not by
+//! The right bytes are stated here by the operation's meaning and compared with slices, not by
 //! running a second routine: the scalar reference takes a nanosecond per byte, and would make the
 //! check of a 256 MiB buffer longer than its measurement. That both agree is tested below.
 

@@ -6,10 +6,13 @@
 //! sign.
 #![cfg(target_os = "linux")]
 
+#[path = "../../kernels/tests/kernels/support/raced.rs"]
+mod raced;
+
 use cachewise::profile::OPERATIONS;
 use cachewise::{entry, raw};
 use cachewise_kernels::{Features, Kernel, Operation, TABLE};
-use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 /// The entries that this CPU can run.
@@ -65,41 +68,6 @@ fn fenced() -> *mut u8 {
     start
 }
 
-/// A comparison's result that no state of the buffers allows, if any.
-fn wrong(ordered: bool, a: *mut u8, b: *mut u8, start: usize, n: usize) -> Option<i32> {
-    // SAFETY: the last byte of the buffer, in memory that is never unmapped.
-    let last = unsafe { AtomicU8::from_ptr(a.wrapping_add(start + n - 1)) };
-    let done = AtomicBool::new(false);
-    thread::scope(|scope| {
-        scope.spawn(|| {
-            while !done.load(Ordering::Relaxed) {
-                last.fetch_xor(0x80, Ordering::Relaxed);
-            }
-        });
-        let (left, right) = (a.wrapping_add(start), b.wrapping_add(start));
-        let (mut wrong, mut before, mut changes) = (None, 0, 0);
-        for _ in 0..CALLS {
-            let returned = if ordered {
-                // SAFETY: n bytes are readable at both places.
-                unsafe { raw::compare(left, right, n) }
-            } else {
-                // SAFETY: as above.
-                unsafe { raw::equal_int(left, right, n) }
-            };
-            changes += usize::from(returned != before);
-            before = returned;
-            if returned < 0 || !ordered && returned > 1 {
-                wrong = Some(returned);
-            }
-            if wrong.is_some() || changes == CHANGES {
-                break;
-            }
-        }
-        done.store(true, Ordering::Relaxed);
-        wrong
-    })
-}
-
 #[test]
 #[ignore = "long: CI runs it, by --include-ignored"]
 fn a_writer_beside_them_leads_no_comparison_outside() {
@@ -117,7 +85,15 @@ fn a_writer_beside_them_leads_no_comparison_outside() {
                     // SAFETY: as above.
                     unsafe { b.wrapping_add(at).write(0x40) };
                 }
-                let wrong = wrong(ordered, a, b, start, n);
+                let (left, right) = (a.wrapping_add(start), b.wrapping_add(start));
+                let compare = || match ordered {
+                    // SAFETY: n bytes are readable at both places.
+                    true => unsafe { raw::compare(left, right, n) },
+                    // SAFETY: as above.
+                    false => unsafe { raw::equal_int(left, right, n) },
+                };
+                let last = left.wrapping_add(n - 1);
+                let wrong = raced::wrong(last, ordered, (CHANGES, CALLS), compare);
                 assert_eq!(wrong, None, "ordered {ordered}: {n} bytes, {behind} behind");
             }
         }

@@ -118,10 +118,10 @@ impl fmt::Display for Operation {
     }
 }
 
-/// How a kernel's main loop stores.
+/// Stores of a kernel's main loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum StoreKind {
-    /// It stores nothing (comparisons).
+    /// No stores (comparisons).
     None,
     /// Through the cache.
     Temporal,
@@ -152,7 +152,7 @@ impl StoreKind {
     }
 }
 
-/// How the source is brought near before it is loaded.
+/// Prefetch of the source before it is loaded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Prefetch {
     /// Not at all; the hardware's own prefetcher remains.
@@ -298,9 +298,9 @@ pub struct Kernel {
     pub name: &'static str,
     /// Features that the CPU must offer.
     pub requires: Features,
-    /// How the main loop stores.
+    /// Stores of the main loop.
     pub store: StoreKind,
-    /// How the source is brought near.
+    /// Prefetch of the source.
     pub prefetch: Prefetch,
     /// Loads before the matching stores, in registers; 0 where the notion does not apply.
     pub grouping: u8,

@@ -1,6 +1,10 @@
 //! Programs whose memory is known are asked, and are as they were.
 #![cfg(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64"))]
 
+#[path = "../../preload/tests/preload/built.rs"]
+mod built;
+
+use built::{built, run};
 use cachewise_advise::parts::Parts;
 use cachewise_advise::probe::Probe;
 use std::path::{Path, PathBuf};
@@ -12,15 +16,7 @@ const MIB: f64 = 1048576.0;
 /// The library as it ships, built once.
 fn library() -> PathBuf {
     static BUILT: std::sync::OnceLock<PathBuf> = std::sync::OnceLock::new();
-    let built = || {
-        let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("target/tmp");
-        let mut cargo = Command::new(env!("CARGO"));
-        cargo.args(["build", "--release", "-p", "cachewise-probe", "--target-dir"]).arg(target);
-        let said = cargo.current_dir(env!("CARGO_MANIFEST_DIR")).output().expect("cargo runs");
-        assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr));
-        target.join("release/libcachewise_probe.so")
-    };
-    BUILT.get_or_init(built).clone()
+    BUILT.get_or_init(|| built(&["cachewise-probe"]).join("libcachewise_probe.so")).clone()
 }
 
 /// A C program of this folder or of `xtask programs`.
@@ -28,9 +24,8 @@ fn compiled(folder: &Path, source: &str, more: &[&str]) -> PathBuf {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(source);
     let program = folder.join(source.file_stem().expect("a name"));
     let mut compiler = Command::new("cc");
-    compiler.args(["-std=gnu11", "-O1", "-pthread", "-o"]).arg(&program).arg(source).args(more);
-    let said = compiler.output().expect("a C compiler: Rust links with it");
-    assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr));
+    compiler.args(["-std=gnu11", "-O1", "-pthread", "-o"]).arg(&program).arg(source);
+    run(compiler.args(more));
     program
 }
 

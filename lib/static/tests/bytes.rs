@@ -1,97 +1,23 @@
-//! Every byte of every function, called by Rust and by C programs that are linked statically; size and needs of the code.
+//! Every byte of every function, called by C programs that are linked statically; size and needs of the code.
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 
-use cachewise_static::{memcmp, memcpy, memmove, memset};
+#[path = "../../preload/tests/preload/built.rs"]
+mod built;
+
+use built::{built, run};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
-
-const SIZES: std::ops::Range<usize> = 0..700;
-const ROOM: usize = 3000;
-
-fn noise(seed: u64) -> Vec<u8> {
-    let mut random = fastrand::Rng::with_seed(seed);
-    (0..ROOM).map(|_| random.u8(..)).collect()
-}
-
-/// Copies within one buffer, by both functions.
-#[test]
-fn copies_of_every_length_alignment_and_overlap() {
-    let before = noise(1);
-    for copy in [memcpy, memmove] {
-        for n in SIZES.chain([1024, 1400]) {
-            for (to, from) in [(0, 1500), (1, 1517), (63, 1408), (700, 701), (701, 700), (800, 733)]
-                .into_iter()
-                .chain((640..768).step_by(9).map(|to| (to, 700)))
-            {
-                let (mut buffer, mut expected) = (before.clone(), before.clone());
-                expected.copy_within(from..from + n, to);
-                let start = buffer.as_mut_ptr();
-                let dst = start.wrapping_add(to);
-                // SAFETY: both are inside the buffer.
-                let returned = unsafe { copy(dst, start.wrapping_add(from), n) };
-                assert!(returned == dst && buffer == expected, "{n} bytes from {from} to {to}");
-            }
-        }
-    }
-}
-
-#[test]
-fn fills_of_every_length_and_alignment() {
-    let before = noise(2);
-    for n in SIZES.chain([1024, 2047]) {
-        for at in 64..130 {
-            let (mut buffer, mut expected) = (before.clone(), before.clone());
-            expected[at..at + n].fill(0xA5);
-            let dst = buffer.as_mut_ptr().wrapping_add(at);
-            // SAFETY: inside the buffer.
-            let returned = unsafe { memset(dst, 0x1A5, n) };
-            assert!(returned == dst && buffer == expected, "{n} bytes at {at}");
-        }
-    }
-}
-
-/// Also by buffers that end where the page ends behind which nobody may read.
-#[test]
-fn comparisons_of_every_length_and_first_difference() {
-    let left = noise(3);
-    for n in SIZES {
-        let mut right = left.clone();
-        for at in (0..n).step_by(if n < 140 { 1 } else { 17 }) {
-            right[at] ^= 0x80;
-            right[n - 1] ^= u8::from(at + 1 < n);
-            let expected = left[..n].cmp(&right[..n]) as i32;
-            // SAFETY: both have that many bytes.
-            let found = unsafe { memcmp(left.as_ptr(), right.as_ptr(), n) };
-            assert_eq!(found.signum(), expected, "{n} bytes, {at} differs");
-            right[..n].copy_from_slice(&left[..n]);
-        }
-        right[n] ^= 1;
-        // SAFETY: as above.
-        assert_eq!(unsafe { memcmp(left.as_ptr(), right.as_ptr(), n) }, 0, "{n} bytes");
-    }
-}
-
-fn run(command: &mut Command) -> Output {
-    let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
-    let told = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{command:?}: {}\n{told}", output.status);
-    output
-}
+use std::process::Command;
 
 /// The crate as it is linked into a program: a static library with its own objects alone.
-fn built() -> PathBuf {
-    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("target/tmp");
-    let mut cargo = Command::new(env!("CARGO"));
-    cargo.args(["build", "--release", "-p", "cachewise-static", "--target-dir"]).arg(target);
-    run(cargo.current_dir(env!("CARGO_MANIFEST_DIR")));
-    target.join("release/libcachewise_static.rlib")
+fn library() -> PathBuf {
+    built(&["cachewise-static"]).join("libcachewise_static.rlib")
 }
 
 /// Through symbols, linked statically with glibc and without any library: before everything else, at the very start.
 #[test]
 #[cfg_attr(not(feature = "as-shipped"), ignore = "cargo test -F as-shipped")]
 fn static_programs_take_them_and_they_need_nothing() {
-    let (library, directory) = (built(), tempfile::tempdir().expect("a directory"));
+    let (library, directory) = (library(), tempfile::tempdir().expect("a directory"));
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let compiled = |source: &str, flags: &[&str]| {
         let program = directory.path().join("program");
@@ -115,7 +41,7 @@ fn static_programs_take_them_and_they_need_nothing() {
 #[test]
 #[cfg_attr(not(feature = "as-shipped"), ignore = "cargo test -F as-shipped")]
 fn the_code_is_smaller_than_8_kib_and_asks_for_no_symbol() {
-    let library = built();
+    let library = library();
     let mut nm = Command::new("nm");
     let told = run(nm.args(["--print-size", "--radix=d"]).arg(&library)).stdout;
     let told = String::from_utf8(told).expect("UTF-8");

@@ -1,9 +1,11 @@
 //! The page allocator against a model of all its operations, and what the model leaves open: which block is taken.
 
+#[path = "../../../fuzz/replaying.rs"]
+mod replaying;
+
 use crate::support::{Model, replay};
 use cachewise_pages::buddy::{Buddy, Core, Frame, FreeError, MAX_ORDER, State, Use};
 use proptest::prelude::*;
-use std::path::Path;
 
 const DIRTY: State = State::Dirty;
 const ZERO: State = State::ZeroResident;
@@ -20,13 +22,7 @@ proptest! {
 
 #[test]
 fn model_replays_the_fuzzers_corpus() {
-    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/buddy");
-    let mut files = 0;
-    for entry in std::fs::read_dir(corpus).expect("a corpus folder") {
-        replay(&std::fs::read(entry.expect("an entry").path()).expect("a readable file"));
-        files += 1;
-    }
-    assert!(files >= 10, "buddy has {files} corpus files, its seeds are missing");
+    replaying::replay_corpus("buddy", 10, replay);
 }
 
 #[test]
@@ -50,26 +46,6 @@ fn with(max_order: u32, count: u32, state: State, test: impl FnOnce(Buddy<'_>, &
     let mut buddy = Buddy::new(&mut core, &frames);
     assert_eq!(buddy.extend(count + 5, state, 0), count, "as many as there are");
     test(buddy, &frames);
-}
-
-#[test]
-fn every_size_and_order_takes_all_and_gives_all_back() {
-    for count in 1..=70u32 {
-        for max_order in 0..=6 {
-            for order in 0..=max_order {
-                with(max_order, count, ZERO, |mut buddy, _| {
-                    let taken: Vec<_> = std::iter::from_fn(|| buddy.take(order, ZERO)).collect();
-                    assert!(taken.iter().all(|index| index & ((1 << order) - 1) == 0));
-                    assert_eq!(taken.len() as u32, count >> order, "{count} frames, {order}");
-                    buddy.check().expect("sound");
-                    for index in taken {
-                        buddy.free(index, order, ZERO, 0).expect("ours");
-                    }
-                    assert_eq!(buddy.check().map(|counts| counts.zero_resident), Ok(count.into()));
-                });
-            }
-        }
-    }
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! `advise` on programs of every kind. What a machine gains is not asked for: planted settings are, by the variable `PLANT`.
 
 use crate::exec::{asked_beside, compiled, libraries};
+use crate::scrubd::hold;
 use crate::support::{Folder, Said, documented, has, piped, program, said, signal};
 use cachewise_host::Group;
 use cachewise_measure::Record;
@@ -10,7 +11,6 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::io::Read as _;
 use std::os::unix::fs::PermissionsExt as _;
-use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -200,36 +200,6 @@ fn a_program_that_fails_or_hangs_or_is_not_there_is_told_in_a_line() {
     said(program().args(["advise", "--", "/nonexistent/program"])).with(127);
 }
 
-/// Mistakes are told before anything is run, and by their own names.
-#[test]
-fn options_that_are_none_and_files_that_are_missing_are_told_at_once() {
-    let folder = Folder::new();
-    let [pipe, chart, others] = ["pipe", "values.yaml", "others.sh"].map(|name| folder.path(name));
-    rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, 0o600.into(), 0)
-        .expect("a pipe");
-    fs::write(&others, "echo mine\n").expect("written");
-    for (words, status, part) in [
-        (vec!["--bugdet", "1min"], 2, "nearest: --budget"),
-        (vec!["--at-most=3%"], 2, "--at-most needs --goal"),
-        (vec!["--settle=2"], 2, "--settle needs --load"),
-        (vec!["--goal=memory", "--at-most=lots"], 2, "lots"),
-        (vec!["--goal=memory", "--at-most=310%", "--also=narenas"], 2, "NAME=VALUE"),
-        (vec!["--input=/nonexistent/file"], 1, "No such file"),
-        (vec!["--input", &pipe], 1, "found a pipe"),
-        (vec!["--write", &chart], 2, "*.conf"),
-        (vec!["--write", &others], 2, "did not write"),
-        (vec!["--blame=faults"], 2, "perf"),
-        (vec!["--unit=x"], 2, "--load"),
-    ] {
-        let found = said(program().arg("advise").args(&words).args(["--", "true"])).with(status);
-        assert!(found.out.is_empty() && !found.err.contains("plain run"), "{found:#?}");
-        has(&found.err, &[part]);
-    }
-    assert_eq!(fs::read_to_string(&others).expect("read"), "echo mine\n");
-    let (refused, _) = advised(&["--rounds=6", "--only=keep fried"], "true");
-    assert_eq!(refused.status, Some(2), "{refused:#?}");
-}
-
 #[test]
 fn what_a_program_leaves_running_is_ended_and_what_was_there_before_is_not() {
     let folder = Folder::new();
@@ -414,12 +384,8 @@ fn what_a_limit_kills_is_no_answer() {
     assert_eq!(word(&record.expect("a record")).0, "yes");
     // A limit of the caller's own is told by its size.
     let group = Group::with_limit(100 << 20).expect("as before");
-    let file = fs::File::options().write(true).open(group.processes()).expect("its processes");
     let mut asked = program();
-    // SAFETY: a system call alone, which a forked child may make.
-    unsafe {
-        asked.pre_exec(move || rustix::io::write(&file, b"0").map(drop).map_err(Into::into));
-    }
+    hold(&group, &mut asked);
     asked.args(["advise", "--", "sh", "-c", &line.replace("else 20", "else 200")]);
     has(said(&mut asked).with(1).err.lines().last().expect("a line"), &["memory limit", "100 MiB"]);
 }

@@ -86,6 +86,10 @@ fn kernels_that_documents_name_exist() {
 fn units_are_accepted_by_systemd_and_start_what_exists() {
     let units = ["cachewise-tune.service", "cachewise-scrubd.service", "cachewise-scrubd.socket"];
     let folder = Folder::new();
+    let socket = read("packaging/cachewise-scrubd.socket");
+    let listens = socket.lines().find_map(|line| line.strip_prefix("ListenSequentialPacket="));
+    let own = format!("--socket {}\n", listens.expect("a socket"));
+    assert!(read("packaging/cachewise-scrubd.service").contains(&own), "{own}");
     let mut files = Vec::new();
     for name in units {
         let unit = read(&format!("packaging/{name}"));

@@ -1,6 +1,10 @@
 //! `exec`: what programs get, and each refusal.
 
-use crate::support::{Folder, asked, has, hear_signals, piped, said, text};
+#[path = "../../../../lib/preload/tests/preload/built.rs"]
+mod built;
+
+use crate::support::{Folder, asked, has, piped, said, text};
+use built::built;
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
@@ -10,25 +14,8 @@ use std::sync::OnceLock;
 /// The folder of the preload library as it ships; it is built once.
 pub fn libraries() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
-    BUILT.get_or_init(|| {
-        let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("target/tmp");
-        let mut cargo = Command::new(env!("CARGO"));
-        cargo
-            .args([
-                "build",
-                "--release",
-                "-p",
-                "cachewise-preload",
-                "-p",
-                "cachewise-preload-stats",
-                "-p",
-                "cachewise-probe",
-                "--target-dir",
-            ])
-            .arg(target);
-        said(cargo.current_dir(env!("CARGO_MANIFEST_DIR"))).with(0);
-        target.join("release")
-    })
+    let packages = ["cachewise-preload", "cachewise-preload-stats", "cachewise-probe"];
+    BUILT.get_or_init(|| built(&packages))
 }
 
 /// The command, which finds the preload library.
@@ -43,6 +30,21 @@ pub fn compiled(text: &str, folder: &Folder, name: &str) -> String {
     let (source, program) = (folder.write("p.c", text), folder.path(name));
     said(Command::new("cc").args(["-O1", "-fno-builtin", "-o", &program, &source])).with(0);
     program
+}
+
+/// No file of its may become larger than this. That is an error of each write, as on a full disk, where the signal for it is
+/// ignored.
+pub fn limited(command: &mut Command, bytes: u64, signal: libc::sighandler_t) -> &mut Command {
+    let limit = move || {
+        let limit = libc::rlimit { rlim_cur: bytes, rlim_max: bytes };
+        // SAFETY: `limit` is readable.
+        unsafe { libc::setrlimit(libc::RLIMIT_FSIZE, &raw const limit) };
+        // SAFETY: nothing is called when it comes.
+        unsafe { libc::signal(libc::SIGXFSZ, signal) };
+        Ok(())
+    };
+    // SAFETY: system calls alone, which a forked child may make.
+    unsafe { command.pre_exec(limit) }
 }
 
 /// Signals, streams and variables of a program are those that it has without the command.
@@ -75,7 +77,7 @@ fn a_program_begins_as_it_would_without_the_command() {
         said(unsafe { command.pre_exec(ignored) })
     };
     // By the shell alone: while it starts a program, it blocks signals itself.
-    let script = "while read -r line; do case $line in SigIgn*|SigBlk*) echo \"$line\";; esac; done \
+    let script = "while read -r line; do case $line in SigIgn*|SigBlk*|SigCgt*) echo \"$line\";; esac; done \
                   3</proc/$$/status <&3; [ -e /proc/$$/fd/0 ] || echo no stdin; exit 7";
     let plain = begun("", script).with(7).out;
     assert!(plain.contains("no stdin"), "{plain}");
@@ -118,22 +120,6 @@ fn a_program_takes_the_commands_place() {
     }
 }
 
-/// Every signal, as a supervisor sends it to the process that it started.
-#[test]
-fn every_signal_does_to_a_program_what_it_does_without_the_command() {
-    let stops = [libc::SIGSTOP, libc::SIGTSTP, libc::SIGTTIN, libc::SIGTTOU];
-    for number in (1..=64).filter(|number| !stops.contains(number) && !(32..34).contains(number)) {
-        let script = format!("ulimit -c 0; kill -{number} $$; exit 9");
-        let mut plain = Command::new("sh");
-        hear_signals(plain.args(["-c", &script]));
-        let plain = plain.status().expect("a shell");
-        for words in ["exec -- sh -c", "exec --stats -- sh -c"] {
-            let found = asked_beside(words).arg(&script).output().expect("it starts").status;
-            assert_eq!(found, plain, "{words}: signal {number}");
-        }
-    }
-}
-
 /// Whatever kills or outlives the program, and whatever limits it.
 #[test]
 fn statistics_leave_no_file_and_change_no_status() {
@@ -142,16 +128,9 @@ fn statistics_leave_no_file_and_change_no_status() {
     let mut killed = asked_beside("exec --stats -- sh -c");
     killed.arg("kill -9 $$").env("TMPDIR", &temporary);
     assert_eq!(said(&mut killed).status, None, "it was killed");
-    let mut limited = asked_beside("exec --stats -- sh -c");
-    limited.arg("ls / >/dev/null && exit 3").env("TMPDIR", &temporary);
-    let limit = || {
-        let none = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-        // SAFETY: `none` is readable.
-        unsafe { libc::setrlimit(libc::RLIMIT_FSIZE, &raw const none) };
-        Ok(())
-    };
-    // SAFETY: a system call alone, which a forked child may make.
-    let told = said(unsafe { limited.pre_exec(limit) }).with(3);
+    let mut asked = asked_beside("exec --stats -- sh -c");
+    asked.arg("ls / >/dev/null && exit 3").env("TMPDIR", &temporary);
+    let told = said(limited(&mut asked, 0, libc::SIG_DFL)).with(3);
     assert_eq!(told.err.matches("calls of process").count(), 2, "each prints its own: {told:?}");
     let mut left = asked_beside("exec --stats -- sh -c");
     left.arg("(while [ -e /proc/$$/fd/2 ]; do sleep 0.01; done; ls / >/dev/null) & exit 3");

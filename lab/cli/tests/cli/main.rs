@@ -9,11 +9,6 @@ mod documents;
 mod exec;
 mod experiments;
 mod files;
-#[cfg(all(
-    target_os = "linux",
-    target_env = "gnu",
-    any(target_arch = "x86_64", target_arch = "aarch64")
-))]
 #[cfg(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64"))]
 mod peers;
 mod reports;

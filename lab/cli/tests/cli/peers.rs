@@ -1,44 +1,7 @@
-//! `run peers`: bad libraries and distributions once, one line each; and libc under other tunables, in
-//! turns from another process. `run reuse-map --op`: the library under each hint.
+//! `run peers`: launches of it, and the end of one by Ctrl-C.
 
-use crate::support::{Folder, asked, has, ok, piped, refused, signal};
+use crate::support::{Folder, asked, has, ok, piped, signal};
 use std::io::{BufRead as _, BufReader};
-
-#[test]
-fn a_library_or_symbol_that_is_missing_is_told_before_anything_is_measured() {
-    let folder = Folder::new();
-    let text = format!("{}:memcpy", folder.write("library.so", "no library"));
-    for (peer, parts) in [
-        // The last operation's too.
-        ("/nonexistent/lib.so:memcmp", ["--peer x: /nonexistent/lib.so: cannot open", "x"]),
-        ("libc.so.6:my_memcmp", ["--peer x: ", "undefined symbol: my_memcmp"]),
-        (&text, ["--peer x: ", "library.so: "]),
-    ] {
-        refused(&format!("run peers --peer x={peer}"), 1, &parts);
-    }
-}
-
-#[test]
-fn a_distribution_that_is_missing_or_malformed_names_file_line_and_what_was_found() {
-    let folder = Folder::new();
-    let run = format!("run peers --distribution {}", folder.path("d.csv"));
-    let missing = refused(&run, 1, &["d.csv: expected a readable file, "]);
-    assert!(missing.line().contains(", found No such file or directory"), "{missing:?}");
-    for (text, at, found) in [
-        ("", 1, "the end of the file"),
-        ("8:0.5,16:half\n0:1\n1:1\n", 1, "\"16:half\""),
-        ("8:0.5,16:1.5\n0:1\n1:1\n", 1, "\"16:1.5\""),
-        ("8:1\n2:1\n1:1\n", 2, "\"2:1\""),
-        ("8:1\n0:1\n", 3, "the end of the file"),
-        ("8:1\n0:1\n3:1\n", 3, "3"),
-        ("8:0\n0:1\n1:1\n", 1, "no probability above zero"),
-    ] {
-        let file = folder.write("d.csv", text);
-        let told = format!("--distribution {file}:{at}: expected ");
-        let refusal = refused(&run, 1, &[&told, &format!(", found {found}")]);
-        assert_eq!(refusal.line().matches("found").count(), 1, "said twice: {refusal:?}");
-    }
-}
 
 #[test]
 #[ignore = "long: CI runs it, by --include-ignored"]

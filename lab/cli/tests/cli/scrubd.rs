@@ -1,7 +1,8 @@
 //! The server as users start and stop it, programs and other users on a lease, and neighbours that need its memory.
 
-use crate::support::{Folder, asked, piped, program, refused, root, said, signal};
+use crate::support::{Folder, asked, piped, program, refused, said, signal};
 use crate::surroundings::{ANSWER, IF_EQUAL, LOAD, error, filtered, step};
+use cachewise_host::Group;
 use rustix::process::Signal;
 use std::os::unix::net::UnixDatagram;
 use std::os::unix::process::CommandExt as _;
@@ -100,32 +101,15 @@ fn a_server_serves_programs_until_it_is_told_to_stop() {
     Server::start("", |_| {}).ends(Signal::INT, 130);
 }
 
-/// Programs that are killed, that leave a child behind, and whose server ends first.
+/// A program that is killed leaves nothing behind that has its lease.
 #[test]
-fn a_lease_ends_with_the_last_process_that_has_it() {
+fn a_lease_ends_with_a_program_that_is_killed() {
     let server = Server::start("", |_| {});
-    let hold = |script: &str| {
-        let client = piped(server.lease(&["sh", "-c", script]));
-        wait_for("the lease", || server.bytes("leased") == 4 * MIB);
-        client
-    };
-    let mut client = hold("echo used > {path}; read line");
+    let mut client = piped(server.lease(&["sh", "-c", "echo used > {path}; read line"]));
+    wait_for("the lease", || server.bytes("leased") == 4 * MIB);
     client.kill().expect("it is running");
     client.wait().expect("it ended");
     wait_for("the memory", || server.bytes("ready") == 8 * MIB);
-    // The child reads from the same pipe.
-    let mut parent = hold("exec 3<&0; (read line <&3) & : {path}");
-    let input = parent.stdin.take();
-    assert!(parent.wait().expect("it ended").success());
-    assert_eq!(server.bytes("leased"), 4 * MIB);
-    drop(input);
-    wait_for("the memory", || server.bytes("ready") == 8 * MIB);
-    let client = hold(
-        "read line; tr -d '\\000' < {path} | wc -c; echo used > {path}; cat {path} | head -c 4",
-    );
-    server.ends(Signal::TERM, 0);
-    let output = client.wait_with_output().expect("it ended");
-    assert_eq!(output.stdout, b"0\nused");
 }
 
 #[test]
@@ -165,7 +149,6 @@ fn words_that_mean_nothing_are_refused() {
         "--load nan",
         "--load inf",
         "--load -1",
-        "--user-limit 0",
         "--mode 0",
         "--mode 0444",
         "--mode +600",
@@ -174,8 +157,6 @@ fn words_that_mean_nothing_are_refused() {
         "--size nan",
         "--size +5",
         "--group no-such-group",
-        "--keep 9M",
-        "--segment 9M",
     ] {
         let folder = Folder::new();
         let size = if words.starts_with("--size") { "" } else { "--size 8M " };
@@ -270,47 +251,12 @@ fn surroundings_that_hide_or_forbid_something() {
     assert!(client.wait().expect("it ended").success());
 }
 
-/// A control group with a limit of memory, of the version that has the controller here.
-struct Group(PathBuf);
-
-impl Group {
-    fn new(bytes: u64) -> Option<Group> {
-        let root = Path::new("/sys/fs/cgroup");
-        let old = root.join("memory/memory.limit_in_bytes").exists();
-        let (folder, limit) = if old {
-            (root.join("memory"), "memory.limit_in_bytes")
-        } else {
-            (root.into(), "memory.max")
-        };
-        let path = folder.join(format!("cachewise-test-{}-{bytes}", std::process::id()));
-        std::fs::create_dir(&path).ok()?;
-        let group = Group(path);
-        std::fs::write(group.0.join(limit), bytes.to_string()).ok().map(|()| group)
-    }
-
-    /// Has a command begin in it.
-    fn hold(&self, command: &mut Command) {
-        let path = std::ffi::CString::new(format!("{}/cgroup.procs", self.0.display()));
-        let path = path.expect("a path");
-        let enter = move || {
-            // SAFETY: a path that ends in NUL.
-            let file = unsafe { libc::open(path.as_ptr(), libc::O_WRONLY | libc::O_CLOEXEC) };
-            // SAFETY: one byte of a constant; 0 stands for the process that writes.
-            let written = unsafe { libc::write(file, c"0".as_ptr().cast(), 1) };
-            if written == 1 { Ok(()) } else { Err(std::io::Error::last_os_error()) }
-        };
-        // SAFETY: system calls alone, which a forked child may make.
-        unsafe { command.pre_exec(enter) };
-    }
-}
-
-impl Drop for Group {
-    fn drop(&mut self) {
-        // Processes that were ended a moment ago are in it still.
-        let begun = Instant::now();
-        while std::fs::remove_dir(&self.0).is_err() && begun.elapsed() < Duration::from_secs(10) {
-            std::thread::sleep(Duration::from_millis(10));
-        }
+/// Has a command begin in the group.
+pub fn hold(group: &Group, command: &mut Command) {
+    let file = std::fs::File::options().write(true).open(group.processes()).expect("its processes");
+    // SAFETY: a system call alone, which a forked child may make; 0 stands for the process that writes.
+    unsafe {
+        command.pre_exec(move || rustix::io::write(&file, b"0").map(drop).map_err(Into::into));
     }
 }
 
@@ -318,12 +264,12 @@ impl Drop for Group {
 /// may have is not taken.
 #[test]
 fn ready_memory_goes_back_before_a_neighbour_is_ended() {
-    let Some(group) = Group::new(256 * MIB) else {
+    let Ok(group) = Group::with_limit(256 * MIB) else {
         eprintln!("memory under pressure: SKIPPED, no control group can be made");
         return;
     };
-    let server =
-        Server::start("--size 192M --segment 32M --keep 32M", |command| group.hold(command));
+    let words = "--size 192M --segment 32M --keep 32M";
+    let server = Server::start(words, |command| hold(&group, command));
     assert_eq!(server.bytes("ready"), 192 * MIB);
     let score = std::fs::read_to_string(format!("/proc/{}/oom_score_adj", server.child.id()));
     assert_eq!(score.expect("its score").trim(), "1000");
@@ -331,7 +277,7 @@ fn ready_memory_goes_back_before_a_neighbour_is_ended() {
     let mut neighbour = Command::new("sh");
     let script = "for i in $(seq 16); do head -c 10M /dev/zero; sleep 0.05; done | tail | wc -c";
     neighbour.args(["-c", script]);
-    group.hold(&mut neighbour);
+    hold(&group, &mut neighbour);
     assert_eq!(said(&mut neighbour).with(0).out.trim(), (160 * MIB).to_string());
     let status = server.status();
     let [ready, given, untaken] =
@@ -339,29 +285,6 @@ fn ready_memory_goes_back_before_a_neighbour_is_ended() {
     assert!(ready >= 32 * MIB && given >= 64 * MIB && untaken >= given, "{status}");
     server.ends(Signal::TERM, 0);
     let mut too_much = asked("scrubd --size 250M --pages small --socket /nonexistent/socket");
-    group.hold(&mut too_much);
+    hold(&group, &mut too_much);
     said(&mut too_much).with(2);
-}
-
-/// The program takes the unit's own words.
-#[test]
-fn the_program_takes_the_words_of_the_units() {
-    let folder = Folder::new();
-    let [service, socket] = ["service", "socket"].map(|kind| {
-        let unit = root().join(format!("packaging/cachewise-scrubd.{kind}"));
-        std::fs::read_to_string(unit).expect("a unit")
-    });
-    let value = |text: &str, key: &str| {
-        let line = text.lines().find_map(|line| line.strip_prefix(&format!("{key}=")));
-        line.unwrap_or_else(|| panic!("no {key}")).to_owned()
-    };
-    let command = value(&service, "ExecStart");
-    let listens = value(&socket, "ListenSequentialPacket");
-    assert!(command.ends_with(&format!("--socket {listens}")), "{command}");
-    let size = value(&service, "Environment=CACHEWISE_SCRUBD_SIZE");
-    let words = command.replace("${CACHEWISE_SCRUBD_SIZE}", &size);
-    let words = words.replace(&listens, &folder.path("none/socket"));
-    let words = words.split_once(' ').expect("words").1;
-    let told = said(asked(words).env_remove("NOTIFY_SOCKET")).with(2);
-    assert!(told.err.contains("none/socket"), "{}", told.err);
 }

@@ -33,7 +33,7 @@ pub fn keys(value: &Value) -> BTreeSet<String> {
 }
 
 /// Gives a command the signals' default actions, which a shell's background job and `nohup` take away.
-pub fn hear_signals(command: &mut Command) {
+fn hear_signals(command: &mut Command) {
     let heard = || {
         for signal in [libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGHUP] {
             // SAFETY: nothing is called when it comes.

@@ -1,11 +1,10 @@
 //! Terminals that are gone, disks that are full, folders that are missing: the work is done all the
 //! same, and what cannot be is said in a line.
 
-use crate::exec::{asked_beside, compiled, libraries};
+use crate::exec::{asked_beside, compiled, libraries, limited};
 use crate::support::{Folder, asked, has, ok, refused, said, signal};
 use rustix::process::Signal;
 use std::fs::{self, OpenOptions};
-use std::io::{BufRead as _, BufReader, Read as _};
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -13,21 +12,8 @@ use std::time::Duration;
 
 const SMALL: &str = "run copy-matrix --kernels copy0 --size 1K --residency L1 --rounds 15";
 
-/// No file of its may become larger; that is an error of each write and no signal, as on a full disk.
-fn limited(command: &mut Command, bytes: u64) -> &mut Command {
-    let limit = move || {
-        let limit = libc::rlimit { rlim_cur: bytes, rlim_max: bytes };
-        // SAFETY: `limit` is readable.
-        unsafe { libc::setrlimit(libc::RLIMIT_FSIZE, &raw const limit) };
-        // SAFETY: nothing is called when it comes.
-        unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
-        Ok(())
-    };
-    // SAFETY: system calls alone, which a forked child may make.
-    unsafe { command.pre_exec(limit) }
-}
-
-/// Covers each kind of message: an error, a measurement's progress and warnings, what `exec` says itself.
+/// Covers each kind of message: an error, a measurement's progress and warnings, what `exec` says itself. No folder for
+/// temporary files is needed.
 #[test]
 fn messages_that_nobody_can_read_end_nothing() {
     let folder = Folder::new();
@@ -43,7 +29,9 @@ fn messages_that_nobody_can_read_end_nothing() {
         let (reader, unread) = std::io::pipe().expect("a pipe");
         drop(reader);
         for nobody in [Stdio::from(full), Stdio::from(unread)] {
-            let ended = asked_beside(arguments).stderr(nobody).stdout(Stdio::null()).status();
+            let mut asked = asked_beside(arguments);
+            asked.env("TMPDIR", folder.path("none"));
+            let ended = asked.stderr(nobody).stdout(Stdio::null()).status();
             assert_eq!(ended.expect("it starts").code(), Some(status), "{arguments}");
         }
     }
@@ -65,14 +53,16 @@ fn a_disk_that_fills_costs_the_file_and_not_the_figures() {
         ("--markdown", "/dev/full", 4200),
         ("--html", &record, 4200),
     ] {
-        let ended = said(limited(&mut asked(&format!("{sizes} {flag} {file}")), room)).with(1);
+        let ended =
+            said(limited(&mut asked(&format!("{sizes} {flag} {file}")), room, libc::SIG_IGN))
+                .with(1);
         has(&ended.err, &[file]);
         has(&ended.out, &["gain here:"]);
         assert_eq!(folder.names(), [""; 0], "{flag}");
     }
     let profile = folder.path("p.profile");
     let mut tune = asked(&format!("tune --budget 1s --memory 48M --output {profile}"));
-    let ended = said(limited(&mut tune, 4200)).with(1);
+    let ended = said(limited(&mut tune, 4200, libc::SIG_IGN)).with(1);
     let last = ended.err.lines().last().expect("an error");
     assert!(last.contains("p.record.jsonl: ") && last.matches("too large").count() == 1, "{last}");
     has(&ended.out, &["gain here:"]);
@@ -84,7 +74,7 @@ fn a_disk_that_fills_costs_the_file_and_not_the_figures() {
 fn no_room_and_no_place_are_told_before_anything_is_measured() {
     let folder = Folder::new();
     let mut tune = asked(&format!("tune --output {}", folder.path("p.profile")));
-    let ended = said(limited(&mut tune, 0)).with(1);
+    let ended = said(limited(&mut tune, 0, libc::SIG_IGN)).with(1);
     let end = "cannot be written: File too large (os error 27)\n";
     assert!(ended.err.ends_with(end) && ended.err.lines().count() == 1, "{ended:?}");
     assert_eq!(folder.names(), [""; 0]);
@@ -124,46 +114,7 @@ fn a_terminal_that_goes_away_stops_nothing_that_shall_go_on() {
     assert_eq!((ended.code(), ended.signal()), (Some(0), None));
 }
 
-/// A supervisor ends what it started: the program ends too, and what came of it is told.
-#[test]
-fn a_program_is_ended_with_the_command() {
-    let folder = Folder::new();
-    let text = "#include <signal.h>\n#include <stdio.h>\n#include <stdlib.h>\n#include <unistd.h>\n\
-                static void end(int signal) { _exit(signal); }\n\
-                int main(void) { signal(SIGTERM, end); puts(\"ready\"); fflush(stdout);\n\
-                for (;;) pause(); }";
-    let waits = compiled(text, &folder, "waits");
-    let mut asked = asked_beside(&format!("exec --stats -- {waits}"));
-    asked.env("XDG_DATA_HOME", folder.path("data"));
-    let mut child = asked.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("exec");
-    let mut ready = String::new();
-    let mut out = BufReader::new(child.stdout.take().expect("piped"));
-    out.read_line(&mut ready).expect("a line");
-    assert_eq!(ready, "ready\n");
-    signal(&child, Signal::TERM);
-    // The program holds the pipe until it ends.
-    let mut told = String::new();
-    out.read_to_string(&mut told).expect("an end");
-    assert!(!told.contains("ready"), "{told}");
-    assert_eq!(child.wait().expect("it ends").code(), Some(libc::SIGTERM));
-}
-
 const NINE: &str = "int main(void) { return 9; }";
-
-/// Programs run, and what they print and end with is theirs.
-#[test]
-#[ignore = "long: CI runs it, by --include-ignored"]
-fn no_folder_for_temporary_files_is_needed() {
-    let folder = Folder::new();
-    let nine = compiled(NINE, &folder, "nine");
-    let missing = folder.path("none");
-    let without = |arguments: &str| {
-        said(asked_beside(arguments).env("TMPDIR", &missing).env("HOME", folder.path("")))
-    };
-    assert_eq!(without(&format!("exec -- {nine}")).with(9).err, "");
-    without(SMALL).with(0);
-    without(&format!("exec --stats -- {nine}")).with(9);
-}
 
 /// Surroundings of some containers and changed roots.
 #[test]
@@ -192,7 +143,7 @@ fn statistics_need_no_room_for_files() {
                 char *block = malloc(4 << 20); memset(block, i, 4 << 20); free(block); } return 9; }";
     let nine = compiled(text, &folder, "nine");
     let mut exec = asked_beside(&format!("exec --stats -- {nine}"));
-    let ended = said(limited(exec.env("TMPDIR", folder.path("")), 0)).with(9);
+    let ended = said(limited(exec.env("TMPDIR", folder.path("")), 0, libc::SIG_IGN)).with(9);
     assert!(ended.err.contains("fill               all              3"), "{ended:?}");
     assert!(!ended.err.contains("arge"), "{ended:?}");
 }
@@ -202,21 +153,9 @@ fn statistics_need_no_room_for_files() {
 #[test]
 fn a_file_that_may_not_grow_is_an_error_and_no_end_without_a_word() {
     let folder = Folder::new();
-    let small = |command: &mut Command| {
-        let limit = || {
-            let limit = libc::rlimit { rlim_cur: 100, rlim_max: 100 };
-            // SAFETY: `limit` is readable.
-            unsafe { libc::setrlimit(libc::RLIMIT_FSIZE, &raw const limit) };
-            // SAFETY: the default is set.
-            unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_DFL) };
-            Ok(())
-        };
-        // SAFETY: system calls alone, which a forked child may make.
-        unsafe { command.pre_exec(limit) };
-    };
     for arguments in ["list kernels", "list experiments", "completions bash", SMALL] {
         let mut asked = asked(arguments);
-        small(&mut asked);
+        limited(&mut asked, 100, libc::SIG_DFL);
         let out = fs::File::create(folder.path("out")).expect("made");
         let ended = asked.stdout(out).stderr(Stdio::piped()).output().expect("it starts");
         let told = String::from_utf8_lossy(&ended.stderr);

@@ -225,32 +225,6 @@ fn a_tuning_that_found_nothing_is_an_answer() {
 }
 
 #[test]
-fn completions_offer_what_help_shows() {
-    for shell in ["bash", "zsh", "fish"] {
-        let printed = ok(&format!("completions {shell}"));
-        assert!(printed.contains("launches"), "{shell}");
-        // Fish completes options only.
-        assert!(shell == "fish" || printed.contains("copy-matrix"), "{shell}");
-        for hidden in ["launch-record", "helper"] {
-            assert!(!printed.contains(hidden), "{shell}: {hidden}");
-        }
-    }
-}
-
-#[test]
-fn one_file_on_stdout_replaces_the_tables() {
-    let run = "run zero-matrix --kernels zero\\.sse2 --size 512 --residency L1";
-    let csv = ok(&format!("{run} --csv -"));
-    assert!(csv.starts_with("experiment,operation,"), "{csv}");
-    assert!(csv.contains("zero.sse2") && !csv.contains("gain here"), "{csv}");
-    let printed = ok(&format!("{run} --json -"));
-    let lines: Vec<Value> =
-        printed.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
-    assert_eq!(lines.first().expect("a header")["type"], "header");
-    assert_eq!(lines.last().expect("an end")["type"], "end");
-}
-
-#[test]
 fn every_experiment_runs() {
     for (arguments, printed) in [
         ("compare-matrix --kernels (compare|equal)\\.sse2 --size 8K --residency L2", &["sse2"][..]),

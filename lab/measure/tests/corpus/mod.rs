@@ -6,5 +6,5 @@ mod replaying;
 
 #[test]
 fn records_that_fuzzers_found_are_handled() {
-    replaying::replay_corpus("record", record::replay);
+    replaying::replay_corpus("record", 3, record::replay);
 }

@@ -1,5 +1,5 @@
 use super::*;
-use crate::plot::fixtures::{everything, machine, record, row, said};
+use crate::plot::fixtures::{everything, record, row, said};
 
 fn sheet(record: &Record) -> Sheet<'_> {
     Sheet { name: "a.jsonl".into(), record, said: said(record) }
@@ -68,21 +68,7 @@ fn everything_from_the_record_is_text() {
 }
 
 #[test]
-fn records_of_different_machines_are_told() {
-    let (one, mut other) = (everything(), everything());
-    assert!(!page(&[sheet(&one), sheet(&other)]).expect("a page").contains("different machines"));
-    other.header.machine = Machine { logical_cpus: 96, ..machine() };
-    let page = page(&[sheet(&one), sheet(&other)]).expect("a page");
-    assert!(page.contains("different machines") && page.contains("CPUs: 2 &#x2f; 96"), "not told");
-}
-
-#[test]
-fn an_empty_record_makes_a_page_and_none_does_not() {
-    let mut none = record(Vec::new());
-    if let Some(end) = &mut none.end {
-        end.verdicts.clear();
-    }
-    assert!(drawn(&none).contains(NOTHING_COMPARED));
+fn a_page_of_nothing_is_none() {
     assert!(page(&[]).is_err());
 }
 

@@ -16,6 +16,9 @@
 
 enum { LARGE = 700, EVERY = 97 };
 static unsigned char from[LARGE], to[LARGE], own[LARGE];
+/* The small stack that handlers usually get. */
+static unsigned char room[16 << 10];
+static const stack_t stack = {.ss_sp = room, .ss_size = sizeof room};
 static volatile long chosen, step, worked;
 static volatile size_t large = LARGE;
 
@@ -53,6 +56,8 @@ static long interrupted(long from_step)
     step = 0;
     memset(&action, 0, sizeof action);
     action.sa_handler = handle;
+    action.sa_flags = SA_ONSTACK;
+    sigaltstack(&stack, NULL);
     sigaction(SIGTRAP, &action, NULL);
     errno = 9;
     __asm__ volatile("pushfq\n orq $0x100, (%%rsp)\n popfq" ::: "cc", "memory");

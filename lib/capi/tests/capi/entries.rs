@@ -1,15 +1,12 @@
-//! Each entry, named by a profile, in programs linked and started in every way.
+//! The entries in programs linked and started in every way.
 
 use crate::decided::decided;
 use crate::support::{Linked, compile, libraries, run};
-use cachewise::entry;
-use cachewise::profile::OPERATIONS;
-use cachewise_kernels::{Features, Operation};
 use std::process::Command;
 
 #[test]
 #[cfg_attr(not(feature = "as-shipped"), ignore = "cargo test -F as-shipped")]
-fn every_entry_is_right_however_the_program_is_linked_and_started() {
+fn the_entries_are_right_however_the_program_is_linked_and_started() {
     let directory = tempfile::tempdir().expect("a directory");
     let by_name = libraries().join("libcachewise.so");
     let gnu: &[&str] = &["-std=gnu11"];
@@ -27,26 +24,19 @@ fn every_entry_is_right_however_the_program_is_linked_and_started() {
         std::fs::rename(built, &program).expect("renamed");
         (program, argument)
     });
-    for found in entry::variants(Operation::Copy) {
-        if !found.runs_on(Features::detect()) {
-            println!("not run here: {}", found.name);
-            continue;
-        }
-        let of = |operation| format!("entry {operation} {}\n", found.name);
-        let profile = decided(directory.path(), "entry.profile", &OPERATIONS.map(of).concat());
-        for (program, argument) in &programs {
-            for now in [false, true] {
-                let mut command = Command::new(program);
-                command.env("CACHEWISE_PROFILE", &profile).args(*argument).env_remove("LD_PRELOAD");
-                if now {
-                    command.env("LD_BIND_NOW", "1");
-                }
-                let output = run(&mut command);
-                let told = String::from_utf8_lossy(&output.stdout);
-                let expected = format!("{} (CACHEWISE_PROFILE)\n", profile.display());
-                assert_eq!(told, expected, "{} {}", found.name, program.display());
-                assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{}", found.name);
+    let profile = decided(directory.path(), "own.profile", "");
+    for (program, argument) in &programs {
+        for now in [false, true] {
+            let mut command = Command::new(program);
+            command.env("CACHEWISE_PROFILE", &profile).args(*argument).env_remove("LD_PRELOAD");
+            if now {
+                command.env("LD_BIND_NOW", "1");
             }
+            let output = run(&mut command);
+            let told = [output.stdout, output.stderr]
+                .map(|text| String::from_utf8_lossy(&text).into_owned());
+            let expected = format!("{} (CACHEWISE_PROFILE)\n", profile.display());
+            assert_eq!(told, [expected, String::new()], "{}", program.display());
         }
     }
 }

@@ -107,14 +107,15 @@ fn the_static_library_goes_into_a_shared_one() {
     command.arg(libraries().join("libcachewise.a")).arg("-Wl,--no-whole-archive");
     run(command.arg("-o").arg(&built));
     #[cfg(target_arch = "x86_64")]
-    no_jump_to_an_entry_calls_the_dynamic_linker(&built);
+    calls_begin_with_the_comparison_of_their_size(&built);
 }
 
-/// All its functions are exported there. A jump to one by way of the procedure linkage table may run the dynamic
-/// linker, which keeps arguments, not flags: by these `avx512vl` and `sse2` are told apart.
+/// Larger sizes go on to the comparison that tells the entry, and by jumps inside the library: one by way of the
+/// procedure linkage table may run the dynamic linker, which keeps arguments, not flags, and by these `avx512vl` and
+/// `sse2` are told apart.
 #[cfg(target_arch = "x86_64")]
-fn no_jump_to_an_entry_calls_the_dynamic_linker(library: &Path) {
-    use iced_x86::{Decoder, DecoderOptions, Instruction, Mnemonic};
+fn calls_begin_with_the_comparison_of_their_size(library: &Path) {
+    use iced_x86::{Decoder, DecoderOptions, Instruction, Mnemonic, Register};
     use object::{Object as _, ObjectSection as _, ObjectSymbol as _};
     let bytes = std::fs::read(library).expect("the library");
     let file = object::File::parse(&*bytes).expect("an object file");
@@ -136,7 +137,13 @@ fn no_jump_to_an_entry_calls_the_dynamic_linker(library: &Path) {
     for name in ["cw_copy", "cw_move", "cw_fill", "cw_zero", "cw_compare", "cw_equal"] {
         let mut symbols = file.dynamic_symbols();
         let symbol = symbols.find(|one| one.name_bytes() == Ok(name.as_bytes())).expect(name);
-        // Behind what says what is returned, and the comparison of the size.
+        // Behind what says what is returned.
+        let returns = decoded(symbol.address());
+        let is_size = returns.mnemonic() == Mnemonic::Cmp;
+        let size = if is_size { returns } else { decoded(returns.next_ip()) };
+        let n = if name == "cw_zero" { Register::RSI } else { Register::RDX };
+        assert_eq!((size.mnemonic(), size.op0_register()), (Mnemonic::Cmp, n), "{name}: {size}");
+        assert!(is_size || returns.mnemonic() == Mnemonic::Mov, "{name}: {returns}");
         let by_size = |from: u64, within: u64| {
             let mut size = from;
             while decoded(size).mnemonic() != Mnemonic::Ja {
@@ -145,50 +152,25 @@ fn no_jump_to_an_entry_calls_the_dynamic_linker(library: &Path) {
             }
             led(size, Mnemonic::Ja, name)
         };
-        let mut large = by_size(symbol.address(), 16);
+        let mut large = by_size(size.next_ip(), 1);
         if ["cw_compare", "cw_equal"].contains(&name) {
             // Sizes of 33 to 64 bytes and more begin alike.
             large = by_size(large, 64);
         }
         let choice = decoded(large);
+        assert_eq!(choice.mnemonic(), Mnemonic::Cmp, "{name}: {choice}");
+        assert!(choice.is_ip_rel_memory_operand(), "{name}: {choice}");
         let others = led(choice.next_ip(), Mnemonic::Jne, name);
         led(others, Mnemonic::Jb, name);
     }
 }
 
-/// A call begins with the test of its size; larger ones go on to the one that tells the entry.
+/// A function is the operation and no jump through a table.
 #[cfg(target_arch = "x86_64")]
 #[test]
 #[cfg_attr(not(feature = "as-shipped"), ignore = "cargo test -F as-shipped")]
-fn a_function_is_the_operation_and_no_jump_through_a_table() {
-    use iced_x86::{Decoder, DecoderOptions, Mnemonic, Register};
-    use object::{Object as _, ObjectSection as _, ObjectSymbol as _};
-    let bytes = std::fs::read(libraries().join("libcachewise.so")).expect("the library");
-    let file = object::File::parse(&*bytes).expect("an object file");
-    let text = file.section_by_name(".text").expect(".text");
-    let code = text.data().expect("its bytes");
-    for name in ["cw_copy", "cw_move", "cw_fill", "cw_zero", "cw_compare", "cw_equal"] {
-        let mut symbols = file.dynamic_symbols();
-        let symbol = symbols.find(|one| one.name_bytes() == Ok(name.as_bytes())).expect(name);
-        let from = (symbol.address() - text.address()) as usize;
-        let all = Decoder::with_ip(64, &code[from..], 0, DecoderOptions::NONE);
-        let first: Vec<_> = all.into_iter().take(3).collect();
-        let at = usize::from(first[0].mnemonic() == Mnemonic::Mov);
-        let (size, larger) = (first[at], first[at + 1]);
-        assert_eq!((size.mnemonic(), larger.mnemonic()), (Mnemonic::Cmp, Mnemonic::Ja), "{name}");
-        let mut to = larger.near_branch_target() as usize;
-        if ["cw_compare", "cw_equal"].contains(&name) {
-            // Sizes of 33 to 64 bytes and more begin alike.
-            let all = Decoder::with_ip(64, &code[from + to..], to as u64, DecoderOptions::NONE);
-            let jump = all.into_iter().take(20).find(|one| one.mnemonic() == Mnemonic::Ja);
-            to = jump.expect(name).near_branch_target() as usize;
-        }
-        let entry = Decoder::with_ip(64, &code[from + to..], 0, DecoderOptions::NONE).decode();
-        assert_eq!(entry.mnemonic(), Mnemonic::Cmp, "{name}: {entry}");
-        assert!(entry.is_ip_rel_memory_operand(), "{name}: {entry}");
-        let n = if name == "cw_zero" { Register::RSI } else { Register::RDX };
-        assert_eq!(size.op0_register(), n, "{name}: {size}");
-    }
+fn a_call_begins_with_the_comparison_of_its_size() {
+    calls_begin_with_the_comparison_of_their_size(&libraries().join("libcachewise.so"));
 }
 
 /// Trap flag and registers are x86-64's.

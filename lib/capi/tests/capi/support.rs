@@ -1,7 +1,13 @@
 //! The libraries as they ship, built once, and what compiles against them. The pool's tests include this.
 
+#[path = "../../../preload/tests/preload/built.rs"]
+mod built;
+
+pub use built::run;
+
+use built::built;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Command;
 use std::sync::OnceLock;
 
 /// `cachewise`, or `cachewise_pool` in the pool's tests.
@@ -15,14 +21,11 @@ pub fn libraries() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     BUILT.get_or_init(|| {
         let scratch = Path::new(env!("CARGO_TARGET_TMPDIR"));
-        let target = scratch.parent().expect("target/tmp");
-        let mut build = Command::new(env!("CARGO"));
-        build.args(["build", "--release", "-p", env!("CARGO_PKG_NAME"), "--target-dir"]);
-        run(build.arg(target).current_dir(package()));
+        let release = built(&[env!("CARGO_PKG_NAME")]);
         let directory = scratch.join(env!("CARGO_PKG_NAME"));
         std::fs::create_dir_all(&directory).expect("a directory");
         for (built, installed) in [("so", "so"), ("so", "so.0.2"), ("a", "a")] {
-            let built = target.join("release").join(format!("lib{}_c.{built}", name()));
+            let built = release.join(format!("lib{}_c.{built}", name()));
             let installed = directory.join(format!("lib{}.{installed}", name()));
             std::fs::copy(&built, installed).unwrap_or_else(|error| panic!("{built:?}: {error}"));
         }
@@ -60,15 +63,6 @@ pub fn compile(into: &Path, source: &str, flags: &[&str], linked: Linked) -> Pat
     }
     run(&mut command);
     program
-}
-
-/// Runs what has to succeed.
-pub fn run(command: &mut Command) -> Output {
-    let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    let told = (text(&output.stdout), text(&output.stderr));
-    assert!(output.status.success(), "{command:?}: {}\n{}\n{}", output.status, told.0, told.1);
-    output
 }
 
 /// Runs a compiled program with an environment that holds nothing of ours; its output.

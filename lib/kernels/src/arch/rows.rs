@@ -1,4 +1,4 @@
-//! How a file writes down its rows.
+//! Rows as a file writes them down.
 
 use crate::isa::Features;
 use crate::kernel::{Function, Kernel, Prefetch, RegisterClass, StoreKind};

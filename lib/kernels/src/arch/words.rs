@@ -5,7 +5,7 @@
 macro_rules! single_words {
     ($address:ident: $($load:ident $read:literal, $store:ident $write:literal;)*) => {$(
         /// # Safety
-        /// As many bytes as the name says are readable at `p`.
+        /// `p` is readable for as many bytes as the name says.
         #[inline(always)]
         pub(in crate::arch) unsafe fn $load(p: *const u8) -> u64 {
             let word;
@@ -22,7 +22,7 @@ macro_rules! single_words {
         }
 
         /// # Safety
-        /// As many bytes as the name says are writable at `p`.
+        /// `p` is writable for as many bytes as the name says.
         #[inline(always)]
         pub(in crate::arch) unsafe fn $store(p: *mut u8, word: u64) {
             // SAFETY: the caller's promise.

@@ -6,9 +6,9 @@
 
 use crate::runner;
 use crate::support::guarded::Guarded;
+use crate::support::raced;
 use cachewise_kernels::kernel::CompareFn;
 use cachewise_kernels::{Function, Operation};
-use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::thread;
 
 /// The end of each branch of the vector kernels: alone, two overlapping, one to eight vectors.
@@ -52,32 +52,11 @@ fn a_writer_beside_them_leads_no_comparison_outside() {
                         changing.wrapping_add(at).write(if at < start + n { 0x40 } else { 0x01 })
                     };
                 }
-                // SAFETY: the last byte of the buffer, in memory that outlives the reference.
-                let last = unsafe { AtomicU8::from_ptr(changing.wrapping_add(start + n - 1)) };
-                let done = AtomicBool::new(false);
-                let wrong = thread::scope(|scope| {
-                    scope.spawn(|| {
-                        while !done.load(Ordering::Relaxed) {
-                            last.fetch_xor(0x80, Ordering::Relaxed);
-                        }
-                    });
-                    let (a, b) = (changing.wrapping_add(start), right.start().wrapping_add(start));
-                    let (mut wrong, mut before, mut changes) = (None, 0, 0);
-                    for _ in 0..calls {
-                        // SAFETY: n bytes are readable at both places.
-                        let returned = unsafe { f(a, b, n) };
-                        changes += usize::from(returned != before);
-                        before = returned;
-                        if returned < 0 || !ordered && returned > 1 {
-                            wrong = Some(returned);
-                        }
-                        if wrong.is_some() || changes == CHANGES {
-                            break;
-                        }
-                    }
-                    done.store(true, Ordering::Relaxed);
-                    wrong
-                });
+                let (a, b) = (changing.wrapping_add(start), right.start().wrapping_add(start));
+                // SAFETY: n bytes are readable at both places.
+                let compare = || unsafe { f(a, b, n) };
+                let last = a.wrapping_add(n - 1);
+                let wrong = raced::wrong(last, ordered, (CHANGES, calls), compare);
                 assert_eq!(wrong, None, "{}: {n} bytes, {behind} behind", kernel.name);
             }
         }

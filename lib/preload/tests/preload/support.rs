@@ -1,20 +1,23 @@
 //! The library as it ships, built once; C programs; running one under it.
 
+pub use crate::built::run;
+
+use crate::built::built;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Command;
 use std::sync::OnceLock;
 
 /// The shared library as `cargo build --release -p cachewise-preload` makes it.
 pub fn library() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
-    BUILT.get_or_init(|| built("cachewise-preload"))
+    BUILT.get_or_init(|| shipped("cachewise-preload"))
 }
 
 /// The library that counts calls.
 pub fn statistics_library() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
-    BUILT.get_or_init(|| built("cachewise-preload-stats"))
+    BUILT.get_or_init(|| shipped("cachewise-preload-stats"))
 }
 
 /// A folder with the plain library, and in `glibc-hwcaps` its build for x86-64-v4, as it is installed.
@@ -42,20 +45,12 @@ fn built_for(level: &str) -> PathBuf {
     target.join("release/libcachewise_preload.so")
 }
 
-/// A library built by itself, so that no other package's features are in it.
-fn built(package: &str) -> PathBuf {
-    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("target/tmp");
-    let output = Command::new(env!("CARGO"))
-        .args(["build", "--release", "-p", package, "--target-dir"])
-        .arg(target)
-        .current_dir(env!("CARGO_MANIFEST_DIR"))
-        .output()
-        .expect("cargo runs");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+/// A package's library, as it ships.
+fn shipped(package: &str) -> PathBuf {
     let file = format!("lib{}.so", package.replace('-', "_"));
     // A copy, since a build of the whole workspace may replace that file meanwhile.
     let copy = Path::new(env!("CARGO_TARGET_TMPDIR")).join(&file);
-    std::fs::copy(target.join("release").join(&file), &copy).expect("the library is copied");
+    std::fs::copy(built(&[package]).join(&file), &copy).expect("the library is copied");
     copy
 }
 
@@ -66,15 +61,9 @@ pub const CALLS: &[&str] = &["-O1", "-fno-builtin", "-pthread", "-ldl", "-Wl,-z,
 pub fn compile(directory: &Path, name: &str, flags: &[&str]) -> PathBuf {
     let program = directory.join(name);
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c").join(format!("{name}.c"));
-    let output = Command::new("cc")
-        .args(["-std=gnu11", "-Wall", "-Wextra", "-Werror"])
-        .args(flags)
-        .arg("-o")
-        .arg(&program)
-        .arg(source)
-        .output()
-        .expect("a C compiler: Rust links with it");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let mut compiler = Command::new("cc");
+    compiler.args(["-std=gnu11", "-Wall", "-Wextra", "-Werror"]).args(flags);
+    run(compiler.arg("-o").arg(&program).arg(source));
     program
 }
 
@@ -106,19 +95,6 @@ pub fn plain(program: &Path) -> Command {
     }
     command.env("LC_ALL", "C").env("HOME", "/nonexistent").env_remove("XDG_CONFIG_HOME");
     command
-}
-
-/// Runs a command that has to succeed.
-pub fn run(command: &mut Command) -> Output {
-    let output = command.output().expect("the program starts");
-    assert!(
-        output.status.success(),
-        "{command:?}: {}\n{}\n{}",
-        output.status,
-        text(&output.stdout),
-        text(&output.stderr)
-    );
-    output
 }
 
 /// Output as text.

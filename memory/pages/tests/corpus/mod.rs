@@ -17,5 +17,5 @@ proptest! {
 
 #[test]
 fn model_replays_the_fuzzers_corpus() {
-    replaying::replay_corpus("calls", replay::replay);
+    replaying::replay_corpus("calls", 3, replay::replay);
 }

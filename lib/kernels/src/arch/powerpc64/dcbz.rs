@@ -1,6 +1,6 @@
 //! DCBZ: zeroes a whole cache block, 128 bytes since POWER4, without reading it from memory.
 //!
-//! How large the block is, is asked of the instruction itself: it is run once on a buffer of this
+//! The block's size is asked of the instruction itself: it is run once on a buffer of this
 //! file's own that is larger than any block, and the zeroed bytes are counted. That needs no
 //! operating system, where AT_DCACHEBSIZE is Linux's alone, and cannot be wrong about an emulator
 //! or a hypervisor, as a constant can. The answer is a fact about the machine, so that remembering
@@ -60,7 +60,7 @@ fn block() -> Option<usize> {
     (known > 1).then_some(known)
 }
 
-/// As many bytes as DCBZ zeroes in front of an aligned buffer, or 1.
+/// Bytes that DCBZ zeroes at the front of an aligned buffer, or 1.
 #[cold]
 #[inline(never)]
 fn probe() -> usize {

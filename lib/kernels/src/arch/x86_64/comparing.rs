@@ -115,14 +115,14 @@ unsafe fn pre_check<const PRE: usize>(a: *const u8, b: *const u8, n: usize) -> R
 /// lines takes two turns of a load port.
 const ALIGN_FROM: usize = 16;
 
-/// So many vectors are tested one by one before groups of four are: where operands differ, they mostly do so
+/// Vectors that are tested one by one before groups of four are: where operands differ, they mostly do so
 /// early, and each test finds its difference sooner than a group. From 384 bytes on kernels of 32 bytes took 1.2 to
 /// 1.4 of libc's time for differences at any early place with one (Zen 3). Others are as they were measured.
 const fn one_by_one<V: Vector>() -> usize {
     if V::BYTES == 32 { 4 } else { 1 }
 }
 
-/// How far the vector of `a` at `at` lies beyond an aligned place; 0 where that is not worth a step.
+/// Bytes from an aligned place to the vector of `a` at `at`; 0 where that is not worth a step.
 #[inline(always)]
 fn misalignment<V: Vector>(a: *const u8, at: usize, n: usize) -> usize {
     if n >= ALIGN_FROM * V::BYTES { a.addr().wrapping_add(at) & (V::BYTES - 1) } else { 0 }

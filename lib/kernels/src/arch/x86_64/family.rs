@@ -30,7 +30,7 @@ pub(super) struct Shape {
     pub nt: bool,
     /// Loads before the matching stores, in registers: 1, 2, 4 or 8.
     pub group: usize,
-    /// How the source is brought near.
+    /// Prefetch of the source.
     pub prefetch: Prefetch,
     /// Places in the buffers that are worked on in turn; 1 is a plain linear pass.
     pub streams: usize,

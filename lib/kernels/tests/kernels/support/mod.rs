@@ -8,6 +8,7 @@ pub mod arena;
 pub mod cases;
 pub mod guarded;
 pub mod machine_state;
+pub mod raced;
 pub mod watch;
 
 /// Passed, or what was wrong, in one line that names the kernel and the parameters.
