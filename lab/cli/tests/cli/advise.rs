@@ -198,6 +198,8 @@ fn a_program_that_fails_or_hangs_or_is_not_there_is_told_in_a_line() {
     }
     assert!(begun.elapsed() < Duration::from_secs(300), "it was waited for");
     said(program().args(["advise", "--", "/nonexistent/program"])).with(127);
+    let (refused, _) = advised(&["--rounds=6", "--only=keep fried"], "true");
+    assert_eq!(refused.status, Some(2), "{refused:#?}");
 }
 
 #[test]

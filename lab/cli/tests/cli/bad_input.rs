@@ -45,7 +45,6 @@ const REFUSED: &[(&str, i32, &[&str])] = &[
     ("advise --input=@/none -- true", 1, &["No such file"]),
     ("advise --write @/values.yaml -- true", 2, &["*.conf"]),
     ("advise --write @/others.sh -- true", 2, &["did not write"]),
-    ("advise --rounds=6 --only=fried -- true", 2, &[]),
     ("completions tcsh", 2, &["tcsh"]),
     ("tune --budget 0", 2, &["\"0\""]),
     ("tune --budget 0s", 2, &["\"0s\""]),
