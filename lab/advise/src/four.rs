@@ -71,9 +71,9 @@ pub fn look(
     let mut found = match programs.conditions.load.clone() {
         Some(load) => under_load(programs, &load, &mut probe, &more, loads)?,
         None => match alone(programs, &mut probe, &more, seconds)? {
-            // It took less time than the run before.
+            // It took less time than the run before; reading a large file's symbols may have outlasted it.
             (found, now) if found.as_ref().is_none_or(|look| look.trim.is_err()) => {
-                alone(programs, &mut probe, &more, now)?.0.or(found)
+                alone(programs, &mut probe, &more, now.min(seconds))?.0.or(found)
             }
             (found, _) => found,
         },
