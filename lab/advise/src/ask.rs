@@ -397,10 +397,7 @@ impl Asked {
         let huge =
             fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled").unwrap_or_default();
         let held_huge = first.sample.held.as_ref().is_some_and(|held| held.huge > 0.0);
-        let chooses = |word: &OsString| {
-            let word = word.to_string_lossy();
-            word.starts_with("-XX:+Use") && word.ends_with("GC")
-        };
+        let chooses = |word: &str| word.starts_with("-XX:+Use") && word.ends_with("GC");
         Facts {
             linkage,
             glibc: self.glibc,
@@ -420,7 +417,7 @@ impl Asked {
             has_huge_pages: held_huge || huge.contains("[always]"),
             is_go: first.watched.is_any(is_go),
             is_python: is_python(&first.watched),
-            has_collector: self.plain.words.iter().any(chooses),
+            has_collector: first.watched.has_word(chooses),
         }
     }
 

@@ -24,6 +24,16 @@ fn key(setting: &str) -> &str {
     setting.split(['=', ':']).next().unwrap_or(setting)
 }
 
+/// Returns whether a variable's value has what was to be set: every part, since a program's wrapper may have put others
+/// before or behind it.
+#[must_use]
+pub fn has(name: &str, value: &str, wanted: &str) -> bool {
+    let list = LISTS.iter().find(|(list, _)| *list == name);
+    let separators = list.map_or(&[':', ' '][..], |(_, separators)| separators);
+    let parts = |text| str::split(text, separators).map(str::trim).filter(|part| !part.is_empty());
+    parts(wanted).all(|part| parts(value).any(|one| one == part))
+}
+
 /// The value that a variable has where the caller's value is extended by `ours`. Libraries of ours stand before the
 /// caller's; settings of ours replace the caller's of the same name.
 #[must_use]
@@ -82,6 +92,8 @@ mod tests {
             ("MALLOC_ARENA_MAX", "2", "1", "1"),
         ] {
             assert_eq!(extended(variable, Some(before), setting), all, "{variable}");
+            assert!(has(variable, all, setting), "{variable}");
+            assert!(setting.is_empty() || !has(variable, "a.b=12", setting), "{variable}");
         }
     }
 }

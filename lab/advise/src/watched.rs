@@ -2,6 +2,7 @@
 //! reaches it.
 
 use crate::executable::{exports, variables_inside};
+use crate::lists;
 use crate::settings::{ALLOCATORS, Candidate, Malloc};
 use rustix::process::Pid;
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,6 +23,8 @@ struct Process {
     looks: usize,
     /// Its environment; `None` where it cannot be read, or where the program has written over it (a title).
     environment: Option<Vec<String>>,
+    /// Its command line.
+    line: String,
     files: BTreeSet<PathBuf>,
 }
 
@@ -88,6 +91,8 @@ impl Watched {
             name.trim().clone_into(&mut process.name);
             process.looks = if process.environment == environment { process.looks + 1 } else { 1 };
             process.environment = environment;
+            let line = fs::read(place.join("cmdline")).unwrap_or_default();
+            process.line = String::from_utf8_lossy(&line).replace('\0', " ");
             let files = maps.lines().filter_map(|line| line.find('/').map(|at| &line[at..]));
             process.files.extend(files.map(PathBuf::from));
             let (worked, delay, threads) = scheduled(pid);
@@ -117,14 +122,25 @@ impl Watched {
         let not = |what: String| Some(NotInForce { process: worker.name.clone(), what });
         // One look may fall between a fork and the program's own beginning.
         if let Some(environment) = worker.environment.as_ref().filter(|_| worker.looks > 1) {
-            let has =
-                |name: &str| environment.iter().any(|pair| pair.split('=').next() == Some(name));
-            if !has(MARK) {
+            let value = |name: &str| {
+                let mut pairs = environment.iter().filter_map(|pair| pair.split_once('='));
+                pairs.find(|(own, _)| *own == name).map(|(_, value)| value)
+            };
+            if value(MARK).is_none() {
                 return not("its caller's variables".to_owned());
             }
-            let names = setting.into_iter().flat_map(|one| &one.variables).map(|(name, _)| name);
-            if let Some(name) = names.into_iter().find(|name| !has(name)) {
-                return not(name.clone());
+            for (name, wanted) in setting.into_iter().flat_map(|one| &one.variables) {
+                match value(name) {
+                    None => return not(name.clone()),
+                    Some(value) if !lists::has(name, value, wanted) => {
+                        return not(format!("{name}={wanted}"));
+                    }
+                    Some(_) => {}
+                }
+            }
+            let unset = setting.into_iter().flat_map(|one| &one.unset);
+            if let Some(name) = unset.into_iter().find(|name| value(name).is_some()) {
+                return not(format!("{name} being unset"));
             }
         }
         let preloads = setting.into_iter().flat_map(|one| &one.variables);
@@ -146,6 +162,14 @@ impl Watched {
     /// Returns true if any of its programs is one.
     pub fn is_any(&self, is_one: impl Fn(&Path) -> bool) -> bool {
         self.programs.iter().any(|program| is_one(program))
+    }
+
+    /// Returns true if any word of its processes' command lines and variables is one.
+    #[must_use]
+    pub fn has_word(&self, is_one: impl Fn(&str) -> bool) -> bool {
+        let all = self.processes.values();
+        let texts = all.flat_map(|one| one.environment.iter().flatten().chain([&one.line]));
+        texts.flat_map(|text| text.split([' ', '='])).any(is_one)
     }
 
     fn files(&self) -> impl Iterator<Item = &PathBuf> {
@@ -215,6 +239,7 @@ mod tests {
             delay: 0.0,
             looks: 2,
             environment,
+            line: "java -XX:+UseG1GC Work".to_owned(),
             files,
         };
         let idle =
@@ -230,7 +255,7 @@ mod tests {
             Acts::Blocks,
             &[("LD_PRELOAD", "/l/libjemalloc.so.2"), ("A", "1")],
         );
-        let marked = &["CACHEWISE_QUIET=1", "A=1", "LD_PRELOAD=x"][..];
+        let marked = &["CACHEWISE_QUIET=1", "A=1", "LD_PRELOAD=/x.so:/l/libjemalloc.so.2"][..];
         let (libc, jemalloc) = ("/lib/libc.so.6", "/l/libjemalloc.so.2");
         for (environment, files, setting, lacks) in [
             (Some(marked), &[libc, jemalloc][..], Some(&preload), None),
@@ -238,6 +263,8 @@ mod tests {
             // Too early to say.
             (Some(marked), &[], Some(&preload), None),
             (Some(&marked[..2]), &[libc, jemalloc], Some(&preload), Some("LD_PRELOAD")),
+            // A wrapper has another value of its own.
+            (Some(&[marked[0], "A=12", marked[2]]), &[], Some(&preload), Some("A=1")),
             (Some(&marked[..1]), &[], None, None),
             (Some(&["HOME=/"]), &[], None, Some("its caller's variables")),
             (Some(&[]), &[], None, Some("its caller's variables")),
@@ -251,6 +278,10 @@ mod tests {
             );
             assert!(found.is_none_or(|not| not.process == "worker"));
         }
+        let unset = Candidate { unset: vec!["A".to_owned()], variables: vec![], ..preload.clone() };
+        assert!(watched(Some(marked), &[]).lacks(Some(&unset)).is_some());
+        let chosen = |word: &'static str| watched(None, &[]).has_word(|one| one == word);
+        assert!(chosen("-XX:+UseG1GC") && !chosen("-XX:+UseSerialGC"));
         assert_eq!(environment(b"A=1\0B=2\0"), Some(vec!["A=1".to_owned(), "B=2".to_owned()]));
         assert_eq!(environment(b"postgres: writer process   \0"), None);
     }
