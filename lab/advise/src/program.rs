@@ -269,6 +269,15 @@ fn starts_in(command: &mut Command, group: &Group) -> std::io::Result<()> {
     Ok(())
 }
 
+/// The line that says why a program failed: the last of standard error, else of its output. The JVM prints its own there,
+/// and what it was told by a variable to standard error.
+fn last_words(run: &Run) -> Option<String> {
+    let output = String::from_utf8_lossy(&run.output);
+    let is_one = |line: &&str| !line.trim().is_empty() && !line.starts_with("Picked up ");
+    let last = run.told.lines().rfind(is_one).or_else(|| output.lines().rfind(is_one));
+    last.map(str::to_owned)
+}
+
 impl Programs {
     /// Programs that run until `limit` at first.
     ///
@@ -509,8 +518,7 @@ impl Programs {
         };
         self.left = self.left.max(run.left);
         if !run.status.success() {
-            let told = run.told.lines().last().unwrap_or_default();
-            let told = if told.is_empty() { String::new() } else { format!(": {told}") };
+            let told = last_words(&run).map_or_else(String::new, |line| format!(": {line}"));
             let which = if self.conditions.load.is_some() { "the load: " } else { "" };
             return wrong(format!("{which}{}{told}", run.status));
         }
@@ -659,5 +667,25 @@ impl race::Runner for Programs {
         };
         let spent = self.begun.elapsed().as_secs_f64();
         (self.progress)(what, spent, left);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cpu_time_stands_for_the_clock_where_a_program_waits_for_nothing_else() {
+        for (cpu, delay, mostly) in [
+            (0.95, 0.0, true),
+            (0.5, 0.4, true),
+            (0.11, 0.85, true),
+            (0.06, 0.0, false),
+            (0.06, 0.94, false),
+            (0.7, 0.05, false),
+        ] {
+            let sample = Sample { wall: 1.0, cpu, delay, ..Sample::default() };
+            assert_eq!(sample.is_mostly_cpu(), mostly, "{cpu} {delay}");
+        }
     }
 }
