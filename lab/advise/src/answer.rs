@@ -173,11 +173,13 @@ pub fn answer(outcome: &Outcome<Sample>, terms: &Terms<'_>) -> Answer {
         Ended::Settled | Ended::Time => {}
     }
     let decided = Decided::of(outcome, &terms.cost);
-    let answer = match outcome.best {
-        Some(best) => of_best(outcome, terms, best),
-        None => None,
-    };
-    let mut answer = answer.unwrap_or_else(|| without(outcome, terms, &decided));
+    // Where all that are open seem to lose too much, the race picks none: the reader is told of the one that saves most.
+    let cost = |at: &usize| outcome.ratio(at + 1, |sample| terms.cost.of(sample)).median;
+    let open = decided.open.iter().filter(|at| cost(at).is_finite());
+    let most = open.min_by(|a, b| cost(a).total_cmp(&cost(b))).map(|at| at + 1);
+    let best = outcome.best.or(most);
+    let answer = best.and_then(|best| of_best(outcome, terms, best));
+    let mut answer = answer.unwrap_or_else(|| without(outcome, terms, &decided, best));
     if answer.verdict != Verdict::Faster
         && let Some(waits) = &terms.waits
     {
@@ -240,7 +242,12 @@ pub fn cost_said((figure, ratio): &(Figure, Ratio)) -> String {
 }
 
 /// The answer where no gain is shown.
-fn without(outcome: &Outcome<Sample>, terms: &Terms<'_>, decided: &Decided) -> Answer {
+fn without(
+    outcome: &Outcome<Sample>,
+    terms: &Terms<'_>,
+    decided: &Decided,
+    best: Option<usize>,
+) -> Answer {
     let all = outcome.fates.len();
     let mut parts = Vec::new();
     let does = format!("{} of {}", percent(SETTING), terms.cost.name());
@@ -255,7 +262,7 @@ fn without(outcome: &Outcome<Sample>, terms: &Terms<'_>, decided: &Decided) -> A
         let (dear, lose) = (decided.dear, if decided.dear == 1 { "loses" } else { "lose" });
         parts.push(format!("{dear} {lose} more than {} of {}", percent(*allowed), figure.name()));
     }
-    let open = outcome.best.filter(|best| decided.open.contains(&(best - 1)));
+    let open = best.filter(|best| decided.open.contains(&(best - 1)));
     if let Some(best) = open {
         let ratio = outcome.ratio(best, |sample| terms.cost.of(sample));
         parts.push(format!("{}: {}", terms.settings[best - 1].name, said(&terms.cost, &ratio)));
@@ -441,6 +448,11 @@ mod tests {
         // Nothing promises most, or nothing was raced: there is a reason, too.
         let none = Outcome { best: None, ..outcome(&[(1.0, 1.0, Live)], 0.05) };
         assert!(!of(&none, None).why.is_empty());
+        // All that are open seem to lose too much.
+        let dear = Outcome { best: None, ..outcome(&[(0.4, 1.1, Live)], 0.05) };
+        let dear = of(&dear, Some(0.02));
+        assert_eq!((dear.verdict, dear.setting), (Verdict::Unknown, Some(0)));
+        assert!(dear.next.contains("--at-most "), "{}", dear.next);
     }
 
     #[test]
