@@ -6,7 +6,8 @@
 //! one of [`SHARDS`] sets of counters, by thread. Where each process has its own, they lie in pages that a forked child
 //! finds zeroed.
 //!
-//! Not printed for a process that is ended by a signal or replaced by `exec`.
+//! Services end by SIGTERM: where it has its default action, the statistics are printed first. Not printed for a process
+//! that another signal ends, or that is replaced by `exec`.
 
 use crate::shared::{self, Shared};
 use crate::table::{self, Shown};
@@ -190,7 +191,36 @@ fn prepare(wanted: &CStr) -> Result<(), Errno> {
         None => counters.owner.store(os::process_id(), Relaxed),
     }
     COUNTERS.store(ptr::from_ref(counters).cast_mut(), Relaxed);
+    if [0, os::process_id()].contains(&PRINTER.load(Relaxed)) {
+        take_end();
+    }
     Ok(())
+}
+
+/// Takes SIGTERM, if nobody has it. A program that wants it takes it later.
+fn take_end() {
+    // The first process of a PID namespace is not ended by it.
+    if os::process_id() == 1 {
+        return;
+    }
+    // SAFETY: all zeros are a valid value.
+    let mut action: libc::sigaction = unsafe { core::mem::zeroed() };
+    // SAFETY: only asks.
+    let asked = unsafe { libc::sigaction(libc::SIGTERM, ptr::null(), &mut action) };
+    if asked != 0 || action.sa_sigaction != libc::SIG_DFL {
+        return;
+    }
+    action.sa_sigaction = ended as extern "C" fn(c_int) as usize;
+    action.sa_flags = libc::SA_RESETHAND | libc::SA_ONSTACK;
+    // SAFETY: a handler that keeps to what a handler may do.
+    let _ = unsafe { libc::sigaction(libc::SIGTERM, &action, ptr::null_mut()) };
+}
+
+/// The handler: prints, and the signal's default action ends the process as it returns.
+extern "C" fn ended(signal: c_int) {
+    finish();
+    // SAFETY: always callable.
+    let _ = unsafe { libc::raise(signal) };
 }
 
 /// The absolute path of a relative one, in `into`; ends in NUL.
