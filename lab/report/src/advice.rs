@@ -48,19 +48,21 @@ impl Advice {
         }
         let slow = ratios.iter().filter(|ratio| **ratio > 1.0 + WORTHWHILE).count();
         let told = format!(
-            "where this machine's profile names a kernel, the speed of the library against {libc}: {} \
-             in the middle of {} cells (95 %: {} .. {}); more than 3 % slower in {slow}",
+            "measured here, the library's speed beside {libc} is {} (95 %: {} .. {}) over {} operations and sizes, \
+             {slow} of them more than 3 % slower",
             gain(mean.median),
-            mean.rounds,
             gain(mean.high),
-            gain(mean.low)
+            gain(mean.low),
+            mean.rounds,
         );
         if mean.high < 1.0 - WORTHWHILE {
             Advice::UseLibrary(told)
         } else if mean.low > 1.0 - WORTHWHILE {
             Advice::LibcIsFine(told)
         } else {
-            Advice::CannotTell(format!("{told}; `cachewise tune` measures longer"))
+            Advice::CannotTell(format!(
+                "a gain of 3 % is neither shown nor excluded: {told}; `cachewise tune` measures longer"
+            ))
         }
     }
 }

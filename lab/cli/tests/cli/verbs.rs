@@ -117,7 +117,7 @@ fn doctor_answers_from_the_record_with_its_status() {
     for (ratio, says) in [(0.5, better), (1.0, fine), (2.0, fine)] {
         // Nothing is wrong in any of them.
         let line = doctor(&measured_here(&folder, ratio), 0);
-        let says = format!("{says}: where this machine's profile names");
+        let says = format!("{says}: measured here, the library's speed beside ");
         assert!(line.starts_with(&says), "{ratio}: {line}");
         let is_old = Machine::describe().libc.release().is_some_and(|release| release < (2, 41));
         let tells = line.contains("later releases of glibc do part of it");
