@@ -60,6 +60,21 @@ fn what_hangs_or_is_stopped_is_killed_with_all_that_it_started() {
     assert!(matches!(ended, Ok(Ended::TooLong)), "{ended:?}");
 }
 
+/// Output beyond what is kept counts in the digest alone.
+#[test]
+fn long_output_is_compared_whole_and_not_kept() {
+    let _alone = CHILDREN.lock();
+    let place = tempfile::tempdir().expect("a directory");
+    let (long, go) = (Duration::from_secs(600), AtomicBool::new(false));
+    let found = ["a", "b", "b"].map(|last| {
+        let script = format!("head -c 30M /dev/zero; echo {last}");
+        let Ok(Ended::Run(ran)) = run(&script, place.path(), long, &go) else { panic!("{last}") };
+        assert_eq!(ran.output.len() as u64, whole::KEPT);
+        ran.digest
+    });
+    assert!(found[0] != found[1] && found[1] == found[2], "{found:?}");
+}
+
 /// A program of some 20 ms that shares its CPU: what it does not work it waits for the CPU, to its end.
 #[test]
 fn a_short_program_beside_another_waited_for_a_cpu() {
