@@ -275,3 +275,17 @@ impl Mapping {
 fn errno(error: &std::io::Error) -> Errno {
     Errno::from_io_error(error).unwrap_or(Errno::INVAL)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_group_that_may_have_no_huge_pages_is_not_told_to_reserve_some() {
+        for (errno, remedy) in [(Errno::NOMEM, "vm.nr_hugepages"), (Errno::FAULT, "hugetlb.*.max")]
+        {
+            let told = Source::Hugetlb(2 << 20).missing(Some(errno));
+            assert!(told.contains(remedy), "{told}");
+        }
+    }
+}
