@@ -80,6 +80,7 @@ fn an_answer_rests_on_work_that_was_done_and_was_the_same() {
         // Settings that do not arrive where the work is done.
         (&*format!("exec env -i sh -c '{busy}'"), 4, "cannot tell", ""),
         (&*format!("exec env -u PLANT sh -c '{busy}'"), 4, "cannot tell", "disqualified"),
+        (&*format!("exec env PLANT=2 sh -c '{busy}'"), 4, "cannot tell", "disqualified"),
     ] {
         for file in [&count, &once] {
             let _ = fs::remove_file(file);
@@ -89,6 +90,33 @@ fn an_answer_rests_on_work_that_was_done_and_was_the_same() {
         let record = record.expect("a record");
         let (word, was) = word(&record);
         assert_eq!((word.as_str(), was.as_str()), (answer, fate), "{line}: {found:#?}");
+    }
+}
+
+/// A program that computes has a low bound: *no* before any race. The bound says nothing of a setting of the user's own, of
+/// a figure, or of a program on another C library.
+#[test]
+fn what_is_not_counted_is_not_bounded() {
+    let folder = Folder::new();
+    let text = "#include <stdio.h>\nint main(void) { volatile unsigned long n = 100000000; \
+                while (--n) ; puts(\"rate 5\"); return 0; }";
+    let computes = compiled(text, &folder, "computes");
+    let fixed = folder.path("fixed");
+    said(std::process::Command::new("cc").args(["-static", "-o", &fixed, &folder.path("p.c")]))
+        .with(0);
+    for (options, program, is_bounded) in [
+        (&[][..], &computes, true),
+        (&["--also=PLANT=1"], &computes, false),
+        (&["--figure=rate ([0-9]+)"], &computes, false),
+        (&["--load=true", "--ready=true"], &computes, false),
+        (&[], &fixed, false),
+    ] {
+        let (found, record) = on(&[options, &["--budget=4s"]].concat(), &[program]);
+        let record = record.expect("a record");
+        let raced =
+            record.header.settings["settings"].as_object().is_some_and(|all| !all.is_empty());
+        let is_no = word(&record).0 == "no";
+        assert_eq!(is_no && !raced, is_bounded, "{options:?} {program}: {found:#?}");
     }
 }
 
@@ -162,6 +190,19 @@ fn a_planted_gain_is_the_answer_in_headline_row_and_record() {
     assert!(fs::read_to_string(&file).expect("written").contains("export PLANT=1"));
 }
 
+/// A shell sets no variable of that name.
+#[test]
+fn a_file_that_does_not_set_what_was_raced_is_no_answer() {
+    let folder = Folder::new();
+    let write = format!("--write={}", folder.path("set.sh"));
+    let line = "grep -qz '^A\\.B=' /proc/$$/environ || sleep 0.1";
+    let options = ["--also=A.B=1", "--budget=20s", "--only=^A.B", &write];
+    let (found, record) = advised(&options, line);
+    let record = record.expect("a record");
+    assert_eq!((found.status, &*word(&record).0), (Some(4), "cannot tell"), "{found:#?}");
+    assert!(row(&record, "A.B=1").ratio.expect("a ratio").high < 0.9, "{found:#?}");
+}
+
 #[test]
 fn the_callers_own_variable_may_be_what_costs() {
     let mut asked = program();
@@ -176,6 +217,8 @@ fn a_program_that_fails_or_hangs_or_is_not_there_is_told_in_a_line() {
     let begun = Instant::now();
     for (options, line, parts) in [
         (&["--budget=3s"][..], "echo why >&2; exit 3", &["exit status: 3: why", "--load"][..]),
+        // The JVM's reason is the last line of its output.
+        (&["--budget=3s"], "echo why; echo 'Picked up A: b' >&2; exit 1", &["exit status: 1: why"]),
         (&["--budget=1s"], "sleep 600", &["still running after 1 s"]),
         (&["--budget=300s"], "kill -STOP $$", &["a signal stopped it"]),
         (&["--budget=300s"], "exec yes", &["more than 1 GiB"]),

@@ -159,6 +159,10 @@ fn a_programs_first_process_prints_for_all() {
             .then(|| words[2].parse().expect(line))
     };
     assert_eq!(calls, told.err.lines().filter_map(counted).sum::<u64>(), "{told:?}");
+    // A service is ended by SIGTERM.
+    let told = said(asked_beside("exec --stats -- sh -c").arg("ls / >/dev/null; kill $$; exit 5"));
+    assert_eq!(told.status, None, "{told:?}");
+    assert_eq!(told.err.matches("cachewise: calls of 2 processes").count(), 1, "{told:?}");
     // A file that the caller named is where each goes.
     let (file, mut command) = (folder.path("counts"), asked_beside("exec --stats -- sh -c"));
     let told = said(command.arg("ls / >/dev/null; exit 5").env("CACHEWISE_STATS", &file)).with(5);
@@ -203,6 +207,15 @@ fn statistics_are_written_into_no_file_but_their_own() {
             let tables = told.err.matches("cachewise: calls of ").count();
             assert_eq!(tables, 1, "{script}: {told:?}");
         }
+    }
+    if allowed {
+        // No SIGTERM ends process 1.
+        let script =
+            format!("exec {unshared} \"$0\" exec --stats -- sh -c 'kill $$; ls /; exit 5'");
+        let mut command = Command::new("sh");
+        command.args(["-c", &script, env!("CARGO_BIN_EXE_cachewise")]);
+        let told = said(command.env("CACHEWISE_LIBRARY", libraries())).with(5);
+        assert_eq!(told.err.matches("calls of 2 processes").count(), 1, "{told:?}");
     }
 }
 

@@ -1,7 +1,7 @@
 //! Files that the command reads and writes: what is refused before anything runs, whom they belong to, and strings that
 //! others chose.
 
-use crate::support::{Folder, asked, cachewise, program, root, said, text};
+use crate::support::{Folder, asked, cachewise, piped, program, root, said, signal, text};
 use std::ffi::CString;
 use std::fs::{self, Permissions};
 use std::os::unix::ffi::OsStrExt as _;
@@ -80,6 +80,27 @@ fn files_that_cannot_be_meant_are_refused_before_anything_runs() {
         assert!(told.contains(&folder.path(named)) || told.contains(named), "{words}: {told}");
         assert_eq!(folder.names(), before, "{words}");
         assert_eq!(folder.read("in") + &folder.read("other"), "precious\nprecious\n", "{words}");
+    }
+}
+
+/// A reader that does not read is waited for until the first signal.
+#[test]
+fn a_pipe_that_nobody_reads_is_left_at_the_first_signal() {
+    let folder = Folder::new();
+    let pipe = folder.path("pipe");
+    fifo(&pipe);
+    let reader = fs::File::options().read(true).write(true).open(&pipe).expect("opened");
+    let small = "run copy-matrix --kernels copy0 --size 1K --residency L1 --rounds 15 --html";
+    let mut child = piped(asked(&format!("{small} {pipe}")));
+    let begun = Instant::now();
+    while rustix::io::ioctl_fionread(&reader).expect("a pipe") == 0 {
+        assert!(child.try_wait().expect("ours").is_none(), "it does not wait");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    signal(&child, rustix::process::Signal::INT);
+    while child.try_wait().expect("ours").is_none() {
+        assert!(begun.elapsed() < Duration::from_secs(120), "it waits on");
+        std::thread::sleep(Duration::from_millis(20));
     }
 }
 
