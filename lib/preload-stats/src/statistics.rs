@@ -203,24 +203,34 @@ fn take_end() {
     if os::process_id() == 1 {
         return;
     }
+    type Sigaction =
+        unsafe extern "C" fn(c_int, *const libc::sigaction, *mut libc::sigaction) -> c_int;
+    let found = os::next_definition(c"sigaction");
+    if found.is_null() {
+        return;
+    }
+    // SAFETY: the C library's function, which has this C type.
+    let sigaction = unsafe { core::mem::transmute::<*mut libc::c_void, Sigaction>(found) };
     // SAFETY: all zeros are a valid value.
     let mut action: libc::sigaction = unsafe { core::mem::zeroed() };
     // SAFETY: only asks.
-    let asked = unsafe { libc::sigaction(libc::SIGTERM, ptr::null(), &mut action) };
+    let asked = unsafe { sigaction(libc::SIGTERM, ptr::null(), &mut action) };
     if asked != 0 || action.sa_sigaction != libc::SIG_DFL {
         return;
     }
     action.sa_sigaction = ended as extern "C" fn(c_int) as usize;
     action.sa_flags = libc::SA_RESETHAND | libc::SA_ONSTACK;
     // SAFETY: a handler that keeps to what a handler may do.
-    let _ = unsafe { libc::sigaction(libc::SIGTERM, &action, ptr::null_mut()) };
+    let _ = unsafe { sigaction(libc::SIGTERM, &action, ptr::null_mut()) };
 }
 
 /// The handler: prints, and the signal's default action ends the process as it returns.
 extern "C" fn ended(signal: c_int) {
     finish();
     // SAFETY: always callable.
-    let _ = unsafe { libc::raise(signal) };
+    let thread = unsafe { libc::syscall(libc::SYS_gettid) };
+    // SAFETY: numbers alone.
+    let _ = unsafe { libc::syscall(libc::SYS_tgkill, os::process_id(), thread, signal) };
 }
 
 /// The absolute path of a relative one, in `into`; ends in NUL.
