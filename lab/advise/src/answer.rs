@@ -177,7 +177,7 @@ pub fn answer(outcome: &Outcome<Sample>, terms: &Terms<'_>) -> Answer {
     let cost = |at: &usize| outcome.ratio(at + 1, |sample| terms.cost.of(sample)).median;
     let open = decided.open.iter().filter(|at| cost(at).is_finite());
     let most = open.min_by(|a, b| cost(a).total_cmp(&cost(b))).map(|at| at + 1);
-    let best = outcome.best.or(most);
+    let best = outcome.best.or(most.filter(|_| terms.loss.is_some()));
     let answer = best.and_then(|best| of_best(outcome, terms, best));
     let mut answer = answer.unwrap_or_else(|| without(outcome, terms, &decided, best));
     if answer.verdict != Verdict::Faster
