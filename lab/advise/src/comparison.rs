@@ -3,7 +3,9 @@
 use crate::figures::{Kind, Own};
 use crate::program::{Figure, Sample};
 use crate::rows::{Figures, RowFound, RowsFound};
+use cachewise_judge::fastest::{self, Shown};
 use cachewise_judge::interval::Pooled;
+use cachewise_judge::order::median;
 use cachewise_judge::race::{Fate, Outcome, Runs};
 use cachewise_judge::ratio::of_rounds;
 use cachewise_judge::{Ratio, Verdict};
@@ -145,21 +147,36 @@ impl Comparison {
     ) -> Comparison {
         let sides = [&outcome.runs[0], &outcome.runs[1]];
         let lines = lines(sides, judged, margin);
-        let ratio = outcome.ratio(1, |sample| judged.of(sample));
-        let of = |runs: &Runs<Sample>| runs.of(|sample| judged.of(sample));
-        let ratios = of_rounds(&of(sides[1]), &of(sides[0]));
+        let [old, new] = sides.map(|runs| runs.of(|sample| judged.of(sample)));
+        let ratios = of_rounds(&new, &old);
         let (pairs, name) = (ratios.len(), judged.name());
-        let found = Comparison { lines, pairs, margin, seconds, ratios, ..Comparison::default() };
+        let mut found =
+            Comparison { lines, pairs, margin, seconds, ratios, ..Comparison::default() };
         if let Some(Fate::Disqualified(why)) = outcome.fates.first() {
             let sentence = format!("cannot tell: new does something else: {why}");
             return Comparison { sentence, ..found };
         }
-        let answer = Verdict::at_any_look(&ratio, margin);
-        let needs_seconds = needed(&ratio, margin, seconds).filter(|_| answer == Verdict::Unknown);
+        let pairs_show = by_pairs([&old, &new], judged);
+        let (answer, ratio) = pairs_show.word(margin);
+        let Shown { all, fastest } = pairs_show;
+        let needs = [Some(all), fastest].into_iter().flatten();
+        let needs_seconds = needs
+            .filter_map(|ratio| needed(&ratio, margin, seconds))
+            .min_by(f64::total_cmp)
+            .filter(|_| answer == Verdict::Unknown);
+        let mut by = "";
+        if answer != Verdict::Unknown && ratio != all {
+            by = ", by the fastest fifth of the runs";
+            found.notes.push(format!(
+                "all runs: {}; what else runs here makes runs longer, so the fastest scatter least",
+                interval(&all)
+            ));
+        }
         let sentence = match answer {
-            Verdict::Faster | Verdict::Slower => shown(name, &ratio),
+            Verdict::Faster | Verdict::Slower => format!("{}{by}", shown(name, &ratio)),
             Verdict::Same => {
-                format!("no difference beyond {} %: {name} {}", 100.0 * margin, interval(&ratio))
+                let margin = 100.0 * margin;
+                format!("no difference beyond {margin} %: {name} {}{by}", interval(&ratio))
             }
             Verdict::Unknown => {
                 let more = would(needs_seconds, seconds);
@@ -232,31 +249,50 @@ impl Comparison {
     }
 }
 
+/// What the pairs show of a figure, old and new; other work on a machine only makes times longer.
+#[must_use]
+pub fn by_pairs([old, new]: [&[f64]; 2], figure: &Figure) -> Shown {
+    Shown::of(new, old, figure.kind(None) == Kind::Seconds)
+}
+
+/// The median of the runs with a turn.
+fn of_known(values: &[f64]) -> f64 {
+    let known: Vec<f64> = values.iter().copied().filter(|value| value.is_finite()).collect();
+    median(&known)
+}
+
 /// All figures of the pairs, the judged one first.
 fn lines(sides: [&Runs<Sample>; 2], judged: &Figure, margin: f64) -> Vec<Line> {
     let others = [Figure::Wall, Figure::Cpu, Figure::Peak, Figure::Level, Figure::Faults];
     let figures =
         std::iter::once(judged.clone()).chain(others.into_iter().filter(|other| other != judged));
-    let line = |figure: Figure| {
+    let of_figure = |figure: Figure| {
         let [old, new] = sides.map(|runs| runs.of(|sample| figure.of(sample)));
-        let ratios = of_rounds(&new, &old);
-        let is_judged = figure == *judged;
-        // Five figures are printed: their intervals hold together.
-        let family = if is_judged { 1 } else { 5 };
-        let ratio = Pooled::of(&[&ratios]).ratio(&ratios, family);
-        let [old, new] = sides.map(|runs| runs.median(|sample| figure.of(sample)));
-        let kind = figure.kind(None);
-        Line {
-            name: figure.name().to_owned(),
-            old,
-            new,
+        let judged = figure == *judged;
+        let line = |name: String, ratio: Ratio, middle: fn(&[f64]) -> f64| Line {
+            name,
+            old: middle(&old),
+            new: middle(&new),
             ratio,
             verdict: Verdict::at_any_look(&ratio, margin),
-            judged: is_judged,
-            kind,
+            judged,
+            kind: figure.kind(None),
+        };
+        let name = figure.name();
+        if !judged {
+            // Five figures are printed: their intervals hold together.
+            let ratios = of_rounds(&new, &old);
+            return vec![line(name.to_owned(), Pooled::of(&[&ratios]).ratio(&ratios, 5), of_known)];
         }
+        let Shown { all, fastest } = by_pairs([&old, &new], &figure);
+        let of_all = line(name.to_owned(), all, of_known);
+        let of_fastest = |ratio| line(format!("{name}, fastest fifth"), ratio, fastest::middle);
+        std::iter::once(of_all).chain(fastest.map(of_fastest)).collect()
     };
-    figures.map(line).filter(|line| line.old.is_finite() && line.new.is_finite()).collect()
+    figures
+        .flat_map(of_figure)
+        .filter(|line| line.old.is_finite() && line.new.is_finite())
+        .collect()
 }
 
 /// Several figures of a run as rows, by their names.

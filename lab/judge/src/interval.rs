@@ -186,6 +186,14 @@ fn spent(rounds: usize, family: usize) -> f64 {
     0.05 / family.max(1) as f64 / (1.6 * (1.0 + (1.0 + rounds as f64 / 3.0).log2()))
 }
 
+/// Half the width of an interval at every look, in standard deviations of a sum over so many rounds.
+pub(crate) fn half_widths(rounds: usize, family: usize) -> f64 {
+    match rounds {
+        ..LEAST_LOOKED => f64::INFINITY,
+        _ => widened(rounds) * student(spent(rounds, family), rounds - 1),
+    }
+}
+
 /// Student's t that is exceeded, to both sides together, with this chance.
 fn student(chance: f64, freedom: usize) -> f64 {
     // The t of more degrees is smaller by less than 4 %.

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`ratio`] | one time over another, round by round or launch by launch |
 //! | [`interval`] | where the true ratio lies: of paired rounds, of unpaired runs, at every moment of a race |
+//! | [`fastest`] | the same by the fastest runs alone |
 //! | [`estimate`] | what some rounds show of a logarithm, and whether a bound on a loss is kept |
 //! | [`agreement`] | do two choices come to the same? |
 //! | [`margin`] | which differences matter: every threshold, with its reason |
@@ -19,6 +20,7 @@
 pub mod agreement;
 pub mod estimate;
 pub mod family;
+pub mod fastest;
 pub mod interval;
 pub mod margin;
 pub mod order;

@@ -7,7 +7,7 @@ use crate::progress::Bar;
 use crate::verbs::{drawn_seed, exec};
 use crate::{output, status};
 use anyhow::bail;
-use cachewise_advise::comparison::{Comparison, Line, as_rows, strip};
+use cachewise_advise::comparison::{Comparison, Line, as_rows, by_pairs, strip};
 use cachewise_advise::executable::is_executable;
 use cachewise_advise::figures::Format;
 use cachewise_advise::program::{
@@ -289,7 +289,12 @@ fn raced(
     let cost = |sample: &Sample| judged.of(sample);
     let is_known = |outcome: &Outcome<Sample>| match is_of_rows {
         true => rows::is_looked_at(outcome.pairs()) && rows(outcome).is_settled(),
-        false => Verdict::at_any_look(&outcome.ratio(1, cost), args.margin) != Verdict::Unknown,
+        false => {
+            let [old, new] = [0, 1].map(|who| outcome.runs[who].of(cost));
+            // Of many pairs not each is looked at, since a look takes time, too.
+            let is_looked_at = old.len().is_multiple_of((old.len() / 50).max(1));
+            is_looked_at && by_pairs([&old, &new], judged).word(args.margin).0 != Verdict::Unknown
+        }
     };
     let question = Question {
         contestants: 1,
