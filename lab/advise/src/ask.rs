@@ -6,6 +6,7 @@ use crate::executable::{Executable, Linkage, installed, is_go};
 use crate::four::{self, Look};
 use crate::gathered::{Counts, Gathered};
 use crate::lists;
+use crate::parts::mib;
 use crate::program::{
     Arm, Conditions, Failed, Figure, KILLED, Measured, NAMED, Programs, Sample, WORKS,
 };
@@ -351,7 +352,7 @@ impl Asked {
             .map_or(f64::INFINITY, |budget| budget - found.programs.begun.elapsed().as_secs_f64());
         let loads = ((room / first.one) as usize).saturating_sub(1).clamp(1, self.loads);
         let is_python = is_python(&first.watched);
-        let look = four::look(&mut found.programs, library, first.seconds, loads, is_python)?;
+        let look = four::look(&mut found.programs, library, &first.sample, loads, is_python)?;
         match look {
             Some(look) => {
                 look.lines().iter().for_each(|line| tell(line));
@@ -474,6 +475,16 @@ impl Asked {
             }
             !is_idle
         });
+        // What little glibc holds neither its settings give back nor an allocator in its place: those stand last.
+        if let Some(look) = found.memory.as_ref().filter(|_| self.goal == Goal::Memory) {
+            let (level, held) = (look.parts.level(), look.parts.of_glibc());
+            if held < SETTING * level {
+                let why = format!("glibc holds {} of {}", mib(held), mib(level));
+                let idle = all.extract_if(.., |one| one.is_of_glibc());
+                left_out.extend(idle.map(|one| LeftOut { name: one.name, why: why.clone() }));
+                all.sort_by_key(Candidate::replaces_glibc);
+            }
+        }
         let mut tried: Vec<Candidate> = self.also.iter().cloned().chain(all).collect();
         if let Some(only) = &self.only {
             if !tried.iter().any(|one| only.is_match(&one.name)) {

@@ -4,7 +4,7 @@
 use crate::load::Load;
 use crate::parts::{LOADS, Parts, Word, mib};
 use crate::probe::{Probe, Trimmed};
-use crate::program::Programs;
+use crate::program::{Programs, Sample};
 use crate::watched::tree;
 use cachewise_measure::held::processes;
 use cachewise_measure::units::{counted, time};
@@ -18,6 +18,9 @@ use std::time::{Duration, Instant};
 const FROM: f64 = 0.3;
 /// The part from which on the answer is good enough to have it trimmed, too.
 const LATE: f64 = 0.85;
+/// Memory that differs from the plain run's at its end by more than this part of it is that of another moment: a program
+/// that is setting up, or taking down what it had before it exits.
+const OTHER: f64 = 0.3;
 /// A trim that returns this part of the level is worth its line of code.
 const WORTH: f64 = 0.1;
 
@@ -59,7 +62,7 @@ pub struct Trim {
 pub fn look(
     programs: &mut Programs,
     library: &Path,
-    seconds: f64,
+    plain: &Sample,
     loads: usize,
     is_python: bool,
 ) -> anyhow::Result<Option<Look>> {
@@ -70,10 +73,11 @@ pub fn look(
     let line = crate::settings::command(&words.collect::<Vec<_>>());
     let mut found = match programs.conditions.load.clone() {
         Some(load) => under_load(programs, &load, &mut probe, &more, loads)?,
-        None => match alone(programs, &mut probe, &more, seconds)? {
+        None => match alone(programs, &mut probe, &more, [plain.wall, plain.level])? {
             // It took less time than the run before; reading a large file's symbols may have outlasted it.
             (found, now) if found.as_ref().is_none_or(|look| look.trim.is_err()) => {
-                alone(programs, &mut probe, &more, now.min(seconds))?.0.or(found)
+                let plain = [now.min(plain.wall), plain.level];
+                alone(programs, &mut probe, &more, plain)?.0.or(found)
             }
             (found, _) => found,
         },
@@ -90,12 +94,13 @@ pub fn look(
     Ok(found)
 }
 
-/// A program that ends by itself: asked in the last part of its run, and then trimmed. With its seconds.
+/// A program that ends by itself, whose plain run took so many seconds and had so much memory at its end: asked in the last
+/// part of its run, and then trimmed. With its seconds.
 fn alone(
     programs: &mut Programs,
     probe: &mut Probe,
     more: &[(&str, std::ffi::OsString)],
-    seconds: f64,
+    [seconds, level]: [f64; 2],
 ) -> anyhow::Result<(Option<Look>, f64)> {
     let (mut found, mut due): (Option<Look>, f64) = (None, FROM * seconds);
     let own = processes(std::process::id().cast_signed(), None);
@@ -113,11 +118,17 @@ fn alone(
         due = now + cost.max(0.02 * seconds);
         // While threads are at work a lock is often held; an answer is better than none.
         let unknown = |parts: &Parts| parts.unknown.values().sum::<f64>();
-        let is_less = found.as_ref().is_some_and(|look| unknown(&look.parts) < unknown(&parts));
+        let is_other = |parts: &Parts| (parts.own() - level).abs() > OTHER * level;
+        let is_less = found.as_ref().is_some_and(|look| {
+            let (before, now) = (&look.parts, &parts);
+            is_other(now) && !is_other(before)
+                || is_other(now) == is_other(before) && unknown(before) < unknown(now)
+        });
         if parts.processes == 0 || is_less {
             return;
         }
-        let trim = match now < LATE * seconds || unknown(&parts) > 0.5 * parts.level() {
+        let is_early = now < LATE * seconds || is_other(&parts);
+        let trim = match is_early || unknown(&parts) > 0.5 * parts.level() {
             true => Err("it ended before it could be trimmed".to_owned()),
             false => trimmed(probe, &all, parts.level()),
         };

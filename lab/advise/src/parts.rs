@@ -49,6 +49,8 @@ pub struct Parts {
     pub rest: f64,
     /// Unknown, by the reason.
     pub unknown: BTreeMap<String, f64>,
+    /// The part of it that belongs to processes without any answer.
+    pub unasked: f64,
     /// Processes that were read.
     pub processes: usize,
 }
@@ -141,7 +143,8 @@ impl Parts {
         }
         match said {
             Err(why) => {
-                parts.unknown.insert(why, main[1] + others[1] + own[1]);
+                parts.unasked = main[1] + others[1] + own[1];
+                parts.unknown.insert(why, parts.unasked);
             }
             Ok(said) => parts.divide([main, others, own], arenas.len(), &said),
         }
@@ -204,6 +207,7 @@ impl Parts {
             (&mut self.shared, other.shared),
             (&mut self.huge, other.huge),
             (&mut self.rest, other.rest),
+            (&mut self.unasked, other.unasked),
         ] {
             *sum += one;
         }
@@ -232,9 +236,19 @@ impl Parts {
         sums + self.live + self.lazy + self.shared + self.huge + self.rest
     }
 
+    /// The level without files, stacks and what was given back lazily.
+    pub fn own(&self) -> f64 {
+        self.level() - self.rest - self.lazy
+    }
+
     /// Freed and held by any allocator.
     pub fn all_held(&self) -> f64 {
         self.held.values().sum()
+    }
+
+    /// Most that settings of glibc's heap, or another allocator in its place, could give back.
+    pub fn of_glibc(&self) -> f64 {
+        self.held.get("glibc").copied().unwrap_or(0.0) + self.unasked
     }
 
     /// The word, by the live memory after each load; one load tells nothing of growth.

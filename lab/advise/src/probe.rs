@@ -6,7 +6,7 @@ mod control;
 
 use control::{Control, SIGNAL, TEXT, VARIABLE, kind};
 use memmap2::MmapRaw;
-use object::read::{Object as _, ObjectSymbol as _, ReadCache};
+use object::read::{Object as _, ObjectSymbol as _, ReadCache, ReadRef};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -24,6 +24,8 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// each next one may take twice as many.
 const TRIES: u32 = 6;
 const FIRST: u32 = 40;
+/// Files of fewer bytes are read as a whole.
+const READ_WHOLE: u64 = 256 << 20;
 /// Threads that are tried for one that waits.
 const TRIED: usize = 16;
 /// Threads beside the first that are asked for a heap of their own, at most.
@@ -446,8 +448,17 @@ fn waits(number: u64) -> bool {
 
 /// The allocators with symbols in an ELF file; none in a file of another kind.
 fn in_file(path: &Path) -> Option<Vec<Found>> {
-    let cache = ReadCache::new(File::open(path).ok()?);
-    let file = object::File::parse(&cache).ok()?;
+    let file = File::open(path).ok()?;
+    // The cache reads each symbol's name by itself: seconds for the 400,000 of Node.
+    match file.metadata().ok()?.len() {
+        ..READ_WHOLE => of_symbols(fs::read(path).ok()?.as_slice()),
+        _ => of_symbols(&ReadCache::new(file)),
+    }
+}
+
+/// Functions by the symbols of a file.
+fn of_symbols<'d, R: ReadRef<'d>>(data: R) -> Option<Vec<Found>> {
+    let file = object::File::parse(data).ok()?;
     let mut symbols: BTreeMap<String, u64> = BTreeMap::new();
     for symbol in file.dynamic_symbols().chain(file.symbols()) {
         let name = symbol.name().unwrap_or_default();
@@ -501,7 +512,7 @@ fn is_asked(name: &str) -> bool {
 }
 
 /// The page of the first segment that is loaded.
-fn first_address<'d>(file: &object::File<'d, &'d ReadCache<File>>) -> u64 {
+fn first_address<'d, R: ReadRef<'d>>(file: &object::File<'d, R>) -> u64 {
     use object::ObjectSegment as _;
     let first = file.segments().map(|segment| segment.address()).min().unwrap_or(0);
     first & !(rustix::param::page_size() as u64 - 1)

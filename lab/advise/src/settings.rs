@@ -204,6 +204,18 @@ impl Candidate {
         (!pairs.is_empty()).then(|| Candidate::new(words, kind, Acts::Anything, &pairs))
     }
 
+    /// True for settings of glibc's heap.
+    #[must_use]
+    pub fn is_of_glibc(&self) -> bool {
+        !self.variables.is_empty() && self.variables.iter().all(|(name, _)| name == "GLIBC_TUNABLES")
+    }
+
+    /// True for an allocator in the place of glibc's, and of nothing else.
+    #[must_use]
+    pub fn replaces_glibc(&self) -> bool {
+        self.kind == Kind::Allocator && self.variables.iter().all(|(name, _)| name != "PYTHONMALLOC")
+    }
+
     /// Command line with the setting before the program's words.
     #[must_use]
     pub fn line(&self, command: &[String]) -> String {
