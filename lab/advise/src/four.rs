@@ -116,18 +116,11 @@ fn alone(
         let parts = Parts::of_all(&all, probe);
         let cost = begun.elapsed().as_secs_f64() - now;
         due = now + cost.max(0.02 * seconds);
-        // While threads are at work a lock is often held; an answer is better than none.
-        let unknown = |parts: &Parts| parts.unknown.values().sum::<f64>();
-        let is_other = |parts: &Parts| (parts.own() - level).abs() > OTHER * level;
-        let is_less = found.as_ref().is_some_and(|look| {
-            let (before, now) = (&look.parts, &parts);
-            is_other(now) && !is_other(before)
-                || is_other(now) == is_other(before) && unknown(before) < unknown(now)
-        });
-        if parts.processes == 0 || is_less {
+        let is_worse = found.as_ref().is_some_and(|look| is_worse(&parts, &look.parts, level));
+        if parts.processes == 0 || is_worse {
             return;
         }
-        let is_early = now < LATE * seconds || is_other(&parts);
+        let is_early = now < LATE * seconds || is_other(&parts, level);
         let trim = match is_early || unknown(&parts) > 0.5 * parts.level() {
             true => Err("it ended before it could be trimmed".to_owned()),
             false => trimmed(probe, &all, parts.level()),
@@ -136,6 +129,24 @@ fn alone(
     };
     let ended = programs.watched_run(more, &mut ask)?;
     Ok((if ended { found } else { None }, begun.elapsed().as_secs_f64()))
+}
+
+fn unknown(parts: &Parts) -> f64 {
+    parts.unknown.values().sum()
+}
+
+fn is_other(parts: &Parts, level: f64) -> bool {
+    (parts.own() - level).abs() > OTHER * level
+}
+
+/// Returns whether an earlier answer is the better one, for a program of this level at its end. While threads are at work a
+/// lock is often held; an answer is better than none.
+fn is_worse(now: &Parts, before: &Parts, level: f64) -> bool {
+    match [now, before].map(|parts| is_other(parts, level)) {
+        [true, false] => true,
+        [false, true] => false,
+        _ => unknown(before) < unknown(now),
+    }
 }
 
 /// A server: asked after each load; trimmed after the last one and the time to settle, and loaded once more.
@@ -294,4 +305,28 @@ fn code(allocator: &str) -> Option<String> {
         _ => return None,
     };
     Some(format!("  in code: {call}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_answer_counts_unless_it_knows_less_or_is_of_another_moment() {
+        let parts = |live: f64, unknown: f64| Parts {
+            live,
+            unknown: [("why".to_owned(), unknown)].into(),
+            ..Parts::default()
+        };
+        for (now, before, is_less) in [
+            (parts(100.0, 0.0), parts(95.0, 0.0), false),
+            (parts(60.0, 40.0), parts(95.0, 5.0), true),
+            // It sets up, or takes down what it had.
+            (parts(20.0, 0.0), parts(90.0, 10.0), true),
+            (parts(60.0, 40.0), parts(20.0, 0.0), false),
+        ] {
+            assert_eq!(is_worse(&now, &before, 100.0), is_less, "{now:?} {before:?}");
+        }
+        assert!(!is_worse(&parts(9.0, 0.0), &parts(90.0, 0.0), f64::NAN));
+    }
 }

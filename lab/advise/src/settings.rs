@@ -207,13 +207,15 @@ impl Candidate {
     /// True for settings of glibc's heap.
     #[must_use]
     pub fn is_of_glibc(&self) -> bool {
-        !self.variables.is_empty() && self.variables.iter().all(|(name, _)| name == "GLIBC_TUNABLES")
+        !self.variables.is_empty()
+            && self.variables.iter().all(|(name, _)| name == "GLIBC_TUNABLES")
     }
 
     /// True for an allocator in the place of glibc's, and of nothing else.
     #[must_use]
     pub fn replaces_glibc(&self) -> bool {
-        self.kind == Kind::Allocator && self.variables.iter().all(|(name, _)| name != "PYTHONMALLOC")
+        self.kind == Kind::Allocator
+            && self.variables.iter().all(|(name, _)| name != "PYTHONMALLOC")
     }
 
     /// Command line with the setting before the program's words.

@@ -294,7 +294,8 @@ impl Trial {
         loop {
             self.give_up();
             let lost = self.lost();
-            if !lost.iter().fold(false, |any, point| self.refuse(point, round, repairs) || any) {
+            let refused = lost.iter().filter(|point| self.refuse(point, round, repairs)).count();
+            if refused == 0 {
                 return;
             }
         }
