@@ -216,10 +216,19 @@ impl Watched {
     }
 }
 
-/// The pairs of an environment; `None` where its memory holds something else.
+/// The pairs of an environment; `None` where its memory holds something else. glibc before 2.39 ends each setting of
+/// `GLIBC_TUNABLES` in place, so that all but the first stand there as variables of their own.
 fn environment(text: &[u8]) -> Option<Vec<String>> {
-    let parts = text.split(|byte| *byte == 0).filter(|part| !part.is_empty());
-    let pairs: Vec<String> = parts.map(|part| String::from_utf8_lossy(part).into_owned()).collect();
+    let mut pairs: Vec<String> = Vec::new();
+    for part in text.split(|byte| *byte == 0).filter(|part| !part.is_empty()) {
+        let part = String::from_utf8_lossy(part);
+        match pairs.last_mut() {
+            Some(last) if last.starts_with("GLIBC_TUNABLES=") && part.starts_with("glibc.") => {
+                last.push_str(&format!(":{part}"));
+            }
+            _ => pairs.push(part.into_owned()),
+        }
+    }
     let is_pair = |pair: &String| pair.split_once('=').is_some_and(|(name, _)| !name.contains(' '));
     pairs.iter().all(is_pair).then_some(pairs)
 }
@@ -288,6 +297,9 @@ mod tests {
 
     #[test]
     fn libc_has_a_malloc_and_this_program_has_none() {
+        let tunables =
+            environment(b"A=1\0GLIBC_TUNABLES=glibc.a=1\0glibc.b=2\0C=3\0").expect("pairs");
+        assert_eq!(tunables, ["A=1", "GLIBC_TUNABLES=glibc.a=1:glibc.b=2", "C=3"]);
         let own = std::env::current_exe().expect("a path");
         let mut watched = Watched::default();
         watched.look(rustix::process::getpid());

@@ -225,7 +225,7 @@ fn machines_are_not_mixed_unawares() {
     has(&ends(&format!("{comparing} --across-machines"), 4), &["the runs differ in CPU"]);
     let drawn = cachewise(&format!("report {} {other} -o -", record())).with(0);
     assert!(drawn.err.starts_with("warning: other.jsonl comes from another machine"), "{drawn:?}");
-    has(&drawn.out, &["different machines: CPU"]);
+    has(&drawn.out, &["different machines: other.jsonl differs from a.jsonl in CPU: "]);
 
     let unrelated = changed("row", |line| line["experiment"] = "another".into());
     let unrelated = folder.write("unrelated.jsonl", unrelated);
