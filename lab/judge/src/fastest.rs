@@ -127,9 +127,10 @@ impl Shown {
         let word = |ratio: &Ratio| Verdict::at_any_look(ratio, margin);
         let all = self.all;
         let agrees = |fastest: &Ratio| all.low <= fastest.high && fastest.low <= all.high;
-        match self.fastest.filter(agrees) {
-            Some(fastest) if word(&all) == Verdict::Unknown => (word(&fastest), fastest),
-            _ => (word(&all), all),
+        let by_fastest = self.fastest.filter(agrees).map(|fastest| (word(&fastest), fastest));
+        match (word(&all), by_fastest) {
+            (Verdict::Unknown, Some(shown)) if shown.0 != Verdict::Unknown => shown,
+            (by_all, _) => (by_all, all),
         }
     }
 }
