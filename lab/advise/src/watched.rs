@@ -220,7 +220,8 @@ impl Watched {
 /// `GLIBC_TUNABLES` in place, so that all but the first stand there as variables of their own.
 fn environment(text: &[u8]) -> Option<Vec<String>> {
     let mut pairs: Vec<String> = Vec::new();
-    for part in text.split(|byte| *byte == 0).filter(|part| !part.is_empty()) {
+    let text = text.strip_suffix(b"\0").unwrap_or(text);
+    for part in text.split(|byte| *byte == 0).filter(|_| !text.is_empty()) {
         let part = String::from_utf8_lossy(part);
         match pairs.last_mut() {
             Some(last) if last.starts_with("GLIBC_TUNABLES=") && part.starts_with("glibc.") => {
@@ -293,6 +294,9 @@ mod tests {
         assert!(chosen("-XX:+UseG1GC") && !chosen("-XX:+UseSerialGC"));
         assert_eq!(environment(b"A=1\0B=2\0"), Some(vec!["A=1".to_owned(), "B=2".to_owned()]));
         assert_eq!(environment(b"postgres: writer process   \0"), None);
+        // A title elsewhere, and zeros where the variables were, as Redis has it; and no variables at all.
+        assert_eq!(environment(&[0; 64]), None);
+        assert_eq!(environment(b""), Some(Vec::new()));
     }
 
     #[test]
