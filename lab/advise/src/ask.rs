@@ -476,7 +476,11 @@ impl Asked {
             !is_idle
         });
         // What little glibc holds neither its settings give back nor an allocator in its place: those stand last.
-        if let Some(look) = found.memory.as_ref().filter(|_| self.goal == Goal::Memory) {
+        let level = found.first.as_ref().map_or(f64::NAN, |first| first.level);
+        let is_of_end = |look: &&Look| !four::is_other(&look.parts, level);
+        if self.goal == Goal::Memory
+            && let Some(look) = found.memory.as_ref().filter(is_of_end)
+        {
             let (level, held) = (look.parts.level(), look.parts.of_glibc());
             if held < SETTING * level {
                 let why = format!("glibc holds {} of {}", mib(held), mib(level));

@@ -135,7 +135,8 @@ fn unknown(parts: &Parts) -> f64 {
     parts.unknown.values().sum()
 }
 
-fn is_other(parts: &Parts, level: f64) -> bool {
+/// Returns whether an answer is of another moment than the end of a run with this level.
+pub(crate) fn is_other(parts: &Parts, level: f64) -> bool {
     (parts.own() - level).abs() > OTHER * level
 }
 
