@@ -3,9 +3,9 @@
 use crate::figures::{Kind, Own};
 use crate::program::{Figure, Sample};
 use crate::rows::{Figures, RowFound, RowsFound};
-use cachewise_judge::fastest::{self, Shown};
+use cachewise_judge::fastest::{FASTEST, Shown};
 use cachewise_judge::interval::Pooled;
-use cachewise_judge::order::median;
+use cachewise_judge::order::quantile;
 use cachewise_judge::race::{Fate, Outcome, Runs};
 use cachewise_judge::ratio::of_rounds;
 use cachewise_judge::{Ratio, Verdict};
@@ -255,24 +255,21 @@ pub fn by_pairs([old, new]: [&[f64]; 2], figure: &Figure) -> Shown {
     Shown::of(new, old, figure.kind(None) == Kind::Seconds)
 }
 
-/// The median of the runs with a turn.
-fn of_known(values: &[f64]) -> f64 {
-    let known: Vec<f64> = values.iter().copied().filter(|value| value.is_finite()).collect();
-    median(&known)
-}
-
 /// All figures of the pairs, the judged one first.
 fn lines(sides: [&Runs<Sample>; 2], judged: &Figure, margin: f64) -> Vec<Line> {
     let others = [Figure::Wall, Figure::Cpu, Figure::Peak, Figure::Level, Figure::Faults];
     let figures =
         std::iter::once(judged.clone()).chain(others.into_iter().filter(|other| other != judged));
+    let known = |values: &[f64]| -> Vec<f64> {
+        values.iter().copied().filter(|value| value.is_finite()).collect()
+    };
     let of_figure = |figure: Figure| {
         let [old, new] = sides.map(|runs| runs.of(|sample| figure.of(sample)));
         let judged = figure == *judged;
-        let line = |name: String, ratio: Ratio, middle: fn(&[f64]) -> f64| Line {
+        let line = |name: String, ratio: Ratio, part: f64| Line {
             name,
-            old: middle(&old),
-            new: middle(&new),
+            old: quantile(&known(&old), part),
+            new: quantile(&known(&new), part),
             ratio,
             verdict: Verdict::at_any_look(&ratio, margin),
             judged,
@@ -282,11 +279,11 @@ fn lines(sides: [&Runs<Sample>; 2], judged: &Figure, margin: f64) -> Vec<Line> {
         if !judged {
             // Five figures are printed: their intervals hold together.
             let ratios = of_rounds(&new, &old);
-            return vec![line(name.to_owned(), Pooled::of(&[&ratios]).ratio(&ratios, 5), of_known)];
+            return vec![line(name.to_owned(), Pooled::of(&[&ratios]).ratio(&ratios, 5), 0.5)];
         }
         let Shown { all, fastest } = by_pairs([&old, &new], &figure);
-        let of_all = line(name.to_owned(), all, of_known);
-        let of_fastest = |ratio| line(format!("{name}, fastest fifth"), ratio, fastest::middle);
+        let of_all = line(name.to_owned(), all, 0.5);
+        let of_fastest = |ratio| line(format!("{name}, fastest fifth"), ratio, FASTEST / 2.0);
         std::iter::once(of_all).chain(fastest.map(of_fastest)).collect()
     };
     figures

@@ -6,7 +6,7 @@
 
 use crate::interval::{Pooled, half_widths};
 use crate::margin::RUNS;
-use crate::order::{quantile_of_sorted, sorted};
+use crate::order::sorted;
 use crate::ratio::{Ratio, of_rounds};
 use crate::verdict::Verdict;
 
@@ -91,13 +91,6 @@ pub fn fastest(candidate: &[f64], reference: &[f64], family: usize) -> Ratio {
     let least = widths * RUNS;
     let [low, high] = [low.min(middle - least), high.max(middle + least)].map(f64::exp);
     Ratio { median: middle.exp(), low, high, rounds: count }
-}
-
-/// The time that the fastest fifth of these runs is around.
-#[must_use]
-pub fn middle(times: &[f64]) -> f64 {
-    let known: Vec<f64> = times.iter().copied().filter(|time| time.is_finite()).collect();
-    quantile_of_sorted(&sorted(&known), FASTEST / 2.0)
 }
 
 /// What pairs of runs show of two versions, by all runs, and of a time by the fastest, too. The intervals hold at every look,
